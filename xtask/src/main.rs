@@ -1,1 +1,64 @@
-fn main(){}
+//! `cargo xtask …`: everything one does with this repository besides `cargo build`.
+//!
+//! Kept free of heavy dependencies, so that the first command on a fresh machine
+//! starts working within seconds.
+
+mod bench;
+mod build;
+mod lint;
+mod new_plugin;
+mod setup;
+mod shell;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Build, run, test and measure Orbweaver.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Set up, build plugins and host in release, and serve.
+    Start {
+        /// Passed on to `orbweaver serve`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Build everything in release: target/release/orbweaver and target/plugins/*.wasm.
+    Build,
+    /// Build only the plugins into target/plugins.
+    Plugins,
+    /// Build the components that tests load into target/fixtures.
+    BuildFixtures,
+    /// Set up what the tests need and run all of them.
+    Test {
+        /// Only tests whose name contains this.
+        filter: Option<String>,
+    },
+    /// Formatting and clippy, warnings denied, in every workspace.
+    Lint,
+    /// Benchmarks; each prints ratios against a baseline of the same run.
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// A new plugin project that builds and passes its test.
+    NewPlugin(new_plugin::NewPlugin),
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Start { args } => build::start(&args),
+        Command::Build => build::all(),
+        Command::Plugins => build::plugins(),
+        Command::BuildFixtures => build::fixtures(),
+        Command::Test { filter } => test::run(filter.as_deref()),
+        Command::Lint => lint::run_all(),
+        Command::Bench(bench) => bench.run(),
+        Command::NewPlugin(new) => new.run(),
+    }
+}

@@ -1,0 +1,3 @@
+//! placeholder
+pub struct Selector;
+pub struct SelectorError;

@@ -1,0 +1,119 @@
+//! Building plugins, fixtures and the host.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::setup::{self, WASM_TARGET};
+use crate::shell::{cargo, plugin_target_dir, root, run, target_dir};
+
+/// The folder that `orbweaver serve` watches by default.
+pub fn plugin_dir() -> PathBuf {
+    target_dir().join("plugins")
+}
+
+/// The components that only tests load.
+pub fn fixture_dir() -> PathBuf {
+    target_dir().join("fixtures")
+}
+
+/// `cargo xtask start`.
+pub fn start(args: &[String]) -> Result<()> {
+    all()?;
+    let binary = target_dir().join("release/orbweaver");
+    // The server takes this process's place, so that signals reach it directly.
+    let error = Command::new(&binary).arg("serve").args(args).exec();
+    Err(error).with_context(|| format!("cannot start {}", binary.display()))
+}
+
+/// `cargo xtask build`.
+pub fn all() -> Result<()> {
+    plugins()?;
+    run(cargo(root()).args(["build", "--release", "--package", "orbweaver-server"]))
+}
+
+/// `cargo xtask plugins`.
+pub fn plugins() -> Result<()> {
+    setup::wasm_target()?;
+    let workspace = root().join("plugins");
+    let crates: Vec<String> = folders(&workspace)?
+        .into_iter()
+        .filter(|name| {
+            ["extract-", "actor-", "site-"].iter().any(|kind| name.starts_with(kind))
+        })
+        .collect();
+    let mut build = cargo(&workspace);
+    build.args(["build", "--release", "--target", WASM_TARGET]).arg("--target-dir");
+    build.arg(plugin_target_dir());
+    for name in &crates {
+        build.arg("--package").arg(format!("orbweaver-{name}"));
+    }
+    run(&mut build)?;
+    let built = plugin_target_dir().join(WASM_TARGET).join("release");
+    for name in &crates {
+        let file = built.join(format!("orbweaver_{}.wasm", name.replace('-', "_")));
+        install(&file, &plugin_dir(), &format!("{name}.wasm"))?;
+    }
+    // A plugin whose source is gone must not live on in the folder.
+    for file in fs::read_dir(plugin_dir())?.flatten().map(|e| e.path()) {
+        let known = file.file_stem().is_some_and(|stem| crates.iter().any(|c| stem == c.as_str()));
+        if file.extension().is_some_and(|e| e == "wasm") && !known {
+            fs::remove_file(&file)?;
+        }
+    }
+    Ok(())
+}
+
+/// `cargo xtask build-fixtures`: hostile plugins and the examples in three languages.
+pub fn fixtures() -> Result<()> {
+    setup::wasm_target()?;
+    let workspace = root().join("tests/hostile");
+    let target = plugin_target_dir().join("hostile");
+    run(cargo(&workspace)
+        .args(["build", "--release", "--target", WASM_TARGET, "--target-dir"])
+        .arg(&target))?;
+    let built = target.join(WASM_TARGET).join("release");
+    for file in fs::read_dir(&built)?.flatten().map(|e| e.path()) {
+        if file.extension().is_some_and(|e| e == "wasm") {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().replace('_', "-");
+            install(&file, &fixture_dir(), &name)?;
+        }
+    }
+    run(Command::new("bash")
+        .arg(root().join("examples/plugins/build.sh"))
+        .arg(fixture_dir())
+        .env("CARGO_TARGET_DIR", plugin_target_dir().join("examples"))
+        .current_dir(root()))
+}
+
+/// Copies by rename, so that a running server never sees half a file. An unchanged file
+/// is left alone, so that it is not loaded again.
+fn install(from: &Path, dir: &Path, name: &str) -> Result<()> {
+    let new = fs::read(from).with_context(|| format!("{} was not built", from.display()))?;
+    fs::create_dir_all(dir)?;
+    let to = dir.join(name);
+    if fs::read(&to).is_ok_and(|old| old == new) {
+        return Ok(());
+    }
+    let partial = dir.join(format!(".{name}.new"));
+    fs::write(&partial, &new)?;
+    fs::rename(&partial, &to)?;
+    Ok(())
+}
+
+fn folders(dir: &Path) -> Result<Vec<String>> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .with_context(|| format!("cannot read {}", dir.display()))?
+        .flatten()
+        .filter(|entry| entry.path().join("Cargo.toml").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    if names.is_empty() {
+        bail!("no crates in {}", dir.display());
+    }
+    Ok(names)
+}

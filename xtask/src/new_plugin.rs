@@ -1,0 +1,72 @@
+//! `cargo xtask new-plugin`: a project outside this repository's workspaces that builds
+//! and passes its test as it is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, ValueEnum};
+
+use crate::shell::root;
+
+/// What kind of plugin.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Kind {
+    /// Turns a page into data.
+    Extractor,
+    /// Does a task over pages that it asks the host for.
+    Actor,
+}
+
+/// Arguments of `new-plugin`.
+#[derive(Args)]
+pub struct NewPlugin {
+    /// Lower-case letters, digits and hyphens.
+    name: String,
+    #[arg(long, value_enum, default_value = "extractor")]
+    kind: Kind,
+    /// Where to put it; a folder of the plugin's name in the current one by default.
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+impl NewPlugin {
+    /// Writes the project; refuses to touch a folder that exists.
+    pub fn run(self) -> Result<()> {
+        let name = &self.name;
+        let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+        if !well_formed {
+            bail!("name: lower-case letters, digits and hyphens, starting with a letter");
+        }
+        let (prefix, manifest, lib) = match self.kind {
+            Kind::Extractor => (
+                "extract",
+                include_str!("../templates/extractor.plugin.toml"),
+                include_str!("../templates/extractor.lib.rs"),
+            ),
+            Kind::Actor => (
+                "actor",
+                include_str!("../templates/actor.plugin.toml"),
+                include_str!("../templates/actor.lib.rs"),
+            ),
+        };
+        let dir = self.dir.unwrap_or_else(|| PathBuf::from(name));
+        if dir.exists() {
+            bail!("{} exists already", dir.display());
+        }
+        fs::create_dir_all(dir.join("src"))
+            .with_context(|| format!("cannot create {}", dir.display()))?;
+        let fill = |text: &str| {
+            text.replace("{{name}}", name)
+                .replace("{{crate}}", &format!("{prefix}-{name}"))
+                .replace("{{orbweaver}}", &root().display().to_string())
+        };
+        fs::write(dir.join("Cargo.toml"), fill(include_str!("../templates/Cargo.toml")))?;
+        fs::write(dir.join("plugin.toml"), fill(manifest))?;
+        fs::write(dir.join("src/lib.rs"), fill(lib))?;
+        fs::write(dir.join("README.md"), fill(include_str!("../templates/README.md")))?;
+        println!("Created {prefix} plugin `{name}` in {}; its README.md says how to go on.", dir.display());
+        Ok(())
+    }
+}

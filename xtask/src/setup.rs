@@ -1,0 +1,89 @@
+//! What a fresh machine lacks. Every step says what it does, and a missing part that
+//! cannot be installed is an error that names it, never a silent skip.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::shell::{on_path, output, run};
+
+/// The target that plugins are compiled for.
+pub const WASM_TARGET: &str = "wasm32-wasip2";
+
+/// Adds the WebAssembly target to the toolchain in use.
+pub fn wasm_target() -> Result<()> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    if Path::new(&sysroot).join("lib/rustlib").join(WASM_TARGET).is_dir() {
+        return Ok(());
+    }
+    if !on_path("rustup") {
+        bail!("the Rust target {WASM_TARGET} is missing and there is no rustup to add it");
+    }
+    run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
+}
+
+/// What the tests use besides Rust: real servers and a real browser.
+pub fn test_tools() -> Result<()> {
+    let mut packages = Vec::new();
+    if postgres_bin().is_none() {
+        packages.push("postgresql");
+    }
+    if !["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
+        .iter()
+        .any(|name| on_path(name))
+    {
+        packages.push("chromium-headless-shell");
+    }
+    if !on_path("node") {
+        packages.push("nodejs");
+    }
+    if !on_path("npm") {
+        packages.push("npm");
+    }
+    if !on_path("python3") {
+        packages.extend(["python3", "python3-venv"]);
+    }
+    if packages.is_empty() {
+        return Ok(());
+    }
+    apt_install(&packages)
+}
+
+/// The folder with PostgreSQL's server programs, newest version first.
+pub fn postgres_bin() -> Option<std::path::PathBuf> {
+    let mut versions: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let version: u32 = path.file_name()?.to_str()?.parse().ok()?;
+            path.join("bin/initdb").is_file().then_some((version, path.join("bin")))
+        })
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, bin)| bin)
+}
+
+fn apt_install(packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    if !on_path("apt-get") {
+        bail!("the tests need {list}; install them with this system's package manager");
+    }
+    let root = output(Command::new("id").arg("-u"))? == "0";
+    let apt = || {
+        let mut command = if root { Command::new("apt-get") } else { Command::new("sudo") };
+        if !root {
+            command.args(["-n", "apt-get"]);
+        }
+        command.env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    };
+    let installed = run(apt().args(["update", "-qq"])).and_then(|()| {
+        run(apt().args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages))
+    });
+    if let Err(error) = installed {
+        bail!("the tests need {list}, which could not be installed ({error}); install them by hand");
+    }
+    Ok(())
+}
