@@ -21,4 +21,4 @@ pub use names::{attr, tag};
 pub use select::{Selector, SelectorError};
 pub use view::{Attr, Kind, Namespace, Node, Snapshot, SnapshotError, View};
 #[cfg(feature = "write")]
-pub use write::parse;
+pub use write::{Limits, parse, parse_with};

@@ -122,8 +122,12 @@ impl<'a> View<'a> {
             .checked_mul(ATTR_WORDS)
             .and_then(|n| n.checked_add(node_end))
             .ok_or(SnapshotError::Truncated)?;
-        let node_words = words.get(HEADER_WORDS..node_end).ok_or(SnapshotError::Truncated)?;
-        let attr_words = words.get(node_end..attr_end).ok_or(SnapshotError::Truncated)?;
+        let node_words = words
+            .get(HEADER_WORDS..node_end)
+            .ok_or(SnapshotError::Truncated)?;
+        let attr_words = words
+            .get(node_end..attr_end)
+            .ok_or(SnapshotError::Truncated)?;
         if node_words.is_empty() {
             return Err(SnapshotError::Truncated);
         }
@@ -141,7 +145,10 @@ impl<'a> View<'a> {
     }
 
     /// The number of nodes; ids are `0..len()`, in document order.
-    #[expect(clippy::len_without_is_empty, reason = "a snapshot always has its document node")]
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a snapshot always has its document node"
+    )]
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
@@ -168,7 +175,9 @@ impl<'a> View<'a> {
 
     /// The `<body>` element (or the `<frameset>` in its place).
     pub fn body(&'a self) -> Option<Node<'a>> {
-        self.html()?.children().find(|n| matches!(n.tag(), tag::BODY | tag::FRAMESET))
+        self.html()?
+            .children()
+            .find(|n| matches!(n.tag(), tag::BODY | tag::FRAMESET))
     }
 
     /// Whether the document is in quirks mode.
@@ -183,12 +192,17 @@ impl<'a> View<'a> {
 
     fn str(&self, offset: u32, len: u32) -> &'a str {
         let start = offset as usize;
-        self.text.get(start..start.saturating_add(len as usize)).unwrap_or("")
+        self.text
+            .get(start..start.saturating_add(len as usize))
+            .unwrap_or("")
     }
 
     fn attr_at(&self, index: u32) -> Option<Attr<'a>> {
         let record = *self.attrs.get(index as usize)?;
-        Some(Attr { view: *self, record })
+        Some(Attr {
+            view: *self,
+            record,
+        })
     }
 }
 
@@ -304,24 +318,36 @@ impl<'a> Node<'a> {
     #[inline]
     pub fn parent(&self) -> Option<Node<'a>> {
         let parent = self.record()[1];
-        (parent < self.id).then_some(Node { view: self.view, id: parent })
+        (parent < self.id).then_some(Node {
+            view: self.view,
+            id: parent,
+        })
     }
 
     #[inline]
     pub fn first_child(&self) -> Option<Node<'a>> {
-        (self.end() > self.id + 1).then_some(Node { view: self.view, id: self.id + 1 })
+        (self.end() > self.id + 1).then_some(Node {
+            view: self.view,
+            id: self.id + 1,
+        })
     }
 
     #[inline]
     pub fn next_sibling(&self) -> Option<Node<'a>> {
         let end = self.end();
-        (end < self.parent()?.end()).then_some(Node { view: self.view, id: end })
+        (end < self.parent()?.end()).then_some(Node {
+            view: self.view,
+            id: end,
+        })
     }
 
     #[inline]
     pub fn prev_sibling(&self) -> Option<Node<'a>> {
         let prev = self.record()[3];
-        (prev < self.id).then_some(Node { view: self.view, id: prev })
+        (prev < self.id).then_some(Node {
+            view: self.view,
+            id: prev,
+        })
     }
 
     /// Direct children, in order.
@@ -372,7 +398,11 @@ impl<'a> Node<'a> {
     /// Attributes in source order.
     pub fn attrs(&self) -> impl Iterator<Item = Attr<'a>> + use<'a> {
         let record = self.record();
-        let count = if record[0] & 0xff == KIND_ELEMENT { record[5] } else { 0 };
+        let count = if record[0] & 0xff == KIND_ELEMENT {
+            record[5]
+        } else {
+            0
+        };
         let first = record[4];
         let view = self.view;
         (first..first.saturating_add(count)).map_while(move |i| view.attr_at(i))
@@ -386,7 +416,10 @@ impl<'a> Node<'a> {
             return None;
         }
         let first = record[4] as usize;
-        let attrs = self.view.attrs.get(first..first.saturating_add(record[5] as usize))?;
+        let attrs = self
+            .view
+            .attrs
+            .get(first..first.saturating_add(record[5] as usize))?;
         let found = attrs.iter().find(|a| a[0] as u16 == id)?;
         Some(self.view.str(found[1], found[2]))
     }
@@ -405,7 +438,8 @@ impl<'a> Node<'a> {
 
     /// Whether the `class` attribute lists this class. Case counts.
     pub fn has_class(&self, class: &str) -> bool {
-        self.attr(attr::CLASS).is_some_and(|c| c.split_ascii_whitespace().any(|c| c == class))
+        self.attr(attr::CLASS)
+            .is_some_and(|c| c.split_ascii_whitespace().any(|c| c == class))
     }
 }
 
