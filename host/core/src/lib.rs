@@ -1,4 +1,6 @@
 //! Pure rules of Orbweaver: what may be fetched, how bytes become text, what a page's
 //! streaming pass finds. No I/O, no clock, no randomness: callers pass those in.
 
+pub mod guard;
 pub mod ids;
+pub mod limits;

@@ -1,0 +1,330 @@
+//! What Orbweaver may connect to: the public internet over http and https, and whatever
+//! networks the operator opened.
+//!
+//! A request is judged three times: its URL ([`Policy::judge_url`]), every address that
+//! its name resolves to ([`Policy::judge_answers`], after which the answer is pinned), and
+//! again both for every redirect. Judging names alone is no protection: a public name may
+//! point anywhere, so a name's verdict only saves a lookup, or stands in for one where a
+//! proxy resolves.
+
+mod address;
+mod names;
+mod ports;
+
+use std::fmt;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::limits::MAX_URL_BYTES;
+
+/// What the operator lets through besides the public internet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Policy {
+    /// Networks that are let through whatever they are for. A mapped or translated IPv6
+    /// form of an IPv4 network in this list is not meant by it.
+    pub allow_nets: Vec<IpNet>,
+}
+
+/// The rule that a refused URL or address breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rule {
+    /// Not a URL after the WHATWG standard, or without a host.
+    InvalidUrl,
+    /// Longer than [`MAX_URL_BYTES`].
+    UrlTooLong,
+    /// Neither http nor https.
+    Scheme,
+    /// A user name or password before the host.
+    Credentials,
+    /// A port that belongs to another protocol.
+    Port,
+    /// A name that by its form is not on the public internet.
+    Name,
+    /// An address that is not on the public internet.
+    Address,
+    /// A name without a single address.
+    NoAddress,
+}
+
+impl Rule {
+    /// A stable word for logs, metrics and clients.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::InvalidUrl => "invalid_url",
+            Self::UrlTooLong => "url_too_long",
+            Self::Scheme => "scheme_not_allowed",
+            Self::Credentials => "credentials_in_url",
+            Self::Port => "port_not_allowed",
+            Self::Name => "name_not_public",
+            Self::Address => "address_not_public",
+            Self::NoAddress => "no_address",
+        }
+    }
+}
+
+/// Why something may not be fetched. The message names the rule and never repeats
+/// credentials.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refusal {
+    /// The broken rule.
+    pub rule: Rule,
+    message: String,
+}
+
+impl Refusal {
+    fn new(rule: Rule, message: impl Into<String>) -> Self {
+        Self {
+            rule,
+            message: message.into(),
+        }
+    }
+
+    /// The rule's stable word.
+    pub const fn code(&self) -> &'static str {
+        self.rule.code()
+    }
+}
+
+/// Who a URL's request goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// A literal address, already judged.
+    Ip(IpAddr),
+    /// A name in its ASCII form, without a trailing dot; its addresses are still to be judged.
+    Name(String),
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(ip) => ip.fmt(f),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// A URL that passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The URL as parsed: what is fetched.
+    pub url: Url,
+    /// Its host.
+    pub host: Host,
+    /// Its port, the scheme's own where none is written.
+    pub port: u16,
+}
+
+impl Policy {
+    /// The public internet only.
+    pub const fn public() -> Self {
+        Self {
+            allow_nets: Vec::new(),
+        }
+    }
+
+    /// The public internet and these networks.
+    pub const fn with_nets(allow_nets: Vec<IpNet>) -> Self {
+        Self { allow_nets }
+    }
+
+    /// Judges an absolute URL as a browser would read it: blanks around it trimmed, tabs
+    /// and newlines within removed, IPv4 in any notation.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn judge_url(&self, url: &str) -> Result<Target, Refusal> {
+        if url.len() > MAX_URL_BYTES {
+            return Err(Refusal::new(
+                Rule::UrlTooLong,
+                format!("the URL is longer than {MAX_URL_BYTES} bytes"),
+            ));
+        }
+        let parsed = Url::parse(url).map_err(|error| {
+            Refusal::new(Rule::InvalidUrl, format!("not an absolute URL: {error}"))
+        })?;
+        self.judge(parsed)
+    }
+
+    /// As [`judge_url`](Self::judge_url), of a URL that is parsed already.
+    ///
+    /// # Errors
+    /// The first rule that it breaks.
+    pub fn judge(&self, url: Url) -> Result<Target, Refusal> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refusal::new(
+                Rule::Scheme,
+                format!("only http and https are fetched, not {}", url.scheme()),
+            ));
+        }
+        if url.as_str().len() > MAX_URL_BYTES {
+            return Err(Refusal::new(
+                Rule::UrlTooLong,
+                format!("the URL is longer than {MAX_URL_BYTES} bytes"),
+            ));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refusal::new(
+                Rule::Credentials,
+                "a URL with a user name or password is not fetched",
+            ));
+        }
+        let port = url.port_or_known_default().unwrap_or(0);
+        if !ports::is_allowed(port) {
+            return Err(Refusal::new(
+                Rule::Port,
+                format!("port {port} is reserved for another protocol (Fetch standard, bad ports)"),
+            ));
+        }
+        let host = match url.host() {
+            None => return Err(Refusal::new(Rule::InvalidUrl, "the URL has no host")),
+            Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
+            Some(url::Host::Ipv6(ip)) => Host::Ip(ip.into()),
+            Some(url::Host::Domain(name)) => Host::Name(name.trim_end_matches('.').to_owned()),
+        };
+        match &host {
+            Host::Ip(ip) => self.judge_ip(*ip)?,
+            Host::Name(name) => self.judge_name(name)?,
+        }
+        Ok(Target { url, host, port })
+    }
+
+    /// Judges a name by its form. Where the operator opened networks, names of private
+    /// zones pass here, since those networks use them; their addresses are judged all the same.
+    ///
+    /// # Errors
+    /// [`Rule::Name`], or [`Rule::InvalidUrl`] for what is no name at all.
+    pub fn judge_name(&self, name: &str) -> Result<(), Refusal> {
+        names::check_form(name)?;
+        if self.allow_nets.is_empty() {
+            names::check_public(name)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Judges one address.
+    ///
+    /// # Errors
+    /// [`Rule::Address`], naming the special-purpose block that the address is in.
+    pub fn judge_ip(&self, ip: IpAddr) -> Result<(), Refusal> {
+        if self.allow_nets.iter().any(|net| net.contains(&ip)) {
+            return Ok(());
+        }
+        match address::special_purpose(ip) {
+            None => Ok(()),
+            Some(block) => Err(Refusal::new(
+                Rule::Address,
+                format!(
+                    "{ip} is not on the public internet: {} ({})",
+                    block.net, block.purpose
+                ),
+            )),
+        }
+    }
+
+    /// Judges all addresses that a name resolves to. One that is refused refuses them all:
+    /// a mixed answer is how rebinding starts.
+    ///
+    /// # Errors
+    /// [`Rule::Address`] of the first refused one; [`Rule::NoAddress`] for an empty answer.
+    pub fn judge_answers(&self, name: &str, answers: &[IpAddr]) -> Result<(), Refusal> {
+        if answers.is_empty() {
+            return Err(Refusal::new(
+                Rule::NoAddress,
+                format!("{name} has no address"),
+            ));
+        }
+        for &ip in answers {
+            self.judge_ip(ip).map_err(|refusal| {
+                Refusal::new(
+                    refusal.rule,
+                    format!("{name} resolves to an address that is refused: {refusal}"),
+                )
+            })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(net: &str) -> Policy {
+        Policy::with_nets(vec![net.parse().unwrap()])
+    }
+
+    #[test]
+    fn an_opened_network_is_let_through_and_nothing_else() {
+        let policy = open("127.0.0.0/8");
+        assert!(policy.judge_url("http://127.0.0.1:8080/").is_ok());
+        assert!(policy.judge_url("http://2130706433/").is_ok());
+        assert!(policy.judge_url("http://localhost/").is_ok());
+        assert!(policy.judge_url("http://10.0.0.1/").is_err());
+        assert!(policy.judge_url("http://[::ffff:127.0.0.1]/").is_err());
+        assert!(
+            policy
+                .judge_answers("localhost", &["::1".parse().unwrap()])
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn refusals_have_stable_codes_and_say_which_block() {
+        let policy = Policy::public();
+        let refusal = policy
+            .judge_url("http://169.254.169.254/latest")
+            .unwrap_err();
+        assert_eq!(refusal.code(), "address_not_public");
+        assert!(refusal.to_string().contains("169.254.0.0/16"), "{refusal}");
+        let refusal = policy
+            .judge_url("http://user:hunter2@example.com/")
+            .unwrap_err();
+        assert_eq!(refusal.code(), "credentials_in_url");
+        assert!(!refusal.to_string().contains("hunter2"));
+        assert_eq!(
+            policy.judge_url("ftp://example.com/").unwrap_err().code(),
+            "scheme_not_allowed"
+        );
+        assert_eq!(
+            policy
+                .judge_url("http://example.com:25/")
+                .unwrap_err()
+                .code(),
+            "port_not_allowed"
+        );
+        assert_eq!(
+            policy.judge_url("http://localhost./").unwrap_err().code(),
+            "name_not_public"
+        );
+        assert_eq!(
+            policy.judge_answers("a.example", &[]).unwrap_err().code(),
+            "no_address"
+        );
+        let long = format!("http://example.com/{}", "a".repeat(MAX_URL_BYTES));
+        assert_eq!(policy.judge_url(&long).unwrap_err().code(), "url_too_long");
+    }
+
+    #[test]
+    fn a_trailing_dot_and_upper_case_change_nothing() {
+        let policy = Policy::public();
+        for url in [
+            "http://LOCALHOST/",
+            "http://a.LOCALHOST./",
+            "http://Printer.Local./",
+            "http://db.internal./",
+        ] {
+            assert_eq!(policy.judge_url(url).unwrap_err().rule, Rule::Name, "{url}");
+        }
+        let target = policy.judge_url("https://Example.COM./x").unwrap();
+        assert_eq!(
+            (target.host, target.port),
+            (Host::Name("example.com".into()), 443)
+        );
+    }
+}

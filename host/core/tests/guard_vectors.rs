@@ -1,0 +1,66 @@
+//! Every row of `vectors/ssrf.jsonl` gets the verdict it states.
+
+use std::net::IpAddr;
+
+use orbweaver_core::guard::{Host, Policy, Refusal, Target};
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Row {
+    url: String,
+    expect: String,
+    why: String,
+    #[serde(default)]
+    resolves: Vec<IpAddr>,
+    #[serde(default)]
+    hops: Vec<Hop>,
+}
+
+#[derive(Deserialize)]
+struct Hop {
+    url: String,
+    #[serde(default)]
+    resolves: Vec<IpAddr>,
+}
+
+/// One request as the fetcher judges it: the URL, then what its name resolves to.
+fn judge(policy: &Policy, target: Target, resolves: &[IpAddr]) -> Result<Target, Refusal> {
+    if let (Host::Name(name), false) = (&target.host, resolves.is_empty()) {
+        policy.judge_answers(name, resolves)?;
+    }
+    Ok(target)
+}
+
+fn verdict(policy: &Policy, row: &Row) -> Result<(), Refusal> {
+    let mut at = judge(policy, policy.judge_url(&row.url)?, &row.resolves)?;
+    for hop in &row.hops {
+        let next = match at.url.join(&hop.url) {
+            Ok(url) => policy.judge(url)?,
+            Err(_) => policy.judge_url(&hop.url)?,
+        };
+        at = judge(policy, next, &hop.resolves)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_guard_judges_every_vector_right() {
+    let policy = Policy::public();
+    let mut wrong = Vec::new();
+    let mut rows = 0;
+    for line in include_str!("vectors/ssrf.jsonl").lines() {
+        let row: Row = serde_json::from_str(line).unwrap();
+        rows += 1;
+        let verdict = verdict(&policy, &row);
+        if verdict.is_ok() != (row.expect == "allow") {
+            wrong.push(format!("{:?} ({}): {verdict:?}", row.url, row.why));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of {rows} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    assert_eq!(rows, 136);
+}
