@@ -1,0 +1,82 @@
+//! The `links` role: where a page's links lead, and what they say.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::text::{self, Collapse, Sink};
+use orbweaver_sdk::urls::Resolved;
+use orbweaver_sdk::{Error, Page, robots};
+
+orbweaver_sdk::extractor! { roles: { "links" => extract } }
+
+/// Every `a` and `area` with an `href` that resolves to an `http` or `https` URL, in
+/// document order, repeats included: `[{"to", "anchor", "rel", "nofollow"}]`.
+///
+/// `to` is absolute, escapes and fragment as written. `anchor` is the text a reader sees,
+/// white space collapsed; of a link without text, its images' `alt`, then `aria-label`,
+/// then `title`. `nofollow` is true for `rel` nofollow, ugc or sponsored, and for every
+/// link of a page whose robots meta or `X-Robots-Tag` says nofollow to all robots.
+pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let view = page.view()?;
+    let mut w = Writer::with_capacity(1024);
+    w.begin_array();
+    if let Some(base) = page.base() {
+        let page_nofollow = robots::nofollow(page)?;
+        let mut to = Resolved::default();
+        for node in view.nodes() {
+            if !matches!(node.tag(), tag::A | tag::AREA) {
+                continue;
+            }
+            let Some(href) = node
+                .attr(attr::HREF)
+                .or_else(|| node.attr(attr::XLINK_HREF))
+            else {
+                continue;
+            };
+            if !base.join_into(href, &mut to) {
+                continue;
+            }
+            let rel = node.attr(attr::REL).unwrap_or("");
+            w.begin_object();
+            w.key("to").string(to.as_str());
+            w.key("anchor").string_with(|out| push_anchor(node, out));
+            w.key("rel")
+                .string_with(|out| Collapse::default().push(rel, out));
+            w.key("nofollow").bool(page_nofollow || says_nofollow(rel));
+            w.end_object();
+        }
+    }
+    w.end_array();
+    Ok(w.finish())
+}
+
+fn says_nofollow(rel: &str) -> bool {
+    rel.split_ascii_whitespace().any(|token| {
+        ["nofollow", "ugc", "sponsored"]
+            .iter()
+            .any(|no| token.eq_ignore_ascii_case(no))
+    })
+}
+
+/// The link's text, or what stands in for it.
+fn push_anchor(link: Node<'_>, out: &mut impl Sink) {
+    if link.tag() == tag::A {
+        if text::push_line(link, out) {
+            return;
+        }
+        let mut alts = Collapse::default();
+        for image in link.descendants().filter(|n| n.tag() == tag::IMG) {
+            alts.push(image.attr(attr::ALT).unwrap_or(""), out);
+            alts.gap();
+        }
+        if !alts.is_empty() {
+            return;
+        }
+    }
+    for name in [attr::ALT, attr::ARIA_LABEL, attr::TITLE] {
+        let mut label = Collapse::default();
+        label.push(link.attr(name).unwrap_or(""), out);
+        if !label.is_empty() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The WIT contract as Rust, generated once here so that an author needs no WIT files.
+//!
+//! `host` holds every import of every world; the three worlds use its types. What a
+//! plugin does not call is not part of its component.
+
+pub mod host {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        inline: "
+            package orbweaver:sdk;
+            world host {
+                import orbweaver:plugin/types@0.1.0;
+                import orbweaver:plugin/pages@0.1.0;
+                import orbweaver:plugin/log@0.1.0;
+                import orbweaver:plugin/parsing@0.1.0;
+                import orbweaver:plugin/http@0.1.0;
+                import orbweaver:plugin/rendering@0.1.0;
+                import orbweaver:plugin/batch@0.1.0;
+                import orbweaver:plugin/extraction@0.1.0;
+                import orbweaver:plugin/crawl-data@0.1.0;
+            }
+        ",
+        generate_all,
+        generate_unused_types: true,
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}
+
+pub mod extractor {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/extractor",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_extractor",
+        default_bindings_module: "::orbweaver_sdk::__private::extractor",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}
+
+pub mod actor {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/actor",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing@0.1.0": crate::bindings::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/http@0.1.0": crate::bindings::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@0.1.0": crate::bindings::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/batch@0.1.0": crate::bindings::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction@0.1.0": crate::bindings::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@0.1.0": crate::bindings::host::orbweaver::plugin::crawl_data,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_actor",
+        default_bindings_module: "::orbweaver_sdk::__private::actor",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}
+
+pub mod fetcher {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/fetcher",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing@0.1.0": crate::bindings::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/http@0.1.0": crate::bindings::host::orbweaver::plugin::http,
+            "orbweaver:plugin/batch@0.1.0": crate::bindings::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction@0.1.0": crate::bindings::host::orbweaver::plugin::extraction,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_fetcher",
+        default_bindings_module: "::orbweaver_sdk::__private::fetcher",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}

@@ -1,0 +1,90 @@
+//! Why a plugin's call failed.
+
+use std::fmt;
+
+/// Why a call failed, in the terms of whoever caused it. The host turns each into a
+/// status of its own, so the choice is part of a plugin's behaviour.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The caller's input is wrong; says which field and which rule. HTTP 422.
+    InvalidInput(String),
+    /// A page could not be fetched (DNS, TLS, connect, time-out). HTTP 502.
+    FetchFailed(String),
+    /// The host refused: not granted, a private address, over a budget. HTTP 500.
+    Denied(String),
+    /// The plugin could not do its work. HTTP 500.
+    Failed(String),
+}
+
+impl Error {
+    /// An [`Error::InvalidInput`] from anything that displays.
+    pub fn invalid(message: impl fmt::Display) -> Self {
+        Self::InvalidInput(message.to_string())
+    }
+
+    /// An [`Error::Failed`] from anything that displays.
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Self::Failed(message.to_string())
+    }
+
+    /// The message without its kind.
+    pub fn message(&self) -> &str {
+        match self {
+            Self::InvalidInput(m) | Self::FetchFailed(m) | Self::Denied(m) | Self::Failed(m) => m,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self {
+            Self::InvalidInput(_) => "invalid input",
+            Self::FetchFailed(_) => "fetch failed",
+            Self::Denied(_) => "denied",
+            Self::Failed(_) => "failed",
+        };
+        write!(f, "{kind}: {}", self.message())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A plain message is a failure of the plugin.
+impl From<String> for Error {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+/// A plain message is a failure of the plugin.
+impl From<&str> for Error {
+    fn from(message: &str) -> Self {
+        Self::Failed(message.to_owned())
+    }
+}
+
+/// JSON that a plugin cannot read or write is its own failure; the caller's input is
+/// checked before the plugin sees it.
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<orbweaver_dom::SnapshotError> for Error {
+    fn from(error: orbweaver_dom::SnapshotError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<std::fmt::Error> for Error {
+    fn from(error: std::fmt::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<std::num::ParseIntError> for Error {
+    fn from(error: std::num::ParseIntError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}

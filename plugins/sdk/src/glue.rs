@@ -1,0 +1,86 @@
+//! Between the exports of a component and the functions of its author.
+
+use std::cell::OnceCell;
+use std::future::Future;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::bindings::host::orbweaver::plugin::{pages, types};
+use crate::handle::Handle;
+use crate::page::{Cells, CellsRef};
+use crate::{Call, Error, Page};
+
+impl From<Error> for types::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::InvalidInput(m) => Self::InvalidInput(m),
+            Error::FetchFailed(m) => Self::FetchFailed(m),
+            Error::Denied(m) => Self::Denied(m),
+            Error::Failed(m) => Self::Failed(m),
+        }
+    }
+}
+
+impl From<types::Error> for Error {
+    fn from(error: types::Error) -> Self {
+        match error {
+            types::Error::InvalidInput(m) => Self::InvalidInput(m),
+            types::Error::FetchFailed(m) => Self::FetchFailed(m),
+            types::Error::Denied(m) => Self::Denied(m),
+            types::Error::Failed(m) => Self::Failed(m),
+        }
+    }
+}
+
+thread_local! {
+    /// An extractor's instance serves one page (the contract's promise), so what one role
+    /// has asked of the host is there for the next.
+    static SHARED: OnceCell<&'static Cells> = const { OnceCell::new() };
+}
+
+/// One role of an extractor.
+pub fn extract(
+    page: &pages::Page,
+    role: impl FnOnce(&Page<'_>) -> Result<String, Error>,
+) -> Result<String, types::Error> {
+    // Never freed, and never more than one: the instance ends with its page.
+    let cells = SHARED.with(|shared| *shared.get_or_init(|| Box::leak(Box::default())));
+    let page = Page::from_host(Handle::Lent(page), CellsRef::Shared(cells));
+    Ok(role(&page)?)
+}
+
+/// An actor's run.
+pub async fn run<I, O, F>(input: &str, run: impl FnOnce(I) -> F) -> Result<String, types::Error>
+where
+    I: DeserializeOwned,
+    O: Serialize,
+    F: Future<Output = Result<O, Error>>,
+{
+    let input = serde_json::from_str(input).map_err(|e| Error::InvalidInput(e.to_string()))?;
+    let output = run(input).await?;
+    Ok(serde_json::to_string(&output).map_err(Error::from)?)
+}
+
+/// A fetcher's call.
+pub async fn fetch<P, O, F>(
+    domain: String,
+    path: String,
+    params: &str,
+    fetch: impl FnOnce(Call<P>) -> F,
+) -> Result<Vec<String>, types::Error>
+where
+    P: DeserializeOwned,
+    O: Serialize,
+    F: Future<Output = Result<Vec<O>, Error>>,
+{
+    let params = serde_json::from_str(params).map_err(|e| Error::InvalidInput(e.to_string()))?;
+    let items = fetch(Call {
+        domain,
+        path,
+        params,
+    })
+    .await?;
+    let items: Result<Vec<_>, _> = items.iter().map(serde_json::to_string).collect();
+    Ok(items.map_err(Error::from)?)
+}

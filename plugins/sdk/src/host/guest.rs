@@ -1,0 +1,131 @@
+//! The host as a component sees it: the contract's imports.
+
+use super::crawl_data::{Links, PageRow, Run};
+use super::http::Request;
+use super::log::Level;
+use crate::bindings::host::orbweaver::plugin as raw;
+use crate::handle::Handle;
+use crate::page::{Cells, CellsRef};
+use crate::{Error, Page, WaitFor};
+
+fn own(page: raw::pages::Page) -> Page<'static> {
+    Page::from_host(Handle::Own(page), CellsRef::Own(Box::<Cells>::default()))
+}
+
+fn headers(request: &mut Request) -> Vec<raw::types::Header> {
+    let headers = std::mem::take(&mut request.headers);
+    headers
+        .into_iter()
+        .map(|h| raw::types::Header {
+            name: h.name,
+            value: h.value,
+        })
+        .collect()
+}
+
+pub async fn fetch(mut request: Request) -> Result<Page<'static>, Error> {
+    let request = raw::http::Request {
+        headers: headers(&mut request),
+        timeout_ms: request.timeout_ms(),
+        method: request.method,
+        url: request.url,
+        body: request.body,
+        follow_redirects: request.follow_redirects,
+        respect_robots: request.respect_robots,
+    };
+    Ok(own(raw::http::fetch(request).await?))
+}
+
+pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+    let requests: Vec<_> = requests
+        .into_iter()
+        .map(|mut request| raw::batch::BatchRequest {
+            headers: headers(&mut request),
+            timeout_ms: request.timeout_ms(),
+            method: request.method,
+            url: request.url,
+            body: request.body,
+            follow_redirects: request.follow_redirects,
+            respect_robots: request.respect_robots,
+        })
+        .collect();
+    let answers = raw::batch::fetch_many(&requests, concurrency);
+    answers.into_iter().map(|answer| Ok(own(answer?))).collect()
+}
+
+pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {
+    let wait_for = match wait_for {
+        WaitFor::Load => raw::rendering::WaitFor::Load,
+        WaitFor::DomContentLoaded => raw::rendering::WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle => raw::rendering::WaitFor::NetworkIdle,
+    };
+    Ok(own(raw::rendering::render(url.to_owned(), wait_for).await?))
+}
+
+pub fn render_many(urls: &[String], concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+    let answers = raw::batch::render_many(urls, concurrency);
+    answers.into_iter().map(|answer| Ok(own(answer?))).collect()
+}
+
+pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+    let Some(handle) = page.handle() else {
+        return Err(Error::failed(
+            "extract: the page did not come from the host",
+        ));
+    };
+    Ok(raw::extraction::extract(role, handle.raw(), options)?)
+}
+
+pub fn from_html(url: &str, html: &str) -> Page<'static> {
+    own(raw::parsing::from_html(url, html))
+}
+
+pub fn log(level: Level, message: &str) {
+    let level = match level {
+        Level::Trace => raw::log::Level::Trace,
+        Level::Debug => raw::log::Level::Debug,
+        Level::Info => raw::log::Level::Info,
+        Level::Warn => raw::log::Level::Warn,
+        Level::Error => raw::log::Level::Error,
+    };
+    raw::log::log(level, message);
+}
+
+pub fn run(id: i64) -> Result<Run, Error> {
+    let run = raw::crawl_data::get_run(id)?;
+    Ok(Run {
+        id: run.id,
+        url: run.url,
+        status: run.status,
+        page_count: run.page_count,
+    })
+}
+
+pub fn pages(run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
+    let rows = raw::crawl_data::pages(run, after, limit)?;
+    Ok(rows
+        .into_iter()
+        .map(|row| PageRow {
+            id: row.id,
+            url: row.url,
+            status: row.status,
+            bytes: row.bytes,
+        })
+        .collect())
+}
+
+pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
+    let links = raw::crawl_data::links(run, after, pages)?;
+    Ok(Links {
+        from_page: links.from_page,
+        to_page: links.to_page,
+        anchor: links.anchor,
+        nofollow: links.nofollow,
+        anchors: links.anchors,
+        next: links.next,
+    })
+}
+
+pub fn open(page: i64) -> Result<Page<'static>, Error> {
+    Ok(own(raw::crawl_data::open(page)?))
+}

@@ -1,0 +1,69 @@
+//! Outside the sandbox: the host that a test installs.
+
+use super::crawl_data::{Links, PageRow, Run};
+use super::http::Request;
+use super::log::Level;
+use crate::testing::{Document, Host, installed};
+use crate::{Error, Page, WaitFor};
+
+fn ask<T>(question: impl FnOnce(&dyn Host) -> Result<T, Error>) -> Result<T, Error> {
+    match installed() {
+        Some(host) => question(&*host),
+        None => Err(Error::Denied("no host outside the sandbox".to_owned())),
+    }
+}
+
+fn page(document: Result<Document, Error>) -> Result<Page<'static>, Error> {
+    document.map(Document::into_page)
+}
+
+pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
+    page(ask(|host| host.fetch(&request)))
+}
+
+pub fn fetch_many(requests: Vec<Request>, _concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+    requests
+        .iter()
+        .map(|request| page(ask(|host| host.fetch(request))))
+        .collect()
+}
+
+pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {
+    page(ask(|host| host.render(url, wait_for)))
+}
+
+pub fn render_many(urls: &[String], _concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+    urls.iter()
+        .map(|url| page(ask(|host| host.render(url, WaitFor::Load))))
+        .collect()
+}
+
+pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+    ask(|host| host.extract(role, page, options))
+}
+
+pub fn from_html(url: &str, html: &str) -> Page<'static> {
+    Document::new(url, html).into_page()
+}
+
+pub fn log(level: Level, message: &str) {
+    if let Some(host) = installed() {
+        host.log(level, message);
+    }
+}
+
+pub fn run(id: i64) -> Result<Run, Error> {
+    ask(|host| host.run(id))
+}
+
+pub fn pages(run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
+    ask(|host| host.pages(run, after, limit))
+}
+
+pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
+    ask(|host| host.links(run, after, pages))
+}
+
+pub fn open(id: i64) -> Result<Page<'static>, Error> {
+    page(ask(|host| host.open(id)))
+}

@@ -1,0 +1,60 @@
+#![doc = include_str!("../README.md")]
+
+extern crate self as orbweaver_sdk;
+
+#[cfg(target_family = "wasm")]
+mod bindings;
+mod error;
+#[cfg(target_family = "wasm")]
+mod glue;
+mod handle;
+mod host;
+pub mod json;
+mod macros;
+mod options;
+mod page;
+pub mod robots;
+#[cfg(not(target_family = "wasm"))]
+pub mod testing;
+pub mod text;
+
+pub use error::Error;
+pub use host::{Call, crawl_data, http, join_all, log};
+pub use host::{WaitFor, extract, render, render_many};
+pub use options::Options;
+pub use orbweaver_dom as dom;
+pub use orbweaver_urls as urls;
+pub use page::{Header, Hop, Page, Parts};
+pub use serde;
+pub use serde_json;
+
+/// JSON text (RFC 8259).
+pub type Json = String;
+
+/// What the macros expand to; not for authors.
+#[doc(hidden)]
+#[cfg(target_family = "wasm")]
+pub mod __private {
+    pub use crate::bindings::actor::export_actor;
+    pub use crate::bindings::extractor::export_extractor;
+    pub use crate::bindings::fetcher::export_fetcher;
+    pub use crate::bindings::host::orbweaver::plugin::types::Error as RawError;
+    pub use crate::glue::{extract, fetch, run};
+    pub use wit_bindgen;
+
+    pub mod extractor {
+        pub use crate::bindings::extractor::exports::orbweaver::plugin::extracting::Guest;
+        pub use crate::bindings::extractor::*;
+        pub use crate::bindings::host::orbweaver::plugin::pages::Page;
+    }
+
+    pub mod actor {
+        pub use crate::bindings::actor::exports::orbweaver::plugin::acting::Guest;
+        pub use crate::bindings::actor::*;
+    }
+
+    pub mod fetcher {
+        pub use crate::bindings::fetcher::exports::orbweaver::plugin::fetching::Guest;
+        pub use crate::bindings::fetcher::*;
+    }
+}

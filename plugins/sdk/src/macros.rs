@@ -1,0 +1,137 @@
+//! The macros that make a component of a crate.
+
+/// Exports an extractor: one function per role, and the manifest inside the component.
+///
+/// ```text
+/// orbweaver_sdk::extractor! { roles: { "links" => extract } }
+/// ```
+///
+/// Each function is `fn(&Page<'_>, &str) -> Result<String, Error>`: the page, the options
+/// as JSON text, and the answer as JSON text. The manifest is `plugin.toml` beside the
+/// crate's `Cargo.toml`, or what `manifest: "path",` names, relative to the source file.
+///
+/// Outside WebAssembly the macro expands to nothing, so that the same crate is a library.
+#[macro_export]
+macro_rules! extractor {
+    (roles: { $($role:literal => $function:expr),+ $(,)? } $(,)?) => {
+        $crate::extractor! {
+            @export include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml")),
+            $($role => $function),+
+        }
+    };
+    (manifest: $manifest:literal, roles: { $($role:literal => $function:expr),+ $(,)? } $(,)?) => {
+        $crate::extractor! { @export include_bytes!($manifest), $($role => $function),+ }
+    };
+    (@export $manifest:expr, $($role:literal => $function:expr),+) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            $crate::__manifest! { $manifest }
+
+            struct Plugin;
+
+            impl $crate::__private::extractor::Guest for Plugin {
+                fn extract(
+                    role: String,
+                    page: &$crate::__private::extractor::Page,
+                    options: String,
+                ) -> Result<String, $crate::__private::RawError> {
+                    $crate::__private::extract(page, |page| match role.as_str() {
+                        $($role => $function(page, &options),)+
+                        _ => Err($crate::Error::InvalidInput(format!("role: this plugin has no {role:?}"))),
+                    })
+                }
+            }
+
+            $crate::__private::export_extractor!(Plugin);
+        };
+    };
+}
+
+/// Exports an actor: `async fn(Input) -> Result<Output, Error>`, where `Input` is
+/// `serde::Deserialize` and `Output` is `serde::Serialize`. The host has checked the input
+/// against the manifest's schema; what still does not fit is `invalid-input`.
+///
+/// ```text
+/// orbweaver_sdk::actor! { run: run }
+/// ```
+///
+/// The manifest as with [`extractor!`](crate::extractor).
+#[macro_export]
+macro_rules! actor {
+    (run: $run:expr $(,)?) => {
+        $crate::actor! {
+            @export include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml")), $run
+        }
+    };
+    (manifest: $manifest:literal, run: $run:expr $(,)?) => {
+        $crate::actor! { @export include_bytes!($manifest), $run }
+    };
+    (@export $manifest:expr, $run:expr) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            $crate::__manifest! { $manifest }
+
+            struct Plugin;
+
+            impl $crate::__private::actor::Guest for Plugin {
+                async fn run(input: String) -> Result<String, $crate::__private::RawError> {
+                    $crate::__private::run(&input, $run).await
+                }
+            }
+
+            $crate::__private::export_actor!(Plugin);
+        };
+    };
+}
+
+/// Exports a fetcher: `async fn(Call<Params>) -> Result<Vec<Item>, Error>`, where `Params`
+/// is `serde::Deserialize` and `Item` is `serde::Serialize`; see [`Call`](crate::Call).
+///
+/// ```text
+/// orbweaver_sdk::fetcher! { fetch: fetch }
+/// ```
+///
+/// The manifest as with [`extractor!`](crate::extractor).
+#[macro_export]
+macro_rules! fetcher {
+    (fetch: $fetch:expr $(,)?) => {
+        $crate::fetcher! {
+            @export include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml")), $fetch
+        }
+    };
+    (manifest: $manifest:literal, fetch: $fetch:expr $(,)?) => {
+        $crate::fetcher! { @export include_bytes!($manifest), $fetch }
+    };
+    (@export $manifest:expr, $fetch:expr) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            $crate::__manifest! { $manifest }
+
+            struct Plugin;
+
+            impl $crate::__private::fetcher::Guest for Plugin {
+                async fn fetch(
+                    domain: String,
+                    path: String,
+                    params: String,
+                ) -> Result<Vec<String>, $crate::__private::RawError> {
+                    $crate::__private::fetch(domain, path, &params, $fetch).await
+                }
+            }
+
+            $crate::__private::export_fetcher!(Plugin);
+        };
+    };
+}
+
+/// The manifest as a custom section of the core module, which the host reads before it
+/// instantiates anything.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __manifest {
+    ($bytes:expr) => {
+        #[used]
+        #[unsafe(link_section = "orbweaver:manifest")]
+        static MANIFEST: [u8; $bytes.len()] = *$bytes;
+    };
+}

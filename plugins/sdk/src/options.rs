@@ -1,0 +1,80 @@
+//! Reading an extractor's options.
+
+use serde_json::{Map, Value};
+
+use crate::Error;
+
+/// The options of an extractor call: a JSON object, in which unknown fields are ignored.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    fields: Map<String, Value>,
+}
+
+impl Options {
+    /// Reads JSON text; empty text and `null` are no options.
+    pub fn parse(json: &str) -> Result<Self, Error> {
+        // Most calls have none: no parser runs.
+        if matches!(json.trim_ascii(), "" | "{}" | "null") {
+            return Ok(Self::default());
+        }
+        match serde_json::from_str(json) {
+            Ok(fields) => Ok(Self { fields }),
+            Err(error) => Err(Error::InvalidInput(format!("options: {error}"))),
+        }
+    }
+
+    /// A switch; false where it is not given.
+    pub fn flag(&self, name: &str) -> Result<bool, Error> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(value)) => Ok(*value),
+            Some(_) => Err(Error::InvalidInput(format!(
+                "{name}: must be true or false"
+            ))),
+        }
+    }
+
+    /// A text; `None` where it is not given.
+    pub fn text(&self, name: &str) -> Result<Option<&str>, Error> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(value)) => Ok(Some(value)),
+            Some(_) => Err(Error::InvalidInput(format!("{name}: must be a string"))),
+        }
+    }
+
+    /// A whole number of zero or more; `None` where it is not given.
+    pub fn number(&self, name: &str) -> Result<Option<u64>, Error> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => value.as_u64().map(Some).ok_or_else(|| {
+                Error::InvalidInput(format!("{name}: must be a whole number of zero or more"))
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_given_is_off_and_what_is_wrong_names_the_field() {
+        for none in ["", " ", "{}", "null", r#"{"other":1}"#] {
+            assert_eq!(
+                Options::parse(none).and_then(|o| o.flag("x")),
+                Ok(false),
+                "{none:?}"
+            );
+        }
+        let options = Options::parse(r#"{"x":true,"n":3,"t":"a"}"#).expect("options");
+        assert_eq!(options.flag("x"), Ok(true));
+        assert_eq!(options.number("n"), Ok(Some(3)));
+        assert_eq!(options.text("t"), Ok(Some("a")));
+        assert_eq!(
+            options.flag("n"),
+            Err(Error::invalid("n: must be true or false"))
+        );
+        assert!(matches!(Options::parse("[1]"), Err(Error::InvalidInput(_))));
+    }
+}

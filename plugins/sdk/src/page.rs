@@ -1,0 +1,268 @@
+//! The page that a plugin works on.
+
+use std::cell::OnceCell;
+use std::ops::Deref;
+
+use orbweaver_dom::{Snapshot, SnapshotError, View, attr, tag};
+use orbweaver_urls::Base;
+use self_cell::self_cell;
+
+use crate::Error;
+use crate::handle::Handle;
+
+/// One HTTP header; the name is lower-case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: String,
+}
+
+impl Header {
+    /// A header; the name is made lower-case.
+    pub fn new(name: &str, value: impl Into<String>) -> Self {
+        Self {
+            name: name.to_ascii_lowercase(),
+            value: value.into(),
+        }
+    }
+}
+
+/// One hop of a redirect chain: the URL asked, and the 3xx answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    pub url: String,
+    pub status: u16,
+}
+
+/// A page as plain data, for use outside the sandbox: benches, tests, command lines.
+#[derive(Clone, Copy)]
+pub struct Parts<'a> {
+    /// The URL that was asked for.
+    pub url: &'a str,
+    /// The URL that answered.
+    pub final_url: &'a str,
+    /// The HTTP status; 0 for a document that no server sent.
+    pub status: u16,
+    /// Response headers in the order received, names in lower case.
+    pub headers: &'a [Header],
+    /// The body as text.
+    pub html: &'a str,
+    /// The parsed document.
+    pub view: &'a View<'a>,
+}
+
+/// A fetched page. What a plugin does not ask for is never copied into its memory; what
+/// it asks for twice is copied once, also across the roles of one extractor.
+pub struct Page<'a> {
+    source: Source<'a>,
+    base: OnceCell<Option<Base>>,
+}
+
+enum Source<'a> {
+    Parts(Parts<'a>),
+    Host {
+        handle: Handle<'a>,
+        cells: CellsRef<'a>,
+    },
+}
+
+/// What has been asked of the host so far.
+#[derive(Default)]
+pub(crate) struct Cells {
+    pub(crate) url: OnceCell<String>,
+    pub(crate) final_url: OnceCell<String>,
+    pub(crate) status: OnceCell<u16>,
+    pub(crate) headers: OnceCell<Vec<Header>>,
+    pub(crate) redirects: OnceCell<Vec<Hop>>,
+    pub(crate) html: OnceCell<String>,
+    pub(crate) document: OnceCell<Result<Document, SnapshotError>>,
+}
+
+pub(crate) enum CellsRef<'a> {
+    Own(Box<Cells>),
+    #[cfg_attr(
+        not(target_family = "wasm"),
+        expect(dead_code, reason = "lent by the host only")
+    )]
+    Shared(&'a Cells),
+}
+
+impl Deref for CellsRef<'_> {
+    type Target = Cells;
+
+    fn deref(&self) -> &Cells {
+        match self {
+            Self::Own(cells) => cells,
+            Self::Shared(cells) => cells,
+        }
+    }
+}
+
+self_cell!(
+    /// A snapshot together with the view of it.
+    pub(crate) struct Document {
+        owner: Snapshot,
+        #[covariant]
+        dependent: View,
+    }
+);
+
+impl Document {
+    pub(crate) fn of(snapshot: Snapshot) -> Result<Self, SnapshotError> {
+        Self::try_new(snapshot, Snapshot::view)
+    }
+}
+
+impl<'a> Page<'a> {
+    /// A page of plain data, without a host.
+    pub fn from_parts(parts: Parts<'a>) -> Self {
+        Self {
+            source: Source::Parts(parts),
+            base: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn from_host(handle: Handle<'a>, cells: CellsRef<'a>) -> Self {
+        Self {
+            source: Source::Host { handle, cells },
+            base: OnceCell::new(),
+        }
+    }
+
+    /// The host's handle, where there is one.
+    #[cfg(target_family = "wasm")]
+    pub(crate) fn handle(&self) -> Option<&Handle<'a>> {
+        match &self.source {
+            Source::Parts(_) => None,
+            Source::Host { handle, .. } => Some(handle),
+        }
+    }
+
+    /// The URL that was asked for.
+    pub fn url(&self) -> &str {
+        match &self.source {
+            Source::Parts(parts) => parts.url,
+            Source::Host { handle, cells } => cells.url.get_or_init(|| handle.url()),
+        }
+    }
+
+    /// The URL that answered, after redirects.
+    pub fn final_url(&self) -> &str {
+        match &self.source {
+            Source::Parts(parts) => parts.final_url,
+            Source::Host { handle, cells } => cells.final_url.get_or_init(|| handle.final_url()),
+        }
+    }
+
+    /// The HTTP status; 0 for a document that no server sent.
+    pub fn status(&self) -> u16 {
+        match &self.source {
+            Source::Parts(parts) => parts.status,
+            Source::Host { handle, cells } => *cells.status.get_or_init(|| handle.status()),
+        }
+    }
+
+    /// Response headers in the order received, names in lower case.
+    pub fn headers(&self) -> &[Header] {
+        match &self.source {
+            Source::Parts(parts) => parts.headers,
+            Source::Host { handle, cells } => cells.headers.get_or_init(|| handle.headers()),
+        }
+    }
+
+    /// The values of a header, in the order received.
+    pub fn header_values<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s str> {
+        self.headers()
+            .iter()
+            .filter(move |h| h.name.eq_ignore_ascii_case(name))
+            .map(|h| h.value.as_str())
+    }
+
+    /// The first value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers()
+            .iter()
+            .find(|h| h.name.eq_ignore_ascii_case(name))
+            .map(|h| h.value.as_str())
+    }
+
+    /// The redirects followed, first to last.
+    pub fn redirects(&self) -> &[Hop] {
+        match &self.source {
+            Source::Parts(_) => &[],
+            Source::Host { handle, cells } => cells.redirects.get_or_init(|| handle.redirects()),
+        }
+    }
+
+    /// Length of the decoded body in bytes.
+    pub fn size(&self) -> u64 {
+        match &self.source {
+            Source::Parts(parts) => parts.html.len() as u64,
+            Source::Host { handle, cells } => handle
+                .size()
+                .unwrap_or_else(|| cells.html.get().map_or(0, |html| html.len() as u64)),
+        }
+    }
+
+    /// The body as it came, content encodings undone. Copied on every call.
+    pub fn body(&self) -> Vec<u8> {
+        match &self.source {
+            Source::Parts(parts) => parts.html.as_bytes().to_vec(),
+            Source::Host { handle, .. } => handle
+                .body()
+                .unwrap_or_else(|| self.html().as_bytes().to_vec()),
+        }
+    }
+
+    /// The body as text, transcoded to UTF-8.
+    pub fn html(&self) -> &str {
+        match &self.source {
+            Source::Parts(parts) => parts.html,
+            Source::Host { handle, cells } => cells.html.get_or_init(|| handle.html()),
+        }
+    }
+
+    /// The parsed document. Fails if the host writes a snapshot format that this SDK
+    /// does not read.
+    pub fn view(&self) -> Result<&View<'_>, Error> {
+        match &self.source {
+            Source::Parts(parts) => Ok(parts.view),
+            Source::Host { handle, cells } => {
+                match cells
+                    .document
+                    .get_or_init(|| Document::of(handle.snapshot()))
+                {
+                    Ok(document) => Ok(document.borrow_dependent()),
+                    Err(error) => Err((*error).into()),
+                }
+            }
+        }
+    }
+
+    /// What references of this document are resolved against: the first `<base href>`
+    /// that gives an `http` or `https` URL, else the final URL. `None` where neither is
+    /// one (HTML standard, "document base URL").
+    pub fn base(&self) -> Option<&Base> {
+        self.base
+            .get_or_init(|| {
+                let fallback = Base::new(self.final_url());
+                let declared = self.view().ok().and_then(|view| {
+                    let href = view.nodes().find_map(|node| match node.tag() {
+                        tag::BASE => node.attr(attr::HREF),
+                        _ => None,
+                    })?;
+                    match &fallback {
+                        Some(base) => Base::from_resolved(base.join(href)?),
+                        None => Base::new(href),
+                    }
+                });
+                declared.or(fallback)
+            })
+            .as_ref()
+    }
+
+    /// The URL of [`base`](Self::base), or the final URL where there is none.
+    pub fn base_url(&self) -> &str {
+        self.base().map_or_else(|| self.final_url(), Base::as_str)
+    }
+}

@@ -1,0 +1,174 @@
+//! What a page tells robots: `<meta name="robots">`, metas that name one robot, and the
+//! `X-Robots-Tag` header.
+
+use orbweaver_dom::{Namespace, attr, tag};
+
+use crate::{Error, Page};
+
+/// One directive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Directive<'a> {
+    /// The robot it is for, as written; `None` for all.
+    pub agent: Option<&'a str>,
+    /// Its name as written (`noindex`, `max-snippet`).
+    pub name: &'a str,
+    /// What follows the colon, where there is one.
+    pub value: Option<&'a str>,
+    /// From the header, not a meta.
+    pub header: bool,
+}
+
+impl Directive<'_> {
+    /// Whether it has this name. Case does not count.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Robots that crawl for AI models and assistants, by their product tokens in lower case.
+pub const AI_ROBOTS: &[&str] = &[
+    "ai2bot",
+    "amazonbot",
+    "anthropic-ai",
+    "applebot-extended",
+    "bytespider",
+    "ccbot",
+    "chatgpt-user",
+    "claude-searchbot",
+    "claude-user",
+    "claude-web",
+    "claudebot",
+    "cohere-ai",
+    "cohere-training-data-crawler",
+    "deepseekbot",
+    "diffbot",
+    "duckassistbot",
+    "facebookbot",
+    "google-cloudvertexbot",
+    "google-extended",
+    "googleother",
+    "gptbot",
+    "imagesiftbot",
+    "meta-externalagent",
+    "meta-externalfetcher",
+    "mistralai-user",
+    "oai-searchbot",
+    "omgili",
+    "omgilibot",
+    "pangubot",
+    "perplexity-user",
+    "perplexitybot",
+    "petalbot",
+    "timpibot",
+    "webzio-extended",
+    "youbot",
+];
+
+/// Search engines' robots that pages address by a meta of their own.
+const SEARCH_ROBOTS: &[&str] = &[
+    "applebot",
+    "baiduspider",
+    "bingbot",
+    "duckduckbot",
+    "googlebot",
+    "googlebot-image",
+    "googlebot-news",
+    "googlebot-video",
+    "msnbot",
+    "naverbot",
+    "seznambot",
+    "slurp",
+    "teoma",
+    "yandex",
+    "yandexbot",
+    "yeti",
+];
+
+/// Whether this is the name of a robot that crawls for AI. Case does not count.
+pub fn is_ai(name: &str) -> bool {
+    AI_ROBOTS
+        .iter()
+        .any(|robot| robot.eq_ignore_ascii_case(name))
+}
+
+/// Every directive of a page: metas in document order, then headers.
+pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
+    let mut found = Vec::new();
+    for node in page.view()?.nodes().filter(|n| n.tag() == tag::META) {
+        let (Some(name), Some(content)) = (node.attr(attr::NAME), node.attr(attr::CONTENT)) else {
+            continue;
+        };
+        if let Some(agent) =
+            meta_agent(name.trim_ascii()).filter(|_| node.namespace() == Namespace::Html)
+        {
+            push_list(content, agent, false, &mut found);
+        }
+    }
+    for value in page.header_values("x-robots-tag") {
+        let (agent, list) = header_agent(value);
+        push_list(list, agent, true, &mut found);
+    }
+    Ok(found)
+}
+
+/// Whether every robot is told not to follow any link of the page.
+pub fn nofollow(page: &Page<'_>) -> Result<bool, Error> {
+    let found = directives(page)?;
+    Ok(found
+        .iter()
+        .any(|d| d.agent.is_none() && (d.is("nofollow") || d.is("none"))))
+}
+
+/// `Some(None)`: a meta for all robots; `Some(Some(name))`: for one; `None`: another meta.
+fn meta_agent(name: &str) -> Option<Option<&str>> {
+    if name.eq_ignore_ascii_case("robots") {
+        return Some(None);
+    }
+    let known = |robot: &&&str| robot.eq_ignore_ascii_case(name);
+    AI_ROBOTS
+        .iter()
+        .chain(SEARCH_ROBOTS)
+        .any(|robot| known(&robot))
+        .then_some(Some(name))
+}
+
+/// Divides `googlebot: noindex, nofollow`; a directive with a value has a colon too.
+fn header_agent(value: &str) -> (Option<&str>, &str) {
+    const VALUED: &[&str] = &[
+        "max-snippet",
+        "max-image-preview",
+        "max-video-preview",
+        "unavailable_after",
+    ];
+    if let Some((agent, list)) = value.split_once(':') {
+        let agent = agent.trim_ascii();
+        let token = !agent.is_empty() && !agent.contains([',', ' ']);
+        if token && !VALUED.iter().any(|known| known.eq_ignore_ascii_case(agent)) {
+            return (Some(agent), list);
+        }
+    }
+    (None, value)
+}
+
+fn push_list<'p>(
+    list: &'p str,
+    agent: Option<&'p str>,
+    header: bool,
+    found: &mut Vec<Directive<'p>>,
+) {
+    for item in list.split([',', ';']) {
+        let (name, value) = match item.split_once(':') {
+            Some((name, value)) => (name, Some(value.trim_ascii())),
+            None => (item, None),
+        };
+        let name = name.trim_ascii();
+        if !name.is_empty() {
+            found.push(Directive {
+                agent,
+                name,
+                value,
+                header,
+            });
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Running a plugin's code natively, in tests and benches: documents of HTML, and a host
+//! of the test's own. Needs the feature `testing` to parse HTML.
+//!
+//! ```
+//! # #[cfg(feature = "testing")] {
+//! use orbweaver_sdk::testing::Document;
+//! let document = Document::new("https://example.org/", "<title>Hello</title>");
+//! let page = document.page();
+//! assert_eq!(page.final_url(), "https://example.org/");
+//! # }
+//! ```
+
+use std::cell::{OnceCell, RefCell};
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use orbweaver_dom::Snapshot;
+
+use crate::handle::Handle;
+use crate::host::crawl_data::{Links, PageRow, Run};
+use crate::host::http::Request;
+use crate::host::log::Level;
+use crate::page::{Cells, CellsRef};
+use crate::{Error, Header, Page, WaitFor};
+
+/// A page that no host fetched.
+pub struct Document {
+    url: String,
+    final_url: String,
+    status: u16,
+    headers: Vec<Header>,
+    html: String,
+    snapshot: Option<Snapshot>,
+    parsed: OnceCell<crate::page::Document>,
+}
+
+impl Document {
+    /// A page of this HTML: status 200, no headers, no redirect.
+    pub fn new(url: &str, html: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            final_url: url.to_owned(),
+            status: 200,
+            headers: Vec::new(),
+            html: html.to_owned(),
+            snapshot: None,
+            parsed: OnceCell::new(),
+        }
+    }
+
+    /// The URL that answered, where it is another than was asked for.
+    pub fn final_url(mut self, url: &str) -> Self {
+        url.clone_into(&mut self.final_url);
+        self
+    }
+
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Adds a response header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push(Header::new(name, value));
+        self
+    }
+
+    /// Uses this snapshot instead of parsing the HTML.
+    pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
+        self.snapshot = Some(snapshot);
+        self
+    }
+
+    /// The page, lent.
+    pub fn page(&self) -> Page<'_> {
+        let parsed = self.parsed.get_or_init(|| {
+            let snapshot = self.snapshot.clone().unwrap_or_else(|| parse(&self.html));
+            #[expect(
+                clippy::expect_used,
+                reason = "native only, of a snapshot made here or by the test"
+            )]
+            crate::page::Document::of(snapshot).expect("a readable snapshot")
+        });
+        Page::from_parts(crate::Parts {
+            url: &self.url,
+            final_url: &self.final_url,
+            status: self.status,
+            headers: &self.headers,
+            html: &self.html,
+            view: parsed.borrow_dependent(),
+        })
+    }
+
+    /// The page, as [`http::fetch`](crate::http::fetch) gives it.
+    pub fn into_page(self) -> Page<'static> {
+        let snapshot = self.snapshot.unwrap_or_else(|| parse(&self.html));
+        let cells = Cells {
+            url: self.url.into(),
+            final_url: self.final_url.into(),
+            status: self.status.into(),
+            headers: self.headers.into(),
+            redirects: Vec::new().into(),
+            html: self.html.into(),
+            document: crate::page::Document::of(snapshot).into(),
+        };
+        Page::from_host(Handle(PhantomData), CellsRef::Own(Box::new(cells)))
+    }
+}
+
+#[cfg(feature = "testing")]
+fn parse(html: &str) -> Snapshot {
+    orbweaver_dom::parse(html)
+}
+
+/// Without the parser there is no snapshot, and [`Page::view`] says so.
+#[cfg(not(feature = "testing"))]
+fn parse(_html: &str) -> Snapshot {
+    Snapshot::default()
+}
+
+/// The host of a test. What it does not answer is [`Error::Denied`], as if not granted.
+#[expect(unused_variables, reason = "named for whoever implements them")]
+pub trait Host {
+    fn fetch(&self, request: &Request) -> Result<Document, Error> {
+        Err(Error::Denied("http".to_owned()))
+    }
+
+    fn render(&self, url: &str, wait_for: WaitFor) -> Result<Document, Error> {
+        Err(Error::Denied("render".to_owned()))
+    }
+
+    fn extract(&self, role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+        Err(Error::Denied("extract".to_owned()))
+    }
+
+    fn run(&self, id: i64) -> Result<Run, Error> {
+        Err(Error::Denied("crawl-data".to_owned()))
+    }
+
+    fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
+        Err(Error::Denied("crawl-data".to_owned()))
+    }
+
+    fn links(&self, run: i64, after: i64, pages: u32) -> Result<Links, Error> {
+        Err(Error::Denied("crawl-data".to_owned()))
+    }
+
+    fn open(&self, page: i64) -> Result<Document, Error> {
+        Err(Error::Denied("crawl-data".to_owned()))
+    }
+
+    fn log(&self, level: Level, message: &str) {}
+}
+
+thread_local! {
+    static HOST: RefCell<Option<Rc<dyn Host>>> = const { RefCell::new(None) };
+}
+
+/// Makes `host` the host of this thread until the guard is dropped.
+pub fn install(host: impl Host + 'static) -> Installed {
+    let before = HOST.with(|slot| slot.borrow_mut().replace(Rc::new(host)));
+    Installed { before }
+}
+
+/// See [`install`].
+#[must_use = "the host is removed when this is dropped"]
+pub struct Installed {
+    before: Option<Rc<dyn Host>>,
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        let before = self.before.take();
+        HOST.with(|slot| *slot.borrow_mut() = before);
+    }
+}
+
+pub(crate) fn installed() -> Option<Rc<dyn Host>> {
+    HOST.with(|slot| slot.borrow().clone())
+}
+
+/// Runs a future to its end on this thread. In a test nothing waits for a network.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,434 @@
+//! The text of a page as a reader sees it: hidden elements left out, white space
+//! collapsed, blocks apart from one another.
+
+use orbweaver_dom::{Node, tag};
+
+/// Where text goes: a string, or the inside of a JSON string.
+pub trait Sink {
+    fn push_str(&mut self, text: &str);
+    /// One ASCII space.
+    fn push_space(&mut self);
+}
+
+impl Sink for String {
+    fn push_str(&mut self, text: &str) {
+        Self::push_str(self, text);
+    }
+
+    fn push_space(&mut self) {
+        self.push(' ');
+    }
+}
+
+/// Elements whose text no reader sees: scripts, style sheets, templates, and what stands
+/// in for a feature that every browser has.
+pub fn is_hidden(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::SCRIPT
+            | tag::STYLE
+            | tag::TEMPLATE
+            | tag::NOSCRIPT
+            | tag::NOEMBED
+            | tag::NOFRAMES
+            | tag::IFRAME
+            | tag::HEAD
+            | tag::TITLE
+            | tag::TEXTAREA
+            | tag::SELECT
+            | tag::DATALIST
+            | tag::OBJECT
+            | tag::CANVAS
+            | tag::AUDIO
+            | tag::VIDEO
+            | tag::DEFS
+            | tag::DESC
+    )
+}
+
+/// Elements that begin and end a line: `display: block`, list items, table parts and the
+/// like in the HTML standard's style sheet.
+pub fn is_block(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::HTML
+            | tag::BODY
+            | tag::ADDRESS
+            | tag::ARTICLE
+            | tag::ASIDE
+            | tag::FOOTER
+            | tag::HEADER
+            | tag::H1
+            | tag::H2
+            | tag::H3
+            | tag::H4
+            | tag::H5
+            | tag::H6
+            | tag::HGROUP
+            | tag::MAIN
+            | tag::NAV
+            | tag::SECTION
+            | tag::SEARCH
+            | tag::BLOCKQUOTE
+            | tag::DD
+            | tag::DIV
+            | tag::DL
+            | tag::DT
+            | tag::FIGCAPTION
+            | tag::FIGURE
+            | tag::HR
+            | tag::LI
+            | tag::MENU
+            | tag::OL
+            | tag::P
+            | tag::PRE
+            | tag::UL
+            | tag::CAPTION
+            | tag::TABLE
+            | tag::TBODY
+            | tag::TD
+            | tag::TFOOT
+            | tag::TH
+            | tag::THEAD
+            | tag::TR
+            | tag::FIELDSET
+            | tag::FORM
+            | tag::LEGEND
+            | tag::OPTION
+            | tag::OPTGROUP
+            | tag::DETAILS
+            | tag::DIALOG
+            | tag::SUMMARY
+            | tag::CENTER
+            | tag::DIR
+            | tag::FRAMESET
+            | tag::LISTING
+            | tag::PLAINTEXT
+            | tag::XMP
+    )
+}
+
+/// A piece of what a reader sees, in document order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// The text of one text node, white space as in the source.
+    Text(&'a str),
+    /// A block begins or ends, or a `<br>`: the texts around are on different lines.
+    Break,
+}
+
+/// What a reader sees below `node`, itself included if it is a text. One pass, no
+/// recursion. Hidden elements are left out, except `node` itself.
+pub fn pieces<'a>(node: Node<'a>) -> Pieces<'a> {
+    Pieces {
+        view_end: node.end(),
+        start: node,
+        next: node.id(),
+        closes: Vec::new(),
+    }
+}
+
+/// See [`pieces`].
+pub struct Pieces<'a> {
+    start: Node<'a>,
+    next: u32,
+    view_end: u32,
+    /// Ends of the blocks that are open, innermost last.
+    closes: Vec<u32>,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        while self.next < self.view_end {
+            if self.closes.last().is_some_and(|&end| end <= self.next) {
+                self.closes.pop();
+                return Some(Piece::Break);
+            }
+            let node = self.start.view().node(self.next)?;
+            self.next += 1;
+            if node.is_text() {
+                return Some(Piece::Text(node.text()));
+            }
+            let tag = node.tag();
+            if tag == tag::BR {
+                return Some(Piece::Break);
+            }
+            if is_hidden(tag) && node != self.start {
+                self.next = node.end();
+            } else if is_block(tag) {
+                self.closes.push(node.end());
+                return Some(Piece::Break);
+            }
+        }
+        None
+    }
+}
+
+/// Collapses white space: each run becomes one space, none at the ends. The text may
+/// come in any number of pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Collapse {
+    /// Something has been written.
+    begun: bool,
+    /// White space has been seen since.
+    space: bool,
+}
+
+impl Collapse {
+    /// Appends a piece. Runs of white space (Unicode's `White_Space`, so a no-break space
+    /// too) that cross pieces count as one.
+    pub fn push(&mut self, text: &str, out: &mut impl Sink) {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        // Whole stretches without white space are copied at once; a single space between
+        // two words belongs to the stretch.
+        let mut from = 0;
+        while let Some(&byte) = bytes.get(at) {
+            let width = match byte {
+                b' ' if at > from
+                    && bytes
+                        .get(at + 1)
+                        .is_some_and(|&b| b > b' ' && b < 0x80 && b != 0x7f) =>
+                {
+                    at += 2;
+                    continue;
+                }
+                b' ' | b'\t'..=b'\r' => 1,
+                0xc2 | 0xe1..=0xe3 => {
+                    let c = text.get(at..).and_then(|rest| rest.chars().next());
+                    match c {
+                        Some(c) if c.is_whitespace() => c.len_utf8(),
+                        Some(c) => {
+                            at += c.len_utf8();
+                            continue;
+                        }
+                        None => 1,
+                    }
+                }
+                _ => {
+                    at += 1;
+                    continue;
+                }
+            };
+            self.word(text.get(from..at).unwrap_or(""), out);
+            self.space = true;
+            at += width;
+            from = at;
+        }
+        self.word(text.get(from..).unwrap_or(""), out);
+    }
+
+    /// A boundary between blocks: counts as white space.
+    pub fn gap(&mut self) {
+        self.space = true;
+    }
+
+    /// Whether anything but white space has come.
+    pub fn is_empty(&self) -> bool {
+        !self.begun
+    }
+
+    fn word(&mut self, word: &str, out: &mut impl Sink) {
+        if word.is_empty() {
+            return;
+        }
+        if self.space && self.begun {
+            out.push_space();
+        }
+        self.begun = true;
+        self.space = false;
+        out.push_str(word);
+    }
+}
+
+/// `text` with white space collapsed.
+pub fn collapse(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    Collapse::default().push(text, &mut out);
+    out
+}
+
+/// What a reader sees below `node` in one line. True if there was anything.
+pub fn push_line(node: Node<'_>, out: &mut impl Sink) -> bool {
+    let mut collapse = Collapse::default();
+    for piece in pieces(node) {
+        match piece {
+            Piece::Text(text) => collapse.push(text, out),
+            Piece::Break => collapse.gap(),
+        }
+    }
+    !collapse.is_empty()
+}
+
+/// As [`push_line`], as a string of its own.
+pub fn line(node: Node<'_>) -> String {
+    let mut out = String::new();
+    push_line(node, &mut out);
+    out
+}
+
+/// What a reader sees below `node`, each block and each `<br>` on a line of its own,
+/// without empty lines.
+pub fn lines(node: Node<'_>) -> String {
+    let mut out = String::new();
+    let mut collapse = Collapse::default();
+    for piece in pieces(node) {
+        match piece {
+            Piece::Break => collapse = Collapse::default(),
+            Piece::Text(text) if collapse.is_empty() => {
+                let before = out.len();
+                if before > 0 {
+                    out.push('\n');
+                }
+                collapse.push(text, &mut out);
+                if collapse.is_empty() {
+                    out.truncate(before);
+                }
+            }
+            Piece::Text(text) => collapse.push(text, &mut out),
+        }
+    }
+    out
+}
+
+/// Counts words and characters of text that comes in pieces.
+///
+/// A word is what stands between white space and has a letter or a digit in it. Scripts
+/// that are written without spaces (Han, Hiragana, Katakana) count one word per
+/// character, as word processors do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counter {
+    words: u64,
+    chars: u64,
+    /// In a run without white space that has a letter or a digit already.
+    in_word: bool,
+    space: bool,
+}
+
+impl Counter {
+    /// Counts a piece; a word may go on into the next.
+    pub fn push(&mut self, text: &str) {
+        let mut this = *self;
+        for c in text.chars() {
+            let alphanumeric = match c {
+                'a'..='z' | 'A'..='Z' | '0'..='9' => true,
+                '!'..='~' => false,
+                c if c.is_whitespace() => {
+                    this.gap();
+                    continue;
+                }
+                c if is_wordless(c) => {
+                    this.words += 1;
+                    this.in_word = false;
+                    this.char();
+                    continue;
+                }
+                c => c.is_alphanumeric(),
+            };
+            this.char();
+            this.words += u64::from(alphanumeric && !this.in_word);
+            this.in_word |= alphanumeric;
+        }
+        *self = this;
+    }
+
+    /// A boundary between blocks: ends a word.
+    pub fn gap(&mut self) {
+        self.in_word = false;
+        self.space = true;
+    }
+
+    pub fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// Characters (Unicode scalar values), each run of white space between them as one.
+    pub fn chars(&self) -> u64 {
+        self.chars
+    }
+
+    fn char(&mut self) {
+        self.chars += 1 + u64::from(self.space && self.chars > 0);
+        self.space = false;
+    }
+}
+
+/// Characters of scripts that put no spaces between words.
+fn is_wordless(c: char) -> bool {
+    matches!(c,
+        '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' // Hiragana, Katakana
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' // Han
+        | '\u{20000}'..='\u{323af}')
+}
+
+/// The words of a text; see [`Counter`].
+pub fn word_count(text: &str) -> u64 {
+    let mut counter = Counter::default();
+    counter.push(text);
+    counter.words()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collapsing_is_the_same_however_the_text_is_cut() {
+        let cases = [
+            ("  a  b\n\tc ", "a b c"),
+            ("", ""),
+            (" \u{a0} ", ""),
+            ("a\u{a0}b\u{3000}c\u{2003}\u{2009}d", "a b c d"),
+            ("é ü – “x”", "é ü – “x”"),
+            ("a b c  d e\u{85}f", "a b c d e f"),
+            ("日本 語\u{feff}", "日本 語\u{feff}"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(collapse(text), expected, "{text:?}");
+            assert_eq!(
+                text.split_whitespace().collect::<Vec<_>>().join(" "),
+                expected
+            );
+            for cut in (0..text.len()).filter(|&i| text.is_char_boundary(i)) {
+                let (mut out, mut c) = (String::new(), Collapse::default());
+                let (head, tail) = text.split_at(cut);
+                c.push(head, &mut out);
+                c.push(tail, &mut out);
+                assert_eq!(out, expected, "{text:?} cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_counted_in_any_script() {
+        let cases = [
+            ("", 0),
+            ("one", 1),
+            (" one  two\nthree ", 3),
+            ("don't re-count and/or 3.14", 4),
+            ("a — b & c * …", 3),
+            ("東京タワー 2", 6),
+            ("한국어 문서", 2),
+            ("Hello世界", 3),
+            ("привет мир", 2),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(word_count(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn characters_are_counted_as_if_collapsed() {
+        for text in ["", " a b ", "  日本  語 ", "a\n\n\tb"] {
+            let mut counter = Counter::default();
+            counter.push(text);
+            assert_eq!(
+                counter.chars(),
+                collapse(text).chars().count() as u64,
+                "{text:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The key under which a URL is known: one page, one key.
+
+use url::Url;
+
+use crate::Resolved;
+
+/// Which differences between two URLs do not make them two pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyRules {
+    /// Session identifiers and tracking parameters are dropped.
+    pub drop_tracking: bool,
+}
+
+impl Default for KeyRules {
+    fn default() -> Self {
+        Self {
+            drop_tracking: true,
+        }
+    }
+}
+
+/// Names of query parameters that say who came from where, never what is shown. All
+/// that begin with `utm_` count as well. Compared without case.
+const TRACKING: &[&str] = &[
+    "_ga",
+    "_gl",
+    "dclid",
+    "fbclid",
+    "gad_source",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "igshid",
+    "mc_cid",
+    "mc_eid",
+    "msclkid",
+    "mkt_tok",
+    "twclid",
+    "ttclid",
+    "wbraid",
+    "yclid",
+];
+
+/// Names of query parameters that carry a session.
+const SESSION: &[&str] = &[
+    "jsessionid",
+    "phpsessid",
+    "sid",
+    "sessionid",
+    "aspsessionid",
+    "cfid",
+    "cftoken",
+];
+
+fn dropped(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or(parameter);
+    let utm = name
+        .get(..4)
+        .is_some_and(|start| start.eq_ignore_ascii_case("utm_"));
+    utm || TRACKING
+        .iter()
+        .chain(SESSION)
+        .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// The key of a URL: without fragment, `%7E` as `~`, and, by the rules, without session
+/// identifiers and tracking parameters. Scheme, host, default port and dot segments are
+/// normal in any parsed URL. The path's case, a trailing slash, the parameters' order and
+/// every other escape are significant.
+pub fn key(url: &Url, rules: KeyRules) -> String {
+    Resolved::from_url(url).map_or_else(|| url.as_str().to_owned(), |url| key_of(&url, rules))
+}
+
+/// As [`key`], of a resolved link.
+pub fn key_of(url: &Resolved, rules: KeyRules) -> String {
+    let mut out = String::with_capacity(url.as_str().len());
+    out.push_str(url.part(0, url.path_start));
+    let path = url.path();
+    match session_in_path(path).filter(|_| rules.drop_tracking) {
+        Some((start, end)) => {
+            push_tilde(path.get(..start).unwrap_or(path), &mut out);
+            push_tilde(path.get(end..).unwrap_or(""), &mut out);
+        }
+        None => push_tilde(path, &mut out),
+    }
+    if let Some(query) = url.query() {
+        let mut mark = '?';
+        let mut kept = false;
+        for parameter in query.split('&') {
+            if rules.drop_tracking && dropped(parameter) {
+                continue;
+            }
+            out.push(mark);
+            push_tilde(parameter, &mut out);
+            mark = '&';
+            kept = true;
+        }
+        debug_assert!(kept || rules.drop_tracking);
+    }
+    out
+}
+
+/// Where `;jsessionid=…` stands in a path: it ends at the next `;` or `/`.
+fn session_in_path(path: &str) -> Option<(usize, usize)> {
+    const MARK: &str = ";jsessionid=";
+    let start = path.match_indices(';').map(|(at, _)| at).find(|&at| {
+        path.get(at..at + MARK.len())
+            .is_some_and(|m| m.eq_ignore_ascii_case(MARK))
+    })?;
+    let rest = path.get(start + 1..)?;
+    let len = rest.find([';', '/']).unwrap_or(rest.len());
+    Some((start, start + 1 + len))
+}
+
+/// Appends `text` with `%7E` decoded: RFC 3986, section 2.3, unreserved characters.
+fn push_tilde(text: &str, out: &mut String) {
+    let mut rest = text;
+    while let Some(at) = rest.find("%7") {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let tilde = escape
+            .as_bytes()
+            .get(2)
+            .is_some_and(|b| matches!(b, b'E' | b'e'));
+        out.push_str(if tilde { "~" } else { "%7" });
+        rest = escape.get(if tilde { 3 } else { 2 }..).unwrap_or("");
+    }
+    out.push_str(rest);
+}

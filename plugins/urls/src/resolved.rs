@@ -1,0 +1,108 @@
+//! An absolute URL as text with the offsets of its parts.
+
+use std::fmt;
+
+use url::{Position, Url};
+
+/// An absolute `http` or `https` URL, serialised after the WHATWG standard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    pub(crate) text: String,
+    /// Where the host begins and ends; the port is between that and the path.
+    pub(crate) host_start: u32,
+    pub(crate) host_end: u32,
+    pub(crate) path_start: u32,
+    /// End of the path: the `?`, the `#` or the end.
+    pub(crate) path_end: u32,
+    /// End of the query: the `#` or the end.
+    pub(crate) query_end: u32,
+}
+
+impl Resolved {
+    /// Takes the offsets from a parsed URL; `None` unless it is `http` or `https` and
+    /// within [`MAX_URL_BYTES`](crate::MAX_URL_BYTES).
+    pub fn from_url(url: &Url) -> Option<Self> {
+        let mut resolved = Self::default();
+        resolved.set(url).then_some(resolved)
+    }
+
+    pub(crate) fn set(&mut self, url: &Url) -> bool {
+        let text = url.as_str();
+        if !matches!(url.scheme(), "http" | "https") || text.len() > crate::MAX_URL_BYTES {
+            return false;
+        }
+        let at = |position| (url[..position].len()) as u32;
+        self.text.clear();
+        self.text.push_str(text);
+        self.host_start = at(Position::BeforeHost);
+        self.host_end = at(Position::AfterHost);
+        self.path_start = at(Position::BeforePath);
+        self.path_end = at(Position::AfterPath);
+        self.query_end = at(Position::AfterQuery);
+        true
+    }
+
+    pub(crate) fn part(&self, from: u32, to: u32) -> &str {
+        self.text.get(from as usize..to as usize).unwrap_or("")
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &str {
+        if self.text.starts_with("https") {
+            "https"
+        } else {
+            "http"
+        }
+    }
+
+    /// The host, lower-case; an IPv6 address in its brackets.
+    pub fn host(&self) -> &str {
+        self.part(self.host_start, self.host_end)
+    }
+
+    /// The port as written after normalisation: empty for the scheme's own.
+    pub fn port(&self) -> &str {
+        self.part(self.host_end, self.path_start)
+            .trim_start_matches(':')
+    }
+
+    pub fn path(&self) -> &str {
+        self.part(self.path_start, self.path_end)
+    }
+
+    /// What follows the `?`; `None` without one.
+    pub fn query(&self) -> Option<&str> {
+        self.part(self.path_end, self.query_end).strip_prefix('?')
+    }
+
+    /// What follows the `#`; `None` without one.
+    pub fn fragment(&self) -> Option<&str> {
+        self.part(self.query_end, self.text.len() as u32)
+            .strip_prefix('#')
+    }
+
+    /// The URL without its fragment.
+    pub fn without_fragment(&self) -> &str {
+        self.part(0, self.query_end)
+    }
+}
+
+impl fmt::Display for Resolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl AsRef<str> for Resolved {
+    fn as_ref(&self) -> &str {
+        &self.text
+    }
+}
