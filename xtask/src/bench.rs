@@ -37,6 +37,9 @@ impl Bench {
         };
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
+        if name == "api" {
+            build::host()?;
+        }
         if name == "extract" {
             run(cargo(&peers).args(["build", "--release", "--target-dir"]).arg(&peers_target))?;
         }

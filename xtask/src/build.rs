@@ -32,6 +32,11 @@ pub fn start(args: &[String]) -> Result<()> {
 /// `cargo xtask build`.
 pub fn all() -> Result<()> {
     plugins()?;
+    host()
+}
+
+/// The server in release, alone.
+pub fn host() -> Result<()> {
     run(cargo(root()).args(["build", "--release", "--package", "orbweaver-server"]))
 }
 

@@ -72,6 +72,11 @@ fn calls(roles: &[&str]) -> Vec<RoleCall> {
     roles.iter().map(|role| RoleCall { role: (*role).to_owned(), options: String::new() }).collect()
 }
 
+fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
+    let parts = orbweaver_sdk::Parts { url: URL, final_url: URL, status: 200, headers: &[], html, view };
+    orbweaver_sdk::Page::from_parts(parts)
+}
+
 fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
     let extract = match role {
         "markdown" => orbweaver_extract_markdown::extract,
@@ -98,7 +103,7 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
     let html = sample.html.as_str();
     let snapshot = orbweaver_dom::parse(html);
     let view = snapshot.view()?;
-    let warm = orbweaver_sdk::Page::from_parts(URL, URL, 200, &[], html, &view);
+    let warm = native_page(html, &view);
     let peers = std::cell::RefCell::new(peers);
     let candidates = vec![
         Candidate::new("parse", || {
@@ -108,7 +113,7 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
         Candidate::new("native", || {
             let snapshot = orbweaver_dom::parse(html);
             let view = snapshot.view()?;
-            let page = orbweaver_sdk::Page::from_parts(URL, URL, 200, &[], html, &view);
+            let page = native_page(html, &view);
             for role in ROLES {
                 black_box(native(role, &page)?);
             }
@@ -148,7 +153,7 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
 fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
     let snapshot = orbweaver_dom::parse(&sample.html);
     let view = snapshot.view()?;
-    let warm = orbweaver_sdk::Page::from_parts(URL, URL, 200, &[], &sample.html, &view);
+    let warm = native_page(&sample.html, &view);
     let page = Page::from_html(URL, &sample.html);
     page.snapshot();
     for role in ROLES {
