@@ -1,0 +1,31 @@
+//! Every SQL statement of Orbweaver, on SQLite and PostgreSQL.
+//!
+//! Methods speak the domain and take the project's id as an argument, so that tenancy can't
+//! be forgotten. Reads go straight to a pool. Hot-path writes (request log, usage, stored
+//! scans) go through [`writer`], which commits many of them in one transaction; the rest
+//! are transactions of their own.
+
+mod blobs;
+mod db;
+mod error;
+mod idempotency;
+mod keys;
+mod logs;
+mod pages;
+mod projects;
+mod purge;
+mod settings;
+mod time;
+mod usage;
+pub mod writer;
+
+pub use blobs::{BodyEncoding, StoredBody};
+pub use db::{Options, Store};
+pub use error::StoreError;
+pub use idempotency::{Claim, KeptAnswer};
+pub use keys::{ApiKey, KeyHash, NewKey, Principal};
+pub use logs::{LogEntry, LogFilter, NewLogEntry};
+pub use pages::{CacheQuery, NewPage, StoredPage};
+pub use projects::{CloudMode, NewProject, Project, ProjectChange};
+pub use purge::Retention;
+pub use usage::{NewUsage, UsageDay};

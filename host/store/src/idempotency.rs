@@ -1,0 +1,167 @@
+//! Answers kept under a caller's Idempotency-Key.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::ProjectId;
+
+use crate::db::{Store, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// How long an answer is kept.
+const KEPT: TimeDelta = TimeDelta::hours(24);
+/// A request that has not answered after this long died with its process.
+const ABANDONED: TimeDelta = TimeDelta::minutes(10);
+
+/// A kept answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptAnswer {
+    /// HTTP status.
+    pub status: u16,
+    /// `Content-Type`.
+    pub content_type: String,
+    /// The whole body.
+    pub body: Vec<u8>,
+}
+
+/// What a key means for a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Do the work. `since` tells this use of the key from one after it has expired, so it
+    /// belongs into the usage token.
+    Run {
+        /// When the key was first used.
+        since: DateTime<Utc>,
+    },
+    /// The same request is being worked on.
+    Busy,
+    /// Send this again.
+    Replay(KeptAnswer),
+    /// The key was used with another body.
+    OtherBody,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    body_hash: Vec<u8>,
+    status: Option<i64>,
+    content_type: Option<String>,
+    body: Option<Vec<u8>>,
+    created_at: i64,
+}
+
+impl Store {
+    /// Claims a key for a request, or says what became of the request that did so before.
+    pub async fn claim_idempotency(
+        &self,
+        project: ProjectId,
+        path: &str,
+        key: &str,
+        body_hash: &[u8; 32],
+        now: DateTime<Utc>,
+    ) -> Result<Claim, StoreError> {
+        let kept: Option<Row> = transact!(self.db, tx => {
+            sqlx::query(
+                "DELETE FROM idempotency
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3
+                   AND (created_at <= $4 OR (status IS NULL AND created_at <= $5))",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .bind(to_ms(now - KEPT))
+            .bind(to_ms(now - ABANDONED))
+            .execute(&mut *tx)
+            .await?;
+            let inserted = sqlx::query(
+                "INSERT INTO idempotency (project_id, path, idem_key, body_hash, created_at)
+                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .bind(body_hash.as_slice())
+            .bind(to_ms(now))
+            .execute(&mut *tx)
+            .await?;
+            if inserted.rows_affected() == 1 {
+                return Ok(None);
+            }
+            Ok(sqlx::query_as(
+                "SELECT body_hash, status, content_type, body, created_at FROM idempotency
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .fetch_optional(&mut *tx)
+            .await?)
+        })?;
+        let Some(row) = kept else {
+            return Ok(Claim::Run {
+                since: from_ms(to_ms(now)),
+            });
+        };
+        if row.body_hash != body_hash {
+            return Ok(Claim::OtherBody);
+        }
+        Ok(match (row.status, row.content_type, row.body) {
+            (Some(status), Some(content_type), Some(body)) => Claim::Replay(KeptAnswer {
+                status: u16::try_from(status).unwrap_or_default(),
+                content_type,
+                body,
+            }),
+            (None, _, _) => Claim::Busy,
+            // Answered, but with more than is kept: worked out again, under the same token.
+            _ => Claim::Run {
+                since: from_ms(row.created_at),
+            },
+        })
+    }
+
+    /// Keeps the answer; `None` when it is too large to keep.
+    pub async fn keep_answer(
+        &self,
+        project: ProjectId,
+        path: &str,
+        key: &str,
+        status: u16,
+        answer: Option<(&str, &[u8])>,
+    ) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "UPDATE idempotency SET status = $4, content_type = $5, body = $6
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .bind(i64::from(status))
+            .bind(answer.map(|(content_type, _)| content_type))
+            .bind(answer.map(|(_, body)| body))
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
+        })
+    }
+
+    /// Gives the key up, so that a retry does the work: the request failed, unbilled.
+    pub async fn release_idempotency(
+        &self,
+        project: ProjectId,
+        path: &str,
+        key: &str,
+    ) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "DELETE FROM idempotency
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND status IS NULL",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! Stored pages: scans now, crawls by `run_id`.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
+
+use crate::blobs::StoredBody;
+use crate::db::{Store, read};
+use crate::error::StoreError;
+use crate::projects::CloudMode;
+use crate::time::{from_ms, to_ms};
+
+/// A fetched page to store.
+#[derive(Clone, Debug)]
+pub struct NewPage {
+    /// Whose it is.
+    pub project: ProjectId,
+    /// The run it belongs to; `None` for a scan.
+    pub run: Option<RunId>,
+    /// As it was asked for.
+    pub url: String,
+    /// Normalised.
+    pub url_key: String,
+    /// The URL that answered.
+    pub final_url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+    /// Hash of the visible content, lower-case hex.
+    pub content_hash: Option<String>,
+    /// As it was asked for; empty when the service chose one.
+    pub user_agent: String,
+    /// Where the page came from.
+    pub cloud_mode: CloudMode,
+    /// Response headers, a JSON array of `[name, value]`.
+    pub headers: String,
+    /// Extracted metadata as JSON, for pages without a body.
+    pub metadata: Option<String>,
+    /// The body, unless it is not to be stored.
+    pub body: Option<StoredBody>,
+}
+
+/// A page as it was stored; the body is read apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredPage {
+    /// Its id.
+    pub id: PageId,
+    /// As it was asked for.
+    pub url: String,
+    /// The URL that answered.
+    pub final_url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+    /// Hash of the visible content, lower-case hex.
+    pub content_hash: Option<String>,
+    /// Response headers, a JSON array of `[name, value]`.
+    pub headers: String,
+    /// The body's row and the SHA-256 of the decoded body.
+    pub body: Option<(BlobId, [u8; 32])>,
+}
+
+/// Which stored page may answer a scan.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheQuery<'a> {
+    /// The normalised URL.
+    pub url_key: &'a str,
+    /// The user agent as asked for; empty when the service chooses.
+    pub user_agent: &'a str,
+    /// Where the page has to come from.
+    pub cloud_mode: CloudMode,
+    /// Not older than this.
+    pub since: DateTime<Utc>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    url: String,
+    final_url: String,
+    status: i64,
+    bytes: i64,
+    fetched_at: i64,
+    content_hash: Option<String>,
+    headers: String,
+    blob_id: Option<i64>,
+    hash: Option<Vec<u8>>,
+}
+
+#[derive(sqlx::FromRow)]
+struct BlobRow {
+    hash: Vec<u8>,
+    size: i64,
+    encoding: String,
+    bytes: Vec<u8>,
+}
+
+impl TryFrom<Row> for StoredPage {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let body = match (row.blob_id, row.hash) {
+            (Some(id), Some(hash)) => Some((BlobId(id), digest(hash)?)),
+            _ => None,
+        };
+        Ok(Self {
+            id: PageId(row.id),
+            url: row.url,
+            final_url: row.final_url,
+            status: number(row.status, "status")?,
+            bytes: number(row.bytes, "bytes")?,
+            fetched_at: from_ms(row.fetched_at),
+            content_hash: row.content_hash,
+            headers: row.headers,
+            body,
+        })
+    }
+}
+
+impl Store {
+    /// The youngest page of the project that answers the query.
+    pub async fn cached_page(
+        &self,
+        project: ProjectId,
+        query: &CacheQuery<'_>,
+    ) -> Result<Option<StoredPage>, StoreError> {
+        let row: Option<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT p.id, p.url, p.final_url, p.status, p.bytes, p.fetched_at,
+                        p.content_hash, p.headers, p.blob_id, b.hash
+                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
+                 WHERE p.project_id = $1 AND p.url_key = $2 AND p.fetched_at >= $3
+                   AND p.user_agent = $4 AND p.cloud_mode = $5
+                 ORDER BY p.fetched_at DESC, p.id DESC LIMIT 1",
+            )
+            .bind(project.get())
+            .bind(query.url_key)
+            .bind(to_ms(query.since))
+            .bind(query.user_agent)
+            .bind(query.cloud_mode.as_str())
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(StoredPage::try_from).transpose()
+    }
+
+    /// A stored body of the project.
+    pub async fn body(
+        &self,
+        project: ProjectId,
+        blob: BlobId,
+    ) -> Result<Option<StoredBody>, StoreError> {
+        let row: Option<BlobRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT hash, size, encoding, bytes FROM blobs WHERE id = $1 AND project_id = $2",
+            )
+            .bind(blob.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(|row| {
+            Ok(StoredBody {
+                hash: digest(row.hash)?,
+                size: number(row.size, "size")?,
+                encoding: row.encoding.parse().map_err(StoreError::Damaged)?,
+                bytes: row.bytes.into(),
+            })
+        })
+        .transpose()
+    }
+}
+
+fn digest(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
+    bytes
+        .try_into()
+        .map_err(|_| StoreError::Damaged("a hash of another length".to_owned()))
+}
+
+fn number<T: TryFrom<i64>>(value: i64, field: &str) -> Result<T, StoreError> {
+    T::try_from(value).map_err(|_| StoreError::Damaged(format!("{field}: {value}")))
+}

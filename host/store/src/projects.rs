@@ -1,0 +1,219 @@
+//! Projects: the tenants.
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::ProjectId;
+
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::keys::NewKey;
+use crate::time::{from_ms, to_ms};
+
+/// Where a page comes from: this host's HTTP client, a browser, an unblocking service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CloudMode {
+    /// Plain HTTP.
+    #[default]
+    None,
+    /// Plain HTTP, and more where that is not enough.
+    Auto,
+    /// The unblocking backend.
+    Unblocker,
+    /// A browser.
+    Browser,
+}
+
+impl CloudMode {
+    /// The word in requests and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Auto => "auto",
+            Self::Unblocker => "unblocker",
+            Self::Browser => "browser",
+        }
+    }
+}
+
+impl fmt::Display for CloudMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for CloudMode {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "none" => Ok(Self::None),
+            "auto" => Ok(Self::Auto),
+            "unblocker" => Ok(Self::Unblocker),
+            "browser" => Ok(Self::Browser),
+            _ => Err("must be one of none, auto, unblocker, browser".to_owned()),
+        }
+    }
+}
+
+/// A project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    /// Its id.
+    pub id: ProjectId,
+    /// Unique name.
+    pub name: String,
+    /// Name of its tier; what a tier allows is configuration.
+    pub tier: String,
+    /// Whether its keys may manage plugins.
+    pub administrator: bool,
+    /// Proxy of its requests; may carry credentials, so never log it as it is.
+    pub proxy_url: Option<String>,
+    /// Cloud mode of its requests that name none.
+    pub cloud_mode: CloudMode,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A project to create, with its first key.
+#[derive(Clone, Debug)]
+pub struct NewProject<'a> {
+    /// Unique name.
+    pub name: &'a str,
+    /// Tier.
+    pub tier: &'a str,
+    /// Its first key.
+    pub key: NewKey<'a>,
+}
+
+/// What to change of a project; `None` leaves a field as it is.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectChange<'a> {
+    /// New tier; applies at once.
+    pub tier: Option<&'a str>,
+    /// New proxy; the inner `None` removes it.
+    pub proxy_url: Option<Option<&'a str>>,
+    /// New default cloud mode.
+    pub cloud_mode: Option<CloudMode>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    name: String,
+    tier: String,
+    administrator: i64,
+    proxy_url: Option<String>,
+    cloud_mode: String,
+    created_at: i64,
+}
+
+impl TryFrom<Row> for Project {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: ProjectId(row.id),
+            name: row.name,
+            tier: row.tier,
+            administrator: row.administrator != 0,
+            proxy_url: row.proxy_url,
+            cloud_mode: row.cloud_mode.parse().map_err(StoreError::Damaged)?,
+            created_at: from_ms(row.created_at),
+        })
+    }
+}
+
+impl Store {
+    /// Creates a project and its first key. The first project of a database is the
+    /// administrator's.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when the name is taken.
+    pub async fn create_project(
+        &self,
+        new: &NewProject<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<ProjectId, StoreError> {
+        let created: Result<i64, StoreError> = transact!(self.db, tx => {
+            let id: i64 = sqlx::query_scalar(
+                "INSERT INTO projects (name, tier, administrator, created_at)
+                 VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM projects) THEN 0 ELSE 1 END, $3)
+                 RETURNING id",
+            )
+            .bind(new.name)
+            .bind(new.tier)
+            .bind(to_ms(now))
+            .fetch_one(&mut *tx)
+            .await?;
+            sqlx::query(
+                "INSERT INTO api_keys (project_id, hash, prefix, label, created_at)
+                 VALUES ($1, $2, $3, $4, $5)",
+            )
+            .bind(id)
+            .bind(new.key.hash.as_slice())
+            .bind(new.key.prefix)
+            .bind(new.key.label)
+            .bind(to_ms(now))
+            .execute(&mut *tx)
+            .await?;
+            Ok(id)
+        });
+        created
+            .map(ProjectId)
+            .map_err(|error| error.or_exists("a project or key of that name"))
+    }
+
+    /// All projects, oldest first.
+    pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
+        let rows: Vec<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at
+                 FROM projects ORDER BY id",
+            )
+            .fetch_all(pool)
+            .await?
+        });
+        rows.into_iter().map(Project::try_from).collect()
+    }
+
+    /// The project of that name.
+    pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {
+        let row: Option<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at
+                 FROM projects WHERE name = $1",
+            )
+            .bind(name)
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(Project::try_from).transpose()
+    }
+
+    /// Changes a project; `false` when there is none of that id.
+    pub async fn change_project(
+        &self,
+        project: ProjectId,
+        change: &ProjectChange<'_>,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "UPDATE projects SET
+                     tier = COALESCE($2, tier),
+                     proxy_url = CASE WHEN $3 = 1 THEN $4 ELSE proxy_url END,
+                     cloud_mode = COALESCE($5, cloud_mode)
+                 WHERE id = $1",
+            )
+            .bind(project.get())
+            .bind(change.tier)
+            .bind(i64::from(change.proxy_url.is_some()))
+            .bind(change.proxy_url.flatten())
+            .bind(change.cloud_mode.map(CloudMode::as_str))
+            .execute(&mut *tx)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+}

@@ -1,0 +1,370 @@
+//! The one task per process that writes what requests leave behind: the request log, keys'
+//! last use, stored scans and what they cost.
+//!
+//! Jobs wait in a bounded queue. The task takes as many as are there, up to [`BATCH`], and
+//! commits them in one transaction, so that under load a commit is shared by many requests
+//! and without load nothing waits. A batch that fails is done again job by job, so that one
+//! bad row costs its own request only.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{KeyId, PageId};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::task::JoinHandle;
+
+use crate::db::{Db, transact};
+use crate::error::StoreError;
+use crate::logs::NewLogEntry;
+use crate::pages::NewPage;
+use crate::time::{day, to_ms};
+use crate::usage::NewUsage;
+
+/// Jobs per transaction.
+pub const BATCH: usize = 250;
+
+type Saved = Result<Option<PageId>, StoreError>;
+
+enum Job {
+    Log(NewLogEntry),
+    Touch(KeyId, DateTime<Utc>),
+    Scan(Box<Scan>, oneshot::Sender<Saved>),
+    Barrier(oneshot::Sender<()>),
+    Stop,
+}
+
+struct Scan {
+    page: Option<NewPage>,
+    usage: Option<NewUsage>,
+}
+
+/// The queue's end that requests hold.
+#[derive(Debug)]
+pub struct Writer {
+    jobs: mpsc::Sender<Job>,
+    task: Mutex<Option<JoinHandle<()>>>,
+    lost: Arc<AtomicI64>,
+}
+
+impl Writer {
+    pub(crate) fn start(db: Db, queue: usize) -> Self {
+        let (jobs, queue) = mpsc::channel(queue.max(1));
+        let task = tokio::spawn(run(db, queue));
+        Self {
+            jobs,
+            task: Mutex::new(Some(task)),
+            lost: Arc::new(AtomicI64::new(0)),
+        }
+    }
+
+    /// Never waits: a request must not hang because its log line can't be written. A full
+    /// queue loses the entry and counts it.
+    pub(crate) fn log(&self, entry: NewLogEntry) {
+        self.offer(Job::Log(entry));
+    }
+
+    pub(crate) fn touch(&self, key: KeyId, at: DateTime<Utc>) {
+        self.offer(Job::Touch(key, at));
+    }
+
+    pub(crate) async fn scan(&self, page: Option<NewPage>, usage: Option<NewUsage>) -> Saved {
+        let (done, answer) = oneshot::channel();
+        self.jobs
+            .send(Job::Scan(Box::new(Scan { page, usage }), done))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Returns when everything queued before is committed.
+    pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
+        let (done, answer) = oneshot::channel();
+        self.jobs
+            .send(Job::Barrier(done))
+            .await
+            .map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)
+    }
+
+    pub(crate) async fn stop(&self) {
+        let task = self.task.lock().await.take();
+        if let Some(task) = task
+            && self.jobs.send(Job::Stop).await.is_ok()
+            && let Err(error) = task.await
+        {
+            tracing::error!(%error, "the store's writer did not end well");
+        }
+    }
+
+    fn offer(&self, job: Job) {
+        if self.jobs.try_send(job).is_err() {
+            let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
+            // Powers of two, so that an outage does not flood the log.
+            if lost.count_ones() == 1 {
+                tracing::warn!(
+                    store.lost = lost,
+                    "request log entries lost: the writer is behind"
+                );
+            }
+        }
+    }
+}
+
+async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
+    let mut jobs = Vec::with_capacity(BATCH);
+    loop {
+        jobs.clear();
+        if queue.recv_many(&mut jobs, BATCH).await == 0 {
+            return;
+        }
+        let mut batch = Batch::default();
+        let mut barriers = Vec::new();
+        let mut stop = false;
+        for job in jobs.drain(..) {
+            match job {
+                Job::Log(entry) => batch.logs.push(entry),
+                Job::Touch(key, at) => {
+                    batch.touched.insert(key, at);
+                }
+                Job::Scan(scan, done) => batch.scans.push((scan, done)),
+                Job::Barrier(done) => barriers.push(done),
+                Job::Stop => stop = true,
+            }
+        }
+        batch.write(&db).await;
+        for done in barriers {
+            let _ = done.send(());
+        }
+        if stop {
+            return;
+        }
+    }
+}
+
+#[derive(Default)]
+struct Batch {
+    logs: Vec<NewLogEntry>,
+    touched: BTreeMap<KeyId, DateTime<Utc>>,
+    scans: Vec<(Box<Scan>, oneshot::Sender<Saved>)>,
+}
+
+impl Batch {
+    async fn write(mut self, db: &Db) {
+        if self.logs.is_empty() && self.touched.is_empty() && self.scans.is_empty() {
+            return;
+        }
+        // One order of rows in every transaction, so that two nodes never wait for each other.
+        self.scans
+            .sort_by(|(a, _), (b, _)| a.order().cmp(&b.order()));
+        let scans: Vec<&Scan> = self.scans.iter().map(|(scan, _)| &**scan).collect();
+        match write(db, &self.logs, &self.touched, &scans).await {
+            Ok(ids) => {
+                for ((_, done), id) in self.scans.into_iter().zip(ids) {
+                    let _ = done.send(Ok(id));
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a batch of writes failed; writing one by one");
+                self.write_one_by_one(db).await;
+            }
+        }
+    }
+
+    async fn write_one_by_one(self, db: &Db) {
+        let nothing = BTreeMap::new();
+        if let Err(error) = write(db, &[], &self.touched, &[]).await {
+            tracing::error!(%error, "cannot note when keys were used");
+        }
+        for entry in &self.logs {
+            if let Err(error) = write(db, std::slice::from_ref(entry), &nothing, &[]).await {
+                tracing::error!(%error, request_id = %entry.request_id, "cannot log a request");
+            }
+        }
+        for (scan, done) in self.scans {
+            let saved = write(db, &[], &nothing, &[&scan]).await;
+            let _ = done.send(saved.map(|ids| ids.into_iter().next().flatten()));
+        }
+    }
+}
+
+impl Scan {
+    fn order(&self) -> (Option<&[u8; 32]>, Option<&str>) {
+        (
+            self.page
+                .as_ref()
+                .and_then(|page| page.body.as_ref())
+                .map(|body| &body.hash),
+            self.usage.as_ref().map(|usage| usage.token.as_str()),
+        )
+    }
+}
+
+/// One transaction with all of it; the ids of the scans' pages in their order.
+async fn write(
+    db: &Db,
+    logs: &[NewLogEntry],
+    touched: &BTreeMap<KeyId, DateTime<Utc>>,
+    scans: &[&Scan],
+) -> Result<Vec<Option<PageId>>, StoreError> {
+    transact!(db, tx => {
+        let mut ids = Vec::with_capacity(scans.len());
+        for scan in scans {
+            let Some(page) = &scan.page else {
+                ids.push(None);
+                continue;
+            };
+            let blob: Option<i64> = match &page.body {
+                None => None,
+                Some(body) => {
+                    let known: Option<i64> = sqlx::query_scalar(
+                        "UPDATE blobs SET refs = refs + 1
+                         WHERE project_id = $1 AND hash = $2 RETURNING id",
+                    )
+                    .bind(page.project.get())
+                    .bind(body.hash.as_slice())
+                    .fetch_optional(&mut *tx)
+                    .await?;
+                    match known {
+                        Some(id) => Some(id),
+                        // Another node may insert the same body in between.
+                        None => Some(
+                            sqlx::query_scalar(
+                                "INSERT INTO blobs (project_id, hash, size, encoding, bytes, refs)
+                                 VALUES ($1, $2, $3, $4, $5, 1)
+                                 ON CONFLICT (project_id, hash)
+                                 DO UPDATE SET refs = blobs.refs + 1
+                                 RETURNING id",
+                            )
+                            .bind(page.project.get())
+                            .bind(body.hash.as_slice())
+                            .bind(signed(body.size))
+                            .bind(body.encoding.as_str())
+                            .bind(&body.bytes[..])
+                            .fetch_one(&mut *tx)
+                            .await?,
+                        ),
+                    }
+                }
+            };
+            let id: i64 = sqlx::query_scalar(
+                "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
+                     fetched_at, content_hash, user_agent, cloud_mode, headers, metadata, blob_id)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                 RETURNING id",
+            )
+            .bind(page.project.get())
+            .bind(page.run.map(|run| run.get()))
+            .bind(page.url.as_str())
+            .bind(page.url_key.as_str())
+            .bind(page.final_url.as_str())
+            .bind(i64::from(page.status))
+            .bind(signed(page.bytes))
+            .bind(to_ms(page.fetched_at))
+            .bind(page.content_hash.as_deref())
+            .bind(page.user_agent.as_str())
+            .bind(page.cloud_mode.as_str())
+            .bind(page.headers.as_str())
+            .bind(page.metadata.as_deref())
+            .bind(blob)
+            .fetch_one(&mut *tx)
+            .await?;
+            ids.push(Some(PageId(id)));
+        }
+
+        let usage: Vec<&NewUsage> = scans.iter().filter_map(|scan| scan.usage.as_ref()).collect();
+        if !usage.is_empty() {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO usage_events
+                     (project_id, token, call, pages, cloud_pages, cost_micros, ts) ",
+            );
+            insert.push_values(&usage, |mut row, event| {
+                row.push_bind(event.project.get())
+                    .push_bind(event.token.as_str())
+                    .push_bind(event.call)
+                    .push_bind(signed(event.pages))
+                    .push_bind(signed(event.cloud_pages))
+                    .push_bind(signed(event.cost_micros))
+                    .push_bind(to_ms(event.at));
+            });
+            // Only what was inserted counts: a token that is known was billed before.
+            insert.push(
+                " ON CONFLICT (project_id, token) DO NOTHING
+                  RETURNING project_id, ts, pages, cloud_pages, cost_micros",
+            );
+            let billed: Vec<Billed> = insert.build_query_as().fetch_all(&mut *tx).await?;
+            for ((project, day), sum) in per_day(&billed) {
+                sqlx::query(
+                    "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
+                     VALUES ($1, $2, $3, $4, $5)
+                     ON CONFLICT (project_id, day) DO UPDATE SET
+                         pages = usage_days.pages + excluded.pages,
+                         cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
+                         cost_micros = usage_days.cost_micros + excluded.cost_micros",
+                )
+                .bind(project)
+                .bind(day)
+                .bind(sum[0])
+                .bind(sum[1])
+                .bind(sum[2])
+                .execute(&mut *tx)
+                .await?;
+            }
+        }
+
+        if !logs.is_empty() {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO request_log (project_id, ts, method, path, status, duration_ms,
+                     client_ip, request_id, key_prefix) ",
+            );
+            insert.push_values(logs, |mut row, entry| {
+                row.push_bind(entry.project.get())
+                    .push_bind(to_ms(entry.ts))
+                    .push_bind(entry.method.as_str())
+                    .push_bind(entry.path.as_str())
+                    .push_bind(i64::from(entry.status))
+                    .push_bind(signed(entry.duration_ms))
+                    .push_bind(entry.client_ip.as_str())
+                    .push_bind(entry.request_id.as_str())
+                    .push_bind(entry.key_prefix.as_str());
+            });
+            insert.build().execute(&mut *tx).await?;
+        }
+        for (key, at) in touched {
+            sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1")
+                .bind(key.get())
+                .bind(to_ms(*at))
+                .execute(&mut *tx)
+                .await?;
+        }
+        Ok(ids)
+    })
+}
+
+#[derive(sqlx::FromRow)]
+struct Billed {
+    project_id: i64,
+    ts: i64,
+    pages: i64,
+    cloud_pages: i64,
+    cost_micros: i64,
+}
+
+fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
+    let mut days: BTreeMap<(i64, String), [i64; 3]> = BTreeMap::new();
+    for event in billed {
+        let sum = days
+            .entry((event.project_id, day(crate::time::from_ms(event.ts))))
+            .or_default();
+        let add = [event.pages, event.cloud_pages, event.cost_micros];
+        for (total, more) in sum.iter_mut().zip(add) {
+            *total = total.saturating_add(more);
+        }
+    }
+    days
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
