@@ -18,7 +18,7 @@ mod view;
 mod write;
 
 pub use names::{attr, tag};
-pub use select::{Selector, SelectorError};
+pub use select::{Select, Selector, SelectorError};
 pub use view::{Attr, Kind, Namespace, Node, Snapshot, SnapshotError, View};
 #[cfg(feature = "write")]
 pub use write::{Limits, parse, parse_with};

@@ -233,7 +233,7 @@ impl fmt::Debug for Node<'_> {
 
 impl<'a> Node<'a> {
     #[inline]
-    fn record(&self) -> &'a [u32; NODE_WORDS] {
+    pub(crate) fn record(&self) -> &'a [u32; NODE_WORDS] {
         const EMPTY: [u32; NODE_WORDS] = [KIND_COMMENT, NONE, 0, NONE, 0, 0];
         self.view.nodes.get(self.id as usize).unwrap_or(&EMPTY)
     }
@@ -280,7 +280,11 @@ impl<'a> Node<'a> {
 
     /// The namespace of an element.
     pub fn namespace(&self) -> Namespace {
-        Namespace::from_bits(self.record()[0] >> 8 & 0xff)
+        Namespace::from_bits(self.namespace_bits())
+    }
+
+    pub(crate) fn namespace_bits(&self) -> u32 {
+        self.record()[0] >> 8 & 0xff
     }
 
     /// An element's local name, lower-case in HTML; empty for what is no element.
@@ -472,6 +476,10 @@ impl<'a> Attr<'a> {
     }
 
     pub fn namespace(&self) -> Namespace {
-        Namespace::from_bits(self.record[0] >> 16 & 0xff)
+        Namespace::from_bits(self.namespace_bits())
+    }
+
+    pub(crate) fn namespace_bits(&self) -> u32 {
+        self.record[0] >> 16 & 0xff
     }
 }
