@@ -1,6 +1,8 @@
 //! Pure rules of Orbweaver: what may be fetched, how bytes become text, what a page's
 //! streaming pass finds. No I/O, no clock, no randomness: callers pass those in.
 
+pub mod charset;
+pub mod content;
 pub mod guard;
 pub mod ids;
 pub mod limits;

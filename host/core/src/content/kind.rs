@@ -1,0 +1,312 @@
+//! Whether a body is a page, text, or something that is neither.
+//!
+//! The rule, after the MIME Sniffing standard with a crawler's emphasis:
+//! 1. A body that begins with the signature of a binary format is that format, whatever
+//!    Content-Type says: a PDF served as `text/html` has no HTML in it.
+//! 2. `text/html` and `application/xhtml+xml` are HTML.
+//! 3. No type, a malformed one, `application/octet-stream` and `unknown/unknown` are
+//!    sniffed: HTML if the first tag is one that begins pages, else text if there is no
+//!    binary byte in the first 1,445 bytes.
+//! 4. `text/*`, JSON, XML, JavaScript and their kin are text; the rest is neither.
+
+use super::mime;
+
+/// The three ways in which a body is treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Parsed, its links followed.
+    Html,
+    /// Decoded, shown as it is.
+    Text,
+    /// Neither: images, documents, archives.
+    Other,
+}
+
+/// A body's kind and type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sniffed {
+    /// How it is treated.
+    pub kind: Kind,
+    /// What it is, such as `application/pdf`: by its signature, else as declared, else sniffed.
+    pub media_type: String,
+}
+
+impl Sniffed {
+    fn new(kind: Kind, media_type: impl Into<String>) -> Self {
+        Self {
+            kind,
+            media_type: media_type.into(),
+        }
+    }
+}
+
+/// Formats known by their first bytes.
+const SIGNATURES: &[(&[u8], &str)] = &[
+    (b"%PDF-", "application/pdf"),
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+    (b"\x00\x00\x01\x00", "image/x-icon"),
+    (b"PK\x03\x04", "application/zip"),
+    (b"PK\x05\x06", "application/zip"),
+    (b"\x1f\x8b\x08", "application/gzip"),
+    (b"\x28\xb5\x2f\xfd", "application/zstd"),
+    (b"\xfd7zXZ\x00", "application/x-xz"),
+    (b"7z\xbc\xaf\x27\x1c", "application/x-7z-compressed"),
+    (b"Rar!\x1a\x07", "application/vnd.rar"),
+    (b"BZh", "application/x-bzip2"),
+    (b"OggS\x00", "application/ogg"),
+    (b"ID3", "audio/mpeg"),
+    (b"fLaC", "audio/flac"),
+    (b"\x1a\x45\xdf\xa3", "video/webm"),
+    (b"wOFF", "font/woff"),
+    (b"wOF2", "font/woff2"),
+    (b"\x00\x01\x00\x00\x00", "font/ttf"),
+    (b"OTTO\x00", "font/otf"),
+    (b"\x00asm", "application/wasm"),
+    (b"\x7fELF", "application/x-elf"),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "application/x-ole-storage",
+    ),
+    (b"SQLite format 3\x00", "application/vnd.sqlite3"),
+];
+
+/// Tags by which a body without a type is taken for HTML: the MIME Sniffing standard's.
+const HTML_TAGS: &[&str] = &[
+    "!doctype html",
+    "html",
+    "head",
+    "script",
+    "iframe",
+    "h1",
+    "div",
+    "font",
+    "table",
+    "a",
+    "style",
+    "title",
+    "b",
+    "body",
+    "br",
+    "p",
+    "meta",
+    "link",
+];
+
+/// How much of a body is looked at: the standard's resource header.
+const HEADER_BYTES: usize = 1445;
+
+/// Judges a decoded body by its Content-Type and its first bytes.
+pub fn sniff(content_type: Option<&str>, bytes: &[u8]) -> Sniffed {
+    if let Some(media_type) = signature(bytes) {
+        return Sniffed::new(Kind::Other, media_type);
+    }
+    let declared = content_type.and_then(mime::essence);
+    match declared {
+        None => sniff_unknown(bytes),
+        Some(essence) => match essence.as_str() {
+            "text/html" | "application/xhtml+xml" => Sniffed::new(Kind::Html, essence),
+            "application/octet-stream"
+            | "binary/octet-stream"
+            | "unknown/unknown"
+            | "application/unknown"
+            | "*/*" => sniff_unknown(bytes),
+            other if is_text(other) => Sniffed::new(Kind::Text, essence),
+            _ => Sniffed::new(Kind::Other, essence),
+        },
+    }
+}
+
+fn signature(bytes: &[u8]) -> Option<&'static str> {
+    if let Some((_, media_type)) = SIGNATURES
+        .iter()
+        .find(|(magic, _)| bytes.starts_with(magic))
+    {
+        return Some(media_type);
+    }
+    let at = |from: usize, magic: &[u8]| {
+        bytes
+            .get(from..)
+            .is_some_and(|tail| tail.starts_with(magic))
+    };
+    if at(0, b"RIFF") {
+        return [
+            (b"WEBP", "image/webp"),
+            (b"WAVE", "audio/wav"),
+            (b"AVI ", "video/x-msvideo"),
+        ]
+        .into_iter()
+        .find_map(|(form, media_type)| at(8, form).then_some(media_type));
+    }
+    if at(4, b"ftyp") {
+        return Some(if at(8, b"avif") {
+            "image/avif"
+        } else {
+            "video/mp4"
+        });
+    }
+    at(257, b"ustar").then_some("application/x-tar")
+}
+
+fn sniff_unknown(bytes: &[u8]) -> Sniffed {
+    let head = bytes.get(..HEADER_BYTES).unwrap_or(bytes);
+    if looks_like_html(head) {
+        return Sniffed::new(Kind::Html, "text/html");
+    }
+    let utf16 = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
+    if !utf16 && head.iter().any(|&b| is_binary(b)) {
+        return Sniffed::new(Kind::Other, "application/octet-stream");
+    }
+    let xml = strip_bom(head).trim_ascii_start().starts_with(b"<?xml");
+    Sniffed::new(Kind::Text, if xml { "text/xml" } else { "text/plain" })
+}
+
+fn strip_bom(head: &[u8]) -> &[u8] {
+    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
+}
+
+fn looks_like_html(head: &[u8]) -> bool {
+    let mut rest = strip_bom(head).trim_ascii_start();
+    // An XHTML page begins with its declaration.
+    if rest.starts_with(b"<?xml") {
+        let end = rest
+            .iter()
+            .position(|&b| b == b'>')
+            .map_or(rest.len(), |at| at + 1);
+        rest = rest.get(end..).unwrap_or_default().trim_ascii_start();
+        return starts_with_tag(rest, "!doctype html") || starts_with_tag(rest, "html");
+    }
+    rest.starts_with(b"<!--") || HTML_TAGS.iter().any(|tag| starts_with_tag(rest, tag))
+}
+
+/// Whether `bytes` begin with `<tag` and a byte that ends the tag's name.
+fn starts_with_tag(bytes: &[u8], tag: &str) -> bool {
+    let Some(rest) = bytes.strip_prefix(b"<") else {
+        return false;
+    };
+    let Some((name, after)) = rest.split_at_checked(tag.len()) else {
+        return false;
+    };
+    name.eq_ignore_ascii_case(tag.as_bytes())
+        && after
+            .first()
+            .is_some_and(|&b| b.is_ascii_whitespace() || b == b'>' || b == b'/')
+}
+
+/// The standard's "binary data byte".
+fn is_binary(byte: u8) -> bool {
+    matches!(byte, 0x00..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f)
+}
+
+fn is_text(essence: &str) -> bool {
+    const TEXT: &[&str] = &[
+        "application/json",
+        "application/xml",
+        "application/javascript",
+        "application/x-javascript",
+        "application/ecmascript",
+        "application/ndjson",
+        "application/x-ndjson",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/graphql",
+        "application/sql",
+        "application/rtf",
+        "application/x-sh",
+        "application/x-httpd-php",
+        "application/x-www-form-urlencoded",
+        "image/svg+xml",
+    ];
+    essence.starts_with("text/")
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || TEXT.contains(&essence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(content_type: &str, bytes: &[u8]) -> (Kind, String) {
+        let sniffed = sniff((!content_type.is_empty()).then_some(content_type), bytes);
+        (sniffed.kind, sniffed.media_type)
+    }
+
+    /// Row 32.
+    #[test]
+    fn a_binary_format_is_itself_whatever_the_header_says() {
+        for (bytes, media_type) in [
+            (b"%PDF-1.7\n<html>".as_slice(), "application/pdf"),
+            (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
+            (b"PK\x03\x04\x14\0", "application/zip"),
+            (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
+            (b"\0\0\0\x20ftypisom", "video/mp4"),
+        ] {
+            for header in [
+                "text/html; charset=utf-8",
+                "text/plain",
+                "",
+                "application/octet-stream",
+            ] {
+                assert_eq!(
+                    kind(header, bytes),
+                    (Kind::Other, media_type.to_owned()),
+                    "{header}"
+                );
+            }
+        }
+        assert_eq!(kind("image/jpeg", b""), (Kind::Other, "image/jpeg".into()));
+    }
+
+    /// Row 31.
+    #[test]
+    fn a_body_without_a_useful_type_is_sniffed() {
+        for header in [
+            "",
+            "application/octet-stream",
+            "unknown/unknown",
+            "html",
+            ";charset=utf-8",
+        ] {
+            for html in [
+                "<!DOCTYPE html><p>x",
+                "\u{feff} \n<HTML>",
+                "<p>x",
+                "<!-- x --><p>",
+                "<?xml version='1.0'?>\n<html>",
+            ] {
+                assert_eq!(
+                    kind(header, html.as_bytes()).0,
+                    Kind::Html,
+                    "{header}: {html}"
+                );
+            }
+            for text in ["hello", "{\"a\": 1}", "<abc>", "", "caf\u{e9}"] {
+                assert_eq!(
+                    kind(header, text.as_bytes()),
+                    (Kind::Text, "text/plain".into()),
+                    "{header}: {text}"
+                );
+            }
+            assert_eq!(
+                kind(header, b"<?xml version='1.0'?><rss>"),
+                (Kind::Text, "text/xml".into())
+            );
+            assert_eq!(kind(header, b"ab\x01\x02").0, Kind::Other, "{header}");
+        }
+    }
+
+    #[test]
+    fn declared_types_are_believed() {
+        assert_eq!(kind("text/html", b"{}").0, Kind::Html);
+        assert_eq!(kind("text/html", b"\0\0<p>").0, Kind::Html);
+        assert_eq!(kind("application/xhtml+xml", b"<html/>").0, Kind::Html);
+        assert_eq!(kind("text/plain", b"<html>").0, Kind::Text);
+        assert_eq!(kind("application/ld+json", b"{}").0, Kind::Text);
+        assert_eq!(kind("application/rss+xml", b"<rss/>").0, Kind::Text);
+        assert_eq!(kind("application/vnd.ms-excel", b"x").0, Kind::Other);
+    }
+}

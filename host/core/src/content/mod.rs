@@ -1,0 +1,15 @@
+//! What a body is, and the hash under which its content is compared.
+
+mod kind;
+mod mime;
+
+use sha2::{Digest, Sha256};
+
+pub use kind::{Kind, Sniffed, sniff};
+pub use mime::{charset_param, essence};
+
+/// The content hash of a body that is not HTML, or the digest of any body: SHA-256 over
+/// the decoded bytes, lower-case hex. For HTML see `page_pass`.
+pub fn bytes_hash(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
