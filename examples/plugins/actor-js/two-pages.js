@@ -1,0 +1,49 @@
+// An actor in JavaScript: fetches the given pages together and answers what they are.
+
+import { extract } from "orbweaver:plugin/extraction@0.1.0";
+import { fetchMany } from "orbweaver:plugin/batch@0.1.0";
+import { log } from "orbweaver:plugin/log@0.1.0";
+
+const REQUEST = {
+  method: "GET",
+  headers: [],
+  body: null,
+  followRedirects: true,
+  respectRobots: true,
+  timeoutMs: null,
+};
+
+/** The page's title as the `metadata` role finds it; null where this actor may not ask. */
+function title(page) {
+  try {
+    return JSON.parse(extract("metadata", page, "{}")).title;
+  } catch (error) {
+    if (error.tag === "denied") return null;
+    throw error;
+  }
+}
+
+function visit(urls) {
+  const answers = fetchMany(urls.map((url) => ({ ...REQUEST, url })), urls.length);
+  return answers.map(({ tag, val }, i) => {
+    if (tag === "err") throw val;
+    // A page is the host's: give it back instead of waiting for the garbage collector.
+    using page = val;
+    return { url: urls[i], status: page.status(), bytes: page.size(), title: title(page) };
+  });
+}
+
+export const actingSync = {
+  run(input) {
+    try {
+      const { urls } = JSON.parse(input);
+      const items = visit(urls);
+      log("info", `${items.length} pages fetched`);
+      return JSON.stringify({ items });
+    } catch (error) {
+      // The contract's errors pass through; anything else is this actor's own fault, and
+      // without this line would be a trap that says nothing.
+      throw error.tag ? error : { tag: "failed", val: String(error) };
+    }
+  },
+};

@@ -1,0 +1,47 @@
+"""An actor in Python: fetches the given pages together and answers what they are."""
+
+import asyncio
+import json
+
+from componentize_py_types import Err
+from wit_world import exports
+from wit_world.imports import extraction, http, pages, types
+from wit_world.imports.log import Level, log
+
+
+def title(page: pages.Page) -> str | None:
+    """The page's title as the `metadata` role finds it; None where this actor may not ask."""
+    try:
+        return json.loads(extraction.extract("metadata", page, "{}"))["title"]
+    except Err as error:
+        if isinstance(error.value, types.Error_Denied):
+            return None
+        raise
+
+
+async def visit(url: str) -> dict:
+    request = http.Request(
+        method="GET",
+        url=url,
+        headers=[],
+        body=None,
+        follow_redirects=True,
+        respect_robots=True,
+        timeout_ms=None,
+    )
+    # A page is the host's: `with` gives it back instead of waiting for the garbage collector.
+    with await http.fetch(request) as page:
+        return {"url": url, "status": page.status(), "bytes": page.size(), "title": title(page)}
+
+
+class Acting(exports.Acting):
+    async def run(self, input: str) -> str:
+        try:
+            items = await asyncio.gather(*map(visit, json.loads(input)["urls"]))
+        except Err:
+            raise
+        except Exception as error:
+            # Without this, an actor's own fault would be a trap that says nothing.
+            raise Err(types.Error_Failed(repr(error))) from error
+        log(Level.INFO, f"{len(items)} pages fetched")
+        return json.dumps({"items": items})

@@ -1,0 +1,51 @@
+//! An actor in Rust: fetches the given pages together and answers what they are.
+
+use orbweaver_sdk::{Error, Page, extract, http, join_all, log};
+use serde::{Deserialize, Serialize};
+
+#[derive(Deserialize)]
+struct Input {
+    urls: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Output {
+    items: Vec<Item>,
+}
+
+#[derive(Serialize)]
+struct Item {
+    url: String,
+    status: u16,
+    bytes: u64,
+    title: Option<String>,
+}
+
+/// What this actor reads of the `metadata` role's answer.
+#[derive(Deserialize)]
+struct Metadata {
+    title: Option<String>,
+}
+
+/// The page's title; none where this actor may not ask.
+fn title(page: &Page<'_>) -> Result<Option<String>, Error> {
+    match extract("metadata", page, "{}") {
+        Ok(json) => Ok(serde_json::from_str::<Metadata>(&json)?.title),
+        Err(Error::Denied(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+async fn visit(url: String) -> Result<Item, Error> {
+    let page = http::fetch(http::Request::get(&url)).await?;
+    Ok(Item { status: page.status(), bytes: page.size(), title: title(&page)?, url })
+}
+
+async fn run(input: Input) -> Result<Output, Error> {
+    let items = join_all(input.urls.into_iter().map(visit)).await;
+    let items = items.into_iter().collect::<Result<Vec<_>, _>>()?;
+    log::info(&format!("{} pages fetched", items.len()));
+    Ok(Output { items })
+}
+
+orbweaver_sdk::actor! { run: run }
