@@ -25,6 +25,7 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// An empty text.
     pub fn new() -> Self {
         Self::default()
     }
@@ -61,18 +62,22 @@ impl Writer {
         self.end_array()
     }
 
+    /// Writes `{`.
     pub fn begin_object(&mut self) -> &mut Self {
         self.open('{')
     }
 
+    /// Writes `}`.
     pub fn end_object(&mut self) -> &mut Self {
         self.close('}')
     }
 
+    /// Writes `[`.
     pub fn begin_array(&mut self) -> &mut Self {
         self.open('[')
     }
 
+    /// Writes `]`.
     pub fn end_array(&mut self) -> &mut Self {
         self.close(']')
     }
@@ -85,6 +90,7 @@ impl Writer {
         self
     }
 
+    /// A string, escaped.
     pub fn string(&mut self, value: &str) -> &mut Self {
         self.separate();
         self.out.push('"');
@@ -119,10 +125,12 @@ impl Writer {
         self
     }
 
+    /// `true` or `false`.
     pub fn bool(&mut self, value: bool) -> &mut Self {
         self.raw(if value { "true" } else { "false" })
     }
 
+    /// `null`.
     pub fn null(&mut self) -> &mut Self {
         self.raw("null")
     }
@@ -131,6 +139,13 @@ impl Writer {
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.separate();
         self.out.push_str(json);
+        self
+    }
+
+    /// A value that is JSON text already, in pieces.
+    pub(crate) fn raw_parts(&mut self, parts: &[&str]) -> &mut Self {
+        self.separate();
+        parts.iter().for_each(|part| self.out.push_str(part));
         self
     }
 

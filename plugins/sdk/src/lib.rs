@@ -8,8 +8,10 @@ mod error;
 #[cfg(target_family = "wasm")]
 mod glue;
 mod handle;
+pub mod head;
 mod host;
 pub mod json;
+pub mod jsonld;
 mod macros;
 mod options;
 mod page;

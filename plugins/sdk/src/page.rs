@@ -13,7 +13,9 @@ use crate::handle::Handle;
 /// One HTTP header; the name is lower-case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// In lower case.
     pub name: String,
+    /// As received.
     pub value: String,
 }
 
@@ -30,7 +32,9 @@ impl Header {
 /// One hop of a redirect chain: the URL asked, and the 3xx answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
+    /// The URL asked.
     pub url: String,
+    /// Its 3xx status.
     pub status: u16,
 }
 

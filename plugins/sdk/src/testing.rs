@@ -54,6 +54,7 @@ impl Document {
         self
     }
 
+    /// The HTTP status, where it is not 200.
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
         self
@@ -121,34 +122,42 @@ fn parse(_html: &str) -> Snapshot {
 /// The host of a test. What it does not answer is [`Error::Denied`], as if not granted.
 #[expect(unused_variables, reason = "named for whoever implements them")]
 pub trait Host {
+    /// Answers [`http::fetch`](crate::http::fetch) and `fetch_many`.
     fn fetch(&self, request: &Request) -> Result<Document, Error> {
         Err(Error::Denied("http".to_owned()))
     }
 
+    /// Answers [`render`](crate::render()) and `render_many`.
     fn render(&self, url: &str, wait_for: WaitFor) -> Result<Document, Error> {
         Err(Error::Denied("render".to_owned()))
     }
 
+    /// Answers [`extract`](crate::extract()).
     fn extract(&self, role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
         Err(Error::Denied("extract".to_owned()))
     }
 
+    /// Answers [`crawl_data::run`](crate::crawl_data::run).
     fn run(&self, id: i64) -> Result<Run, Error> {
         Err(Error::Denied("crawl-data".to_owned()))
     }
 
+    /// Answers [`crawl_data::pages`](crate::crawl_data::pages).
     fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
         Err(Error::Denied("crawl-data".to_owned()))
     }
 
+    /// Answers [`crawl_data::links`](crate::crawl_data::links).
     fn links(&self, run: i64, after: i64, pages: u32) -> Result<Links, Error> {
         Err(Error::Denied("crawl-data".to_owned()))
     }
 
+    /// Answers [`crawl_data::open`](crate::crawl_data::open).
     fn open(&self, page: i64) -> Result<Document, Error> {
         Err(Error::Denied("crawl-data".to_owned()))
     }
 
+    /// Hears what [`log`](crate::log) says.
     fn log(&self, level: Level, message: &str) {}
 }
 

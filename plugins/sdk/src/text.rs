@@ -5,6 +5,7 @@ use orbweaver_dom::{Node, tag};
 
 /// Where text goes: a string, or the inside of a JSON string.
 pub trait Sink {
+    /// Appends text.
     fn push_str(&mut self, text: &str);
     /// One ASCII space.
     fn push_space(&mut self);
@@ -340,6 +341,7 @@ impl Counter {
         self.space = true;
     }
 
+    /// Words so far.
     pub fn words(&self) -> u64 {
         self.words
     }

@@ -46,10 +46,12 @@ impl Resolved {
         self.text.get(from as usize..to as usize).unwrap_or("")
     }
 
+    /// The whole URL.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
+    /// The whole URL, taken.
     pub fn into_string(self) -> String {
         self.text
     }
@@ -74,6 +76,7 @@ impl Resolved {
             .trim_start_matches(':')
     }
 
+    /// The path, beginning with `/`.
     pub fn path(&self) -> &str {
         self.part(self.path_start, self.path_end)
     }

@@ -6,19 +6,24 @@ use crate::{Error, Page};
 /// A finished run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
+    /// The run's id.
     pub id: i64,
     /// The seed.
     pub url: String,
     /// `done` or `failed`.
     pub status: String,
+    /// Pages fetched, whatever their status.
     pub page_count: u64,
 }
 
 /// A page of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRow {
+    /// The page's id, for [`open`].
     pub id: i64,
+    /// Its final URL.
     pub url: String,
+    /// The HTTP status it answered with.
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
@@ -27,12 +32,15 @@ pub struct PageRow {
 /// Links of a batch of pages, in columns: one element each per link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
+    /// The page that the link stands on.
     pub from_page: Vec<i64>,
     /// The page of the same run that the link leads to, or -1.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,
+    /// Whether the link says nofollow, ugc or sponsored.
     pub nofollow: Vec<bool>,
+    /// Anchor texts, each once.
     pub anchors: Vec<String>,
     /// Pass as `after` for the next batch; `None` at the end.
     pub next: Option<i64>,

@@ -14,12 +14,13 @@ pub struct Request {
     pub url: String,
     /// Sent besides the host's own.
     pub headers: Vec<Header>,
+    /// Sent with a POST.
     pub body: Option<Vec<u8>>,
     /// Follow redirects (each hop is judged again). Off: a 3xx is the answer. On at first.
     pub follow_redirects: bool,
     /// Ask robots.txt first; a refusal is [`Error::Denied`]. On at first.
     pub respect_robots: bool,
-    /// `None`, or more than the host's limit, means the host's.
+    /// Total time. `None`, or more than the host's limit, means the host's.
     pub timeout: Option<Duration>,
 }
 
@@ -37,14 +38,17 @@ impl Request {
         }
     }
 
+    /// A GET request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new("GET", url)
     }
 
+    /// A HEAD request.
     pub fn head(url: impl Into<String>) -> Self {
         Self::new("HEAD", url)
     }
 
+    /// A POST request with this body.
     pub fn post(url: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         Self {
             body: Some(body.into()),
@@ -58,17 +62,19 @@ impl Request {
         self
     }
 
+    /// Sets [`follow_redirects`](Self::follow_redirects).
     pub fn follow_redirects(mut self, follow: bool) -> Self {
         self.follow_redirects = follow;
         self
     }
 
+    /// Sets [`respect_robots`](Self::respect_robots).
     pub fn respect_robots(mut self, respect: bool) -> Self {
         self.respect_robots = respect;
         self
     }
 
-    /// Total time.
+    /// Sets [`timeout`](Self::timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self

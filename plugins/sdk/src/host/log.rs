@@ -3,10 +3,15 @@
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Every step.
     Trace,
+    /// For whoever looks for a fault.
     Debug,
+    /// Worth knowing.
     Info,
+    /// Something is wrong, the work goes on.
     Warn,
+    /// The work failed.
     Error,
 }
 

@@ -1,0 +1,210 @@
+//! What a document says about itself: title, metas, links, language.
+
+use std::collections::BTreeSet;
+
+use orbweaver_dom::{Namespace, Node, attr, tag};
+
+use crate::text::collapse;
+use crate::{Error, Page, text};
+
+/// A `<meta>` with a content.
+#[derive(Clone, Copy, Debug)]
+pub struct Meta<'p> {
+    /// `name`, `property`, `itemprop` or `http-equiv`, trimmed, as written.
+    pub name: &'p str,
+    /// `content`, as written.
+    pub content: &'p str,
+}
+
+/// A `<link>` with an `href`.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'p> {
+    /// `rel`, as written.
+    pub rel: &'p str,
+    /// `href`, as written.
+    pub href: &'p str,
+    /// The element, for the other attributes.
+    pub node: Node<'p>,
+}
+
+impl Link<'_> {
+    /// Whether `rel` has this keyword. Case does not count.
+    pub fn is(&self, rel: &str) -> bool {
+        self.rel
+            .split_ascii_whitespace()
+            .any(|token| token.eq_ignore_ascii_case(rel))
+    }
+}
+
+/// What a document says about itself, from one pass over it. Metas and links count
+/// wherever they stand: a stray tag in the head sends the rest of it into the body.
+#[derive(Clone, Debug, Default)]
+pub struct Head<'p> {
+    /// The first `<title>` of HTML (SVG has one too), white space collapsed; `None` where
+    /// that is empty.
+    pub title: Option<String>,
+    /// `lang` of the root element, as written.
+    pub lang: Option<&'p str>,
+    /// The first `<meta charset>`.
+    pub charset: Option<&'p str>,
+    /// Metas in document order.
+    pub metas: Vec<Meta<'p>>,
+    /// Links in document order.
+    pub links: Vec<Link<'p>>,
+}
+
+impl<'p> Head<'p> {
+    /// Reads a page.
+    pub fn of(page: &'p Page<'_>) -> Result<Self, Error> {
+        let view = page.view()?;
+        let mut head = Self::default();
+        let mut titled = false;
+        if let Some(html) = view.html() {
+            head.lang = html.attr(attr::LANG).or_else(|| html.attr(attr::XML_LANG));
+        }
+        head.lang = head
+            .lang
+            .map(str::trim_ascii)
+            .filter(|lang| !lang.is_empty());
+        for node in view.nodes() {
+            match node.tag() {
+                tag::TITLE if !titled && node.namespace() == Namespace::Html => {
+                    titled = true;
+                    head.title = Some(text::line(node)).filter(|title| !title.is_empty());
+                }
+                tag::META => head.meta(node),
+                tag::LINK => {
+                    if let (Some(rel), Some(href)) = (node.attr(attr::REL), node.attr(attr::HREF)) {
+                        head.links.push(Link { rel, href, node });
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(head)
+    }
+
+    fn meta(&mut self, node: Node<'p>) {
+        if let Some(charset) = node.attr(attr::CHARSET) {
+            self.charset = self
+                .charset
+                .or(Some(charset.trim_ascii()))
+                .filter(|c| !c.is_empty());
+        }
+        let Some(content) = node.attr(attr::CONTENT) else {
+            return;
+        };
+        for id in [attr::NAME, attr::PROPERTY, attr::ITEMPROP, attr::HTTP_EQUIV] {
+            // A meta may be `name` and `property` at once, as different things.
+            for name in node
+                .attr(id)
+                .into_iter()
+                .flat_map(str::split_ascii_whitespace)
+            {
+                self.metas.push(Meta { name, content });
+            }
+        }
+    }
+
+    /// Metas of these names, in document order, contents trimmed, empty ones left out.
+    /// Case does not count.
+    pub fn all<'s>(&'s self, names: &'s [&str]) -> impl Iterator<Item = &'p str> + 's {
+        self.metas
+            .iter()
+            .filter(|meta| {
+                names
+                    .iter()
+                    .any(|name| meta.name.eq_ignore_ascii_case(name))
+            })
+            .map(|meta| meta.content.trim())
+            .filter(|content| !content.is_empty())
+    }
+
+    /// The content of the first of these names that a meta has, white space collapsed:
+    /// earlier names win over earlier metas.
+    pub fn meta_text(&self, names: &[&str]) -> Option<String> {
+        names
+            .iter()
+            .find_map(|name| self.all(&[name]).next())
+            .map(collapse)
+    }
+
+    /// The first link with this `rel`, resolved.
+    pub fn link(&self, page: &Page<'_>, rel: &str) -> Option<String> {
+        let base = page.base()?;
+        let mut links = self.links.iter().filter(|link| link.is(rel));
+        links
+            .find_map(|link| base.join(link.href))
+            .map(|url| url.into_string())
+    }
+
+    /// The canonical URL, resolved: the `<link>`, else the HTTP header `Link` (RFC 6596).
+    pub fn canonical(&self, page: &Page<'_>) -> Option<String> {
+        self.link(page, "canonical").or_else(|| {
+            let headers = page.header_values("link");
+            let href = headers.flat_map(link_header).find(|(_, rel)| {
+                rel.split_ascii_whitespace()
+                    .any(|token| token.eq_ignore_ascii_case("canonical"))
+            })?;
+            // The header's references are relative to the URL, not to `<base>`.
+            let base = crate::urls::Base::new(page.final_url())?;
+            base.join(href.0).map(|url| url.into_string())
+        })
+    }
+
+    /// The document's language: the root element's `lang`, else `Content-Language` as a
+    /// meta or a header where that names one.
+    pub fn language(&self, page: &'p Page<'_>) -> Option<&'p str> {
+        let one = |value: &'p str| Some(value.trim()).filter(|v| !v.is_empty() && !v.contains(','));
+        self.lang
+            .or_else(|| self.all(&["content-language"]).next().and_then(one))
+            .or_else(|| page.header("content-language").and_then(one))
+    }
+
+    /// Metas whose name begins with `prefix` (case does not count), without it: the first
+    /// of each name, in document order.
+    pub fn prefixed(&self, prefix: &str) -> Vec<Meta<'p>> {
+        let mut seen = BTreeSet::new();
+        let mut found = Vec::new();
+        for meta in &self.metas {
+            let starts = meta
+                .name
+                .get(..prefix.len())
+                .is_some_and(|s| s.eq_ignore_ascii_case(prefix));
+            let Some(name) = meta
+                .name
+                .get(prefix.len()..)
+                .filter(|n| starts && !n.is_empty())
+            else {
+                continue;
+            };
+            if seen.insert(name) {
+                found.push(Meta {
+                    name,
+                    content: meta.content.trim(),
+                });
+            }
+        }
+        found
+    }
+}
+
+/// The targets of a `Link` header (RFC 8288) with their `rel`; a quoted comma or semicolon
+/// in a target's brackets does not divide.
+fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = value;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once('<')?;
+        let (target, after) = after.split_once('>')?;
+        // Parameters end where the next target begins.
+        let end = after.find('<').unwrap_or(after.len());
+        let (parameters, next) = after.split_at_checked(end)?;
+        rest = next;
+        let rel = parameters.split(';').find_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            let value = value.trim_matches([' ', '\t', ',', '"']);
+            name.trim().eq_ignore_ascii_case("rel").then_some(value)
+        });
+        Some((target, rel.unwrap_or("")))
+    })
+}

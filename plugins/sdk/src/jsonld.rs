@@ -1,0 +1,163 @@
+//! JSON-LD as pages carry it, which is often not quite JSON.
+//!
+//! A block is read leniently and copied as strict JSON text in the same pass, with no
+//! value tree: comments and CDATA marks around it, trailing and missing commas, raw
+//! control characters in strings, single quotes, bare keys, broken escapes and
+//! entity-escaped quotes are put right; what cannot be is no block.
+
+mod clean;
+mod cursor;
+
+use std::borrow::Cow;
+
+use orbweaver_dom::{Node, View, attr, tag};
+
+pub use cursor::{decode, elements, get, members, string, strings};
+
+use crate::json::Writer;
+
+/// One `<script type="application/ld+json">`, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// A strict JSON array of the block's values (more than one where blocks were
+    /// concatenated).
+    json: String,
+}
+
+/// One object of a block: a member of its arrays and `@graph`s, or the block itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Object<'b> {
+    /// The object as strict JSON text.
+    pub json: &'b str,
+    /// The `@context` of the object that it is a `@graph` member of (JSON text), where it
+    /// has none of its own.
+    pub context: Option<&'b str>,
+}
+
+impl Block {
+    /// Reads the text of a block; `None` where it is beyond repair.
+    pub fn parse(text: &str) -> Option<Self> {
+        let json = clean::clean(text).or_else(|| {
+            // Some systems escape the script's text as if it were an attribute.
+            let escaped = text.contains("&quot;") || text.contains("&#34;");
+            escaped.then(|| clean::clean(&clean::decode_entities(text)))?
+        })?;
+        Some(Self { json })
+    }
+
+    /// The block's objects, arrays and `@graph`s flattened, in document order.
+    pub fn objects(&self) -> Vec<Object<'_>> {
+        let mut found = Vec::new();
+        // Depth first with the next value on top; nesting is bounded by the reader.
+        let mut waiting = vec![Object {
+            json: &self.json,
+            context: None,
+        }];
+        while let Some(value) = waiting.pop() {
+            match value.json.as_bytes().first() {
+                Some(b'[') => {
+                    let at = waiting.len();
+                    waiting.extend(elements(value.json).map(|json| Object { json, ..value }));
+                    waiting.get_mut(at..).unwrap_or_default().reverse();
+                }
+                Some(b'{') => {
+                    let own = get(value.json, "@context");
+                    let context = if own.is_some() { None } else { value.context };
+                    let object = Object { context, ..value };
+                    match get(value.json, "@graph") {
+                        Some(graph) if object.types_json().is_none() => {
+                            waiting.push(Object {
+                                json: graph,
+                                context: own.or(context),
+                            });
+                        }
+                        _ => found.push(object),
+                    }
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+impl<'b> Object<'b> {
+    /// The value of one of its keys, as JSON text.
+    pub fn get(&self, key: &str) -> Option<&'b str> {
+        get(self.json, key)
+    }
+
+    fn types_json(&self) -> Option<&'b str> {
+        self.get("@type")
+            .filter(|json| !matches!(*json, "null" | "[]" | "\"\""))
+    }
+
+    /// Whether it has an `@type`.
+    pub fn has_type(&self) -> bool {
+        self.types_json().is_some()
+    }
+
+    /// Its `@type`s.
+    pub fn types(&self) -> Vec<Cow<'b, str>> {
+        self.types_json()
+            .map_or_else(Vec::new, |json| strings(json).collect())
+    }
+
+    /// Whether one of its types is this, as a name or as schema.org's URL.
+    pub fn is(&self, wanted: &str) -> bool {
+        self.types()
+            .iter()
+            .any(|t| t.rsplit(['/', '#', ':']).next() == Some(wanted))
+    }
+
+    /// Writes the object. A member of a `@graph` gets the graph's context, if that is a
+    /// short name: on its own it would mean nothing.
+    pub fn write(&self, w: &mut Writer) {
+        const SHORT: usize = 200;
+        let context = self
+            .context
+            .filter(|c| c.starts_with('"') && c.len() <= SHORT);
+        match (context, self.json.strip_prefix('{')) {
+            (Some(context), Some(rest)) => {
+                let comma = if rest == "}" { "" } else { "," };
+                w.raw_parts(&["{\"@context\":", context, comma, rest]);
+            }
+            _ => {
+                w.raw(self.json);
+            }
+        }
+    }
+}
+
+/// Every block of a page that can be read, in document order.
+pub fn blocks(view: &View<'_>) -> Vec<Block> {
+    view.nodes()
+        .filter(|n| is_block(*n))
+        .filter_map(parse_node)
+        .collect()
+}
+
+/// Whether this is a script of JSON-LD.
+pub fn is_block(node: Node<'_>) -> bool {
+    const TYPE: &str = "application/ld+json";
+    node.tag() == tag::SCRIPT
+        && node.attr(attr::TYPE).is_some_and(|t| {
+            let t = t.trim_ascii();
+            t.get(..TYPE.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(TYPE))
+                && matches!(t.as_bytes().get(TYPE.len()), None | Some(b';' | b' '))
+        })
+}
+
+/// Reads the block of a script element.
+pub fn parse_node(node: Node<'_>) -> Option<Block> {
+    let mut texts = node.descendants().filter(Node::is_text).map(|n| n.text());
+    let first = texts.next()?;
+    match texts.next() {
+        None => Block::parse(first),
+        Some(_) => Block::parse(&node.text_content()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! Looking into strict JSON text without reading all of it into a tree.
+
+use std::borrow::Cow;
+
+/// The members of an object, as (key with its quotes, value) of JSON text. Empty for
+/// what is no object. The text must be strict JSON.
+pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut parts = Parts::of(object, b'{');
+    std::iter::from_fn(move || {
+        let key = parts.next_value()?;
+        let value = parts.next_value()?;
+        Some((key, value))
+    })
+}
+
+/// The elements of an array as JSON text; of anything else, itself.
+pub fn elements(json: &str) -> impl Iterator<Item = &str> {
+    let array = json.starts_with('[');
+    let mut parts = Parts::of(json, b'[');
+    let mut alone = (!array && !json.is_empty()).then_some(json);
+    std::iter::from_fn(move || {
+        if array {
+            parts.next_value()
+        } else {
+            alone.take()
+        }
+    })
+}
+
+/// The value of a key of an object, as JSON text. Keys written with escapes do not match.
+pub fn get<'j>(object: &'j str, key: &str) -> Option<&'j str> {
+    let unquoted = |k: &'j str| k.strip_prefix('"').and_then(|k| k.strip_suffix('"'));
+    members(object)
+        .find(|(k, _)| unquoted(k) == Some(key))
+        .map(|(_, value)| value)
+}
+
+/// The text of a JSON string; `None` for another value.
+pub fn string(json: &str) -> Option<Cow<'_, str>> {
+    let inside = json.strip_prefix('"')?.strip_suffix('"')?;
+    if inside.contains('\\') {
+        return serde_json::from_str(json).ok().map(Cow::Owned);
+    }
+    Some(Cow::Borrowed(inside))
+}
+
+/// The strings of an array, or the one string that stands alone.
+pub fn strings(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    elements(json).filter_map(string)
+}
+
+/// The value as a tree; null where the text is no JSON.
+pub fn decode(json: &str) -> serde_json::Value {
+    serde_json::from_str(json).unwrap_or_default()
+}
+
+/// Values one after the other inside a container.
+struct Parts<'j> {
+    rest: &'j str,
+}
+
+impl<'j> Parts<'j> {
+    fn of(json: &'j str, bracket: u8) -> Self {
+        let inside = json.as_bytes().first() == Some(&bracket);
+        Self {
+            rest: if inside {
+                json.get(1..).unwrap_or("")
+            } else {
+                ""
+            },
+        }
+    }
+
+    /// The next value; keys count as values. None at the end of the container.
+    fn next_value(&mut self) -> Option<&'j str> {
+        let rest = self
+            .rest
+            .trim_start_matches([',', ':', ' ', '\t', '\n', '\r']);
+        let bytes = rest.as_bytes();
+        let mut depth = 0_usize;
+        let mut at = 0;
+        loop {
+            match bytes.get(at)? {
+                b'"' => {
+                    at += 1;
+                    loop {
+                        match bytes.get(at)? {
+                            b'"' => break,
+                            b'\\' => at += 2,
+                            _ => at += 1,
+                        }
+                    }
+                    at += 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    at += 1;
+                }
+                b'}' | b']' if depth == 0 => {
+                    if at == 0 {
+                        self.rest = "";
+                        return None;
+                    }
+                    break;
+                }
+                b'}' | b']' => {
+                    depth -= 1;
+                    at += 1;
+                    if depth == 0 {
+                        break;
+                    }
+                }
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if depth == 0 => break,
+                _ => at += 1,
+            }
+        }
+        let value = rest.get(..at)?;
+        self.rest = rest.get(at..)?;
+        Some(value)
+    }
+}
