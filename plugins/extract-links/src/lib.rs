@@ -20,7 +20,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let mut w = Writer::with_capacity(1024);
     w.begin_array();
     if let Some(base) = page.base() {
-        let page_nofollow = robots::nofollow(page)?;
+        let page_nofollow = robots::forbid_following(&robots::directives(page)?);
         let mut to = Resolved::default();
         for node in view.nodes() {
             if !matches!(node.tag(), tag::A | tag::AREA) {
@@ -41,20 +41,13 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
             w.key("anchor").string_with(|out| push_anchor(node, out));
             w.key("rel")
                 .string_with(|out| Collapse::default().push(rel, out));
-            w.key("nofollow").bool(page_nofollow || says_nofollow(rel));
+            w.key("nofollow")
+                .bool(page_nofollow || robots::rel_forbids_following(rel));
             w.end_object();
         }
     }
     w.end_array();
     Ok(w.finish())
-}
-
-fn says_nofollow(rel: &str) -> bool {
-    rel.split_ascii_whitespace().any(|token| {
-        ["nofollow", "ugc", "sponsored"]
-            .iter()
-            .any(|no| token.eq_ignore_ascii_case(no))
-    })
 }
 
 /// The link's text, or what stands in for it.

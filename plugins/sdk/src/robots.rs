@@ -112,11 +112,19 @@ pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
 }
 
 /// Whether every robot is told not to follow any link of the page.
-pub fn nofollow(page: &Page<'_>) -> Result<bool, Error> {
-    let found = directives(page)?;
-    Ok(found
+pub fn forbid_following(directives: &[Directive<'_>]) -> bool {
+    directives
         .iter()
-        .any(|d| d.agent.is_none() && (d.is("nofollow") || d.is("none"))))
+        .any(|d| d.agent.is_none() && (d.is("nofollow") || d.is("none")))
+}
+
+/// Whether a link's `rel` says that the page does not vouch for its target.
+pub fn rel_forbids_following(rel: &str) -> bool {
+    rel.split_ascii_whitespace().any(|token| {
+        ["nofollow", "ugc", "sponsored"]
+            .iter()
+            .any(|no| token.eq_ignore_ascii_case(no))
+    })
 }
 
 /// `Some(None)`: a meta for all robots; `Some(Some(name))`: for one; `None`: another meta.

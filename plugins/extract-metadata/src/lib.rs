@@ -1,0 +1,98 @@
+//! The `metadata` role: what a page says about itself.
+
+mod facts;
+
+use orbweaver_sdk::dom::attr;
+use orbweaver_sdk::head::{Head, Meta};
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::text::collapse;
+use orbweaver_sdk::{Error, Page, jsonld};
+
+use facts::Facts;
+
+orbweaver_sdk::extractor! { roles: { "metadata" => extract } }
+
+/// The page's metadata as one JSON object; its fields are described in `plugin.toml`. A
+/// fact that the page does not state is null (or empty), never guessed.
+pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let head = Head::of(page)?;
+    let blocks = jsonld::blocks(page.view()?);
+    let objects: Vec<_> = blocks
+        .iter()
+        .flat_map(jsonld::Block::objects)
+        .filter(|object| object.has_type())
+        .collect();
+    let facts = Facts::of(page, &head, &objects)?;
+
+    let mut w = Writer::with_capacity(4096);
+    w.begin_object();
+    for (key, value) in facts.fields() {
+        w.key(key).string_or_null(value);
+    }
+    w.key("keywords").array(|w| {
+        let lists = head.all(&["keywords", "news_keywords"]).take(1);
+        let words = lists
+            .flat_map(|list| list.split([',', ';', '，', '、']))
+            .map(collapse);
+        for word in words.filter(|word| !word.is_empty()) {
+            w.string(&word);
+        }
+    });
+    w.key("feeds").array(|w| feeds(page, &head, w));
+    w.key("og").object(|w| open_graph(&head, w));
+    w.key("twitter").object(|w| {
+        for Meta { name, content } in head.prefixed("twitter:") {
+            w.key(name).string(content);
+        }
+    });
+    w.key("json_ld")
+        .array(|w| objects.iter().for_each(|object| object.write(w)));
+    w.end_object();
+    Ok(w.finish())
+}
+
+/// Feeds that the page offers: `<link rel="alternate">` of a feed's type.
+fn feeds(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
+    const TYPES: &[&str] = &[
+        "application/rss+xml",
+        "application/atom+xml",
+        "application/feed+json",
+        "application/rdf+xml",
+    ];
+    let Some(base) = page.base() else { return };
+    for link in head.links.iter().filter(|link| link.is("alternate")) {
+        let kind = link.node.attr(attr::TYPE).unwrap_or("").trim_ascii();
+        let kind = kind.split(';').next().unwrap_or(kind).trim_ascii();
+        let Some(kind) = TYPES.iter().find(|known| known.eq_ignore_ascii_case(kind)) else {
+            continue;
+        };
+        let Some(url) = base.join(link.href) else {
+            continue;
+        };
+        let title = link
+            .node
+            .attr(attr::TITLE)
+            .map(collapse)
+            .filter(|title| !title.is_empty());
+        w.object(|w| {
+            w.key("url").string(url.as_str());
+            w.key("type").string(kind);
+            w.key("title").string_or_null(title.as_deref());
+        });
+    }
+}
+
+/// Open Graph properties without their prefix, the first of each.
+fn open_graph(head: &Head<'_>, w: &mut Writer) {
+    for Meta { name, content } in head.prefixed("og:") {
+        w.key(name).string(content);
+    }
+    let images = || head.all(&["og:image", "og:image:url"]);
+    if images().nth(1).is_some() {
+        w.key("images").array(|w| {
+            for image in images() {
+                w.string(image);
+            }
+        });
+    }
+}

@@ -1,0 +1,141 @@
+//! The `signals` role: what search engines and AI robots read in a page.
+
+mod directives;
+mod links;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::text::{Collapse, Counter, Piece, pieces, push_line};
+use orbweaver_sdk::{Error, Page, jsonld, robots};
+
+orbweaver_sdk::extractor! { roles: { "signals" => extract } }
+
+/// The page's signals as one JSON object; its fields are described in `plugin.toml`.
+pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let view = page.view()?;
+    let head = Head::of(page)?;
+    let directives = robots::directives(page)?;
+    let blocks = jsonld::blocks(view);
+    let objects: Vec<_> = blocks.iter().flat_map(jsonld::Block::objects).collect();
+
+    let mut w = Writer::with_capacity(4096);
+    w.begin_object();
+    w.key("title").string_or_null(head.title.as_deref());
+    w.key("description")
+        .string_or_null(head.meta_text(&["description"]).as_deref());
+    w.key("canonical")
+        .string_or_null(head.canonical(page).as_deref());
+    w.key("lang").string_or_null(head.language(page));
+    headings(view, &mut w);
+    w.key("robots_meta").array(|w| {
+        let all = directives.iter().filter(|d| d.agent.is_none() && !d.header);
+        directives::write(all, w);
+    });
+    w.key("jsonld_types").array(|w| {
+        let mut seen = BTreeSet::new();
+        for name in objects.iter().flat_map(jsonld::Object::types) {
+            if !name.is_empty() && seen.insert(name.clone()) {
+                w.string(&name);
+            }
+        }
+    });
+    w.key("jsonld")
+        .array(|w| objects.iter().for_each(|object| object.write(w)));
+    w.key("hreflang").object(|w| hreflang(page, &head, w));
+    w.key("ai_directives")
+        .object(|w| directives::ai(page, view, &head, &directives, w));
+    let counts = count(view);
+    w.key("word_count").int(counts.words());
+    w.key("char_count").int(counts.chars());
+    w.key("links")
+        .object(|w| links::count(page, view, robots::forbid_following(&directives), w));
+    w.end_object();
+    Ok(w.finish())
+}
+
+/// `h1`, `h2`, `h3` and `headings`, each in document order, without empty ones. Each
+/// heading's text is written once and copied from there.
+fn headings(view: &View<'_>, w: &mut Writer) {
+    let mut found: Vec<(u8, String)> = Vec::new();
+    for node in view.nodes() {
+        let level = match node.tag() {
+            tag::H1 => 1,
+            tag::H2 => 2,
+            tag::H3 => 3,
+            tag::H4 => 4,
+            tag::H5 => 5,
+            tag::H6 => 6,
+            _ => continue,
+        };
+        let text = heading(node);
+        if !text.is_empty() {
+            found.push((level, text));
+        }
+    }
+    for (key, wanted) in [("h1", 1), ("h2", 2), ("h3", 3)] {
+        w.key(key).array(|w| {
+            for (_, text) in found.iter().filter(|(level, _)| *level == wanted) {
+                w.string(text);
+            }
+        });
+    }
+    w.key("headings").array(|w| {
+        for (level, text) in &found {
+            w.object(|w| {
+                w.key("level").int(*level);
+                w.key("text").string(text);
+            });
+        }
+    });
+}
+
+/// A heading's text, or that of its images: a logo is a title too.
+fn heading(node: Node<'_>) -> String {
+    let mut text = String::new();
+    if !push_line(node, &mut text) {
+        let mut alts = Collapse::default();
+        for image in node.descendants().filter(|n| n.tag() == tag::IMG) {
+            alts.push(image.attr(attr::ALT).unwrap_or(""), &mut text);
+            alts.gap();
+        }
+    }
+    text
+}
+
+/// Alternate languages: the first URL of each.
+fn hreflang(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
+    let Some(base) = page.base() else { return };
+    let mut languages = BTreeMap::new();
+    for link in head.links.iter().filter(|link| link.is("alternate")) {
+        let language = link.node.attr(attr::HREFLANG).unwrap_or("").trim_ascii();
+        if language.is_empty() || languages.contains_key(language) {
+            continue;
+        }
+        if let Some(url) = base.join(link.href) {
+            languages.insert(language, url);
+        }
+    }
+    for (language, url) in languages {
+        w.key(language).string(url.as_str());
+    }
+}
+
+/// Words and characters of the text that a reader sees.
+fn count(view: &View<'_>) -> Counter {
+    let mut counter = Counter::default();
+    if let Some(body) = view
+        .body()
+        .filter(|body| body.namespace() == Namespace::Html)
+    {
+        for piece in pieces(body) {
+            match piece {
+                Piece::Text(text) => counter.push(text),
+                Piece::Break => counter.gap(),
+            }
+        }
+    }
+    counter
+}

@@ -1,0 +1,41 @@
+//! Counting links.
+
+use orbweaver_sdk::Page;
+use orbweaver_sdk::dom::{View, attr, tag};
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::robots::rel_forbids_following;
+use orbweaver_sdk::urls::{Base, Resolved};
+
+/// Links to `http` and `https` URLs, repeats included, as the `links` role lists them.
+/// Internal is what has the page's host, a leading `www.` aside.
+pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writer) {
+    let (mut internal, mut nofollow, mut total) = (0_u64, 0_u64, 0_u64);
+    let own = Base::new(page.final_url());
+    if let Some(base) = page.base() {
+        let host = without_www(own.as_ref().unwrap_or(base).host());
+        let mut to = Resolved::default();
+        for node in view.nodes() {
+            if !matches!(node.tag(), tag::A | tag::AREA) {
+                continue;
+            }
+            let href = node
+                .attr(attr::HREF)
+                .or_else(|| node.attr(attr::XLINK_HREF));
+            if !href.is_some_and(|href| base.join_into(href, &mut to)) {
+                continue;
+            }
+            total += 1;
+            internal += u64::from(without_www(to.host()) == host);
+            let rel = node.attr(attr::REL).unwrap_or("");
+            nofollow += u64::from(page_nofollow || rel_forbids_following(rel));
+        }
+    }
+    w.key("internal").int(internal);
+    w.key("external").int(total - internal);
+    w.key("nofollow").int(nofollow);
+    w.key("total").int(total);
+}
+
+fn without_www(host: &str) -> &str {
+    host.strip_prefix("www.").unwrap_or(host)
+}
