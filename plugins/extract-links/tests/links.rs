@@ -1,0 +1,149 @@
+//! Which links are found, where they lead and what they say.
+
+use orbweaver_sdk::serde_json::{Value, from_str, json};
+use orbweaver_sdk::testing::Document;
+
+const URL: &str = "https://example.org/a/page.html?q=1";
+
+fn links_of(document: Document) -> Value {
+    let links = orbweaver_extract_links::extract(&document.page(), "").expect("links");
+    from_str(&links).expect("JSON")
+}
+
+fn links(html: &str) -> Value {
+    links_of(Document::new(URL, html))
+}
+
+fn targets(html: &str) -> Vec<String> {
+    let links = links(html);
+    let links = links.as_array().expect("an array");
+    links
+        .iter()
+        .map(|l| l["to"].as_str().expect("a string").to_owned())
+        .collect()
+}
+
+#[test]
+fn every_http_target_is_absolute_in_document_order_with_repeats() {
+    let html = r##"<a href="/x">1</a><a href="y?z=1#f">2</a><map><area href="//other.org/p" alt="A"></map>
+        <a href="mailto:a@b.c">3</a><a href="javascript:void(0)">4</a><a name="n">5</a><a href="">6</a>
+        <a href="#top">7</a><a href="/x">8</a><a href="http://h:99999/">9</a><a href="HTTP://Example.ORG:80/%7Ea b">10</a>"##;
+    assert_eq!(
+        targets(html),
+        [
+            "https://example.org/x",
+            "https://example.org/a/y?z=1#f",
+            "https://other.org/p",
+            "https://example.org/a/page.html?q=1",
+            "https://example.org/a/page.html?q=1#top",
+            "https://example.org/x",
+            "http://example.org/%7Ea%20b",
+        ]
+    );
+}
+
+#[test]
+fn the_first_base_that_is_http_counts() {
+    let with_base = |base: &str| targets(&format!("<head>{base}</head><a href=x>x</a>"));
+    assert_eq!(
+        with_base(r#"<base href="/b/"><base href="/c/">"#),
+        ["https://example.org/b/x"]
+    );
+    assert_eq!(
+        with_base(r#"<base target=_top><base href="/c/">"#),
+        ["https://example.org/c/x"]
+    );
+    assert_eq!(
+        with_base(r#"<base href="//cdn.net/d/e">"#),
+        ["https://cdn.net/d/x"]
+    );
+    assert_eq!(
+        with_base(r#"<base href="javascript:1">"#),
+        ["https://example.org/a/x"]
+    );
+    assert_eq!(
+        with_base(r#"<base href="data:,x">"#),
+        ["https://example.org/a/x"]
+    );
+}
+
+#[test]
+fn the_anchor_is_what_a_reader_sees_or_what_stands_in_for_it() {
+    let html = r#"<a href=1> Read
+          <b>all</b>&nbsp;about <script>it()</script>it</a>
+        <a href=2><img alt=" The  logo "><img alt=two></a>
+        <a href=3 aria-label="Close" title=t><svg><title>x</title></svg></a>
+        <a href=4 title="Only a title"></a>
+        <a href=5><div>One</div><div>Two</div></a>
+        <map><area href=6 alt="A region"></map>
+        <a href=7></a>"#;
+    let found = links(html);
+    let anchors: Vec<_> = found
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|l| l["anchor"].clone())
+        .collect();
+    assert_eq!(
+        anchors,
+        [
+            "Read all about it",
+            "The logo two",
+            "Close",
+            "Only a title",
+            "One Two",
+            "A region",
+            ""
+        ]
+    );
+}
+
+#[test]
+fn nofollow_comes_from_rel_the_robots_meta_or_the_header() {
+    let found = links(
+        r#"<a href=1 rel="nofollow  noopener">a</a><a href=2 rel=UGC>b</a><a href=3 rel=noopener>c</a><a href=4 rel="external sponsored">d</a>"#,
+    );
+    assert_eq!(
+        found[0],
+        json!({"to": "https://example.org/a/1", "anchor": "a", "rel": "nofollow noopener", "nofollow": true})
+    );
+    let flags = |found: &Value| -> Vec<bool> {
+        found
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(|l| l["nofollow"] == true)
+            .collect()
+    };
+    assert_eq!(flags(&found), [true, true, false, true]);
+    let one = |head: &str| flags(&links(&format!("{head}<a href=1>a</a>")));
+    assert_eq!(
+        one("<meta name=Robots content='noindex, NoFollow'>"),
+        [true]
+    );
+    assert_eq!(one("<meta name=robots content=none>"), [true]);
+    assert_eq!(one("<meta name=googlebot content=nofollow>"), [false]);
+    let header = |value: &str| {
+        flags(&links_of(
+            Document::new(URL, "<a href=1>a</a>").header("X-Robots-Tag", value),
+        ))
+    };
+    assert_eq!(header("noindex, nofollow"), [true]);
+    assert_eq!(header("googlebot: nofollow"), [false]);
+    assert_eq!(header("max-snippet: 5, nofollow"), [true]);
+}
+
+#[test]
+fn a_page_without_an_http_url_has_links_only_where_they_are_absolute_by_its_base() {
+    let document = |html: &str| links_of(Document::new("about:blank", html));
+    assert_eq!(document("<a href='x'>x</a>"), json!([]));
+    let based = document("<base href='https://b.org/'><a href='x'>x</a>");
+    assert_eq!(based[0]["to"], "https://b.org/x");
+}
+
+#[test]
+fn nesting_a_million_deep_and_a_flood_of_links_end() {
+    let deep = format!("<a href=/x>{}deep", "<b>".repeat(200_000));
+    assert!(!targets(&deep).is_empty());
+    assert_eq!(targets(&"<a href=/x>x</a>".repeat(50_000)).len(), 50_000);
+}

@@ -1,0 +1,166 @@
+//! What a page says about itself, and which place is believed.
+
+use orbweaver_sdk::serde_json::{Value, from_str, json};
+use orbweaver_sdk::testing::Document;
+
+fn metadata_of(document: Document) -> Value {
+    let metadata = orbweaver_extract_metadata::extract(&document.page(), "{}").expect("metadata");
+    from_str(&metadata).expect("JSON")
+}
+
+fn metadata(html: &str) -> Value {
+    metadata_of(Document::new("https://example.org/news/story.html", html))
+}
+
+#[test]
+fn a_news_page_is_read_whole() {
+    let found = metadata(include_str!("../fixtures/news.html"));
+    let expected: Value = from_str(include_str!("../fixtures/news.json")).expect("JSON");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_bare_page_states_nothing() {
+    let found = metadata("<p>Hello");
+    let fields = found.as_object().expect("an object");
+    for (key, value) in fields {
+        let empty = value.is_null()
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(|o| o.is_empty());
+        assert!(empty, "{key}: {value}");
+    }
+    for key in [
+        "title",
+        "description",
+        "canonical",
+        "og",
+        "twitter",
+        "json_ld",
+    ] {
+        assert!(fields.contains_key(key), "{key}");
+    }
+}
+
+#[test]
+fn the_title_is_html_s_first_then_open_graph_s() {
+    let title = |html: &str| metadata(html)["title"].clone();
+    assert_eq!(
+        title("<svg><title>icon</title></svg><title> A\n B </title><title>C</title>"),
+        "A B"
+    );
+    assert_eq!(
+        title("<title> </title><meta property=og:title content=' O  G '>"),
+        "O G"
+    );
+    assert_eq!(title("<meta name=twitter:title content=T>"), "T");
+}
+
+#[test]
+fn the_canonical_url_is_absolute_and_may_come_from_the_header() {
+    let canonical = |html: &str| metadata(html)["canonical"].clone();
+    assert_eq!(
+        canonical("<link rel='Canonical' href='/c?x=1'>"),
+        "https://example.org/c?x=1"
+    );
+    assert_eq!(
+        canonical("<base href='https://b.org/d/'><link rel=canonical href=e>"),
+        "https://b.org/d/e"
+    );
+    assert_eq!(
+        canonical("<link rel=canonical href='mailto:x'><link rel=canonical href=/2>"),
+        "https://example.org/2"
+    );
+    let document = Document::new("https://example.org/f.pdf", "<base href='https://b.org/'>")
+        .header("Link", "</style.css>; rel=preload, </g>; rel=\"canonical\"");
+    assert_eq!(metadata_of(document)["canonical"], "https://example.org/g");
+}
+
+#[test]
+fn open_graph_keeps_the_first_of_each_key_and_all_images() {
+    let found = metadata(
+        "<meta property='og:image' content='1.png'><meta property='OG:Type' content=article>
+         <meta property='og:image' content='2.png'><meta name='og:title' content='by name'>
+         <meta property='og:title' content=second><meta property='og:image:width' content=10>
+         <meta name='twitter:card' content=summary><meta property='twitter:site' content='@x'>",
+    );
+    assert_eq!(
+        found["og"],
+        json!({"image": "1.png", "Type": "article", "title": "by name", "image:width": "10", "images": ["1.png", "2.png"]})
+    );
+    assert_eq!(found["twitter"], json!({"card": "summary", "site": "@x"}));
+}
+
+#[test]
+fn authors_and_dates_come_from_metas_json_ld_and_the_text() {
+    let ld = r##"<script type="application/ld+json">{"@graph":[
+        {"@type":"Comment","author":"Troll","datePublished":"1999"},
+        {"@type":"NewsArticle","author":[{"@id":"#p"},{"@type":"Person","name":"Bo B."},"Cy"],
+         "datePublished":"2024-01-02","dateModified":"2024-01-03"},
+        {"@type":"Person","@id":"#p","name":"Ada A."}]}</script>"##;
+    let of = |html: &str| {
+        let found = metadata(html);
+        ["author", "published", "modified"].map(|key| found[key].as_str().map(str::to_owned))
+    };
+    let some = |s: &str| Some(s.to_owned());
+    assert_eq!(
+        of(ld),
+        [
+            some("Ada A., Bo B., Cy"),
+            some("2024-01-02"),
+            some("2024-01-03")
+        ]
+    );
+    let metas = "<meta name=Author content='Dee D.'><meta property=article:published_time content=2020-05-05T10:00Z>";
+    assert_eq!(
+        of(&format!("{ld}{metas}")),
+        [
+            some("Dee D."),
+            some("2020-05-05T10:00Z"),
+            some("2024-01-03")
+        ]
+    );
+    let marked = "<a rel=author href=/e>Eve E.</a><time datetime=2021-01-01 itemprop=datePublished>Jan</time><time itemprop=dateModified>2022</time>";
+    assert_eq!(
+        of(marked),
+        [some("Eve E."), some("2021-01-01"), some("2022")]
+    );
+    assert_eq!(
+        of("<meta property=article:author content=https://facebook.com/x>")[0],
+        None
+    );
+}
+
+#[test]
+fn broken_json_ld_is_skipped_and_the_rest_kept() {
+    let found = metadata(
+        r#"<script type="application/ld+json">{"@type":"A",}</script>
+           <script type="application/ld+json">{"@type": oops</script>
+           <script type="text/javascript">{"@type":"No"}</script>
+           <script type=" Application/LD+JSON; charset=utf-8">[{"@type":"B"},{"name":"untyped"}]</script>"#,
+    );
+    assert_eq!(found["json_ld"], json!([{"@type": "A"}, {"@type": "B"}]));
+}
+
+#[test]
+fn the_charset_is_the_declared_one_header_first() {
+    let html = "<meta charset=' Shift_JIS '>";
+    assert_eq!(metadata(html)["charset"], "shift_jis");
+    let document = Document::new("https://e.org/", html)
+        .header("content-type", "text/html; Charset=\"UTF-8\"");
+    assert_eq!(metadata_of(document)["charset"], "utf-8");
+    let equiv = "<meta http-equiv=Content-Type content='text/html; charset=koi8-r'>";
+    assert_eq!(metadata(equiv)["charset"], "koi8-r");
+}
+
+#[test]
+fn the_language_is_the_root_s_then_content_language() {
+    assert_eq!(metadata("<html lang='de-AT'>")["lang"], "de-AT");
+    assert_eq!(
+        metadata("<html lang=''><meta http-equiv=content-language content=fr>")["lang"],
+        "fr"
+    );
+    let document = Document::new("https://e.org/", "").header("Content-Language", "nl");
+    assert_eq!(metadata_of(document)["lang"], "nl");
+    let several = Document::new("https://e.org/", "").header("Content-Language", "nl, en");
+    assert_eq!(metadata_of(several)["lang"], Value::Null);
+}

@@ -1,0 +1,112 @@
+//! What search engines and AI robots read in a page.
+
+use orbweaver_sdk::serde_json::{Value, from_str, json};
+use orbweaver_sdk::testing::Document;
+
+fn signals_of(document: Document) -> Value {
+    let signals = orbweaver_extract_signals::extract(&document.page(), "{}").expect("signals");
+    from_str(&signals).expect("JSON")
+}
+
+fn signals(html: &str) -> Value {
+    signals_of(Document::new("https://www.example.org/shop/", html))
+}
+
+#[test]
+fn a_shop_page_is_read_whole() {
+    let found = signals(include_str!("../fixtures/shop.html"));
+    let expected: Value = from_str(include_str!("../fixtures/shop.json")).expect("JSON");
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_bare_page_has_every_field_of_the_contract() {
+    let found = signals("<p>Hello, world");
+    for key in ["title", "description", "canonical", "lang"] {
+        assert_eq!(found[key], Value::Null, "{key}");
+    }
+    for key in [
+        "h1",
+        "h2",
+        "h3",
+        "robots_meta",
+        "jsonld_types",
+        "headings",
+        "jsonld",
+    ] {
+        assert_eq!(found[key], json!([]), "{key}");
+    }
+    assert_eq!(found["hreflang"], json!({}));
+    assert_eq!(found["word_count"], 2);
+    assert_eq!(found["char_count"], 12);
+    assert_eq!(
+        found["links"],
+        json!({"internal": 0, "external": 0, "nofollow": 0, "total": 0})
+    );
+    assert_eq!(
+        found["ai_directives"],
+        json!({"noai": false, "noimageai": false, "nosnippet": false, "max_snippet": null, "data_nosnippet": 0,
+               "tdm_reservation": null, "tdm_policy": null, "bots": {}, "x_robots_tag": []})
+    );
+}
+
+#[test]
+fn directives_come_from_metas_and_headers_for_all_and_for_single_robots() {
+    let html = "<meta name=ROBOTS content='NoAI, noimageai,noai, max-snippet: 50'><meta name=GPTBot content=noindex>
+        <meta name=googlebot content='nosnippet'><meta name=tdm-reservation content=1><meta name=tdm-policy content=https://e.org/tdm>
+        <p data-nosnippet>not here</p><div data-nosnippet>a</div><span data-nosnippet=''>b</span>";
+    let document = Document::new("https://e.org/", html)
+        .header("X-Robots-Tag", "max-snippet: 20, nosnippet")
+        .header("x-robots-tag", "CCBot: noindex, nofollow");
+    let found = signals_of(document);
+    assert_eq!(
+        found["robots_meta"],
+        json!(["noai", "noimageai", "max-snippet:50"])
+    );
+    assert_eq!(
+        found["ai_directives"],
+        json!({"noai": true, "noimageai": true, "nosnippet": true, "max_snippet": 20, "data_nosnippet": 2,
+               "tdm_reservation": true, "tdm_policy": "https://e.org/tdm",
+               "bots": {"gptbot": ["noindex"], "googlebot": ["nosnippet"], "ccbot": ["noindex", "nofollow"]},
+               "x_robots_tag": ["max-snippet: 20, nosnippet", "CCBot: noindex, nofollow"]})
+    );
+}
+
+#[test]
+fn words_are_those_a_reader_sees() {
+    let count = |html: &str| signals(html)["word_count"].as_u64();
+    assert_eq!(
+        count("<p>one two</p><script>three()</script><style>p{}</style><template>four</template>"),
+        Some(2)
+    );
+    assert_eq!(count("<p>one</p><p>two</p>"), Some(2));
+    assert_eq!(count("<b>o</b>ne"), Some(1));
+    assert_eq!(count("東京"), Some(2));
+}
+
+#[test]
+fn links_are_internal_by_host_whatever_the_base_says() {
+    let links = |html: &str| signals(html)["links"].clone();
+    assert_eq!(
+        links(
+            "<a href=/a>a</a><a href='http://example.org/'>b</a><a href='https://sub.example.org/'>c</a><a href=//cdn.net/ rel=nofollow>d</a><a href=tel:1>e</a>"
+        ),
+        json!({"internal": 2, "external": 2, "nofollow": 1, "total": 4})
+    );
+    assert_eq!(
+        links(
+            "<base href='https://cdn.net/'><a href=x>x</a><a href='https://www.example.org/'>y</a>"
+        ),
+        json!({"internal": 1, "external": 1, "nofollow": 0, "total": 2})
+    );
+}
+
+#[test]
+fn a_heading_of_an_image_has_its_alternative_text() {
+    let found = signals("<h1><a href=/><img alt='The shop'></a></h1><h2> </h2><h4>Deep</h4>");
+    assert_eq!(found["h1"], json!(["The shop"]));
+    assert_eq!(
+        found["headings"],
+        json!([{"level": 1, "text": "The shop"}, {"level": 4, "text": "Deep"}])
+    );
+}
