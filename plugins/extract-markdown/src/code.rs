@@ -1,0 +1,324 @@
+//! Code: spans in a line, and fenced blocks.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+use crate::marks::Kind;
+use crate::walk::{Close, Walker};
+use crate::writer::{Gap, Mode};
+
+impl<'a> Walker<'a> {
+    /// `<code>` and its like in running text. Links inside stay links: the span is cut
+    /// around them.
+    pub(crate) fn inline_code(&mut self, node: Node<'a>) -> u32 {
+        let next = node.id() + 1;
+        if self.w.code || node.id() < self.no_code_before {
+            return next;
+        }
+        let (mut run, mut longest) = (0_u32, 0_u32);
+        let (mut first, mut last) = (None, b' ');
+        for below in node.descendants().filter(Node::is_text) {
+            for &byte in below.text().as_bytes() {
+                run = if byte == b'`' { run + 1 } else { 0 };
+                longest = longest.max(run);
+                if byte > b' ' {
+                    first = first.or(Some(byte));
+                    last = byte;
+                }
+            }
+        }
+        let Some(first) = first else {
+            self.no_code_before = node.end();
+            return next;
+        };
+        let padded = first == b'`' || last == b'`';
+        let kind = Kind::Code {
+            fence: longest + 1,
+            padded,
+        };
+        if self.w.begin_mark(kind) {
+            self.push(node, Close::Mark(kind));
+        }
+        next
+    }
+
+    /// `<pre>` and its like: a fenced block; where there are no blocks, code spans.
+    pub(crate) fn preformatted(&mut self, node: Node<'a>) -> u32 {
+        let language = language(node);
+        let mut code = std::mem::take(&mut self.scratch);
+        code.clear();
+        self.gather(node, &mut code);
+        let kept = code.trim_end().len();
+        code.truncate(kept);
+        let body = code.trim_start_matches('\n');
+        if !body.is_empty() {
+            match self.w.mode {
+                Mode::Flow => self.fenced(language, body),
+                Mode::Cell | Mode::Line => {
+                    for line in body.lines().filter(|line| !line.trim().is_empty()) {
+                        self.w.block();
+                        self.code_span(line.trim());
+                    }
+                    self.w.block();
+                }
+            }
+        }
+        self.scratch = code;
+        self.pass(node)
+    }
+
+    fn fenced(&mut self, language: &str, body: &str) {
+        self.w.block();
+        self.w.gap = self.w.gap.max(Gap::Line);
+        self.w.start_line();
+        let fence = longest_run(body).max(2) + 1;
+        let backticks = std::iter::repeat_n('`', fence);
+        self.w.out.extend(backticks.clone());
+        self.w.out.push_str(language);
+        for line in body.split('\n') {
+            self.w.next_line();
+            if line.is_empty() {
+                // No trailing space after a list's indent.
+                let end = self.w.out.trim_end_matches(' ').len();
+                self.w.out.truncate(end);
+            }
+            self.w.out.push_str(line);
+        }
+        self.w.next_line();
+        self.w.out.extend(backticks);
+        self.w.block();
+    }
+
+    /// A code span of its own.
+    fn code_span(&mut self, text: &str) {
+        let fence = longest_run(text) + 1;
+        let backticks = std::iter::repeat_n('`', fence);
+        let aside = self.w.set_code_aside();
+        self.w.ready('`');
+        let pad = if text.starts_with('`') || text.ends_with('`') {
+            " "
+        } else {
+            ""
+        };
+        self.w.out.extend(backticks.clone());
+        self.w.out.push_str(pad);
+        for c in text.chars() {
+            if c == '|' && self.w.mode == Mode::Cell {
+                self.w.out.push('\\');
+            }
+            self.w.out.push(c);
+        }
+        self.w.out.push_str(pad);
+        self.w.out.extend(backticks);
+        self.w.resume_code(aside);
+    }
+
+    /// Appends the text of preformatted content, a line for each block and `<br>`.
+    fn gather(&mut self, node: Node<'a>, out: &mut String) {
+        self.ends.clear();
+        let end = node.end();
+        let mut id = node.id() + 1;
+        while id < end {
+            while self.ends.last().is_some_and(|&end| end <= id) {
+                self.ends.pop();
+                break_line(out);
+            }
+            let Some(below) = self.view.node(id) else {
+                return;
+            };
+            id += 1;
+            if below.is_text() {
+                push_code(below.text(), out);
+                continue;
+            }
+            match below.tag() {
+                tag::BR => out.push('\n'),
+                tag::SCRIPT
+                | tag::STYLE
+                | tag::TEMPLATE
+                | tag::BUTTON
+                | tag::SVG
+                | tag::TEXTAREA
+                | tag::SELECT
+                | tag::NOSCRIPT => id = below.end(),
+                tag::SPAN | tag::DIV | tag::TD | tag::A | tag::UL | tag::OL
+                    if is_line_number(below) =>
+                {
+                    id = below.end();
+                }
+                tag::DIV | tag::P | tag::LI | tag::TR | tag::UL | tag::OL => {
+                    break_line(out);
+                    self.ends.push(below.end());
+                }
+                // Some highlighters write a `<code>` per line.
+                tag::CODE if below.next_sibling().is_some_and(|n| n.tag() == tag::CODE) => {
+                    self.ends.push(below.end());
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn break_line(out: &mut String) {
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+}
+
+/// Appends text of code: no-break spaces as spaces, what is invisible left out.
+fn push_code(text: &str, out: &mut String) {
+    let odd = |c: char| matches!(c, '\u{a0}' | '\u{200b}' | '\u{feff}' | '\r' | '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f');
+    let mut rest = text;
+    while let Some(at) = rest.find(odd) {
+        let (plain, tail) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = tail.chars();
+        if chars.next() == Some('\u{a0}') {
+            out.push(' ');
+        }
+        rest = chars.as_str();
+    }
+    out.push_str(rest);
+}
+
+fn longest_run(text: &str) -> usize {
+    let (mut run, mut longest) = (0, 0);
+    for byte in text.bytes() {
+        run = if byte == b'`' { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// Class names that highlighters give to the numbers beside the lines.
+pub(crate) fn is_line_number(node: Node<'_>) -> bool {
+    node.attr(attr::CLASS).is_some_and(|classes| {
+        classes.split_ascii_whitespace().any(|class| {
+            matches!(
+                class,
+                "lineno"
+                    | "linenos"
+                    | "line-number"
+                    | "line-numbers"
+                    | "linenumber"
+                    | "lnt"
+                    | "gutter"
+                    | "linenodiv"
+                    | "rouge-gutter"
+                    | "hljs-ln-numbers"
+                    | "hljs-ln-n"
+                    | "blob-num"
+                    | "line-numbers-rows"
+                    | "react-syntax-highlighter-line-number"
+                    | "LineNumbers"
+                    | "codehilite-lineno"
+                    | "ln-num"
+            )
+        })
+    })
+}
+
+/// The language that a code block names: on itself, on a `<code>` in it, or on the boxes
+/// that highlighters put around it.
+fn language(node: Node<'_>) -> &str {
+    let inner = node.child_elements().find(|n| n.tag() == tag::CODE);
+    let near = [Some(node), inner].into_iter().flatten();
+    let around = node
+        .ancestors()
+        .take(3)
+        .filter(|n| matches!(n.tag(), tag::DIV | tag::FIGURE | tag::TD));
+    let named = near
+        .clone()
+        .find_map(|n| named(n, true))
+        .or_else(|| around.clone().find_map(|n| named(n, false)));
+    named.unwrap_or("")
+}
+
+fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
+    for attribute in [attr::DATA_LANG, attr::DATA_LANGUAGE, attr::LANGUAGE] {
+        if let Some(language) = node.attr(attribute).and_then(clean) {
+            return Some(language);
+        }
+    }
+    let classes = node.attr(attr::CLASS)?;
+    let mut tokens = classes.split_ascii_whitespace();
+    let prefixes = [
+        "language-",
+        "lang-",
+        "highlight-source-",
+        "highlight-",
+        "brush:",
+        "code-",
+    ];
+    let prefixes = if is_code {
+        prefixes.as_slice()
+    } else {
+        prefixes.get(..4).unwrap_or_default()
+    };
+    for prefix in prefixes {
+        if let Some(rest) = tokens.clone().find_map(|token| token.strip_prefix(prefix)) {
+            // SyntaxHighlighter's `brush: js;`
+            let rest = if rest.is_empty() {
+                tokens.clone().skip_while(|t| t != prefix).nth(1)?
+            } else {
+                rest
+            };
+            if let Some(language) = clean(rest.trim_end_matches(';')) {
+                return Some(language);
+            }
+        }
+    }
+    // Pandoc's `sourceCode python`, highlight.js's `hljs python`, Rouge's `highlight python`.
+    let known = tokens.any(|t| {
+        matches!(
+            t,
+            "sourceCode" | "hljs" | "highlight" | "codehilite" | "prettyprint"
+        )
+    });
+    if !known {
+        return None;
+    }
+    let other = |t: &&str| {
+        !matches!(
+            *t,
+            "sourceCode"
+                | "hljs"
+                | "highlight"
+                | "codehilite"
+                | "prettyprint"
+                | "prettyprinted"
+                | "linenums"
+                | "notranslate"
+                | "numberSource"
+                | "numberLines"
+                | "copyable"
+                | "line-numbers"
+        )
+    };
+    classes
+        .split_ascii_whitespace()
+        .find(other)
+        .filter(|_| is_code)
+        .and_then(clean)
+}
+
+/// A language's name if it can be one: a fence's info string takes no spaces or backticks.
+fn clean(name: &str) -> Option<&str> {
+    let name = name.trim_ascii();
+    let fits = (1..=24).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"+#._-".contains(&b));
+    let unknown = [
+        "none",
+        "plain",
+        "text-plain",
+        "auto",
+        "undefined",
+        "nohighlight",
+        "default",
+        "source",
+        "highlight",
+    ];
+    (fits && !unknown.contains(&name)).then_some(name)
+}

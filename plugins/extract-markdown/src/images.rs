@@ -1,0 +1,202 @@
+//! Images: which of an element's many addresses is the picture.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+use crate::links::push_title;
+use crate::marks::Kind;
+use crate::walk::Walker;
+use crate::writer::{Mode, Space};
+
+/// The image written last.
+#[derive(Debug, Default)]
+pub(crate) struct LastImage {
+    /// Where it ended in the output.
+    end: usize,
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn image(&mut self, node: Node<'a>) {
+        let side = |id| {
+            node.attr(id)
+                .and_then(|v| v.trim_ascii().parse::<u32>().ok())
+        };
+        let is_pixel = side(attr::WIDTH).is_some_and(|w| w <= 1)
+            && side(attr::HEIGHT).is_none_or(|h| h <= 1)
+            || side(attr::HEIGHT) == Some(0);
+        let drawn_formula = node
+            .attr(attr::CLASS)
+            .is_some_and(|c| c.contains("mwe-math-fallback"));
+        if is_pixel || drawn_formula {
+            return;
+        }
+        let alt = node.attr(attr::ALT).unwrap_or("");
+        self.write_image(source(node), alt, node.attr(attr::TITLE));
+    }
+
+    /// Writes an image. One without an address, or whose picture is part of the page's
+    /// source, keeps its text only.
+    pub(crate) fn write_image(&mut self, source: Option<&str>, alt: &str, title: Option<&str>) {
+        let in_cell = self.w.mode == Mode::Cell;
+        let mut tail = std::mem::take(&mut self.scratch);
+        tail.clear();
+        tail.push_str("](");
+        let has_source = source.is_some_and(|source| self.to.push(source, in_cell, &mut tail));
+        if has_source || !alt.trim().is_empty() {
+            if let Some(title) = title.filter(|t| t.trim() != alt.trim()) {
+                push_title(title, in_cell, &mut tail);
+            }
+            tail.push(')');
+            let aside = self.w.set_code_aside();
+            self.w.ready('!');
+            self.w.out.push_str("![");
+            self.w.brackets = true;
+            self.w.text(alt);
+            self.w.space = Space::None;
+            self.w.out.push_str(&tail);
+            self.w.brackets = self.w.is_open(Kind::Link);
+            self.w.resume_code(aside);
+            self.last_image.end = self.w.out.len();
+        }
+        self.scratch = tail;
+    }
+
+    /// Whether the output ends with an image.
+    pub(crate) fn follows_image(&self) -> bool {
+        self.last_image.end > 0 && self.last_image.end == self.w.out.len()
+    }
+}
+
+/// The address of an `<img>`'s picture: what a script would load into it, else what it has.
+fn source(node: Node<'_>) -> Option<&str> {
+    let real = |url: &str| {
+        let url = url.trim_ascii();
+        !url.is_empty() && !starts_with(url, "data:") && !starts_with(url, "about:") && url != "#"
+    };
+    let mut lazy = None;
+    let mut candidates = None;
+    for attribute in node.attrs() {
+        match attribute.name() {
+            "data-src" | "data-original" | "data-lazy-src" | "data-lazy" | "data-original-src"
+            | "data-hi-res-src" | "data-full-src" | "data-echo" | "data-url"
+            | "data-delayed-url"
+                if real(attribute.value()) && attribute.value().contains(['/', '.']) =>
+            {
+                lazy = lazy.or(Some(attribute.value()));
+            }
+            "srcset" | "data-srcset" | "data-lazy-srcset" | "data-original-set" => {
+                candidates = candidates.or_else(|| best_candidate(attribute.value()));
+            }
+            _ => {}
+        }
+    }
+    let own = node.attr(attr::SRC).filter(|src| real(src));
+    let around = || {
+        let picture = node.parent().filter(|p| p.tag() == tag::PICTURE)?;
+        let mut sources = picture.child_elements().filter(|n| n.tag() == tag::SOURCE);
+        sources.find_map(|source| {
+            let set = source
+                .attr(attr::SRCSET)
+                .or_else(|| source.attr(attr::DATA_SRCSET))?;
+            best_candidate(set)
+        })
+    };
+    lazy.or(own.filter(|src| !is_placeholder(src) || candidates.is_none()))
+        .or(candidates)
+        .or_else(around)
+        // A data URL is no place, but tells that there is a picture.
+        .or_else(|| node.attr(attr::SRC))
+}
+
+/// Whether an address is that of an empty picture which a script replaces.
+fn is_placeholder(src: &str) -> bool {
+    let name = src.rsplit('/').next().unwrap_or(src);
+    [
+        "placeholder",
+        "blank.",
+        "spacer",
+        "transparent.",
+        "lazy",
+        "pixel.",
+        "1x1",
+        "loading.",
+        "empty.",
+    ]
+    .iter()
+    .any(|part| name.contains(part))
+}
+
+/// The largest picture of a `srcset` (HTML standard, "srcset attribute"; descriptors are
+/// compared as numbers, since one list has one kind).
+fn best_candidate(set: &str) -> Option<&str> {
+    let mut best: Option<(f64, &str)> = None;
+    let mut rest = set;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_whitespace() || c == ',');
+        let end = rest
+            .find(|c: char| c.is_ascii_whitespace())
+            .unwrap_or(rest.len());
+        let (url, tail) = rest.split_at_checked(end)?;
+        let bare = url.trim_end_matches(',');
+        if bare.is_empty() {
+            break;
+        }
+        // A comma at the URL's end separates: there is no descriptor.
+        let (descriptor, after) = if bare.len() < url.len() {
+            ("", tail)
+        } else {
+            tail.split_once(',').unwrap_or((tail, ""))
+        };
+        let number = descriptor.trim_ascii().trim_end_matches(['w', 'x', 'h']);
+        let size = number.parse().unwrap_or(1.0);
+        if !starts_with(bare, "data:") && best.is_none_or(|(largest, _)| size > largest) {
+            best = Some((size, bare));
+        }
+        rest = after;
+    }
+    best.map(|(_, url)| url)
+}
+
+fn starts_with(text: &str, prefix: &str) -> bool {
+    text.get(..prefix.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+}
+
+/// The images in the source text of a `<noscript>`, which is parsed as text where scripts
+/// run: for each its address and its description.
+pub(crate) fn images_of_source(html: &str) -> impl Iterator<Item = (&str, &str)> {
+    html.match_indices("<img").filter_map(|(at, _)| {
+        let tag = html.get(at + 4..)?;
+        let tag = tag.get(..tag.find('>')?)?;
+        let src = attribute(tag, "src").or_else(|| attribute(tag, "data-src"))?;
+        let hidden = attribute(tag, "width").is_some_and(|w| matches!(w, "0" | "1"))
+            || attribute(tag, "style").is_some_and(|s| s.contains("none"));
+        (!hidden).then(|| (src, attribute(tag, "alt").unwrap_or("")))
+    })
+}
+
+/// The value of an attribute in a tag's source.
+fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
+    let mut from = 0;
+    loop {
+        let at = from + tag.get(from..)?.find(name)?;
+        from = at + name.len();
+        let begins = at > 0
+            && tag
+                .as_bytes()
+                .get(at - 1)
+                .is_some_and(u8::is_ascii_whitespace);
+        let Some(value) = tag
+            .get(from..)?
+            .trim_start()
+            .strip_prefix('=')
+            .filter(|_| begins)
+        else {
+            continue;
+        };
+        let value = value.trim_start();
+        return match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value.get(1..)?.split(quote).next(),
+            _ => value.split(|c: char| c.is_ascii_whitespace()).next(),
+        };
+    }
+}

@@ -1,0 +1,210 @@
+//! Tables. Data becomes a GFM table, written row by row as the walk comes by; a table that
+//! only lays out a page is taken apart into blocks.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+use crate::code::is_line_number;
+use crate::table_shape::{Align, Shape, colspan, has_content, rowspan};
+use crate::walk::{Close, Walker};
+use crate::writer::{Gap, Mode, Space};
+
+/// The data table that is being written.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    open: bool,
+    /// A row has been written.
+    begun: bool,
+    in_row: bool,
+    shape: Shape,
+    /// Rows that cells above still take, by column.
+    spans: Vec<u32>,
+    /// The next column of the open row, and the columns and rows of the open cell.
+    column: usize,
+    cell: (usize, u32),
+}
+
+impl<'a> Walker<'a> {
+    pub(crate) fn open_table(&mut self, node: Node<'a>, presentation: bool) -> u32 {
+        self.w.block();
+        if self.w.mode == Mode::Flow && !self.table.open && !presentation {
+            if is_source_listing(node) {
+                return self.preformatted(node);
+            }
+            let mut spans = std::mem::take(&mut self.table.spans);
+            let shape = Shape::of(node, &mut spans);
+            spans.clear();
+            self.table = Table {
+                spans,
+                open: shape.is_data(node),
+                shape,
+                ..Table::default()
+            };
+            if self.table.open {
+                self.push(node, Close::Table);
+                return node.id() + 1;
+            }
+        }
+        self.push(node, Close::Block);
+        node.id() + 1
+    }
+
+    pub(crate) fn close_table(&mut self) {
+        self.table.open = false;
+        self.w.block();
+    }
+
+    /// Whether rows and cells that begin here are of the data table.
+    fn in_table(&self) -> bool {
+        self.table.open && self.w.mode == Mode::Flow
+    }
+
+    pub(crate) fn open_row(&mut self, node: Node<'a>) -> u32 {
+        if !self.in_table() {
+            self.w.block();
+            self.push(node, Close::Block);
+            return node.id() + 1;
+        }
+        if !has_content(node) {
+            self.skip_row();
+            return self.pass(node);
+        }
+        if self.table.begun {
+            self.w.next_line();
+        } else {
+            self.w.gap = self.w.gap.max(Gap::Line);
+            self.w.start_line();
+            self.table.begun = true;
+            if self.table.shape.header != Some(node.id()) {
+                self.table.shape.header = None;
+                // GFM has no table without a header.
+                self.w.out.push('|');
+                for _ in 0..self.table.shape.columns {
+                    self.w.out.push_str("  |");
+                }
+                self.delimiter_row();
+                self.w.next_line();
+            }
+        }
+        self.w.out.push('|');
+        self.table.column = 0;
+        self.table.in_row = true;
+        self.push(node, Close::Row);
+        node.id() + 1
+    }
+
+    /// A row without content takes one from the cells that reach into it.
+    fn skip_row(&mut self) {
+        for taken in &mut self.table.spans {
+            *taken = taken.saturating_sub(1);
+        }
+    }
+
+    pub(crate) fn close_row(&mut self) {
+        self.taken_cells();
+        while self.table.column < self.table.shape.columns {
+            self.w.out.push_str("  |");
+            self.table.column += 1;
+            self.taken_cells();
+        }
+        let column = self.table.column;
+        for taken in self.table.spans.iter_mut().skip(column) {
+            *taken = taken.saturating_sub(1);
+        }
+        self.table.in_row = false;
+        // The header is the first row written: nothing but its delimiter may follow.
+        if self.table.shape.header.take().is_some() {
+            self.delimiter_row();
+        }
+        self.w.gap = Gap::Line;
+        self.w.dirty = true;
+    }
+
+    fn delimiter_row(&mut self) {
+        self.w.next_line();
+        self.w.out.push('|');
+        for column in 0..self.table.shape.columns {
+            self.w
+                .out
+                .push_str(match self.table.shape.align.get(column) {
+                    None | Some(Align::None) => " --- |",
+                    Some(Align::Left) => " :--- |",
+                    Some(Align::Center) => " :---: |",
+                    Some(Align::Right) => " ---: |",
+                });
+        }
+    }
+
+    /// Empty cells where cells of rows above reach down.
+    fn taken_cells(&mut self) {
+        while let Some(taken) = self
+            .table
+            .spans
+            .get_mut(self.table.column)
+            .filter(|s| **s > 0)
+        {
+            *taken = taken.saturating_sub(1);
+            self.w.out.push_str("  |");
+            self.table.column += 1;
+        }
+    }
+
+    pub(crate) fn open_cell(&mut self, node: Node<'a>) -> u32 {
+        if !self.in_table() || !self.table.in_row {
+            if self.w.mode == Mode::Flow && is_line_number(node) {
+                return self.pass(node);
+            }
+            self.w.soft_space(Space::Blank);
+            self.push(node, Close::Space);
+            return node.id() + 1;
+        }
+        self.taken_cells();
+        self.table.cell = (colspan(node), rowspan(node));
+        self.w.out.push(' ');
+        self.w.line_start = self.w.out.len();
+        self.w.mode = Mode::Cell;
+        self.w.gap = Gap::None;
+        self.w.space = Space::None;
+        self.w.hard_break = false;
+        self.push(node, Close::Cell);
+        node.id() + 1
+    }
+
+    pub(crate) fn close_cell(&mut self) {
+        self.w.suspend();
+        self.w.out.push_str(" |");
+        self.w.mode = Mode::Flow;
+        self.w.gap = Gap::None;
+        self.w.space = Space::None;
+        self.w.bullet.clear();
+        let (wide, deep) = self.table.cell;
+        let first = self.table.column;
+        // Columns beyond the last in which a cell begins are none.
+        let last = (first + wide).min(self.table.shape.columns).max(first + 1);
+        for _ in first + 1..last {
+            self.w.out.push_str("  |");
+        }
+        if deep > 1 && last <= self.table.shape.columns {
+            let spans = &mut self.table.spans;
+            spans.resize(spans.len().max(last), 0);
+            for taken in spans.iter_mut().skip(first).take(last - first) {
+                *taken = deep - 1;
+            }
+        }
+        self.table.column = last;
+    }
+}
+
+/// Whether a table is the lines of a file, as forges show them.
+fn is_source_listing(table: Node<'_>) -> bool {
+    table.attr(attr::CLASS).is_some_and(|classes| {
+        let listing = |c| {
+            matches!(
+                c,
+                "js-file-line-container" | "diff-table" | "highlight" | "blob-code-content"
+            )
+        };
+        classes.split_ascii_whitespace().any(listing)
+    }) && !table
+        .descendants()
+        .any(|n| matches!(n.tag(), tag::PRE | tag::TH | tag::TABLE))
+}

@@ -1,0 +1,130 @@
+//! What of a page no reader sees.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+/// How an element's attributes change its place in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// As its tag says.
+    Usual,
+    Hidden,
+    /// An inline element that its style makes a block.
+    Block,
+    /// An element that is a heading of this level by its role.
+    Heading(u8),
+    /// A table that is none by its role.
+    Presentation,
+}
+
+/// Reads the attributes that hide an element or change what it is.
+pub(crate) fn look(node: Node<'_>, tag: u16) -> Look {
+    let mut look = Look::Usual;
+    let mut hidden = false;
+    for attribute in node.attrs() {
+        match attribute.id() {
+            attr::HIDDEN => hidden = !attribute.value().eq_ignore_ascii_case("until-found"),
+            attr::ARIA_HIDDEN => {
+                hidden |= attribute.value() == "true" && is_hidden_from_readers(node, tag);
+            }
+            attr::STYLE => match style(attribute.value()) {
+                Look::Hidden => hidden = true,
+                Look::Block if look == Look::Usual => look = Look::Block,
+                _ => {}
+            },
+            attr::ROLE => match attribute.value() {
+                "presentation" | "none" => look = Look::Presentation,
+                "heading" => {
+                    let level = node
+                        .attr(attr::ARIA_LEVEL)
+                        .and_then(|l| l.trim().parse().ok());
+                    look = Look::Heading(level.filter(|l| (1..=6).contains(l)).unwrap_or(2));
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    // A page whose body is hidden until a script shows it is not empty; MediaWiki hides the
+    // MathML behind each formula's picture.
+    if hidden && !matches!(tag, tag::BODY | tag::HTML) && !wraps_math(node) {
+        return Look::Hidden;
+    }
+    look
+}
+
+/// `aria-hidden` marks icons and closed menus, but also text that everyone sees and a
+/// screen reader would only say twice. Blocks are taken as hidden; inline elements only if
+/// they have no words, or are the drawn half of a formula.
+fn is_hidden_from_readers(node: Node<'_>, tag: u16) -> bool {
+    if !matches!(
+        tag,
+        tag::SPAN | tag::A | tag::I | tag::B | tag::EM | tag::STRONG | tag::SMALL
+    ) {
+        // A picture may be meant for the eyes only and still be content.
+        return tag != tag::IMG || has_class_with(node, "mwe-math");
+    }
+    if has_class_with(node, "katex") || has_class_with(node, "MathJax") {
+        return true;
+    }
+    // More than a few nodes are no icon.
+    !node
+        .descendants()
+        .take(64)
+        .any(|n| n.tag() == tag::IMG || n.text().chars().any(char::is_alphanumeric))
+}
+
+fn has_class_with(node: Node<'_>, part: &str) -> bool {
+    node.attr(attr::CLASS).is_some_and(|c| c.contains(part))
+}
+
+fn wraps_math(node: Node<'_>) -> bool {
+    node.first_child().is_some_and(|n| n.tag() == tag::MATH)
+}
+
+/// What an inline style says of display and visibility.
+fn style(style: &str) -> Look {
+    let mut look = Look::Usual;
+    if style.len() < 8 {
+        return look;
+    }
+    for declaration in style.split(';') {
+        let Some((name, value)) = declaration.split_once(':') else {
+            continue;
+        };
+        let name = name.trim_ascii();
+        let value = value.trim_ascii();
+        let value = value
+            .split(|c: char| c == '!' || c.is_ascii_whitespace())
+            .next()
+            .unwrap_or("");
+        if name.eq_ignore_ascii_case("display") {
+            if value.eq_ignore_ascii_case("none") {
+                return Look::Hidden;
+            }
+            let block = ["block", "flex", "grid", "table", "list-item", "flow-root"];
+            if block.iter().any(|b| value.eq_ignore_ascii_case(b)) {
+                look = Look::Block;
+            }
+        } else if name.eq_ignore_ascii_case("visibility")
+            && (value.eq_ignore_ascii_case("hidden") || value.eq_ignore_ascii_case("collapse"))
+        {
+            return Look::Hidden;
+        }
+    }
+    look
+}
+
+/// Whether a `<b>` says of itself that it is not bold, as text pasted from word processors
+/// is wrapped.
+pub(crate) fn is_unstyled(node: Node<'_>) -> bool {
+    let Some(style) = node.attr(attr::STYLE) else {
+        return false;
+    };
+    style
+        .split(';')
+        .filter_map(|d| d.split_once(':'))
+        .any(|(name, value)| {
+            name.trim_ascii().eq_ignore_ascii_case("font-weight")
+                && matches!(value.trim_ascii(), "normal" | "400")
+        })
+}

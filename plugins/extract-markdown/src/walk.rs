@@ -1,0 +1,492 @@
+//! The walk over the document: one loop over node ids, with a stack of what has to be done
+//! where elements end.
+
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::urls::Base;
+
+use crate::images::LastImage;
+use crate::links::{Destinations, push_title};
+use crate::lists::List;
+use crate::main_content::Plan;
+use crate::marks::Kind;
+use crate::table::Table;
+use crate::visible::{self, Look};
+use crate::writer::{Container, Gap, Mode, Writer};
+
+/// What is due where an element ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Close {
+    Block,
+    Space,
+    Mark(Kind),
+    Link,
+    Heading,
+    Container,
+    List,
+    Item,
+    Quotation,
+    Parenthesis,
+    Table,
+    Row,
+    Cell,
+}
+
+pub(crate) struct Frame {
+    /// The first id after the element.
+    pub end: u32,
+    pub close: Close,
+}
+
+pub(crate) struct Walker<'a> {
+    pub view: &'a View<'a>,
+    pub w: Writer,
+    pub to: Destinations<'a>,
+    pub frames: Vec<Frame>,
+    pub containers: Vec<Container>,
+    pub lists: Vec<List>,
+    /// The list closed last, and where the output stood then.
+    pub last_list: (usize, List),
+    pub table: Table,
+    pub last_image: LastImage,
+    /// The open link, and where the output stood when it began.
+    open_link: (u32, usize),
+    /// For text that is gathered before it is written.
+    pub scratch: String,
+    /// Ends of blocks inside of preformatted text.
+    pub ends: Vec<u32>,
+    /// No code element that begins before this id has text.
+    pub no_code_before: u32,
+    plan: &'a Plan,
+    /// The next of the plan's subtrees to leave out.
+    skip: usize,
+}
+
+impl<'a> Walker<'a> {
+    pub fn new(view: &'a View<'a>, base: Option<&'a Base>, plan: &'a Plan) -> Self {
+        Self {
+            view,
+            w: Writer::with_capacity(view.len() as usize * 12),
+            to: Destinations::new(base),
+            frames: Vec::with_capacity(64),
+            containers: Vec::new(),
+            lists: Vec::new(),
+            last_list: (usize::MAX, List::default()),
+            table: Table::default(),
+            last_image: LastImage::default(),
+            open_link: (0, 0),
+            scratch: String::new(),
+            ends: Vec::new(),
+            no_code_before: 0,
+            plan,
+            skip: 0,
+        }
+    }
+
+    /// Converts what the plan keeps.
+    pub fn run(mut self) -> String {
+        let mut id = self.plan.start;
+        let end = self.plan.end;
+        let mut next_close = u32::MAX;
+        while id < end {
+            while id >= next_close {
+                next_close = self.leave();
+            }
+            let Some(node) = self.view.node(id) else {
+                break;
+            };
+            if node.is_text() {
+                self.w.text(node.text());
+                id += 1;
+            } else if node.is_element() {
+                let open = self.frames.len();
+                id = self.enter(node);
+                if self.frames.len() != open {
+                    next_close = self.frames.last().map_or(u32::MAX, |f| f.end);
+                }
+            } else {
+                id += 1;
+            }
+        }
+        while !self.frames.is_empty() {
+            self.leave();
+        }
+        self.w.finish()
+    }
+
+    /// Ends the innermost open element; returns where the next one ends.
+    fn leave(&mut self) -> u32 {
+        if let Some(frame) = self.frames.pop() {
+            match frame.close {
+                Close::Block => self.w.block(),
+                Close::Space => self.w.soft_space(crate::writer::Space::Blank),
+                Close::Mark(kind) => self.w.end_mark(kind),
+                Close::Link => self.close_link(),
+                Close::Heading => {
+                    self.w.suspend();
+                    self.w.mode = Mode::Flow;
+                    self.leave_container();
+                    self.w.block();
+                }
+                Close::Container => {
+                    self.w.block();
+                    self.leave_container();
+                    self.w.block();
+                }
+                Close::List => self.close_list(),
+                Close::Item => self.close_item(),
+                Close::Quotation => self.w.raw("\""),
+                Close::Parenthesis => self.w.raw(")"),
+                Close::Table => self.close_table(),
+                Close::Row => self.close_row(),
+                Close::Cell => self.close_cell(),
+            }
+        }
+        self.frames.last().map_or(u32::MAX, |f| f.end)
+    }
+
+    /// Whether hidden content is wanted, since there is no other.
+    pub fn shows_hidden(&self) -> bool {
+        self.plan.show_hidden
+    }
+
+    pub fn leave_container(&mut self) -> bool {
+        self.containers
+            .pop()
+            .is_some_and(|container| self.w.leave(container))
+    }
+
+    pub fn push(&mut self, node: Node<'a>, close: Close) {
+        self.frames.push(Frame {
+            end: node.end(),
+            close,
+        });
+    }
+
+    /// Begins an element. Returns the id to go on at: its first child, or its end if it
+    /// has been dealt with as a whole.
+    fn enter(&mut self, node: Node<'a>) -> u32 {
+        let id = node.id();
+        let tag = node.tag();
+        if self.plan.skips.get(self.skip) == Some(&id) {
+            self.skip += 1;
+            self.pass_skips(node.end());
+            return node.end();
+        }
+        let look = visible::look(node, tag);
+        if look == Look::Hidden && !self.plan.show_hidden {
+            return self.pass(node);
+        }
+        if let Look::Heading(level) = look {
+            self.heading(node, level);
+            return id + 1;
+        }
+        match tag {
+            tag::P
+            | tag::DIV
+            | tag::SECTION
+            | tag::ARTICLE
+            | tag::MAIN
+            | tag::HEADER
+            | tag::FOOTER
+            | tag::NAV
+            | tag::ASIDE
+            | tag::ADDRESS
+            | tag::HGROUP
+            | tag::SEARCH
+            | tag::FIGURE
+            | tag::FIGCAPTION
+            | tag::FORM
+            | tag::FIELDSET
+            | tag::LEGEND
+            | tag::DETAILS
+            | tag::SUMMARY
+            | tag::CENTER
+            | tag::DL
+            | tag::DT
+            | tag::CAPTION
+            | tag::BODY
+            | tag::HTML
+            | tag::FRAMESET
+            | tag::MARQUEE => self.block(node),
+            tag::H1 => self.heading(node, 1),
+            tag::H2 => self.heading(node, 2),
+            tag::H3 => self.heading(node, 3),
+            tag::H4 => self.heading(node, 4),
+            tag::H5 => self.heading(node, 5),
+            tag::H6 => self.heading(node, 6),
+            tag::A => return self.link(node),
+            tag::STRONG => self.mark(node, Kind::Strong),
+            tag::B if !visible::is_unstyled(node) => self.mark(node, Kind::Strong),
+            tag::EM | tag::I | tag::VAR | tag::DFN | tag::CITE => self.mark(node, Kind::Emphasis),
+            tag::DEL | tag::S | tag::STRIKE => self.mark(node, Kind::Strike),
+            tag::SUP if !holds_link(node) => self.mark(node, Kind::Superscript),
+            tag::SUB if !holds_link(node) => self.mark(node, Kind::Subscript),
+            tag::CODE | tag::KBD | tag::SAMP | tag::TT => return self.inline_code(node),
+            tag::PRE | tag::LISTING | tag::XMP | tag::PLAINTEXT => return self.preformatted(node),
+            tag::BR => self.w.line_break(),
+            tag::HR => self.rule(),
+            tag::UL | tag::OL | tag::MENU | tag::DIR => self.open_list(node, tag),
+            tag::LI => self.open_item(node),
+            tag::BLOCKQUOTE => self.container(node, "> ", "> "),
+            tag::DD => self.container(node, ": ", "  "),
+            tag::IMG | tag::IMAGE => self.image(node),
+            tag::TABLE => return self.open_table(node, look == Look::Presentation),
+            tag::TR => return self.open_row(node),
+            tag::TD | tag::TH => return self.open_cell(node),
+            tag::COLGROUP | tag::COL => return node.end(),
+            tag::Q => {
+                self.w.raw("\"");
+                self.push(node, Close::Quotation);
+            }
+            tag::RT => {
+                self.w.raw("(");
+                self.push(node, Close::Parenthesis);
+            }
+            tag::RP => return self.pass(node),
+            tag::MATH => return self.math(node),
+            tag::SCRIPT => return self.script(node),
+            tag::NOSCRIPT => return self.noscript(node),
+            tag::IFRAME | tag::FRAME | tag::EMBED => return self.embedded(node),
+            tag::VIDEO | tag::AUDIO | tag::OBJECT | tag::APPLET => return self.media(node),
+            tag::AREA => return self.area(node),
+            tag::INPUT => self.input(node),
+            tag::BUTTON if self.drops_button(node) => return self.pass(node),
+            tag::DIALOG if !node.has_attr(attr::OPEN) && !self.plan.show_hidden => {
+                return self.pass(node);
+            }
+            tag::DIALOG => self.block(node),
+            tag::HEAD
+            | tag::TITLE
+            | tag::STYLE
+            | tag::TEMPLATE
+            | tag::NOEMBED
+            | tag::NOFRAMES
+            | tag::SVG
+            | tag::SELECT
+            | tag::TEXTAREA
+            | tag::DATALIST
+            | tag::OPTGROUP
+            | tag::OPTION
+            | tag::METER
+            | tag::PROGRESS
+            | tag::LINK
+            | tag::META
+            | tag::BASE
+            | tag::PARAM
+            | tag::SOURCE
+            | tag::TRACK
+            | tag::KEYGEN => return self.pass(node),
+            // The parts of a custom element are apart on the screen.
+            tag::UNKNOWN if node.name().contains('-') => {
+                self.w.soft_space(crate::writer::Space::Blank);
+                self.push(node, Close::Space);
+            }
+            _ if look == Look::Block => self.block(node),
+            _ => {}
+        }
+        id + 1
+    }
+
+    /// Leaves a subtree out, and what the plan would leave out in it.
+    pub fn pass(&mut self, node: Node<'a>) -> u32 {
+        self.pass_skips(node.end());
+        node.end()
+    }
+
+    fn pass_skips(&mut self, end: u32) {
+        while self.plan.skips.get(self.skip).is_some_and(|&id| id < end) {
+            self.skip += 1;
+        }
+    }
+
+    fn block(&mut self, node: Node<'a>) {
+        self.w.block();
+        self.push(node, Close::Block);
+    }
+
+    fn heading(&mut self, node: Node<'a>, level: u8) {
+        self.w.block();
+        if self.w.mode != Mode::Flow {
+            return self.push(node, Close::Block);
+        }
+        let marks = "###### ";
+        let first = marks
+            .get(6_usize.saturating_sub(level.into())..)
+            .unwrap_or(marks);
+        let container = self.w.enter(first, "");
+        self.containers.push(container);
+        self.w.mode = Mode::Line;
+        self.push(node, Close::Heading);
+    }
+
+    fn container(&mut self, node: Node<'a>, first: &str, rest: &str) {
+        self.w.block();
+        if self.w.mode != Mode::Flow {
+            return self.push(node, Close::Block);
+        }
+        let container = self.w.enter(first, rest);
+        self.containers.push(container);
+        self.push(node, Close::Container);
+    }
+
+    fn mark(&mut self, node: Node<'a>, kind: Kind) {
+        if !self.w.code && self.w.begin_mark(kind) {
+            self.push(node, Close::Mark(kind));
+        }
+    }
+
+    fn rule(&mut self) {
+        self.w.block();
+        if self.w.mode == Mode::Flow {
+            // After a list's marker, dashes would be one rule with it.
+            self.w.gap = self.w.gap.max(Gap::Line);
+            let rule = if self.w.is_waiting() { "***" } else { "---" };
+            self.w.start_line();
+            self.w.out.push_str(rule);
+            self.w.block();
+        }
+    }
+
+    fn link(&mut self, node: Node<'a>) -> u32 {
+        let next = node.id() + 1;
+        let Some(href) = node
+            .attr(attr::HREF)
+            .or_else(|| node.attr(attr::XLINK_HREF))
+        else {
+            return next;
+        };
+        if self.w.has_mark(Kind::Link) {
+            return next;
+        }
+        if self.w.mode == Mode::Line && is_permalink(node, href) {
+            return self.pass(node);
+        }
+        let in_cell = self.w.mode == Mode::Cell;
+        let tail = &mut self.w.link_tail;
+        tail.clear();
+        tail.push_str("](");
+        if !self.to.push(href, in_cell, tail) {
+            return next;
+        }
+        if let Some(title) = node.attr(attr::TITLE).filter(|title| !repeats(node, title)) {
+            push_title(title, in_cell, &mut self.w.link_tail);
+        }
+        self.w.link_tail.push(')');
+        self.w.begin_mark(Kind::Link);
+        self.open_link = (node.id(), self.w.out.len());
+        self.push(node, Close::Link);
+        next
+    }
+
+    fn close_link(&mut self) {
+        let (id, opened_at) = self.open_link;
+        if self.w.out.len() == opened_at
+            && let Some(node) = self.view.node(id)
+            && node
+                .attr(attr::HREF)
+                .is_some_and(|href| !href.starts_with('#'))
+            && let Some(name) = name_of(node)
+        {
+            // An icon that is a link says where to in a label for screen readers.
+            self.w.text(name);
+        }
+        self.w.end_mark(Kind::Link);
+    }
+
+    fn input(&mut self, node: Node<'a>) {
+        let is_checkbox = node
+            .attr(attr::TYPE)
+            .is_some_and(|t| t.trim_ascii().eq_ignore_ascii_case("checkbox"));
+        let begins_item = self.w.is_waiting()
+            && self.w.mode == Mode::Flow
+            && self.lists.last().is_some_and(|list| list.in_item);
+        if is_checkbox && begins_item {
+            self.w.raw(if node.has_attr(attr::CHECKED) {
+                "[x]"
+            } else {
+                "[ ]"
+            });
+            self.w.soft_space(crate::writer::Space::Blank);
+        }
+    }
+
+    /// A button is a control, unless it is all that a heading or a question of an accordion
+    /// consists of, or has more in it than a label.
+    fn drops_button(&self, node: Node<'a>) -> bool {
+        let in_heading = self.w.mode == Mode::Line
+            || node
+                .ancestors()
+                .take(4)
+                .any(|n| matches!(n.tag(), tag::SUMMARY | tag::DT));
+        if in_heading {
+            return false;
+        }
+        let mut text = 0;
+        for below in node.descendants() {
+            match below.tag() {
+                tag::P | tag::H1 | tag::H2 | tag::H3 | tag::H4 | tag::H5 | tag::H6 => return false,
+                _ => text += below.text().trim_ascii().len(),
+            }
+            if text > 80 {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Whether a link's title only says again what the link says.
+fn repeats(node: Node<'_>, title: &str) -> bool {
+    let mut texts = node
+        .descendants()
+        .filter(Node::is_text)
+        .map(|n| n.text().trim());
+    let mut texts = texts.by_ref().filter(|text| !text.is_empty());
+    texts.next() == Some(title.trim()) && texts.next().is_none()
+}
+
+/// The accessible name of an element without text: its label, its title, or its drawing's.
+fn name_of(node: Node<'_>) -> Option<&str> {
+    let own = |n: Node<'_>| {
+        n.attr(attr::ARIA_LABEL)
+            .is_some_and(|l| !l.trim().is_empty())
+    };
+    let labelled = Some(node)
+        .filter(|n| own(*n))
+        .or_else(|| node.descendants().take(16).find(|n| own(*n)));
+    if let Some(labelled) = labelled {
+        return labelled.attr(attr::ARIA_LABEL);
+    }
+    node.attr(attr::TITLE)
+        .filter(|t| !t.trim().is_empty())
+        .or_else(|| {
+            let title = node
+                .descendants()
+                .take(16)
+                .find(|n| n.tag() == tag::TITLE)?;
+            title
+                .first_child()
+                .map(|text| text.text())
+                .filter(|t| !t.trim().is_empty())
+        })
+}
+
+/// Whether a `<sup>` or `<sub>` is the frame of a footnote's link, which needs no other
+/// mark.
+fn holds_link(node: Node<'_>) -> bool {
+    node.first_child()
+        .is_some_and(|child| child.tag() == tag::A)
+}
+
+/// Whether a link in a heading is the heading's own anchor.
+fn is_permalink(node: Node<'_>, href: &str) -> bool {
+    if !href.contains('#') || node.end() - node.id() > 8 {
+        return false;
+    }
+    let mut signs = node
+        .descendants()
+        .flat_map(|n| n.text().chars())
+        .filter(|c| !c.is_whitespace());
+    let no_words = signs.all(|c| !c.is_alphanumeric());
+    no_words && !node.descendants().any(|n| n.tag() == tag::IMG)
+}
