@@ -1,0 +1,255 @@
+//! What kind of page this is.
+//!
+//! Sites say it themselves in several places: the types of their JSON-LD, `og:type`, the
+//! generator, the words of the URL. Each speaks for a kind with points; where none has
+//! enough, the shape of the text decides later.
+
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+
+/// The kinds of page that are treated differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// One text: news, blog post, recipe, reference page.
+    Article,
+    /// Questions and answers, threads, comment pages.
+    Forum,
+    /// One thing for sale.
+    Product,
+    /// Many things with a line or a picture each.
+    Listing,
+    /// Manuals and references.
+    Documentation,
+    /// Anything else: home pages, services, landing pages.
+    Other,
+}
+
+/// Points by kind.
+#[derive(Default, Debug)]
+pub struct Votes {
+    pub article: i32,
+    pub forum: i32,
+    pub product: i32,
+    pub listing: i32,
+    pub documentation: i32,
+}
+
+impl Votes {
+    /// The kind with the most points; `None` where no kind has two.
+    pub fn winner(&self) -> Option<Kind> {
+        let mut best = (1, None);
+        for (points, kind) in [
+            (self.forum, Kind::Forum),
+            (self.product, Kind::Product),
+            (self.article, Kind::Article),
+            (self.documentation, Kind::Documentation),
+            (self.listing, Kind::Listing),
+        ] {
+            if points > best.0 {
+                best = (points, Some(kind));
+            }
+        }
+        best.1
+    }
+}
+
+/// Collects the votes of a page.
+pub fn votes(view: &View<'_>, url: &str) -> Votes {
+    let mut votes = Votes::default();
+    vote_url(url, &mut votes);
+    let mut id = 0;
+    while let Some(node) = view.node(id) {
+        match node.tag() {
+            tag::SCRIPT => {
+                if node
+                    .attr(attr::TYPE)
+                    .is_some_and(|t| t.trim().eq_ignore_ascii_case("application/ld+json"))
+                {
+                    for text in node.children() {
+                        vote_json_ld(text.text(), &mut votes);
+                    }
+                }
+                id = node.end();
+                continue;
+            }
+            tag::META => vote_meta(node, &mut votes),
+            tag::BODY => vote_body(node, &mut votes),
+            _ => {}
+        }
+        id += 1;
+    }
+    votes
+}
+
+fn vote_meta(node: Node<'_>, votes: &mut Votes) {
+    let Some(name) = node.attr(attr::PROPERTY).or_else(|| node.attr(attr::NAME)) else {
+        return;
+    };
+    let content = node.attr(attr::CONTENT).unwrap_or("");
+    match name {
+        "og:type" => match content {
+            "article" | "blog" | "news" => votes.article += 1,
+            "product" | "og:product" | "product.item" => votes.product += 3,
+            "product.group" => votes.listing += 3,
+            _ => {}
+        },
+        "article:published_time" => votes.article += 1,
+        "product:price:amount" | "og:price:amount" => votes.product += 2,
+        "generator" => {
+            let is = |words: &[&str]| words.iter().any(|w| starts_with_ignoring_case(content, w));
+            if is(&[
+                "discourse",
+                "phpbb",
+                "vbulletin",
+                "xenforo",
+                "mybb",
+                "flarum",
+                "invision",
+                "vanilla",
+                "nodebb",
+                "smf",
+            ]) {
+                votes.forum += 3;
+            } else if is(&[
+                "sphinx",
+                "docusaurus",
+                "mkdocs",
+                "vitepress",
+                "gitbook",
+                "rustdoc",
+                "hugo-book",
+                "antora",
+                "docfx",
+                "mdbook",
+                "starlight",
+            ]) {
+                votes.documentation += 3;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn vote_body(node: Node<'_>, votes: &mut Votes) {
+    let class = node.attr(attr::CLASS).unwrap_or("");
+    for name in class.split_ascii_whitespace() {
+        match name {
+            "single-post" | "single-format-standard" => votes.article += 2,
+            "single-product" | "template-product" | "catalog-product-view" => votes.product += 3,
+            "archive"
+            | "blog"
+            | "category"
+            | "tax-product_cat"
+            | "template-collection"
+            | "catalog-category-view"
+            | "post-type-archive"
+            | "search-results" => votes.listing += 2,
+            "rustdoc" | "wy-body-for-nav" => votes.documentation += 3,
+            _ => {}
+        }
+    }
+}
+
+fn starts_with_ignoring_case(text: &str, head: &str) -> bool {
+    text.get(..head.len())
+        .is_some_and(|t| t.eq_ignore_ascii_case(head))
+}
+
+/// The `@type`s of a JSON-LD text, found without parsing it: enough for a vote.
+fn vote_json_ld(text: &str, votes: &mut Votes) {
+    let mut seen = 0u32;
+    for (at, _) in text.match_indices("\"@type\"") {
+        let rest = text.get(at + 7..).unwrap_or("").trim_start();
+        let rest = rest.strip_prefix(':').unwrap_or(rest).trim_start();
+        let rest = rest.strip_prefix('[').unwrap_or(rest).trim_start();
+        let Some(rest) = rest.strip_prefix('"') else {
+            continue;
+        };
+        let name = rest.split('"').next().unwrap_or("");
+        let bit = match name {
+            "Article"
+            | "NewsArticle"
+            | "BlogPosting"
+            | "ReportageNewsArticle"
+            | "ScholarlyArticle"
+            | "OpinionNewsArticle"
+            | "AnalysisNewsArticle"
+            | "LiveBlogPosting"
+            | "Recipe" => 1,
+            "TechArticle" | "APIReference" => 2,
+            "DiscussionForumPosting" | "QAPage" => 4,
+            "Product" | "ProductGroup" | "IndividualProduct" | "Vehicle" => 8,
+            "CollectionPage" | "SearchResultsPage" | "OfferCatalog" => 16,
+            "ItemList" => 32,
+            _ => 0,
+        };
+        // Many products are a listing.
+        if bit == 8 && seen & 8 != 0 {
+            seen |= 64;
+        }
+        seen |= bit;
+    }
+    votes.article += if seen & 1 != 0 { 3 } else { 0 };
+    votes.documentation += if seen & 2 != 0 { 2 } else { 0 };
+    votes.forum += if seen & 4 != 0 { 4 } else { 0 };
+    votes.product += if seen & 8 != 0 && seen & (16 | 32) == 0 {
+        4
+    } else {
+        0
+    };
+    votes.listing += if seen & 16 != 0 { 4 } else { 0 };
+    votes.listing += if seen & 32 != 0 { 2 } else { 0 };
+}
+
+fn vote_url(url: &str, votes: &mut Votes) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.split(['?', '#']).next().unwrap_or("");
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    for label in host.split('.') {
+        match label {
+            "forum" | "forums" | "community" | "boards" | "discuss" | "discussion"
+            | "discussions" | "answers" | "stackexchange" | "stackoverflow" => votes.forum += 2,
+            "docs" | "doc" | "developer" | "developers" | "documentation" | "readthedocs"
+            | "wiki" | "man" | "api" | "learn" => votes.documentation += 2,
+            "shop" | "store" => votes.product += 1,
+            "blog" | "news" => votes.article += 1,
+            _ => {}
+        }
+    }
+    let mut segments = path.split('/').filter(|s| !s.is_empty()).peekable();
+    while let Some(segment) = segments.next() {
+        let last = segments.peek().is_none();
+        match segment {
+            "forum" | "forums" | "thread" | "threads" | "topic" | "t" | "comments"
+            | "questions" | "discussion" | "discussions" | "viewtopic.php" | "showthread.php"
+            | "boards" | "viewthread" => {
+                votes.forum += if last && segment != "viewtopic.php" && segment != "showthread.php"
+                {
+                    0
+                } else {
+                    2
+                }
+            }
+            "docs" | "doc" | "documentation" | "reference" | "manual" | "api" | "guide"
+            | "handbook" => votes.documentation += 2,
+            "product" | "products" | "p" | "dp" | "itm" | "item" | "pd" | "prod" => {
+                if last {
+                    votes.listing += 2
+                } else {
+                    votes.product += 2
+                }
+            }
+            "collections" | "collection" | "category" | "categories" | "c" | "tag" | "tags"
+            | "search" | "browse" | "list" | "catalog" | "b" | "shop" | "topics" => {
+                votes.listing += 2
+            }
+            "blog" | "news" | "article" | "articles" | "story" | "posts" | "opinion" => {
+                if last {
+                    votes.listing += 1
+                } else {
+                    votes.article += 2
+                }
+            }
+            _ => {}
+        }
+    }
+}

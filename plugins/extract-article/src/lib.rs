@@ -1,0 +1,51 @@
+//! The `article` role: the main content of a page as plain text and as clean HTML.
+//!
+//! Three passes over the snapshot's flat list of nodes, none of them recursive:
+//! [`measure`] counts characters, links and running text and reads what class names say,
+//! [`choose`] sums that up the tree and picks the subtree that holds the content, and
+//! [`clean`] takes out of it what is not content. How strict each is depends on the
+//! [`kind`] of page: an article is one text, a forum thread or a listing is many.
+
+mod article;
+mod choose;
+mod clean;
+mod html;
+mod kind;
+mod measure;
+mod meta;
+mod text;
+mod words;
+
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::{Error, Page};
+
+pub use article::{Article, article};
+pub use kind::Kind;
+pub use meta::Meta;
+
+orbweaver_sdk::extractor! { roles: { "article" => extract } }
+
+/// The content as `{"text", "html", "title", "byline", "published", "lang", "excerpt"}`,
+/// each null where the page has none. No options.
+///
+/// `text` has one line a paragraph and does not begin with the page's headline. `html`
+/// holds no more than plain structural elements, with absolute `http` and `https`
+/// addresses.
+pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let article = article(page.view()?, page.final_url(), page.base());
+    let Article {
+        text, html, meta, ..
+    } = article;
+    let filled = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
+    let mut w = Writer::with_capacity(text.len() + html.len() + 1024);
+    w.object(|w| {
+        w.key("text").string_or_null(filled(&text).as_deref());
+        w.key("html").string_or_null(filled(&html).as_deref());
+        w.key("title").string_or_null(meta.title.as_deref());
+        w.key("byline").string_or_null(meta.byline.as_deref());
+        w.key("published").string_or_null(meta.published.as_deref());
+        w.key("lang").string_or_null(meta.lang.as_deref());
+        w.key("excerpt").string_or_null(meta.excerpt.as_deref());
+    });
+    Ok(w.finish())
+}

@@ -1,0 +1,344 @@
+//! The first pass: what each node holds.
+
+use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
+
+use crate::words::{self, Marks};
+
+/// Not rendered: scripts, hidden elements, comments. Never part of any output.
+pub const SKIP: u8 = 1;
+/// Judged to be no part of the content.
+pub const DROP: u8 = 2;
+/// Starts a line of its own.
+pub const BLOCK: u8 = 4;
+/// A heading, `h1` to `h6`.
+pub const HEADING: u8 = 8;
+
+/// The figures of one node. Characters are counted with runs of white space as one.
+#[derive(Clone, Copy, Default)]
+pub struct Info {
+    /// Marks of class, id, role and the like.
+    pub marks: Marks,
+    /// Marks of the element and everything above it.
+    pub above: Marks,
+    /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`].
+    pub state: u8,
+    pub tag: u16,
+    /// The nearest block at or above this node.
+    pub owner: u32,
+    /// Characters of the subtree, and those of them inside links.
+    pub chars: u32,
+    pub link: u32,
+    /// Characters in this block itself and not in a block below.
+    pub own: u32,
+    pub own_link: u32,
+    /// Punctuation of sentences in the block itself.
+    pub punct: u32,
+    /// Characters of running text in the subtree, dropped parts left out.
+    pub prose: u32,
+    /// Links in the subtree.
+    pub links: u32,
+    /// Characters of the subtree, dropped parts left out.
+    pub left: u32,
+}
+
+/// What is known of the page's nodes, by id.
+pub struct Measured {
+    pub info: Vec<Info>,
+    /// Running text of the whole page.
+    pub prose: u32,
+    /// Marks that mean nothing on this page.
+    pub void: Marks,
+}
+
+/// Elements that never hold text to read.
+fn is_skipped(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::SCRIPT
+            | tag::STYLE
+            | tag::TEMPLATE
+            | tag::NOSCRIPT
+            | tag::HEAD
+            | tag::SVG
+            | tag::IFRAME
+            | tag::OBJECT
+            | tag::EMBED
+            | tag::CANVAS
+            | tag::AUDIO
+            | tag::VIDEO
+            | tag::SELECT
+            | tag::TEXTAREA
+            | tag::INPUT
+            | tag::BUTTON
+            | tag::DATALIST
+            | tag::NOFRAMES
+            | tag::NOEMBED
+            | tag::MAP
+            | tag::APPLET
+            | tag::LINK
+            | tag::META
+            | tag::TITLE
+            | tag::RP
+            | tag::RT
+            | tag::PROGRESS
+            | tag::METER
+            | tag::OPTION
+            | tag::OPTGROUP
+    )
+}
+
+/// Elements that start a line.
+fn is_block(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::HTML
+            | tag::BODY
+            | tag::ADDRESS
+            | tag::ARTICLE
+            | tag::ASIDE
+            | tag::FOOTER
+            | tag::HEADER
+            | tag::H1
+            | tag::H2
+            | tag::H3
+            | tag::H4
+            | tag::H5
+            | tag::H6
+            | tag::HGROUP
+            | tag::MAIN
+            | tag::NAV
+            | tag::SECTION
+            | tag::SEARCH
+            | tag::BLOCKQUOTE
+            | tag::DD
+            | tag::DIV
+            | tag::DL
+            | tag::DT
+            | tag::FIGCAPTION
+            | tag::FIGURE
+            | tag::HR
+            | tag::LI
+            | tag::MENU
+            | tag::OL
+            | tag::P
+            | tag::PRE
+            | tag::UL
+            | tag::CAPTION
+            | tag::TABLE
+            | tag::TBODY
+            | tag::TD
+            | tag::TFOOT
+            | tag::TH
+            | tag::THEAD
+            | tag::TR
+            | tag::FIELDSET
+            | tag::FORM
+            | tag::LEGEND
+            | tag::DETAILS
+            | tag::DIALOG
+            | tag::SUMMARY
+            | tag::CENTER
+            | tag::DIR
+            | tag::FRAMESET
+            | tag::LISTING
+            | tag::PLAINTEXT
+            | tag::XMP
+            | tag::OPTION
+    )
+}
+
+/// Whether a `style` value hides the element.
+fn hides(style: &str) -> bool {
+    let mut squeezed = [0u8; 16];
+    style.split(';').any(|declaration| {
+        let mut len = 0;
+        for byte in declaration.bytes().filter(|b| !b.is_ascii_whitespace()) {
+            let Some(slot) = squeezed.get_mut(len) else {
+                break;
+            };
+            *slot = byte.to_ascii_lowercase();
+            len += 1;
+        }
+        let head = squeezed.get(..len).unwrap_or(&[]);
+        head.starts_with(b"display:none") || head.starts_with(b"visibility:hidde")
+    })
+}
+
+fn is_hidden(node: Node<'_>) -> bool {
+    node.attrs().any(|a| match a.id() {
+        attr::HIDDEN => !a.value().eq_ignore_ascii_case("until-found"),
+        attr::STYLE => hides(a.value()),
+        attr::ARIA_HIDDEN => a.value() == "true",
+        _ => false,
+    })
+}
+
+/// What the element's role, microdata, class and id say.
+fn marks_of(node: Node<'_>) -> Marks {
+    let mut marks = 0;
+    for a in node.attrs() {
+        marks |= match a.id() {
+            attr::CLASS | attr::ID | attr::DATA_COMPONENT | attr::DATA_TESTID => {
+                words::marks(a.value())
+            }
+            attr::ITEMPROP if a.value() == "articleBody" => words::STRONG | words::CONTENT,
+            attr::ROLE => match a.value() {
+                "navigation" | "menu" | "menubar" | "tablist" => words::NAV,
+                "banner" => words::HEAD,
+                "contentinfo" => words::FOOT,
+                "complementary" => words::SIDE,
+                "dialog" | "alertdialog" | "tooltip" => words::POPUP,
+                "search" | "toolbar" => words::TOOL,
+                _ => 0,
+            },
+            _ => 0,
+        };
+    }
+    marks
+}
+
+/// Characters and sentence punctuation of a text.
+fn scan(text: &str) -> (u32, u32) {
+    let (mut chars, mut punct) = (0, 0);
+    let mut space = true;
+    for &byte in text.as_bytes() {
+        match byte {
+            b' ' | b'\n' | b'\t' | b'\r' | 0x0c => {
+                chars += u32::from(!space);
+                space = true;
+            }
+            // Continuation bytes of UTF-8.
+            0x80..=0xbf => {}
+            _ => {
+                chars += 1;
+                space = false;
+                punct += u32::from(matches!(byte, b',' | b'.' | b'!' | b'?' | b';'));
+            }
+        }
+    }
+    (chars, punct)
+}
+
+/// Counts every node of the page.
+pub fn measure(view: &View<'_>) -> Measured {
+    let count = view.len();
+    let mut info = vec![Info::default(); count as usize];
+    let mut link_end = 0;
+    let mut id = 0;
+    while id < count {
+        let Some(node) = view.node(id) else { break };
+        let parent = node.parent().map_or(0, |p| p.id());
+        let Info { owner, above, .. } = get(&info, parent);
+        match node.kind() {
+            Kind::Text => {
+                let (chars, punct) = scan(node.text());
+                let link = if id < link_end { chars } else { 0 };
+                if let Some(block) = info.get_mut(owner as usize) {
+                    block.own += chars;
+                    block.own_link += link;
+                    block.punct += punct;
+                }
+                if let Some(me) = info.get_mut(id as usize) {
+                    *me = Info {
+                        owner,
+                        chars,
+                        link,
+                        above,
+                        left: chars,
+                        ..Info::default()
+                    };
+                }
+            }
+            Kind::Element => {
+                let tag = node.tag();
+                let skip = is_skipped(tag) || is_hidden(node);
+                let mut state = if skip { SKIP } else { 0 };
+                let mut owner = owner;
+                if is_block(tag) {
+                    state |= BLOCK;
+                    owner = id;
+                }
+                if matches!(tag, tag::H1..=tag::H6) {
+                    state |= HEADING;
+                }
+                let marks = if skip || matches!(tag, tag::HTML | tag::BODY) {
+                    0
+                } else {
+                    marks_of(node)
+                };
+                let mut links = 0;
+                if tag == tag::A && !skip && node.has_attr(attr::HREF) {
+                    link_end = link_end.max(node.end());
+                    links = 1;
+                }
+                if let Some(me) = info.get_mut(id as usize) {
+                    *me = Info {
+                        marks,
+                        above: above | marks,
+                        state,
+                        tag,
+                        owner,
+                        links,
+                        ..Info::default()
+                    };
+                }
+                if skip {
+                    id = node.end();
+                    continue;
+                }
+            }
+            Kind::Document => {}
+            Kind::Comment | Kind::Doctype => {
+                if let Some(me) = info.get_mut(id as usize) {
+                    me.state = SKIP;
+                    me.owner = owner;
+                }
+            }
+        }
+        id += 1;
+    }
+    let mut prose = 0;
+    let mut under = [0u32; 32];
+    for me in &mut info {
+        if me.state & (BLOCK | HEADING | SKIP) == BLOCK {
+            me.prose = running_text(me);
+            prose += me.prose;
+            let mut bits = me.above;
+            while bits != 0 && me.prose > 0 {
+                if let Some(sum) = under.get_mut(bits.trailing_zeros() as usize) {
+                    *sum += me.prose;
+                }
+                bits &= bits - 1;
+            }
+        }
+    }
+    // A name that most of the text goes by tells nothing about what is beside the point.
+    let mut void = 0;
+    for (bit, sum) in under.iter().enumerate() {
+        if *sum > prose / 3 * 2 {
+            void |= 1 << bit;
+        }
+    }
+    void &= words::SIDE | words::TOOL | words::SHARE | words::POPUP | words::NAV;
+    Measured { info, prose, void }
+}
+
+/// The figures of a node; empty for one that is not there.
+pub fn get(info: &[Info], id: u32) -> Info {
+    info.get(id as usize).copied().unwrap_or_default()
+}
+
+/// How much of a block is running text: whole sentences count fully, short or
+/// unpunctuated blocks little, link lists not at all.
+fn running_text(block: &Info) -> u32 {
+    let text = block.own.saturating_sub(block.own_link);
+    if block.own_link * 2 > block.own {
+        0
+    } else if text >= 80 && block.punct > 0 {
+        text
+    } else if text >= 40 && block.punct > 0 || text >= 120 {
+        text / 2
+    } else {
+        text / 8
+    }
+}

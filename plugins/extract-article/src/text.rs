@@ -1,0 +1,83 @@
+//! The content as plain text: one line a block.
+
+use orbweaver_sdk::dom::{View, tag};
+
+use crate::measure::{BLOCK, DROP, Info, SKIP, get};
+
+/// Writes what is left of a subtree. Lines are separated by `\n`; runs of white space
+/// are one space, in `pre` they stay.
+pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
+    let Some(node) = view.node(root) else {
+        return String::new();
+    };
+    let mut out = String::with_capacity(get(info, root).chars as usize + 64);
+    let mut id = root;
+    let mut owner = u32::MAX;
+    let mut pre_end = 0;
+    let mut gap = Gap::None;
+    while id < node.end() {
+        let Some(here) = view.node(id) else { break };
+        let me = get(info, id);
+        if me.state & (SKIP | DROP) != 0 {
+            gap = gap.max(if me.state & BLOCK != 0 {
+                Gap::Line
+            } else {
+                Gap::None
+            });
+            id = here.end();
+            continue;
+        }
+        if here.is_text() {
+            if me.owner != owner && !here.text().trim_ascii().is_empty() {
+                owner = me.owner;
+                gap = Gap::Line;
+            }
+            push(&mut out, here.text(), &mut gap, id < pre_end);
+        } else if me.tag == tag::BR {
+            gap = Gap::Line;
+        } else if me.state & BLOCK != 0 {
+            gap = Gap::Line;
+            if matches!(me.tag, tag::PRE | tag::LISTING | tag::XMP) {
+                pre_end = pre_end.max(here.end());
+            }
+        }
+        id += 1;
+    }
+    out
+}
+
+/// White space owed before the next word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gap {
+    None,
+    Space,
+    Line,
+}
+
+fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
+    if pre {
+        if *gap == Gap::Line && !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(text);
+        *gap = Gap::None;
+        return;
+    }
+    if text.starts_with(|c: char| c.is_whitespace()) {
+        *gap = (*gap).max(Gap::Space);
+    }
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            match gap {
+                Gap::None => {}
+                Gap::Space => out.push(' '),
+                Gap::Line => out.push('\n'),
+            }
+        }
+        out.push_str(word);
+        *gap = Gap::Space;
+    }
+    if !text.ends_with(|c: char| c.is_whitespace()) && *gap == Gap::Space {
+        *gap = Gap::None;
+    }
+}
