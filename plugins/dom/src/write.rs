@@ -1,16 +1,27 @@
-//! From HTML to a snapshot: html5ever's tokenizer and tree builder over an arena, then
-//! one pass in document order.
+//! From HTML to a snapshot: a tokenizer of our own, html5ever's tree builder over an arena,
+//! then one pass in document order.
 
 mod arena;
 mod atoms;
 mod emit;
+mod nesting;
+mod tokenizer;
 
-use html5ever::ParseOpts;
-use html5ever::tendril::TendrilSink;
+use std::borrow::Cow;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tree_builder::TreeSink;
 
 use crate::Snapshot;
 
+/// Most bytes of a page that are read: offsets are 32 bits, and text can grow fourfold.
+const MAX_HTML: usize = 1 << 28;
+
 /// Where a tree is cut. A snapshot that was cut says so: see [`View::truncated`](crate::View::truncated).
+///
+/// Beyond these, and beyond what pages are made of, an element keeps its first 512 attributes,
+/// a page its first 256 MiB, and attributes that unclosed formatting elements repeat are
+/// repeated up to four times the page's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most nodes of a snapshot; later ones in document order are left out.
@@ -31,6 +42,8 @@ impl Default for Limits {
 }
 
 /// Parses a document with the default [`Limits`]. Never fails: every string is some document.
+///
+/// As in a browser that runs scripts, the contents of `<noscript>` are one text.
 pub fn parse(html: &str) -> Snapshot {
     parse_with(html, &Limits::default())
 }
@@ -39,7 +52,22 @@ pub fn parse(html: &str) -> Snapshot {
 pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
     let max_nodes = limits.max_nodes.max(1);
     let max_depth = limits.max_depth.max(4) as usize;
-    let sink = arena::Sink::new(html.len(), max_nodes as usize);
-    let arena = html5ever::parse_document(sink, ParseOpts::default()).one(html);
+    let whole = html;
+    let html = &html[..html.floor_char_boundary(MAX_HTML)];
+
+    let source = StrTendril::from_slice(&with_line_feeds(html));
+    let consumer = nesting::Nesting::new(arena::Sink::new(source.len(), max_nodes as usize));
+    let cut = tokenizer::Tokenizer::new(&source, &consumer).run();
+    let mut arena = consumer.into_sink().finish();
+    arena.truncated |= cut || html.len() < whole.len();
     emit::write(arena, max_nodes, max_depth)
+}
+
+/// The page with all line ends made `\n`:
+/// <https://html.spec.whatwg.org/multipage/parsing.html#preprocessing-the-input-stream>
+fn with_line_feeds(html: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'\r', html.as_bytes()) {
+        Some(_) => Cow::Owned(html.replace("\r\n", "\n").replace('\r', "\n")),
+        None => Cow::Borrowed(html),
+    }
 }

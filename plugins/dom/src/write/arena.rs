@@ -1,14 +1,16 @@
 //! The tree while it is being built: nodes in one vector, links as indices.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use html5ever::tendril::StrTendril;
 use html5ever::tree_builder::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, LocalName, Namespace, QualName};
 
 use super::atoms::{self, NameTable};
-use crate::format::{KIND_COMMENT, KIND_DOCTYPE, KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE};
+use crate::format::{
+    KIND_COMMENT, KIND_DOCTYPE, KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE, NS_HTML,
+};
 
 /// Attributes one element may gain from repeated `<html>` and `<body>` tags.
 const MAX_MERGED_ATTRS: u32 = 512;
@@ -301,10 +303,21 @@ impl Arena {
 /// builder's many questions about open elements never touch the arena.
 #[derive(Clone, Debug)]
 pub(super) struct Handle {
-    pub(super) id: u32,
+    id: u32,
     namespace: u8,
     integration_point: bool,
     name: LocalName,
+}
+
+impl Handle {
+    /// Its local name; empty for what is no element.
+    pub(super) fn name(&self) -> &LocalName {
+        &self.name
+    }
+
+    pub(super) fn is_html(&self) -> bool {
+        u32::from(self.namespace) == NS_HTML
+    }
 }
 
 /// The name of an element, borrowed from its handle.
@@ -324,7 +337,13 @@ impl ElemName for Name<'_> {
 }
 
 /// The sink that html5ever builds the tree in.
-pub(super) struct Sink(RefCell<Arena>);
+pub(super) struct Sink {
+    arena: RefCell<Arena>,
+    max_nodes: usize,
+    /// While set, what is appended only shows where it would have gone.
+    probing: Cell<bool>,
+    probed: RefCell<Option<Handle>>,
+}
 
 impl Sink {
     /// An empty document. `html_len`: length of the source, for sizing; `max_nodes` bounds
@@ -350,7 +369,25 @@ impl Sink {
             attr_ids: &atoms::ATTRS,
         };
         arena.push_node(ArenaNode::new(KIND_DOCUMENT, 0, 0));
-        Self(RefCell::new(arena))
+        Self {
+            arena: RefCell::new(arena),
+            max_nodes,
+            probing: Cell::new(false),
+            probed: RefCell::new(None),
+        }
+    }
+
+    /// Whether the tree has more nodes than it may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.arena.borrow().nodes.len() > self.max_nodes
+    }
+
+    /// Where a node goes that is appended during `work`, which is not appended.
+    pub(super) fn probe(&self, work: impl FnOnce()) -> Option<Handle> {
+        self.probing.set(true);
+        work();
+        self.probing.set(false);
+        self.probed.take()
     }
 
     fn unnamed(id: u32) -> Handle {
@@ -369,7 +406,7 @@ impl TreeSink for Sink {
     type ElemName<'a> = Name<'a>;
 
     fn finish(self) -> Arena {
-        self.0.into_inner()
+        self.arena.into_inner()
     }
 
     fn parse_error(&self, _: Cow<'static, str>) {}
@@ -386,7 +423,7 @@ impl TreeSink for Sink {
     fn create_element(&self, name: QualName, attrs: Vec<Attribute>, flags: ElementFlags) -> Handle {
         let namespace = atoms::element_namespace(&name.ns);
         let id = self
-            .0
+            .arena
             .borrow_mut()
             .create_element(namespace, &name.local, &attrs);
         Handle {
@@ -398,7 +435,7 @@ impl TreeSink for Sink {
     }
 
     fn create_comment(&self, text: StrTendril) -> Handle {
-        let mut arena = self.0.borrow_mut();
+        let mut arena = self.arena.borrow_mut();
         let (start, len) = arena.push_str(&text);
         Self::unnamed(arena.push_node(ArenaNode::new(KIND_COMMENT, start, len)))
     }
@@ -409,7 +446,11 @@ impl TreeSink for Sink {
     }
 
     fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
-        self.0.borrow_mut().append(parent.id, child);
+        if self.probing.get() {
+            self.probed.replace(Some(parent.clone()));
+            return;
+        }
+        self.arena.borrow_mut().append(parent.id, child);
     }
 
     fn append_based_on_parent_node(
@@ -418,7 +459,7 @@ impl TreeSink for Sink {
         prev_element: &Handle,
         child: NodeOrText<Handle>,
     ) {
-        let mut arena = self.0.borrow_mut();
+        let mut arena = self.arena.borrow_mut();
         match arena.nodes[element.id as usize].parent {
             NONE => arena.append(prev_element.id, child),
             _ => arena.append_before(element.id, child),
@@ -426,7 +467,7 @@ impl TreeSink for Sink {
     }
 
     fn append_doctype_to_document(&self, name: StrTendril, _: StrTendril, _: StrTendril) {
-        let mut arena = self.0.borrow_mut();
+        let mut arena = self.arena.borrow_mut();
         let (start, len) = arena.push_str(&name);
         let id = arena.push_node(ArenaNode::new(KIND_DOCTYPE, start, len));
         arena.append_node(0, id);
@@ -441,23 +482,23 @@ impl TreeSink for Sink {
     }
 
     fn set_quirks_mode(&self, mode: QuirksMode) {
-        self.0.borrow_mut().quirks = mode == QuirksMode::Quirks;
+        self.arena.borrow_mut().quirks = mode == QuirksMode::Quirks;
     }
 
     fn append_before_sibling(&self, sibling: &Handle, new_node: NodeOrText<Handle>) {
-        self.0.borrow_mut().append_before(sibling.id, new_node);
+        self.arena.borrow_mut().append_before(sibling.id, new_node);
     }
 
     fn add_attrs_if_missing(&self, target: &Handle, attrs: Vec<Attribute>) {
-        self.0.borrow_mut().add_missing(target.id, &attrs);
+        self.arena.borrow_mut().add_missing(target.id, &attrs);
     }
 
     fn remove_from_parent(&self, target: &Handle) {
-        self.0.borrow_mut().detach(target.id);
+        self.arena.borrow_mut().detach(target.id);
     }
 
     fn reparent_children(&self, node: &Handle, new_parent: &Handle) {
-        self.0
+        self.arena
             .borrow_mut()
             .reparent_children(node.id, new_parent.id);
     }

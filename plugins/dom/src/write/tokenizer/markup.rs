@@ -1,0 +1,194 @@
+//! What begins with `<` and is no start tag: end tags, comments, doctypes, CDATA.
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{Doctype, Token};
+use memchr::{memchr, memmem};
+
+use super::{Consumer, State, Tokenizer, is_space};
+
+impl<S: Consumer> Tokenizer<'_, S> {
+    /// The markup whose `<` is here.
+    pub(super) fn markup(&mut self) -> State {
+        let start = self.at + 1;
+        match (self.byte(start), self.byte(start + 1)) {
+            (Some(b'/'), Some(next)) => {
+                self.at = start + 1;
+                if next.is_ascii_alphabetic() {
+                    let name = self.tag_name();
+                    return self.end_tag(name);
+                }
+                if next == b'>' {
+                    self.at += 1;
+                    return State::Data;
+                }
+                self.bogus_comment(start + 1)
+            }
+            (Some(b'!'), _) => self.declaration(start + 1),
+            (Some(b'?'), _) => self.bogus_comment(start),
+            _ => {
+                self.at = start;
+                self.start_tag()
+            }
+        }
+    }
+
+    /// What follows a `<!`.
+    fn declaration(&mut self, start: usize) -> State {
+        const DOCTYPE: &[u8] = b"doctype";
+        const CDATA: &[u8] = b"[CDATA[";
+        let rest = self.rest(start);
+        if rest.starts_with(b"--") {
+            return self.comment(start + 2);
+        }
+        if rest
+            .get(..DOCTYPE.len())
+            .is_some_and(|word| word.eq_ignore_ascii_case(DOCTYPE))
+        {
+            self.at = start + DOCTYPE.len();
+            let doctype = self.doctype();
+            return self.send(Token::DoctypeToken(doctype));
+        }
+        if rest.starts_with(CDATA)
+            && self
+                .sink
+                .adjusted_current_node_present_but_not_in_html_namespace()
+        {
+            self.cdata(start + CDATA.len());
+            return State::Data;
+        }
+        self.bogus_comment(start)
+    }
+
+    /// A comment whose text begins at `start`.
+    /// <https://html.spec.whatwg.org/multipage/parsing.html#comment-start-state>
+    fn comment(&mut self, start: usize) -> State {
+        let rest = self.rest(start);
+        for (abrupt, len) in [(&b">"[..], 1), (b"->", 2)] {
+            if rest.starts_with(abrupt) {
+                self.at = start + len;
+                return self.send(Token::CommentToken(StrTendril::new()));
+            }
+        }
+        let mut end = start;
+        let end = loop {
+            let Some(found) = memmem::find(self.rest(end), b"--") else {
+                break None;
+            };
+            end += found;
+            match self.rest(end) {
+                [_, _, b'>', ..] => {
+                    self.at = end + 3;
+                    break Some(end);
+                }
+                [_, _, b'!', b'>', ..] => {
+                    self.at = end + 4;
+                    break Some(end);
+                }
+                _ => end += 1,
+            }
+        };
+        let end = end.unwrap_or_else(|| {
+            // What would have become the end of the comment is not part of it.
+            self.at = self.bytes.len();
+            let tail = [&b"--!"[..], b"--", b"-"]
+                .into_iter()
+                .find(|tail| rest.ends_with(tail));
+            self.at - tail.map_or(0, <[u8]>::len)
+        });
+        let text = self.slice_without_nul(start, end);
+        self.send(Token::CommentToken(text))
+    }
+
+    fn bogus_comment(&mut self, start: usize) -> State {
+        let end = self.find_or_end(b'>', start);
+        self.at = (end + 1).min(self.bytes.len());
+        let text = self.slice_without_nul(start, end);
+        self.send(Token::CommentToken(text))
+    }
+
+    fn find_or_end(&self, byte: u8, from: usize) -> usize {
+        memchr(byte, self.rest(from)).map_or(self.bytes.len(), |found| from + found)
+    }
+
+    /// The text of a CDATA section. The tree builder decides about its NULs.
+    fn cdata(&mut self, start: usize) {
+        let len = memmem::find(self.rest(start), b"]]>");
+        let end = len.map_or(self.bytes.len(), |len| start + len);
+        self.at = if len.is_some() { end + 3 } else { end };
+        let mut from = start;
+        while from <= end {
+            let to = self.find_or_end(0, from).min(end);
+            self.buffer.clear();
+            self.send_text(from, to);
+            if to < end {
+                self.send(Token::NullCharacterToken);
+            }
+            from = to + 1;
+        }
+    }
+
+    /// What follows the word "doctype".
+    /// <https://html.spec.whatwg.org/multipage/parsing.html#before-doctype-name-state>
+    fn doctype(&mut self) -> Doctype {
+        let mut doctype = Doctype::default();
+        // Every way out but the regular one leaves the document in quirks mode.
+        doctype.force_quirks = self.doctype_parts(&mut doctype).is_none();
+        self.at = (self.find_or_end(b'>', self.at) + 1).min(self.bytes.len());
+        doctype
+    }
+
+    fn doctype_parts(&mut self, doctype: &mut Doctype) -> Option<()> {
+        self.skip_space();
+        let start = self.at;
+        if self.byte(start)? == b'>' {
+            return None;
+        }
+        let is_end = |b: &u8| is_space(*b) || *b == b'>';
+        let len = self.rest(start).iter().position(is_end);
+        let end = len.map_or(self.bytes.len(), |len| start + len);
+        self.at = end;
+        let name = self.html[start..end]
+            .to_ascii_lowercase()
+            .replace('\0', "\u{fffd}");
+        doctype.name = Some(StrTendril::from(name));
+        self.skip_space();
+        if self.byte(self.at)? == b'>' {
+            return Some(());
+        }
+        let keyword = self.rest(self.at).get(..6)?.to_ascii_lowercase();
+        match keyword.as_slice() {
+            b"public" => {
+                self.at += 6;
+                self.skip_space();
+                self.doctype_id(&mut doctype.public_id)?;
+                self.skip_space();
+                if self.byte(self.at)? == b'>' {
+                    return Some(());
+                }
+            }
+            b"system" => {
+                self.at += 6;
+                self.skip_space();
+            }
+            _ => return None,
+        }
+        self.doctype_id(&mut doctype.system_id)?;
+        self.skip_space();
+        // Something after the last id is ignored, but the end of the page counts.
+        self.byte(self.at).map(|_| ())
+    }
+
+    /// An id in quotes. A `>` ends it, and the doctype.
+    fn doctype_id(&mut self, id: &mut Option<StrTendril>) -> Option<()> {
+        let quote = self.byte(self.at).filter(|b| matches!(b, b'"' | b'\''))?;
+        let start = self.at + 1;
+        let end = self.find2(quote, b'>', start);
+        *id = Some(self.slice_without_nul(start, end));
+        self.at = end;
+        if self.byte(end)? != quote {
+            return None;
+        }
+        self.at += 1;
+        Some(())
+    }
+}
