@@ -1,6 +1,7 @@
 //! The `markdown` role: a page as CommonMark with GFM's tables, strikethrough and task
 //! lists, its links and images kept.
 
+mod clutter;
 mod code;
 mod escape;
 mod images;

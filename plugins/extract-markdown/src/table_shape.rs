@@ -181,14 +181,20 @@ fn all_bold(row: Node<'_>) -> bool {
     any
 }
 
-/// Whether an element has text or something else to show.
+/// Whether an element has text or something else to show. A large one is taken to have:
+/// tables in tables must not be searched again at every level.
 pub(crate) fn has_content(node: Node<'_>) -> bool {
-    node.descendants().any(|n| match n.tag() {
-        tag::IMG | tag::IFRAME | tag::VIDEO | tag::AUDIO | tag::MATH | tag::OBJECT | tag::EMBED => {
-            true
-        }
-        _ => n.is_text() && n.text().chars().any(|c| !c.is_whitespace()),
-    })
+    node.end() - node.id() > 256
+        || node.descendants().any(|n| match n.tag() {
+            tag::IMG
+            | tag::IFRAME
+            | tag::VIDEO
+            | tag::AUDIO
+            | tag::MATH
+            | tag::OBJECT
+            | tag::EMBED => true,
+            _ => n.is_text() && n.text().chars().any(|c| !c.is_whitespace()),
+        })
 }
 
 /// Whether the cells hold what no cell of a Markdown table can: other tables, headings,
