@@ -92,6 +92,24 @@ pub enum PluginError {
     Engine(String),
 }
 
+impl PluginError {
+    /// One lower-case word, for metrics and logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::NotFound { .. } => "not-found",
+            Self::InvalidInput(_) => "invalid-input",
+            Self::FetchFailed(_) => "fetch-failed",
+            Self::Denied(_) => "denied",
+            Self::Failed(_) => "failed",
+            Self::Trap(_) => "trap",
+            Self::Limit(Limit::Cpu(_) | Limit::Wall(_)) => "deadline",
+            Self::Limit(_) => "limit",
+            Self::BadOutput(_) => "bad-output",
+            Self::Engine(_) => "engine",
+        }
+    }
+}
+
 /// Why a file is not (or no longer) a plugin of this host.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {

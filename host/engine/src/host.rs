@@ -119,31 +119,41 @@ pub trait Host: Send + Sync + 'static {
         options: &str,
     ) -> Result<String, HostError> {
         let _ = (role, page, options);
-        Err(HostError::Denied("this host offers no extractors".to_owned()))
+        Err(HostError::Denied(
+            "this host offers no extractors".to_owned(),
+        ))
     }
 
     /// A finished run of the caller's project.
     async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
         let _ = id;
-        Err(HostError::Denied("this host offers no crawl data".to_owned()))
+        Err(HostError::Denied(
+            "this host offers no crawl data".to_owned(),
+        ))
     }
 
     /// Pages with an id above `after`, ascending, at most `limit`.
     async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
         let _ = (run, after, limit);
-        Err(HostError::Denied("this host offers no crawl data".to_owned()))
+        Err(HostError::Denied(
+            "this host offers no crawl data".to_owned(),
+        ))
     }
 
     /// Internal links of the next `pages` pages after `after`.
     async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
         let _ = (run, after, pages);
-        Err(HostError::Denied("this host offers no crawl data".to_owned()))
+        Err(HostError::Denied(
+            "this host offers no crawl data".to_owned(),
+        ))
     }
 
     /// A stored page with its body.
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
         let _ = page;
-        Err(HostError::Denied("this host offers no crawl data".to_owned()))
+        Err(HostError::Denied(
+            "this host offers no crawl data".to_owned(),
+        ))
     }
 }
 

@@ -42,7 +42,10 @@ pub struct Page {
 impl Page {
     /// A page of these parts; nothing is parsed yet.
     pub fn new(parts: PageParts) -> Arc<Self> {
-        Arc::new(Self { parts, snapshot: OnceLock::new() })
+        Arc::new(Self {
+            parts,
+            snapshot: OnceLock::new(),
+        })
     }
 
     /// A page of HTML that no fetch brought: `url` is its base, the status 0.
@@ -64,6 +67,7 @@ impl Page {
     /// The parsed document. CPU-bound: about 10 ms a megabyte on first use, so call it
     /// from a worker thread.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
-        self.snapshot.get_or_init(|| Arc::new(orbweaver_dom::parse(&self.parts.html)))
+        self.snapshot
+            .get_or_init(|| Arc::new(orbweaver_dom::parse(&self.parts.html)))
     }
 }

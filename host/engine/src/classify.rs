@@ -1,0 +1,90 @@
+//! From what wasmtime reports to a typed error of ours.
+
+use wasmtime::component::ResourceTableError;
+use wasmtime::{Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::config::Limits;
+use crate::error::{Limit, PluginError};
+use crate::limiter::Limiter;
+use crate::meter::Stop;
+
+/// Distinct functions in a backtrace that still looks like runaway recursion.
+const CYCLE: usize = 6;
+
+/// Types the failure of a call. The trap code alone does not tell: a guest out of memory
+/// reaches `unreachable`, one out of its own stack runs below address zero.
+pub(crate) fn classify(
+    plugin: &str,
+    error: &wasmtime::Error,
+    limiter: &Limiter,
+    limits: &Limits,
+) -> PluginError {
+    let typed = typed(error, limiter, limits);
+    if !matches!(typed, PluginError::Engine(_)) {
+        tracing::warn!(target: "plugin", plugin, error = format!("{error:?}"), "call failed: {typed}");
+    }
+    typed
+}
+
+fn typed(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> PluginError {
+    if let Some(stop) = error.downcast_ref::<Stop>() {
+        return match stop {
+            Stop::Limit(limit) => PluginError::Limit(*limit),
+            Stop::Cancelled => PluginError::Engine(stop.to_string()),
+        };
+    }
+    if let Some(exit) = error.downcast_ref::<I32Exit>() {
+        return PluginError::Trap(format!("it exited with status {}", exit.0));
+    }
+    if matches!(
+        error.downcast_ref::<ResourceTableError>(),
+        Some(ResourceTableError::Full)
+    ) {
+        return PluginError::Limit(Limit::Handles(limits.handles));
+    }
+    let backtrace = error.downcast_ref::<WasmBacktrace>();
+    if let Some(trap) = error.downcast_ref::<Trap>() {
+        if *trap == Trap::StackOverflow {
+            return PluginError::Limit(Limit::Stack);
+        }
+        if let Some(limit) = limiter.refused() {
+            return PluginError::Limit(limit);
+        }
+        if *trap == Trap::MemoryOutOfBounds && backtrace.is_some_and(is_recursion) {
+            return PluginError::Limit(Limit::Stack);
+        }
+        return PluginError::Trap(
+            trap.to_string()
+                .trim_start_matches("wasm trap: ")
+                .to_owned(),
+        );
+    }
+    if let Some(limit) = limiter.refused() {
+        return PluginError::Limit(limit);
+    }
+    // wasmtime has no type for these two; the tests hold its words.
+    let text = error.root_cause().to_string();
+    if text.contains("allocated for hostcalls has been exhausted") {
+        // With guest frames it was an argument of a host call, without them the result.
+        return PluginError::Limit(if backtrace.is_some() {
+            Limit::HostCall(limits.host_call_bytes())
+        } else {
+            Limit::Output(limits.output_bytes())
+        });
+    }
+    if text.contains("component handles") || text.contains("handle limit") {
+        return PluginError::Limit(Limit::Handles(limits.handles));
+    }
+    PluginError::Trap(crate::plugin_log::clean(&text, 500))
+}
+
+/// Whether the innermost frames are few functions calling each other.
+fn is_recursion(backtrace: &WasmBacktrace) -> bool {
+    let frames = backtrace.frames();
+    let mut distinct: Vec<u32> = frames.iter().map(wasmtime::FrameInfo::func_index).collect();
+    let deep = distinct.len() >= 2 * CYCLE;
+    distinct.sort_unstable();
+    distinct.dedup();
+    deep && distinct.len() <= CYCLE
+}

@@ -1,0 +1,223 @@
+//! Which imports a component may have, and which exports its kind needs.
+
+use crate::error::LoadError;
+use crate::grants::Effective;
+use crate::inspect::Inspection;
+use crate::manifest::{API_VERSION, Kind};
+
+/// The calling convention that a component's export tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum World {
+    Extractor,
+    Actor,
+    ActorSync,
+    Fetcher,
+}
+
+/// Finds the world by the exports, and checks every import against it and the grants.
+pub(crate) fn check(found: &Inspection, grants: &Effective) -> Result<World, LoadError> {
+    let world = world(found)?;
+    for import in &found.imports {
+        allowed(import, world, grants)?;
+    }
+    Ok(world)
+}
+
+fn world(found: &Inspection) -> Result<World, LoadError> {
+    let candidates: &[(&str, World)] = match found.manifest.kind {
+        Kind::Extractor => &[("extracting", World::Extractor)],
+        Kind::Actor => &[("acting", World::Actor), ("acting-sync", World::ActorSync)],
+        Kind::Fetcher => &[("fetching", World::Fetcher)],
+    };
+    let mut wrong_version = None;
+    for export in &found.exports {
+        let Some((interface, version)) = ours(export) else {
+            continue;
+        };
+        let Some((_, world)) = candidates.iter().find(|(name, _)| *name == interface) else {
+            continue;
+        };
+        if version == API_VERSION {
+            return Ok(*world);
+        }
+        wrong_version = Some(export);
+    }
+    let names: Vec<String> = candidates
+        .iter()
+        .map(|(name, _)| format!("orbweaver:plugin/{name}@{API_VERSION}"))
+        .collect();
+    Err(LoadError::Export(match wrong_version {
+        Some(export) => format!("{export}, but this host speaks {}", names.join(" or ")),
+        None => format!(
+            "no {}, which a plugin of kind {} needs",
+            names.join(" or "),
+            found.manifest.kind
+        ),
+    }))
+}
+
+/// `orbweaver:plugin/NAME@VERSION` in its parts.
+fn ours(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("orbweaver:plugin/")?.split_once('@')
+}
+
+fn allowed(import: &str, world: World, grants: &Effective) -> Result<(), LoadError> {
+    let refused = |why: &str| {
+        Err(LoadError::Import(if why.is_empty() {
+            import.to_owned()
+        } else {
+            format!("{import} ({why})")
+        }))
+    };
+    if let Some((interface, version)) = ours(import) {
+        if version != API_VERSION {
+            return refused(&format!("this host speaks {API_VERSION}"));
+        }
+        let is_actor = matches!(world, World::Actor | World::ActorSync);
+        let calls_host = is_actor || world == World::Fetcher;
+        return match interface {
+            "types" | "pages" | "log" => Ok(()),
+            // Answer `denied` call by call: tool chains without tree shaking import
+            // them whether the plugin calls them or not.
+            "parsing" | "batch" | "extraction" if calls_host => Ok(()),
+            "crawl-data" if world == World::ActorSync => Ok(()),
+            "crawl-data" if is_actor && grants.crawl_data => Ok(()),
+            "crawl-data" if is_actor => refused("permission crawl-data"),
+            "http" if calls_host && !grants.http.is_empty() => Ok(()),
+            "http" if calls_host => refused("permission http"),
+            "rendering" if is_actor && grants.render => Ok(()),
+            "rendering" if is_actor => refused("permission render"),
+            _ => refused("outside the world"),
+        };
+    }
+    let Some((package, version)) = import.split_once('@') else {
+        return refused("");
+    };
+    if !version.starts_with("0.2.") {
+        return refused("");
+    }
+    let Some((package, interface)) = package.split_once('/') else {
+        return refused("");
+    };
+    match (package, interface) {
+        ("wasi:cli", _) | ("wasi:io", "error" | "poll" | "streams") => Ok(()),
+        ("wasi:random", "insecure-seed") => Ok(()),
+        ("wasi:clocks" | "wasi:random" | "wasi:filesystem" | "wasi:sockets", _) => {
+            let capability = package.trim_start_matches("wasi:");
+            if grants.has_wasi(capability) {
+                Ok(())
+            } else {
+                refused(&format!("permission wasi={capability}"))
+            }
+        }
+        _ => refused(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grants::Permissions;
+    use crate::inspect::Shape;
+    use crate::manifest::Manifest;
+
+    fn component(kind: &str, imports: &[&str], exports: &[&str]) -> Inspection {
+        let fetcher = if kind == "fetcher" {
+            "[fetcher]\ndomains = [\"a.org\"]"
+        } else {
+            ""
+        };
+        let own = |names: &[&str]| names.iter().map(|s| (*s).to_owned()).collect();
+        Inspection {
+            manifest: Manifest::parse(&format!(
+                "name = \"x\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"0.1.0\"\n{fetcher}"
+            ))
+            .unwrap(),
+            imports: own(imports),
+            exports: own(exports),
+            size: 0,
+            digest: String::new(),
+            shape: Shape::default(),
+        }
+    }
+
+    fn granted(names: &[&str]) -> Effective {
+        Effective::new(
+            &Permissions::all(),
+            &Permissions::from_names(names).unwrap(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_base_needs_no_grant() {
+        let plugin = component(
+            "extractor",
+            &[
+                "orbweaver:plugin/pages@0.1.0",
+                "orbweaver:plugin/log@0.1.0",
+                "wasi:cli/environment@0.2.6",
+                "wasi:io/streams@0.2.0",
+                "wasi:random/insecure-seed@0.2.6",
+            ],
+            &["orbweaver:plugin/extracting@0.1.0"],
+        );
+        assert_eq!(check(&plugin, &granted(&[])).unwrap(), World::Extractor);
+    }
+
+    #[test]
+    fn refusals_name_the_import() {
+        for import in [
+            "wasi:clocks/wall-clock@0.2.6",
+            "wasi:random/random@0.2.6",
+            "wasi:filesystem/types@0.2.6",
+            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:clocks/system-clock@0.3.0",
+            "orbweaver:plugin/http@0.1.0",
+            "orbweaver:plugin/pages@0.2.0",
+            "evil:corp/backdoor",
+        ] {
+            let plugin = component(
+                "extractor",
+                &[import],
+                &["orbweaver:plugin/extracting@0.1.0"],
+            );
+            let error = check(&plugin, &granted(&[])).unwrap_err();
+            assert!(
+                matches!(&error, LoadError::Import(name) if name.starts_with(import)),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_grant_opens_exactly_its_imports() {
+        let exports = ["orbweaver:plugin/acting@0.1.0"];
+        let http = component("actor", &["orbweaver:plugin/http@0.1.0"], &exports);
+        assert!(check(&http, &granted(&[])).is_err());
+        assert_eq!(check(&http, &granted(&["http"])).unwrap(), World::Actor);
+        let render = component("actor", &["orbweaver:plugin/rendering@0.1.0"], &exports);
+        assert!(check(&render, &granted(&["http"])).is_err());
+        assert!(check(&render, &granted(&["render"])).is_ok());
+        let clocks = component("actor", &["wasi:clocks/wall-clock@0.2.6"], &exports);
+        assert!(check(&clocks, &granted(&["wasi=random"])).is_err());
+        assert!(check(&clocks, &granted(&["wasi=clocks"])).is_ok());
+    }
+
+    #[test]
+    fn the_export_must_be_of_the_kind_and_version() {
+        let none = component("fetcher", &[], &["orbweaver:plugin/acting@0.1.0"]);
+        assert!(matches!(
+            check(&none, &granted(&[])),
+            Err(LoadError::Export(_))
+        ));
+        let newer = component("actor", &[], &["orbweaver:plugin/acting@9.0.0"]);
+        let error = check(&newer, &granted(&[])).unwrap_err().to_string();
+        assert!(
+            error.contains("@9.0.0") && error.contains("@0.1.0"),
+            "{error}"
+        );
+        let sync = component("actor", &[], &["orbweaver:plugin/acting-sync@0.1.0"]);
+        assert_eq!(check(&sync, &granted(&[])).unwrap(), World::ActorSync);
+    }
+}

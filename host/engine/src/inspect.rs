@@ -1,0 +1,252 @@
+//! What can be told about a component without compiling or running it.
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use wasmparser::{ComponentExternalKind, Parser, Payload};
+
+use crate::error::LoadError;
+use crate::manifest::section::not_a_component;
+use crate::manifest::{self, Manifest};
+
+/// SHA-256 of a component's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Digest(pub [u8; 32]);
+
+impl Digest {
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+}
+
+impl std::fmt::Display for Digest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+/// A component as it stands in its file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Inspection {
+    /// What it says of itself, validated.
+    pub manifest: Manifest,
+    /// Names of its imports, e.g. `orbweaver:plugin/pages@0.1.0`.
+    pub imports: Vec<String>,
+    /// Names of its exports.
+    pub exports: Vec<String>,
+    /// In bytes.
+    pub size: u64,
+    /// SHA-256 of the whole file, lower-case hex.
+    pub digest: String,
+    /// Its core modules.
+    pub shape: Shape,
+}
+
+/// Counts over all core modules of a component.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Shape {
+    /// Core modules.
+    pub modules: u32,
+    /// Core instances that are made of them.
+    pub core_instances: u32,
+    /// Functions with a body.
+    pub functions: u64,
+    /// Memories defined.
+    pub memories: u32,
+    /// Sum of the memories' initial sizes, in bytes.
+    pub initial_memory: u64,
+    /// Tables defined.
+    pub tables: u32,
+    /// Sum of the tables' initial elements.
+    pub initial_table_elements: u64,
+    /// Deepest nesting of components.
+    pub nesting: u32,
+}
+
+/// Functions in all modules. The largest interpreters that plugins bring (SpiderMonkey,
+/// CPython) have some tens of thousands.
+const MAX_FUNCTIONS: u64 = 90_000;
+/// One function's body, in bytes: register allocation grows faster than its input.
+const MAX_BODY_BYTES: usize = 2 << 20;
+const MAX_MODULES: u32 = 256;
+const MAX_MEMORIES: u32 = 8;
+const MAX_TABLES: u32 = 64;
+const MAX_NESTING: u32 = 8;
+const MAX_INSTANCES: u32 = 1_024;
+const MAX_IMPORTS: usize = 256;
+
+/// Ceilings that come from the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaticLimits {
+    pub max_component_bytes: u64,
+}
+
+/// Reads manifest, imports, exports and shape, and refuses what could not run anyway.
+pub(crate) fn inspect(bytes: &[u8], limits: StaticLimits) -> Result<Inspection, LoadError> {
+    let size = bytes.len() as u64;
+    if size > limits.max_component_bytes {
+        return Err(LoadError::Limits(format!(
+            "{size} bytes, {} are allowed",
+            limits.max_component_bytes
+        )));
+    }
+    let walk = Walk::over(bytes)?;
+    let manifest = manifest::read(bytes)?;
+    Ok(Inspection {
+        manifest,
+        imports: walk.imports,
+        exports: walk.exports,
+        size,
+        digest: Digest::of(bytes).to_string(),
+        shape: walk.shape,
+    })
+}
+
+#[derive(Default)]
+struct Walk {
+    shape: Shape,
+    imports: Vec<String>,
+    exports: Vec<String>,
+    /// Open modules and components; true for a component.
+    open: Vec<bool>,
+}
+
+impl Walk {
+    fn over(bytes: &[u8]) -> Result<Self, LoadError> {
+        let mut walk = Self::default();
+        let mut first = true;
+        for payload in Parser::new(0).parse_all(bytes) {
+            let payload = payload.map_err(not_a_component)?;
+            if let Payload::Version { encoding, .. } = payload {
+                if first && encoding != wasmparser::Encoding::Component {
+                    return Err(LoadError::NotAComponent("it is a core module".to_owned()));
+                }
+                first = false;
+            }
+            walk.payload(payload)?;
+        }
+        Ok(walk)
+    }
+
+    fn payload(&mut self, payload: Payload<'_>) -> Result<(), LoadError> {
+        let shape = &mut self.shape;
+        match payload {
+            Payload::ModuleSection { .. } => {
+                self.open.push(false);
+                shape.modules += 1;
+                at_most("core modules", shape.modules, MAX_MODULES)?;
+            }
+            Payload::ComponentSection { .. } => {
+                self.open.push(true);
+                let depth = self.open.iter().filter(|c| **c).count();
+                shape.nesting = shape.nesting.max(u32::try_from(depth).unwrap_or(u32::MAX));
+                at_most("nested components", shape.nesting, MAX_NESTING)?;
+            }
+            Payload::End(_) => {
+                self.open.pop();
+            }
+            Payload::FunctionSection(section) => {
+                shape.functions += u64::from(section.count());
+                at_most("functions", shape.functions, MAX_FUNCTIONS)?;
+            }
+            Payload::CodeSectionEntry(body) => {
+                let length = body.range().end.saturating_sub(body.range().start);
+                at_most("bytes in one function", length, MAX_BODY_BYTES)?;
+            }
+            Payload::MemorySection(section) => {
+                shape.memories += section.count();
+                at_most("memories", shape.memories, MAX_MEMORIES)?;
+                for memory in section {
+                    let memory = memory.map_err(not_a_component)?;
+                    if memory.memory64 || memory.shared {
+                        return Err(LoadError::Limits(
+                            "64-bit and shared memories are not supported".to_owned(),
+                        ));
+                    }
+                    let page = 1_u64 << memory.page_size_log2.unwrap_or(16).min(16);
+                    shape.initial_memory = shape
+                        .initial_memory
+                        .saturating_add(memory.initial.saturating_mul(page));
+                }
+            }
+            Payload::TableSection(section) => {
+                shape.tables += section.count();
+                at_most("tables", shape.tables, MAX_TABLES)?;
+                for table in section {
+                    let table = table.map_err(not_a_component)?;
+                    shape.initial_table_elements = shape
+                        .initial_table_elements
+                        .saturating_add(table.ty.initial);
+                }
+            }
+            Payload::InstanceSection(section) => {
+                shape.core_instances = shape.core_instances.saturating_add(section.count());
+                at_most("core instances", shape.core_instances, MAX_INSTANCES)?;
+            }
+            Payload::ComponentInstanceSection(section) => {
+                at_most("component instances", section.count(), MAX_INSTANCES)?;
+            }
+            Payload::ComponentImportSection(section) if self.open.is_empty() => {
+                for import in section {
+                    let import = import.map_err(not_a_component)?;
+                    self.imports.push(import.name.name.to_owned());
+                    at_most("imports", self.imports.len(), MAX_IMPORTS)?;
+                }
+            }
+            Payload::ComponentExportSection(section) if self.open.is_empty() => {
+                for export in section {
+                    let export = export.map_err(not_a_component)?;
+                    if export.kind == ComponentExternalKind::Instance {
+                        self.exports.push(export.name.name.to_owned());
+                        at_most("exports", self.exports.len(), MAX_IMPORTS)?;
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn at_most<T: PartialOrd + std::fmt::Display>(
+    what: &str,
+    found: T,
+    allowed: T,
+) -> Result<(), LoadError> {
+    if found > allowed {
+        return Err(LoadError::Limits(format!(
+            "{found} {what}, {allowed} are allowed"
+        )));
+    }
+    Ok(())
+}
+
+impl Shape {
+    /// Refuses what the call limits would refuse at every instantiation.
+    pub(crate) fn fits(&self, memory_bytes: u64, table_elements: u64) -> Result<(), LoadError> {
+        at_most("bytes of initial memory", self.initial_memory, memory_bytes)?;
+        at_most(
+            "initial table elements",
+            self.initial_table_elements,
+            table_elements,
+        )
+    }
+
+    /// Whether the pool's slots suit it: the one memory and few tables of a compiled
+    /// language. Interpreters bring many modules and large memories; they get theirs on
+    /// demand.
+    pub(crate) fn suits_pool(&self) -> bool {
+        self.memories <= 1
+            && self.tables <= POOL_TABLES
+            && self.core_instances <= POOL_CORE_INSTANCES
+            && self.nesting <= 2
+            && self.initial_memory <= 16 << 20
+            && self.initial_table_elements <= POOL_TABLE_ELEMENTS
+    }
+}
+
+/// Tables of one pooled component.
+pub(crate) const POOL_TABLES: u32 = 4;
+/// Core instances of one pooled component.
+pub(crate) const POOL_CORE_INSTANCES: u32 = 24;
+/// Elements of one pooled table.
+pub(crate) const POOL_TABLE_ELEMENTS: u64 = 20_000;

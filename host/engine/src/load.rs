@@ -1,0 +1,351 @@
+//! From a file's bytes to a plugin that passed its self-test.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use moka::future::Cache;
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::Component;
+
+use crate::code_cache::CodeCache;
+use crate::compile::Compiler;
+use crate::config::{EngineConfig, Grant, GrantWord};
+use crate::error::{LoadError, PluginError};
+use crate::extract::{RoleCall, ends_instance, run_group};
+use crate::grants::{Effective, Permissions};
+use crate::host::NoHost;
+use crate::imports::{self, World};
+use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
+use crate::manifest::Kind;
+use crate::meter::Meter;
+use crate::page::Page;
+use crate::plugin::{AllStats, Code, Plugin, Source, Stats};
+use crate::runtime::{Placement, Runtime};
+use crate::task;
+use crate::wit::v0_1_0 as wit;
+
+/// What an operator grants with a plugin.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Grants {
+    /// What the configuration says for it, else its source's default: all that a folder's
+    /// plugin asks, for an upload only what touches nothing.
+    #[default]
+    Configured,
+    /// All that it asks.
+    All,
+    /// Of what it asks, these.
+    Only(Permissions),
+}
+
+/// The page of the self-test.
+const SELF_TEST_URL: &str = "https://self-test.invalid/";
+const SELF_TEST_HTML: &str = "<!DOCTYPE html><html lang=en><head><title>Self-test</title></head>\
+<body><main><h1>Self-test</h1><p>A page that <a href=\"/other\">links</a>.</p></main></body></html>";
+
+/// Compiled components kept, served at present or not: going back to an earlier version
+/// is then instant.
+const KEPT_COMPONENTS: u64 = 128;
+
+/// Makes plugins.
+pub(crate) struct Loader {
+    runtime: Arc<Runtime>,
+    compiler: Compiler,
+    /// By component and grants: the linker is baked in.
+    code: Cache<(Digest, [u8; 32]), Arc<Code>>,
+    static_limits: StaticLimits,
+}
+
+impl Loader {
+    pub fn new(runtime: Arc<Runtime>, config: &EngineConfig) -> Self {
+        let cache = config.cache_dir.as_deref().and_then(|dir| {
+            CodeCache::open(dir)
+                .inspect_err(|error| tracing::warn!("compiled plugins are not cached: {error}"))
+                .ok()
+        });
+        Self {
+            runtime,
+            compiler: Compiler::new(config.compile_timeout(), cache),
+            code: Cache::new(KEPT_COMPONENTS),
+            static_limits: StaticLimits {
+                max_component_bytes: config.max_component_bytes,
+            },
+        }
+    }
+
+    /// Reads without running.
+    pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
+        inspect(bytes, self.static_limits)
+    }
+
+    /// Reads a plugin file, at most as much as is allowed.
+    pub async fn read(&self, path: PathBuf) -> Result<Arc<[u8]>, LoadError> {
+        let max = self.static_limits.max_component_bytes;
+        let read = move || -> Result<Arc<[u8]>, LoadError> {
+            use std::io::Read as _;
+            let unreadable = |e: std::io::Error| LoadError::Unreadable(e.to_string());
+            let file = std::fs::File::open(&path).map_err(unreadable)?;
+            let mut bytes = Vec::new();
+            file.take(max + 1)
+                .read_to_end(&mut bytes)
+                .map_err(unreadable)?;
+            if bytes.len() as u64 > max {
+                return Err(LoadError::Unreadable(format!("more than {max} bytes")));
+            }
+            Ok(bytes.into())
+        };
+        blocking(read).await
+    }
+
+    /// The whole way: inspect, check grants, compile, link, self-test.
+    pub async fn load(
+        &self,
+        config: &EngineConfig,
+        stats: &AllStats,
+        bytes: Arc<[u8]>,
+        source: Source,
+        grants: Grants,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let static_limits = self.static_limits;
+        let to_inspect = Arc::clone(&bytes);
+        let (found, digest) = blocking(move || {
+            Ok((
+                inspect(&to_inspect, static_limits)?,
+                Digest::of(&to_inspect),
+            ))
+        })
+        .await?;
+        if let Source::Folder(path) = &source {
+            check_file_name(path, &found)?;
+        }
+        let manifest = &found.manifest;
+        let granted = granted(config, &found, &source, grants);
+        let grants = Effective::new(&manifest.permissions, &granted)
+            .map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
+        let world = imports::check(&found, &grants)?;
+        let limits = manifest.limits.within(config.limits.of(manifest.kind));
+        found
+            .shape
+            .fits(limits.memory_bytes(), limits.table_elements)?;
+
+        let input = match &manifest.schema.input {
+            None => None,
+            Some(text) => {
+                let schema = serde_json::from_str(text)
+                    .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
+                let compiled = crate::schema::compile(&schema)
+                    .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
+                Some(compiled)
+            }
+        };
+        let label: Arc<str> = format!("{}:{}", manifest.kind, manifest.name).into();
+        let grants = Arc::new(grants);
+        let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
+            manifest: found.manifest.clone(),
+            digest,
+            size: found.size,
+            source: source.clone(),
+            limits,
+            grants: Arc::clone(&grants),
+            code,
+            input: input.clone(),
+            loaded_at: SystemTime::now(),
+            label: Arc::clone(&label),
+            stats,
+        };
+        let key = (digest, grants_digest(&grants));
+        let build = async {
+            let code = Arc::new(self.build(&found, world, &grants, digest, bytes).await?);
+            self.self_test(Arc::new(plugin(
+                Arc::clone(&code),
+                Arc::new(Stats::silent()),
+            )))
+            .await?;
+            Ok::<_, LoadError>(code)
+        };
+        let code = self
+            .code
+            .try_get_with(key, build)
+            .await
+            .map_err(|e| (*e).clone())?;
+        Ok(Arc::new(plugin(
+            code,
+            stats.of(found.manifest.kind, &found.manifest.name),
+        )))
+    }
+
+    async fn build(
+        &self,
+        found: &Inspection,
+        world: World,
+        grants: &Effective,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Code, LoadError> {
+        let pooled =
+            world == World::Extractor && found.shape.suits_pool() && grants.wasi.is_empty();
+        if pooled {
+            match self
+                .compile(Placement::Pool, digest, Arc::clone(&bytes))
+                .await
+            {
+                Ok(component) => {
+                    let pre = self.runtime.pool_linker().instantiate_pre(&component);
+                    let pre = pre.and_then(wit::extractor::ExtractorPre::new);
+                    return pre.map(Code::Extractor).map_err(|e| link_error(&e));
+                }
+                // It may only be too large for a slot.
+                Err(error) => tracing::debug!("not in the pool: {error}"),
+            }
+        }
+        let component = self.compile(Placement::OnDemand, digest, bytes).await?;
+        let pre = self
+            .runtime
+            .on_demand_linker(grants)
+            .and_then(|linker| linker.instantiate_pre(&component))
+            .map_err(|e| link_error(&e))?;
+        match world {
+            World::Extractor => {
+                wit::extractor_async::ExtractorPre::new(pre).map(Code::ExtractorOnDemand)
+            }
+            World::Actor => wit::actor::ActorPre::new(pre).map(Code::Actor),
+            World::ActorSync => wit::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
+            World::Fetcher => wit::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
+        }
+        .map_err(|e| LoadError::Export(words(&e)))
+    }
+
+    async fn compile(
+        &self,
+        placement: Placement,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Component, LoadError> {
+        self.compiler
+            .compile(self.runtime.engine(placement), digest, bytes)
+            .await
+    }
+
+    /// Every role of an extractor on a small page; others are only instantiated, for what
+    /// they do has effects. An error that the plugin itself reports passes: the page may
+    /// hold nothing for it.
+    async fn self_test(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
+        let calls: Vec<(usize, RoleCall)> = plugin
+            .manifest
+            .roles
+            .iter()
+            .map(|role| RoleCall {
+                role: role.clone(),
+                options: "{}".to_owned(),
+            })
+            .enumerate()
+            .collect();
+        let failure = match &*plugin.code {
+            Code::Extractor(_) => {
+                let runtime = Arc::clone(&self.runtime);
+                let test = move || {
+                    let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
+                    let limits = plugin.limits;
+                    let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
+                    Ok(first_failure(run_group(
+                        &runtime, &plugin, &page, &calls, begin,
+                    )))
+                };
+                blocking(test).await?
+            }
+            Code::ExtractorOnDemand(_) => {
+                let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
+                let engine = self.runtime.on_demand.clone();
+                first_failure(task::extract(engine, plugin, page, calls).await)
+            }
+            Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
+                let engine = self.runtime.on_demand.clone();
+                task::run(engine, plugin, task::Work::Nothing, Arc::new(NoHost))
+                    .await
+                    .err()
+            }
+        };
+        match failure {
+            None => Ok(()),
+            Some(error) => Err(LoadError::SelfTest(error.to_string())),
+        }
+    }
+}
+
+fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<PluginError> {
+    results
+        .into_iter()
+        .filter_map(|(_, result)| result.err())
+        .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
+}
+
+/// What the operator grants this plugin.
+fn granted(
+    config: &EngineConfig,
+    found: &Inspection,
+    source: &Source,
+    grants: Grants,
+) -> Permissions {
+    match grants {
+        Grants::All => return Permissions::all(),
+        Grants::Only(permissions) => return permissions,
+        Grants::Configured => {}
+    }
+    match config
+        .grants
+        .find(found.manifest.kind, &found.manifest.name)
+    {
+        Some(Grant::Word(GrantWord::All)) => Permissions::all(),
+        Some(Grant::Word(GrantWord::None)) => Permissions::default(),
+        Some(Grant::Some(permissions)) => permissions.clone(),
+        None => match source {
+            Source::Folder(_) => Permissions::all(),
+            Source::Upload => Permissions::upload_default(),
+        },
+    }
+}
+
+fn grants_digest(grants: &Effective) -> [u8; 32] {
+    // Serialising plain data into memory does not fail; if it did, the plugins would only
+    // share a cache entry that their import checks have passed.
+    let text = serde_json::to_vec(&grants.listed).unwrap_or_default();
+    Sha256::digest(text).into()
+}
+
+/// `extract-NAME.wasm` and so on, as the manifest says.
+fn check_file_name(path: &std::path::Path, found: &Inspection) -> Result<(), LoadError> {
+    let expected = file_name(found.manifest.kind, &found.manifest.name);
+    let actual = path
+        .file_name()
+        .map(|n| n.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    if actual == expected {
+        return Ok(());
+    }
+    Err(LoadError::FileName(format!(
+        "the manifest says {} `{}`, so it must be {expected}, not {actual}",
+        found.manifest.kind, found.manifest.name
+    )))
+}
+
+/// The name of a plugin's file.
+pub fn file_name(kind: Kind, name: &str) -> String {
+    format!("{}{name}.wasm", kind.file_prefix())
+}
+
+fn link_error(error: &wasmtime::Error) -> LoadError {
+    LoadError::Compile(words(error))
+}
+
+fn words(error: &wasmtime::Error) -> String {
+    crate::plugin_log::clean(&format!("{error:#}"), 1_000)
+}
+
+/// Work that takes a while, off the asynchronous threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
+) -> Result<T, LoadError> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|e| LoadError::Unreadable(format!("the engine failed: {e}")))?
+}

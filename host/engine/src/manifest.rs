@@ -1,0 +1,396 @@
+//! The manifest: a `plugin.toml` embedded in the component, read before anything runs.
+
+pub(crate) mod section;
+
+use serde::{Deserialize, Serialize};
+
+pub use section::{SECTION, embed, read_text};
+
+use crate::config::{LimitRange, Limits};
+use crate::error::LoadError;
+use crate::grants::Permissions;
+
+/// The WIT version that this host speaks.
+pub const API_VERSION: &str = "0.1.0";
+
+/// Longest manifest read, in bytes.
+pub(crate) const MAX_MANIFEST_BYTES: usize = 256 << 10;
+
+/// What a plugin is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Turns a page into data.
+    Extractor,
+    /// Does a task over pages that it asks the host for.
+    Actor,
+    /// Serves structured data for its domains.
+    Fetcher,
+}
+
+impl Kind {
+    /// Lower-case word, as in manifests and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Extractor => "extractor",
+            Self::Actor => "actor",
+            Self::Fetcher => "fetcher",
+        }
+    }
+
+    /// What its files' names start with: `extract-`, `actor-`, `site-`.
+    pub const fn file_prefix(self) -> &'static str {
+        match self {
+            Self::Extractor => "extract-",
+            Self::Actor => "actor-",
+            Self::Fetcher => "site-",
+        }
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A validated manifest.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    /// Lower-case letters, digits and hyphens, at most 64.
+    pub name: String,
+    /// What it is for.
+    pub kind: Kind,
+    /// The plugin's own version.
+    pub version: String,
+    /// Version of the WIT package it was built against.
+    pub api: String,
+    /// One or two sentences.
+    #[serde(default)]
+    pub description: String,
+    /// Roles of an extractor; its name where left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<String>,
+    /// What it asks.
+    #[serde(default)]
+    pub permissions: Permissions,
+    /// Budgets it asks.
+    #[serde(default)]
+    pub limits: AskedLimits,
+    /// JSON Schemas of input and output.
+    #[serde(default)]
+    pub schema: Schemas,
+    /// Of a fetcher: what it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetcher: Option<FetcherInfo>,
+}
+
+/// Budgets that a manifest may ask; see [`Limits`] for the units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct AskedLimits {
+    /// CPU milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    /// Wall milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+    /// MiB of linear memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_mib: Option<u64>,
+    /// KiB of output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_kib: Option<u64>,
+    /// Requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetches: Option<u32>,
+    /// Requests at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+    /// MiB fetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fetch_mib: Option<u64>,
+}
+
+impl AskedLimits {
+    /// What is asked, or the default, and never above the ceiling.
+    pub fn within(&self, range: &LimitRange) -> Limits {
+        let LimitRange { default, max } = range;
+        Limits {
+            cpu_ms: self.cpu_ms.unwrap_or(default.cpu_ms).min(max.cpu_ms),
+            wall_ms: self.wall_ms.unwrap_or(default.wall_ms).min(max.wall_ms),
+            memory_mib: self
+                .memory_mib
+                .unwrap_or(default.memory_mib)
+                .min(max.memory_mib),
+            output_kib: self
+                .output_kib
+                .unwrap_or(default.output_kib)
+                .min(max.output_kib),
+            fetches: self.fetches.unwrap_or(default.fetches).min(max.fetches),
+            concurrency: self
+                .concurrency
+                .unwrap_or(default.concurrency)
+                .min(max.concurrency),
+            fetch_mib: self
+                .fetch_mib
+                .unwrap_or(default.fetch_mib)
+                .min(max.fetch_mib),
+            ..*default
+        }
+    }
+}
+
+/// JSON Schemas, as JSON text.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Schemas {
+    /// Of the input; checked before the plugin runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// Of the output; documentation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+}
+
+/// What a fetcher serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FetcherInfo {
+    /// Names (`example.com`), or all names below one (`*.example.com`).
+    pub domains: Vec<String>,
+    /// The paths that it knows, for the directory.
+    pub paths: Vec<FetcherPath>,
+    /// One line that says what an item holds.
+    pub data_shape: String,
+}
+
+/// One path of a fetcher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FetcherPath {
+    /// Pattern of what follows the domain, e.g. `items/{id}`.
+    pub path: String,
+    /// What it returns.
+    #[serde(default)]
+    pub description: String,
+}
+
+/// Reads a component's manifest: the section at the top level, else the one inside a
+/// nested module; two that differ are an error.
+pub fn read(component: &[u8]) -> Result<Manifest, LoadError> {
+    Manifest::parse(&read_text(component)?)
+}
+
+impl Manifest {
+    /// Parses and validates; the error names the field.
+    pub fn parse(text: &str) -> Result<Self, LoadError> {
+        if text.len() > MAX_MANIFEST_BYTES {
+            return Err(LoadError::Manifest(format!(
+                "more than {MAX_MANIFEST_BYTES} bytes"
+            )));
+        }
+        let mut manifest: Self = toml::from_str(text)
+            .map_err(|e| LoadError::Manifest(e.to_string().trim_end().replace('\n', " ")))?;
+        if manifest.roles.is_empty() && manifest.kind == Kind::Extractor {
+            manifest.roles.push(manifest.name.clone());
+        }
+        manifest.check().map_err(LoadError::Manifest)?;
+        Ok(manifest)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        check_name("name", &self.name)?;
+        if self.version.is_empty() || self.version.len() > 64 {
+            return Err("version: 1 to 64 characters".to_owned());
+        }
+        if self.api != API_VERSION {
+            return Err(format!(
+                "api: this host speaks orbweaver:plugin@{API_VERSION}, not `{}`",
+                self.api
+            ));
+        }
+        if self.description.len() > 2_000 {
+            return Err("description: at most 2,000 bytes".to_owned());
+        }
+        if self.kind != Kind::Extractor && !self.roles.is_empty() {
+            return Err(format!(
+                "roles: only extractors have them, this is a {}",
+                self.kind
+            ));
+        }
+        if self.roles.len() > 64 {
+            return Err("roles: at most 64".to_owned());
+        }
+        for (i, role) in self.roles.iter().enumerate() {
+            check_name(&format!("roles[{i}]"), role)?;
+            if self.roles.iter().take(i).any(|earlier| earlier == role) {
+                return Err(format!("roles[{i}]: `{role}` stands there twice"));
+            }
+        }
+        self.permissions
+            .check()
+            .map_err(|e| format!("permissions.{e}"))?;
+        if self.kind == Kind::Extractor {
+            let Permissions {
+                http,
+                extract,
+                render,
+                crawl_data,
+                wasi: _,
+            } = &self.permissions;
+            if !http.is_empty() || !extract.is_empty() || *render || *crawl_data {
+                return Err(
+                    "permissions: an extractor is pure, only `wasi` can be asked".to_owned(),
+                );
+            }
+        }
+        for (field, text) in [
+            ("input", &self.schema.input),
+            ("output", &self.schema.output),
+        ] {
+            let Some(text) = text else { continue };
+            let value: serde_json::Value =
+                serde_json::from_str(text).map_err(|e| format!("schema.{field}: not JSON: {e}"))?;
+            crate::schema::compile(&value).map_err(|e| format!("schema.{field}: {e}"))?;
+        }
+        match (&self.fetcher, self.kind) {
+            (None, Kind::Fetcher) => Err("fetcher.domains: a fetcher names its domains".to_owned()),
+            (Some(_), Kind::Extractor | Kind::Actor) => Err(format!(
+                "fetcher: only fetchers have it, this is a {}",
+                self.kind
+            )),
+            (Some(fetcher), Kind::Fetcher) => fetcher.check(),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+impl FetcherInfo {
+    fn check(&self) -> Result<(), String> {
+        if self.domains.is_empty() || self.domains.len() > 1_000 {
+            return Err("fetcher.domains: 1 to 1,000".to_owned());
+        }
+        for (i, domain) in self.domains.iter().enumerate() {
+            let name = domain.strip_prefix("*.").unwrap_or(domain);
+            if !matches!(url::Host::parse(name), Ok(url::Host::Domain(host)) if host == name) {
+                return Err(format!(
+                    "fetcher.domains[{i}]: `{domain}` is no lower-case host name"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether it serves this lower-case host name, and how exactly: an exact name beats
+    /// a wildcard, a longer wildcard a shorter one.
+    pub(crate) fn serves(&self, host: &str) -> Option<usize> {
+        self.domains
+            .iter()
+            .filter_map(|domain| match domain.strip_prefix("*.") {
+                None if domain == host => Some(usize::MAX),
+                None => None,
+                Some(parent) => host
+                    .strip_suffix(parent)
+                    .is_some_and(|front| front.ends_with('.'))
+                    .then_some(parent.len()),
+            })
+            .max()
+    }
+}
+
+/// Names stand in URLs, file names, metrics: keep them plain.
+fn check_name(field: &str, name: &str) -> Result<(), String> {
+    let well_formed = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    if well_formed {
+        return Ok(());
+    }
+    Err(format!(
+        "{field}: lower-case letters, digits and hyphens, starting with a letter, at most 64"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = r#"
+name = "links"
+kind = "extractor"
+version = "1.2.3"
+api = "0.1.0"
+"#;
+
+    fn error(text: &str) -> String {
+        Manifest::parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn an_extractor_serves_the_role_of_its_name() {
+        let manifest = Manifest::parse(PLAIN).unwrap();
+        assert_eq!(manifest.roles, ["links"]);
+        assert_eq!(manifest.permissions, Permissions::default());
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        let cases = [
+            (PLAIN.replace("links", "Links"), "name:"),
+            (PLAIN.replace("0.1.0", "9.0.0"), "api:"),
+            (PLAIN.replace("extractor", "exporter"), "exporter"),
+            (format!("{PLAIN}surprise = 1\n"), "surprise"),
+            (format!("{PLAIN}roles = [\"a\", \"a\"]\n"), "roles[1]:"),
+            (
+                format!("{PLAIN}[permissions]\nhttp = [\"*\"]\n"),
+                "permissions:",
+            ),
+            (
+                format!("{PLAIN}[permissions]\nwasi = [\"gpu\"]\n"),
+                "permissions.wasi:",
+            ),
+            (
+                format!("{PLAIN}[schema]\ninput = \"{{\"\n"),
+                "schema.input:",
+            ),
+            (
+                format!("{PLAIN}[schema]\ninput = '''{{\"type\": 7}}'''\n"),
+                "schema.input:",
+            ),
+            (PLAIN.replace("extractor", "fetcher"), "fetcher.domains:"),
+        ];
+        for (text, field) in cases {
+            let error = error(&text);
+            assert!(error.contains(field), "expected {field} in: {error}");
+        }
+    }
+
+    #[test]
+    fn asked_limits_stay_below_the_ceiling() {
+        let range = crate::config::LimitsConfig::default().extractor;
+        let asked = AskedLimits {
+            cpu_ms: Some(1),
+            memory_mib: Some(1 << 40),
+            ..AskedLimits::default()
+        };
+        let got = asked.within(&range);
+        assert_eq!((got.cpu_ms, got.memory_mib), (1, range.max.memory_mib));
+        assert_eq!(got.wall_ms, range.default.wall_ms);
+    }
+
+    #[test]
+    fn fetchers_match_whole_labels() {
+        let info = FetcherInfo {
+            domains: vec!["example.com".into(), "*.wiki.org".into()],
+            ..FetcherInfo::default()
+        };
+        assert!(info.serves("example.com").is_some());
+        assert!(info.serves("www.example.com").is_none());
+        assert!(info.serves("en.wiki.org").is_some());
+        assert!(info.serves("evilwiki.org").is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! The custom section that holds the manifest.
+
+use wasmparser::{Parser, Payload};
+
+use crate::error::LoadError;
+
+/// Name of the custom section.
+pub const SECTION: &str = "orbweaver:manifest";
+
+/// Appends a manifest to a component (or replaces the one at its top level), so that
+/// tool chains without custom sections can add it after the build. Nothing is validated.
+pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
+    let mut out = Vec::with_capacity(component.len() + manifest.len() + 64);
+    // Copies everything but top-level sections of our name.
+    let mut kept = 0;
+    for (start, end) in top_level_sections(component)? {
+        out.extend_from_slice(component.get(kept..start).unwrap_or_default());
+        kept = end;
+    }
+    out.extend_from_slice(component.get(kept..).unwrap_or_default());
+    let mut body = Vec::with_capacity(manifest.len() + SECTION.len() + 4);
+    leb128(&mut body, SECTION.len());
+    body.extend_from_slice(SECTION.as_bytes());
+    body.extend_from_slice(manifest.as_bytes());
+    out.push(0);
+    leb128(&mut out, body.len());
+    out.extend_from_slice(&body);
+    Ok(out)
+}
+
+/// The manifest's text: from the top level, else from a nested module or component. More
+/// than one with different contents is an error, so that no tool shows another manifest
+/// than the one that counts.
+pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
+    let mut top: Option<&[u8]> = None;
+    let mut nested: Option<&[u8]> = None;
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(not_a_component)? {
+            Payload::Version { encoding, .. } if depth == 0 => {
+                if encoding != wasmparser::Encoding::Component {
+                    return Err(LoadError::NotAComponent("it is a core module".to_owned()));
+                }
+            }
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::CustomSection(section) if section.name() == SECTION => {
+                let slot = if depth == 0 { &mut top } else { &mut nested };
+                if slot.is_some_and(|earlier| earlier != section.data()) {
+                    return Err(LoadError::Manifest(
+                        "there are two, and they differ".to_owned(),
+                    ));
+                }
+                *slot = Some(section.data());
+            }
+            _ => {}
+        }
+    }
+    let bytes = top.or(nested).ok_or_else(|| {
+        LoadError::Manifest(format!("the component has no custom section `{SECTION}`"))
+    })?;
+    if bytes.len() > super::MAX_MANIFEST_BYTES {
+        return Err(LoadError::Manifest(format!(
+            "more than {} bytes",
+            super::MAX_MANIFEST_BYTES
+        )));
+    }
+    String::from_utf8(bytes.to_vec()).map_err(|_| LoadError::Manifest("not UTF-8".to_owned()))
+}
+
+/// Byte ranges (header included) of the top level's sections of our name.
+fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError> {
+    let mut found = Vec::new();
+    let mut depth = 0_usize;
+    // Where the section after the current payload starts, at the top level.
+    let mut next = 8;
+    for payload in Parser::new(0).parse_all(component) {
+        let payload = payload.map_err(not_a_component)?;
+        match &payload {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(offset) => {
+                depth = depth.saturating_sub(1);
+                next = *offset;
+                continue;
+            }
+            Payload::CustomSection(section) if depth == 0 && section.name() == SECTION => {
+                found.push((next, section.range().end));
+            }
+            _ => {}
+        }
+        if depth == 0
+            && let Some((_, range)) = payload.as_section()
+        {
+            next = range.end;
+        }
+    }
+    Ok(found)
+}
+
+/// What the parser says, as the error of a file that is no component.
+pub(crate) fn not_a_component(error: wasmparser::BinaryReaderError) -> LoadError {
+    LoadError::NotAComponent(error.to_string())
+}
+
+fn leb128(out: &mut Vec<u8>, mut value: usize) {
+    loop {
+        let byte = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            out.push(byte);
+            return;
+        }
+        out.push(byte | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest component: magic and version, layer 1.
+    const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
+
+    #[test]
+    fn what_is_embedded_is_read_back() {
+        let long = "x = 1\n".repeat(100);
+        let component = embed(&EMPTY, &long).unwrap();
+        assert_eq!(read_text(&component).unwrap(), long);
+    }
+
+    #[test]
+    fn embedding_again_replaces() {
+        let first = embed(&EMPTY, "a").unwrap();
+        let mut with_other = first.clone();
+        // A custom section of another name must survive.
+        with_other.extend_from_slice(&[0, 3, 1, b'z', 9]);
+        let second = embed(&with_other, "b").unwrap();
+        assert_eq!(read_text(&second).unwrap(), "b");
+        assert!(second.windows(5).any(|w| w == [0, 3, 1, b'z', 9]));
+        assert_eq!(second.len(), with_other.len());
+    }
+
+    #[test]
+    fn a_missing_manifest_says_so() {
+        let error = read_text(&EMPTY).unwrap_err().to_string();
+        assert!(error.contains(SECTION), "{error}");
+    }
+
+    #[test]
+    fn a_core_module_is_no_component() {
+        let error = read_text(&[0, b'a', b's', b'm', 1, 0, 0, 0]).unwrap_err();
+        assert!(matches!(error, LoadError::NotAComponent(_)), "{error}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Time budgets of one call, checked whenever the epoch ticks inside the guest.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::Limit;
+
+/// How often the epoch ticks: the resolution of time budgets.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// CPU and wall time of one call. CPU time is what the thread really got, so a guest on a
+/// busy machine is not stopped for its neighbours' work.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    cpu_budget: Duration,
+    wall_budget: Duration,
+    begun: Instant,
+    /// Nanoseconds of finished spans on a CPU.
+    spent: AtomicU64,
+    /// The thread's CPU clock when the running span began, in nanoseconds.
+    span_start: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+/// Why the meter stops a guest; travels through wasmtime as the trap's cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Stop {
+    #[error("{0}")]
+    Limit(Limit),
+    #[error("the caller is gone")]
+    Cancelled,
+}
+
+impl Meter {
+    pub fn new(cpu_budget: Duration, wall_budget: Duration) -> Self {
+        Self {
+            cpu_budget,
+            wall_budget,
+            begun: Instant::now(),
+            spent: AtomicU64::new(0),
+            span_start: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// The calling thread begins to work for this call.
+    pub fn enter(&self) {
+        self.span_start.store(thread_cpu_nanos(), Ordering::Relaxed);
+    }
+
+    /// The calling thread, which entered, stops working for this call.
+    pub fn leave(&self) {
+        let span = thread_cpu_nanos().saturating_sub(self.span_start.load(Ordering::Relaxed));
+        self.spent.fetch_add(span, Ordering::Relaxed);
+    }
+
+    /// CPU time of all finished spans.
+    pub fn cpu(&self) -> Duration {
+        Duration::from_nanos(self.spent.load(Ordering::Relaxed))
+    }
+
+    /// Time since the call began.
+    pub fn wall(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Nobody waits for the result any more.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Called by the thread that entered: whether the guest may go on.
+    pub fn check(&self) -> Result<(), Stop> {
+        if self.cancelled.load(Ordering::Relaxed) {
+            return Err(Stop::Cancelled);
+        }
+        if self.wall() > self.wall_budget {
+            return Err(Stop::Limit(Limit::Wall(self.wall_budget)));
+        }
+        let span = thread_cpu_nanos().saturating_sub(self.span_start.load(Ordering::Relaxed));
+        if self.cpu() + Duration::from_nanos(span) > self.cpu_budget {
+            return Err(Stop::Limit(Limit::Cpu(self.cpu_budget)));
+        }
+        Ok(())
+    }
+}
+
+/// CPU time of the calling thread, in nanoseconds.
+fn thread_cpu_nanos() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `time` is a valid timespec for the call to fill, and the clock always exists
+    // on the platforms we build for; on failure it stays zero.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// Polls a future and charges the meter for the time each poll takes.
+pub(crate) struct Metered<'m, F> {
+    pub meter: &'m Meter,
+    pub future: std::pin::Pin<Box<F>>,
+}
+
+impl<F: Future> Future for Metered<'_, F> {
+    type Output = F::Output;
+
+    fn poll(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Self::Output> {
+        self.meter.enter();
+        let poll = self.future.as_mut().poll(cx);
+        self.meter.leave();
+        poll
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Burns CPU until the meter, asked as a guest would be, says stop.
+    fn burn(meter: &Meter) -> Stop {
+        meter.enter();
+        loop {
+            std::hint::black_box((0..10_000_u64).sum::<u64>());
+            if let Err(stop) = meter.check() {
+                return stop;
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_guest_runs_out_of_cpu() {
+        let budget = Duration::from_millis(5);
+        let meter = Meter::new(budget, Duration::from_secs(3_600));
+        assert_eq!(burn(&meter), Stop::Limit(Limit::Cpu(budget)));
+    }
+
+    #[test]
+    fn the_wall_limit_counts_waiting() {
+        let meter = Meter::new(Duration::from_secs(3_600), Duration::ZERO);
+        assert_eq!(burn(&meter), Stop::Limit(Limit::Wall(Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_cancelled_guest_stops() {
+        let meter = Meter::new(Duration::from_secs(3_600), Duration::from_secs(3_600));
+        meter.cancel();
+        assert_eq!(burn(&meter), Stop::Cancelled);
+    }
+
+    #[test]
+    fn spans_add_up() {
+        let meter = Meter::new(Duration::from_secs(1), Duration::from_secs(1));
+        for _ in 0..2 {
+            meter.enter();
+            std::hint::black_box((0..2_000_000_u64).fold(0, |a, b| a ^ b.wrapping_mul(31)));
+            meter.leave();
+        }
+        assert!(meter.cpu() > Duration::ZERO);
+    }
+}

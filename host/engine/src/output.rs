@@ -1,0 +1,129 @@
+//! What a plugin returned, before anyone believes it.
+
+use crate::config::Limits;
+use crate::error::{Limit, PluginError};
+
+/// Deepest nesting accepted: what serde_json's own types read back.
+const MAX_DEPTH: u32 = 127;
+
+/// JSON text within the output budget and nested no deeper than every reader bears, or
+/// the error that says what is wrong with it.
+pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginError> {
+    if text.len() as u64 > limits.output_bytes() {
+        return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
+    }
+    valid(&text).map_err(PluginError::BadOutput)?;
+    Ok(text)
+}
+
+fn valid(text: &str) -> Result<(), String> {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| e.to_string())?;
+    if depth(text.as_bytes()) > MAX_DEPTH {
+        return Err(format!("nested deeper than {MAX_DEPTH} levels"));
+    }
+    Ok(())
+}
+
+/// Deepest nesting of valid JSON. serde_json skips values without a limit of its own.
+fn depth(json: &[u8]) -> u32 {
+    let (mut depth, mut deepest) = (0_u32, 0_u32);
+    let mut bytes = json.iter();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'[' | b'{' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b'"' => {
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'\\' => {
+                            bytes.next();
+                        }
+                        b'"' => break,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A list of JSON texts as one JSON array, each checked, all within the budget.
+pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, PluginError> {
+    let size: usize = items.iter().map(|item| item.len() + 1).sum();
+    if size as u64 > limits.output_bytes() {
+        return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
+    }
+    let mut out = String::with_capacity(size + 1);
+    out.push('[');
+    for (i, item) in items.iter().enumerate() {
+        valid(item).map_err(|e| PluginError::BadOutput(format!("item {i}: {e}")))?;
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(item);
+    }
+    out.push(']');
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::LimitsConfig;
+
+    fn limits() -> Limits {
+        Limits {
+            output_kib: 1,
+            ..LimitsConfig::default().extractor.default
+        }
+    }
+
+    #[test]
+    fn json_passes_as_it_is() {
+        let text = r#"{"a": [1, 2.5, "x\u0000[\"["], "b": null}"#;
+        assert_eq!(checked(text.to_owned(), &limits()).unwrap(), text);
+        assert_eq!(
+            checked_list(&["1".into(), "{}".into()], &limits()).unwrap(),
+            "[1,{}]"
+        );
+        assert_eq!(checked_list(&[], &limits()).unwrap(), "[]");
+    }
+
+    #[test]
+    fn what_is_no_json_is_refused() {
+        let deep = "[".repeat(400) + &"]".repeat(400);
+        for bad in [
+            "",
+            "{",
+            "NaN",
+            "{\"score\": NaN}",
+            "\"a\nb\"",
+            "1 2",
+            "'x'",
+            &deep,
+        ] {
+            let got = checked(bad.to_owned(), &limits());
+            assert!(
+                matches!(got, Err(PluginError::BadOutput(_))),
+                "{bad}: {got:?}"
+            );
+        }
+        assert!(matches!(
+            checked_list(&["1".into(), "2]".into()], &limits()),
+            Err(PluginError::BadOutput(text)) if text.starts_with("item 1")
+        ));
+    }
+
+    #[test]
+    fn what_is_too_long_is_refused() {
+        let long = format!("\"{}\"", "x".repeat(2_000));
+        let expected = PluginError::Limit(Limit::Output(1_024));
+        assert_eq!(checked(long.clone(), &limits()).unwrap_err(), expected);
+        assert_eq!(checked_list(&[long], &limits()).unwrap_err(), expected);
+    }
+}

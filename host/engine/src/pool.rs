@@ -1,0 +1,96 @@
+//! Worker threads for extractors: no fibers, no task switches, one call at a time each.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::{Condvar, Mutex};
+
+type Job = Box<dyn FnOnce(&Workers) + Send>;
+
+/// A handle to the threads; they end when the last [`Pool`] is dropped.
+pub(crate) struct Pool {
+    workers: Arc<Workers>,
+}
+
+/// What the threads share.
+pub(crate) struct Workers {
+    queue: Mutex<Queue>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    jobs: VecDeque<Job>,
+    idle: usize,
+    closed: bool,
+}
+
+impl Pool {
+    pub fn new(threads: usize) -> std::io::Result<Self> {
+        let workers = Arc::new(Workers {
+            queue: Mutex::new(Queue::default()),
+            wake: Condvar::new(),
+        });
+        let pool = Self {
+            workers: Arc::clone(&workers),
+        };
+        for i in 0..threads.max(1) {
+            let workers = Arc::clone(&workers);
+            thread::Builder::new()
+                .name(format!("extractor-{i}"))
+                .spawn(move || workers.work())?;
+        }
+        Ok(pool)
+    }
+
+    /// Queues a job. The caller bounds how many are under way.
+    pub fn spawn(&self, job: impl FnOnce(&Workers) + Send + 'static) {
+        self.workers.spawn(job);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.workers.queue.lock().closed = true;
+        self.workers.wake.notify_all();
+    }
+}
+
+impl Workers {
+    /// Queues a job from within another.
+    pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
+        self.queue.lock().jobs.push_back(Box::new(job));
+        self.wake.notify_one();
+    }
+
+    /// Threads with nothing to do and nothing queued for them.
+    pub fn spare(&self) -> usize {
+        let queue = self.queue.lock();
+        queue.idle.saturating_sub(queue.jobs.len())
+    }
+
+    fn work(&self) {
+        loop {
+            let job = {
+                let mut queue = self.queue.lock();
+                loop {
+                    if let Some(job) = queue.jobs.pop_front() {
+                        break job;
+                    }
+                    if queue.closed {
+                        return;
+                    }
+                    queue.idle += 1;
+                    self.wake.wait(&mut queue);
+                    queue.idle -= 1;
+                }
+            };
+            // A job that panics costs its own caller an error, not the pool a thread.
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(self)));
+            if outcome.is_err() {
+                tracing::error!("an extractor job panicked");
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Which plugin serves what. A registry never changes: a swap puts another in its place,
+//! and calls under way keep the plugins they began with.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::manifest::Kind;
+use crate::plugin::{Plugin, PluginInfo, Source};
+
+/// (kind, name): a plugin's identity.
+pub(crate) type Id = (Kind, String);
+
+/// All plugins at one moment.
+#[derive(Clone, Default)]
+pub(crate) struct Registry {
+    slots: BTreeMap<Id, Slot>,
+    roles: HashMap<String, Arc<Plugin>>,
+}
+
+/// The folder's plugin, and the upload that shadows it.
+#[derive(Clone, Default)]
+struct Slot {
+    folder: Option<Arc<Plugin>>,
+    upload: Option<Arc<Plugin>>,
+    /// Why the folder's newest file is not the one loaded.
+    problem: Option<String>,
+}
+
+impl Slot {
+    fn serving(&self) -> Option<&Arc<Plugin>> {
+        self.upload.as_ref().or(self.folder.as_ref())
+    }
+}
+
+impl Registry {
+    /// The plugin of this name.
+    pub fn get(&self, kind: Kind, name: &str) -> Option<&Arc<Plugin>> {
+        self.slots.get(&(kind, name.to_owned()))?.serving()
+    }
+
+    /// Who serves a role, and what the role is called there. A name that is no role but
+    /// an extractor's means that extractor's first role.
+    pub fn role<'a>(&'a self, role: &'a str) -> Option<(&'a Arc<Plugin>, &'a str)> {
+        if let Some(plugin) = self.roles.get(role) {
+            return Some((plugin, role));
+        }
+        let plugin = self.get(Kind::Extractor, role)?;
+        Some((plugin, plugin.manifest.roles.first()?))
+    }
+
+    /// The fetcher that matches a host name best.
+    pub fn fetcher(&self, domain: &str) -> Option<&Arc<Plugin>> {
+        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+        let bare = domain.strip_prefix("www.").unwrap_or(&domain);
+        self.serving()
+            .filter_map(|plugin| {
+                let info = plugin.manifest.fetcher.as_ref()?;
+                Some((info.serves(&domain).or_else(|| info.serves(bare))?, plugin))
+            })
+            .max_by_key(|(exactness, _)| *exactness)
+            .map(|(_, plugin)| plugin)
+    }
+
+    /// Every plugin that serves.
+    pub fn serving(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        self.slots.values().filter_map(Slot::serving)
+    }
+
+    /// For listings, by kind and name.
+    pub fn infos(&self) -> Vec<PluginInfo> {
+        let info = |slot: &Slot| Some(slot.serving()?.info(slot.problem.as_deref()));
+        self.slots.values().filter_map(info).collect()
+    }
+
+    /// The plugin that this file holds at present.
+    pub fn from_file(&self, path: &Path) -> Option<&Arc<Plugin>> {
+        let is_it =
+            |plugin: &&Arc<Plugin>| matches!(&plugin.source, Source::Folder(p) if p == path);
+        self.slots
+            .values()
+            .filter_map(|slot| slot.folder.as_ref())
+            .find(is_it)
+    }
+
+    /// Puts a plugin in its place.
+    pub fn insert(&mut self, plugin: Arc<Plugin>, overrides: &BTreeMap<String, String>) {
+        let slot = self
+            .slots
+            .entry((plugin.kind(), plugin.name().to_owned()))
+            .or_default();
+        match plugin.source {
+            Source::Folder(_) => {
+                slot.folder = Some(plugin);
+                slot.problem = None;
+            }
+            Source::Upload => slot.upload = Some(plugin),
+        }
+        self.index(overrides);
+    }
+
+    /// Notes why a file's new contents were refused, beside what it held before.
+    pub fn note(&mut self, path: &Path, problem: &str) {
+        let Some(id) = self
+            .from_file(path)
+            .map(|p| (p.kind(), p.name().to_owned()))
+        else {
+            return;
+        };
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.problem = Some(problem.to_owned());
+        }
+    }
+
+    /// Removes an upload; what it shadowed serves again. False if there is none.
+    pub fn remove_upload(&mut self, id: &Id, overrides: &BTreeMap<String, String>) -> bool {
+        let removed = self
+            .slots
+            .get_mut(id)
+            .and_then(|slot| slot.upload.take())
+            .is_some();
+        self.tidy(overrides);
+        removed
+    }
+
+    /// Removes what a file held. False if it held nothing.
+    pub fn remove_file(&mut self, path: &Path, overrides: &BTreeMap<String, String>) -> bool {
+        let Some(id) = self
+            .from_file(path)
+            .map(|p| (p.kind(), p.name().to_owned()))
+        else {
+            return false;
+        };
+        if let Some(slot) = self.slots.get_mut(&id) {
+            slot.folder = None;
+            slot.problem = None;
+        }
+        self.tidy(overrides);
+        true
+    }
+
+    fn tidy(&mut self, overrides: &BTreeMap<String, String>) {
+        self.slots.retain(|_, slot| slot.serving().is_some());
+        self.index(overrides);
+    }
+
+    /// Roles to plugins: the one that the configuration names, else the one of the role's
+    /// own name, else the first by name.
+    fn index(&mut self, overrides: &BTreeMap<String, String>) {
+        let mut roles: HashMap<String, Arc<Plugin>> = HashMap::new();
+        for plugin in self.serving() {
+            for role in &plugin.manifest.roles {
+                let named = overrides.get(role).map_or(role.as_str(), String::as_str);
+                if plugin.name() == named || !roles.contains_key(role) {
+                    roles.insert(role.clone(), Arc::clone(plugin));
+                }
+            }
+        }
+        self.roles = roles;
+    }
+}

@@ -1,0 +1,128 @@
+//! JSON Schemas of plugins: compiled once, checked before every call.
+
+use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
+
+/// Compiles a schema. References outside it are not resolved, and patterns are
+/// linear-time: both come from a stranger.
+pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .should_validate_formats(true)
+        .build(schema)
+        .map_err(|e| e.to_string())
+}
+
+/// The first violation as `field: rule`.
+pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<(), String> {
+    let Some(error) = validator.iter_errors(input).next() else {
+        return Ok(());
+    };
+    let parent = dotted(error.instance_path().as_str());
+    let inside = |name: &str| {
+        if parent.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{parent}.{name}")
+        }
+    };
+    let (field, rule) = match error.kind() {
+        ValidationErrorKind::Required { property } => (
+            inside(property.as_str().unwrap_or_default()),
+            "is required".to_owned(),
+        ),
+        ValidationErrorKind::AdditionalProperties { unexpected } => (
+            inside(unexpected.first().map_or("", String::as_str)),
+            "is not known".to_owned(),
+        ),
+        ValidationErrorKind::Type { .. } => (parent, type_rule(&error)),
+        ValidationErrorKind::Format { format } => (parent, format!("must be a valid {format}")),
+        ValidationErrorKind::Minimum { limit } => (parent, format!("must be at least {limit}")),
+        ValidationErrorKind::Maximum { limit } => (parent, format!("must be at most {limit}")),
+        ValidationErrorKind::Enum { options } => (parent, format!("must be one of {options}")),
+        _ => (parent, error.masked().to_string()),
+    };
+    let field = if field.is_empty() {
+        "body".to_owned()
+    } else {
+        field
+    };
+    Err(format!("{field}: {rule}"))
+}
+
+fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
+    use jsonschema::error::TypeKind;
+    match error.kind() {
+        ValidationErrorKind::Type {
+            kind: TypeKind::Single(kind),
+        } => format!("must be of type {kind}"),
+        _ => "is of the wrong type".to_owned(),
+    }
+}
+
+/// `/items/3/url` as `items.3.url`.
+fn dotted(pointer: &str) -> String {
+    pointer
+        .trim_start_matches('/')
+        .split('/')
+        .map(|part| part.replace("~1", "/").replace("~0", "~"))
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn violation(input: &Value) -> Result<(), String> {
+        let validator = compile(&json!({
+            "type": "object",
+            "required": ["url"],
+            "additionalProperties": false,
+            "properties": {
+                "url": {"type": "string", "minLength": 1, "pattern": "^https?://"},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 50},
+                "mode": {"enum": ["a", "b"]},
+                "deep": {"type": "object", "required": ["key"]},
+            },
+        }))
+        .unwrap();
+        check(&validator, input)
+    }
+
+    #[test]
+    fn the_field_and_the_rule_are_named() {
+        let cases = [
+            (json!({}), "url: is required"),
+            (json!({"url": 7}), "url: must be of type string"),
+            (
+                json!({"url": "http://x", "limit": 0}),
+                "limit: must be at least 1",
+            ),
+            (
+                json!({"url": "http://x", "limit": 51}),
+                "limit: must be at most 50",
+            ),
+            (
+                json!({"url": "http://x", "mode": "c"}),
+                "mode: must be one of [\"a\",\"b\"]",
+            ),
+            (
+                json!({"url": "http://x", "deep": {}}),
+                "deep.key: is required",
+            ),
+            (json!({"url": "http://x", "odd": 1}), "odd: is not known"),
+            (json!([]), "body: must be of type object"),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(violation(&input).unwrap_err(), expected);
+        }
+        assert_eq!(violation(&json!({"url": "http://x", "limit": 3})), Ok(()));
+    }
+
+    #[test]
+    fn references_to_the_network_are_refused() {
+        assert!(compile(&json!({"$ref": "http://127.0.0.1:1/schema.json"})).is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! The interface `pages`: what a guest reads of a page, lowered straight from the shared
+//! page into its memory.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use orbweaver_dom::Snapshot;
+use wasmtime::StoreContextMut;
+use wasmtime::component::__internal::{
+    CanonicalAbiInfo, InstanceType, InterfaceType, LowerContext,
+};
+use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
+
+use crate::page::Page;
+use crate::state::{HostPage, State};
+
+/// `record snapshot { words: list<u32>, text: string }`, borrowed.
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct SnapshotRecord<'a> {
+    words: &'a [u32],
+    text: &'a str,
+}
+
+/// A shared snapshot that lowers as [`SnapshotRecord`]: the result of a host function has
+/// to be `'static`, and cloning megabytes for that would cost more than passing them.
+struct SharedSnapshot(Arc<Snapshot>);
+
+type AsRecord = SnapshotRecord<'static>;
+
+impl SharedSnapshot {
+    fn record(&self) -> SnapshotRecord<'_> {
+        SnapshotRecord {
+            words: &self.0.words,
+            text: &self.0.text,
+        }
+    }
+}
+
+// SAFETY: every item is that of `SnapshotRecord`, whose implementation wasmtime derives;
+// wasmtime forwards `Arc<T>` and `&T` to `T` in the same way.
+unsafe impl ComponentType for SharedSnapshot {
+    type Lower = <AsRecord as ComponentType>::Lower;
+
+    const ABI: CanonicalAbiInfo = <AsRecord as ComponentType>::ABI;
+    const MAY_REQUIRE_REALLOC: bool = <AsRecord as ComponentType>::MAY_REQUIRE_REALLOC;
+
+    fn typecheck(ty: &InterfaceType, types: &InstanceType<'_>) -> wasmtime::Result<()> {
+        <AsRecord as ComponentType>::typecheck(ty, types)
+    }
+}
+
+// SAFETY: as above. The lifetime of `SnapshotRecord` does not show in its lowered form,
+// which is integers.
+unsafe impl Lower for SharedSnapshot {
+    fn linear_lower_to_flat<T>(
+        &self,
+        cx: &mut LowerContext<'_, T>,
+        ty: InterfaceType,
+        dst: &mut MaybeUninit<Self::Lower>,
+    ) -> wasmtime::Result<()> {
+        self.record().linear_lower_to_flat(cx, ty, dst)
+    }
+
+    fn linear_lower_to_memory<T>(
+        &self,
+        cx: &mut LowerContext<'_, T>,
+        ty: InterfaceType,
+        offset: usize,
+    ) -> wasmtime::Result<()> {
+        self.record().linear_lower_to_memory(cx, ty, offset)
+    }
+}
+
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct Header {
+    name: String,
+    value: String,
+}
+
+#[derive(ComponentType, Lower)]
+#[component(record)]
+struct Hop {
+    url: String,
+    status: u16,
+}
+
+/// Links `pages`.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    let mut pages = linker.instance(&format!("orbweaver:plugin/pages@{}", super::VERSION))?;
+    pages.resource(
+        "page",
+        ResourceType::host::<HostPage>(),
+        |mut store, rep| {
+            store
+                .data_mut()
+                .table
+                .delete(Resource::<HostPage>::new_own(rep))?;
+            Ok(())
+        },
+    )?;
+
+    type Borrowed = (Resource<HostPage>,);
+    fn page(store: &StoreContextMut<'_, State>, page: &Borrowed) -> wasmtime::Result<Arc<Page>> {
+        Ok(Arc::clone(&store.data().table.get(&page.0)?.0))
+    }
+
+    pages.func_wrap("[method]page.url", |store, this: Borrowed| {
+        Ok((page(&store, &this)?.parts().url.clone(),))
+    })?;
+    pages.func_wrap("[method]page.final-url", |store, this: Borrowed| {
+        Ok((page(&store, &this)?.parts().final_url.clone(),))
+    })?;
+    pages.func_wrap("[method]page.status", |store, this: Borrowed| {
+        Ok((page(&store, &this)?.parts().status,))
+    })?;
+    pages.func_wrap("[method]page.headers", |store, this: Borrowed| {
+        let page = page(&store, &this)?;
+        let headers = page.parts().headers.iter();
+        let headers: Vec<Header> = headers
+            .map(|(name, value)| Header {
+                name: name.clone(),
+                value: value.clone(),
+            })
+            .collect();
+        Ok((headers,))
+    })?;
+    pages.func_wrap("[method]page.redirects", |store, this: Borrowed| {
+        let page = page(&store, &this)?;
+        let hops = page.parts().redirects.iter();
+        let hops: Vec<Hop> = hops
+            .map(|hop| Hop {
+                url: hop.url.clone(),
+                status: hop.status,
+            })
+            .collect();
+        Ok((hops,))
+    })?;
+    pages.func_wrap("[method]page.size", |store, this: Borrowed| {
+        Ok((page(&store, &this)?.parts().body.len() as u64,))
+    })?;
+    pages.func_wrap("[method]page.body", |store, this: Borrowed| {
+        Ok((Arc::clone(&page(&store, &this)?.parts().body),))
+    })?;
+    pages.func_wrap("[method]page.html", |store, this: Borrowed| {
+        Ok((Arc::clone(&page(&store, &this)?.parts().html),))
+    })?;
+    pages.func_wrap("[method]page.snapshot", |store, this: Borrowed| {
+        Ok((SharedSnapshot(Arc::clone(page(&store, &this)?.snapshot())),))
+    })
+}
