@@ -5,7 +5,7 @@ use orbweaver_sdk::urls::Base;
 
 use crate::kind::{self, Kind};
 use crate::meta::{self, Meta};
-use crate::{choose, clean, html, measure, text};
+use crate::{choose, clean, html, measure, sections, text};
 
 /// The content found in a page.
 pub struct Article {
@@ -13,10 +13,14 @@ pub struct Article {
     pub text: String,
     /// The same as HTML of plain elements.
     pub html: String,
+    /// What the page says about it.
     pub meta: Meta,
     /// What kind of page it was taken for.
     pub kind: Kind,
 }
+
+/// Share of running text above which a page that says nothing of its kind is one text.
+const RUNNING: f32 = 0.7;
 
 /// Finds the content of a page.
 pub fn article(view: &View<'_>, url: &str, base: Option<&Base>) -> Article {
@@ -25,20 +29,19 @@ pub fn article(view: &View<'_>, url: &str, base: Option<&Base>) -> Article {
     choose::sum_up(view, &mut measured, kind);
     let focus = choose::focus(view, &measured);
     let body = view.body().map_or(0, |b| b.id());
-    let share = measure::get(&measured.info, focus).prose as f32
-        / measure::get(&measured.info, body).prose.max(1) as f32;
-    let kind = kind.unwrap_or(if share > 0.7 {
-        Kind::Article
-    } else {
-        Kind::Other
+    let all = measure::get(&measured.info, body);
+    let kind = kind.unwrap_or_else(|| {
+        if all.prose as f32 > all.left as f32 * RUNNING { Kind::Article } else { Kind::Other }
     });
     let root = match kind {
         Kind::Article | Kind::Documentation => {
+            sections::drop_announced(view, &mut measured, focus, kind);
             clean::focused(view, &mut measured, focus, kind);
             focus
         }
         _ => {
             let root = choose::broad(view, &measured);
+            sections::drop_announced(view, &mut measured, root, kind);
             clean::broad(view, &mut measured, root, Some(kind));
             root
         }

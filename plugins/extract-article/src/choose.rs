@@ -4,7 +4,7 @@ use orbweaver_sdk::dom::{View, tag};
 
 use crate::kind::Kind;
 use crate::measure::{DROP, Info, Measured, SKIP, get};
-use crate::words::{AD, BOILERPLATE, COMMENT, Marks, STRONG};
+use crate::words::{AD, BOILERPLATE, COMMENT, FOOT, Marks, NAV, POPUP, STRONG};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
 const MAJOR: f32 = 0.4;
@@ -17,13 +17,17 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>) {
     if kind == Some(Kind::Forum) {
         bad &= !COMMENT;
     }
+    let many = !matches!(kind, Some(Kind::Article | Kind::Documentation));
     let info = &mut measured.info;
+    let chars: u32 = info.iter().map(|i| i.own - i.own_link).sum();
     for id in (1..info.len()).rev() {
         let Some(me) = info.get_mut(id) else { continue };
         if me.state & SKIP != 0 {
             continue;
         }
-        if is_boilerplate(me, bad) && (me.prose as f32) < total as f32 * MAJOR {
+        let major = (me.prose as f32) > total as f32 * MAJOR
+            || many && me.marks & (NAV | FOOT | POPUP) == 0 && (me.left as f32) > chars as f32 * 0.3;
+        if is_boilerplate(me, bad) && !major {
             me.state |= DROP;
         }
         let me = *me;

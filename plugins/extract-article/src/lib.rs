@@ -13,6 +13,8 @@ mod html;
 mod kind;
 mod measure;
 mod meta;
+mod phrases;
+mod sections;
 mod text;
 mod words;
 

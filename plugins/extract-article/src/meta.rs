@@ -15,11 +15,15 @@ const MAX_EXCERPT: usize = 300;
 /// Facts about the content; `None` where the page does not tell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
+    /// The headline.
     pub title: Option<String>,
+    /// Author or authors.
     pub byline: Option<String>,
     /// As the page writes it, usually ISO 8601.
     pub published: Option<String>,
+    /// BCP 47 tag of the document.
     pub lang: Option<String>,
+    /// The page's description, or the start of its first paragraph.
     pub excerpt: Option<String>,
 }
 
