@@ -1,0 +1,133 @@
+//! The `structured-data` role: what a page says in the vocabularies of machines.
+
+mod budget;
+mod microdata;
+mod microformats;
+mod rdfa;
+mod tags;
+mod values;
+
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::json::Writer;
+use orbweaver_sdk::{Error, Page, jsonld};
+
+use budget::Budget;
+
+orbweaver_sdk::extractor! { roles: { "structured-data" => extract } }
+
+/// Every structured item of the page, by syntax, and how many there are:
+/// `{"counts": {…}, "data": {…}}`, both with the keys `json-ld`, `microdata`, `rdfa`,
+/// `opengraph`, `dublincore` and `microformat`. `plugin.toml` describes the items.
+pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let view = page.view()?;
+    let head = Head::of(page)?;
+    let found = Found::of(view);
+    let mut budget = Budget::of(view);
+
+    let mut parts = [
+        ("json-ld", Part::default()),
+        ("microdata", Part::default()),
+        ("rdfa", Part::default()),
+        ("opengraph", tags::open_graph(&head)),
+        ("dublincore", tags::dublin_core(&head)),
+        ("microformat", Part::default()),
+    ];
+    for (name, part) in &mut parts {
+        match *name {
+            "json-ld" => json_ld(view, part),
+            "microdata" => microdata::write(page, &found.items, &mut budget, part),
+            "rdfa" if found.rdfa => rdfa::write(page, view, &mut budget, part),
+            "microformat" if found.microformats => {
+                microformats::write(page, view, &mut budget, part);
+            }
+            _ => {}
+        }
+    }
+
+    let size = parts
+        .iter()
+        .map(|(_, part)| part.json.as_str().len())
+        .sum::<usize>();
+    let mut w = Writer::with_capacity(size + 512);
+    w.object(|w| {
+        w.key("counts").object(|w| {
+            for (name, part) in &parts {
+                w.key(name).int(part.count);
+            }
+        });
+        w.key("data").object(|w| {
+            for (name, part) in &parts {
+                w.key(name).array(|w| {
+                    if part.count > 0 {
+                        w.raw(part.json.as_str());
+                    }
+                });
+            }
+        });
+    });
+    Ok(w.finish())
+}
+
+/// The items of one syntax: JSON values with commas between them.
+#[derive(Debug, Default)]
+struct Part {
+    count: u32,
+    json: Writer,
+}
+
+impl Part {
+    /// Adds an item.
+    fn item(&mut self, write: impl FnOnce(&mut Writer)) {
+        self.count += 1;
+        write(&mut self.json);
+    }
+}
+
+fn json_ld(view: &View<'_>, part: &mut Part) {
+    for block in jsonld::blocks(view) {
+        for object in block.objects() {
+            part.item(|w| object.write(w));
+        }
+    }
+}
+
+/// What one look at every element tells: most pages need no more than this.
+#[derive(Default)]
+struct Found<'v> {
+    /// Elements that begin a Microdata item which is no property of another.
+    items: Vec<Node<'v>>,
+    rdfa: bool,
+    microformats: bool,
+}
+
+impl<'v> Found<'v> {
+    fn of(view: &'v View<'v>) -> Self {
+        let mut found = Self::default();
+        for node in view.nodes().filter(Node::is_element) {
+            let (mut scope, mut property) = (false, false);
+            for attribute in node.attrs() {
+                match attribute.id() {
+                    attr::CLASS => {
+                        found.microformats = found.microformats
+                            || attribute.value().contains("h-")
+                                && microformats::roots(attribute.value()).next().is_some();
+                    }
+                    attr::ITEMSCOPE => scope = true,
+                    attr::ITEMPROP => property = true,
+                    attr::TYPEOF | attr::VOCAB => found.rdfa = true,
+                    attr::PROPERTY => {
+                        found.rdfa = found.rdfa
+                            || node.tag() != tag::META
+                            || !tags::is_open_graph(attribute.value());
+                    }
+                    _ => {}
+                }
+            }
+            if scope && !property {
+                found.items.push(node);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,279 @@
+//! Microformats 2, after the microformats2 parsing specification: items, properties of the
+//! four kinds, nested items, implied name, photo and URL, the value class pattern. Classic
+//! microformats (`vcard`, `hentry`) are not read.
+
+mod implied;
+mod property;
+
+use std::collections::BTreeMap;
+
+use orbweaver_sdk::Page;
+use orbweaver_sdk::dom::{Node, View, attr};
+use orbweaver_sdk::json::Writer;
+
+use crate::Part;
+use crate::budget::Budget;
+
+use property::{Kind, Value};
+
+/// The vocabularies of microformats.org. Any other `h-` class counts as a style: utility
+/// frameworks have hundreds (`h-full`, `h-screen`).
+const VOCABULARIES: &[&str] = &[
+    "h-adr",
+    "h-app",
+    "h-breadcrumb",
+    "h-card",
+    "h-cite",
+    "h-entry",
+    "h-event",
+    "h-feed",
+    "h-geo",
+    "h-item",
+    "h-listing",
+    "h-measure",
+    "h-news",
+    "h-product",
+    "h-recipe",
+    "h-resume",
+    "h-review",
+    "h-review-aggregate",
+];
+
+/// Items inside items are written to this depth; readers of JSON stop at 128 brackets, and
+/// an item takes three.
+const MAX_DEPTH: usize = 32;
+
+/// Names that one element can be the property of; its value is written once for each.
+const MAX_NAMES: usize = 32;
+
+/// The classes that make an element an item: those of [`VOCABULARIES`], and experiments
+/// (`h-x-…`).
+pub fn roots(class: &str) -> impl Iterator<Item = &str> {
+    class.split_ascii_whitespace().filter(|token| {
+        token.starts_with("h-") && (VOCABULARIES.contains(token) || token.starts_with("h-x-"))
+    })
+}
+
+/// The properties that an element's classes name, with their kinds.
+fn properties(class: &str) -> impl Iterator<Item = (Kind, &str)> {
+    class.split_ascii_whitespace().filter_map(|token| {
+        let (prefix, name) = token.split_once('-')?;
+        let kind = match prefix {
+            "p" => Kind::Text,
+            "u" => Kind::Url,
+            "dt" => Kind::Time,
+            "e" => Kind::Markup,
+            _ => return None,
+        };
+        // Words of small letters between hyphens; not `p-4` or `u-mb-2`.
+        let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase());
+        name.split('-').all(word).then_some((kind, name))
+    })
+}
+
+/// Writes the items that are inside no other.
+pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut Part) {
+    let items = Items::of(page, view, budget);
+    for (index, item) in items.all.iter().enumerate() {
+        if item.top {
+            part.item(|w| items.write(index, None, 1, w));
+        }
+    }
+}
+
+/// One item.
+struct Item<'v> {
+    node: Node<'v>,
+    /// Inside no other item.
+    top: bool,
+    properties: Vec<(&'v str, Vec<Value>)>,
+    places: BTreeMap<&'v str, usize>,
+    /// Items inside that are no property.
+    children: Vec<usize>,
+    /// Kinds of its properties, for what they imply.
+    has_text: bool,
+    has_url: bool,
+    /// Has items inside, as properties or not.
+    has_items: bool,
+}
+
+impl<'v> Item<'v> {
+    fn add(&mut self, name: &'v str, value: Value) {
+        let place = *self.places.entry(name).or_insert_with(|| {
+            self.properties.push((name, Vec::new()));
+            self.properties.len() - 1
+        });
+        if let Some((_, values)) = self.properties.get_mut(place) {
+            values.push(value);
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&[Value]> {
+        let place = *self.places.get(name)?;
+        self.properties
+            .get(place)
+            .map(|(_, values)| values.as_slice())
+    }
+
+    /// The first plain value of a property.
+    fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.iter().find_map(|value| match value {
+            Value::Text(text) | Value::Image { src: text, .. } | Value::Markup { text, .. } => {
+                Some(text.as_str())
+            }
+            Value::Item { .. } => None,
+        })
+    }
+}
+
+/// Every item of a page, in document order.
+struct Items<'v> {
+    all: Vec<Item<'v>>,
+}
+
+impl<'v> Items<'v> {
+    fn of(page: &Page<'_>, view: &'v View<'v>, budget: &mut Budget) -> Self {
+        let mut items = Self { all: Vec::new() };
+        // The items around the current node, innermost last.
+        let mut open: Vec<usize> = Vec::new();
+        for node in view.nodes().filter(Node::is_element) {
+            while let Some(&last) = open.last()
+                && items
+                    .all
+                    .get(last)
+                    .is_none_or(|item| item.node.end() <= node.id())
+            {
+                items.close(page, last, budget);
+                open.pop();
+            }
+            let Some(class) = node.attr(attr::CLASS) else {
+                continue;
+            };
+            if !budget.spend(1) {
+                break;
+            }
+            let is_root = class.contains("h-") && roots(class).next().is_some();
+            let around = open.last().copied();
+            let index = items.all.len();
+            if let Some(around) = around {
+                let mut is_property = false;
+                for (kind, name) in properties(class).take(MAX_NAMES) {
+                    let value = if is_root {
+                        Value::Item {
+                            index,
+                            kind,
+                            own: property::own(page, node, kind, budget),
+                        }
+                    } else {
+                        property::value(page, node, kind, budget)
+                    };
+                    is_property = true;
+                    if let Some(item) = items.all.get_mut(around) {
+                        item.has_text |= matches!(kind, Kind::Text | Kind::Markup);
+                        item.has_url |= kind == Kind::Url;
+                        item.add(name, value);
+                    }
+                }
+                if is_root && let Some(item) = items.all.get_mut(around) {
+                    item.has_items = true;
+                    if !is_property {
+                        item.children.push(index);
+                    }
+                }
+            }
+            if is_root {
+                items.all.push(Item {
+                    node,
+                    top: around.is_none(),
+                    properties: Vec::new(),
+                    places: BTreeMap::new(),
+                    children: Vec::new(),
+                    has_text: false,
+                    has_url: false,
+                    has_items: false,
+                });
+                open.push(index);
+            }
+        }
+        while let Some(last) = open.pop() {
+            items.close(page, last, budget);
+        }
+        items
+    }
+
+    /// Adds what an item implies, now that all of it is known.
+    fn close(&mut self, page: &Page<'_>, index: usize, budget: &mut Budget) {
+        let Some(item) = self.all.get_mut(index) else {
+            return;
+        };
+        if item.get("name").is_none() && !item.has_text && !item.has_items {
+            let name = implied::name(item.node, budget);
+            if !name.is_empty() {
+                item.add("name", Value::Text(name));
+            }
+        }
+        if item.has_url || item.has_items {
+            return;
+        }
+        if item.get("photo").is_none()
+            && let Some(photo) = implied::photo(page, item.node)
+        {
+            item.add("photo", photo);
+        }
+        if item.get("url").is_none()
+            && let Some(url) = implied::url(page, item.node)
+        {
+            item.add("url", Value::Text(url));
+        }
+    }
+
+    /// Writes an item; as the value of a property with that value. Recursion is bounded
+    /// by [`MAX_DEPTH`]: deeper items are left out.
+    fn write(&self, index: usize, value: Option<(Kind, &Value)>, depth: usize, w: &mut Writer) {
+        let Some(item) = self.all.get(index) else {
+            return;
+        };
+        w.begin_object();
+        w.key("type").array(|w| {
+            for name in roots(item.node.attr(attr::CLASS).unwrap_or("")) {
+                w.string(name);
+            }
+        });
+        w.key("properties").begin_object();
+        for (name, values) in &item.properties {
+            w.key(name).begin_array();
+            for value in values {
+                match value {
+                    Value::Item { index, kind, own } => {
+                        if depth < MAX_DEPTH {
+                            self.write(*index, Some((*kind, own)), depth + 1, w);
+                        }
+                    }
+                    plain => plain.write(w),
+                }
+            }
+            w.end_array();
+        }
+        w.end_object();
+        if let Some((kind, own)) = value {
+            // A nested item stands for its name or its URL, else for its own text.
+            let stands = match kind {
+                Kind::Text => item.text("name"),
+                Kind::Url => item.text("url"),
+                Kind::Time | Kind::Markup => None,
+            };
+            match stands {
+                Some(text) => w.key("value").string(text),
+                None => own.write_nested(w),
+            };
+        }
+        if !item.children.is_empty() && depth < MAX_DEPTH {
+            w.key("children").begin_array();
+            for child in &item.children {
+                self.write(*child, None, depth + 1, w);
+            }
+            w.end_array();
+        }
+        w.end_object();
+    }
+}

@@ -1,0 +1,122 @@
+//! The triples of a page, by subject.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::Part;
+
+/// What a triple says of its subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    Resource(Rc<str>),
+    Literal {
+        value: Rc<str>,
+        datatype: Option<Rc<str>>,
+        language: Option<Rc<str>>,
+    },
+}
+
+/// Triples by subject and property, each in the order in which they first appeared.
+#[derive(Default)]
+pub struct Graph {
+    subjects: Vec<Subject>,
+    places: BTreeMap<Rc<str>, usize>,
+    blanks: u32,
+}
+
+struct Subject {
+    id: Rc<str>,
+    types: Vec<Rc<str>>,
+    properties: Vec<(Rc<str>, Vec<Object>)>,
+    places: BTreeMap<Rc<str>, usize>,
+}
+
+impl Graph {
+    /// A new blank node.
+    pub fn blank(&mut self) -> Rc<str> {
+        self.blanks += 1;
+        // Not a name that a page gives: those keep theirs.
+        format!("_:gen{}", self.blanks).into()
+    }
+
+    pub fn add_type(&mut self, subject: &Rc<str>, name: &Rc<str>) {
+        const MOST: usize = 64;
+        let Some(subject) = self.subject(subject) else {
+            return;
+        };
+        if subject.types.len() < MOST && !subject.types.contains(name) {
+            subject.types.push(Rc::clone(name));
+        }
+    }
+
+    pub fn add(&mut self, subject: &Rc<str>, property: &Rc<str>, object: Object) {
+        let Some(subject) = self.subject(subject) else {
+            return;
+        };
+        let place = *subject
+            .places
+            .entry(Rc::clone(property))
+            .or_insert_with(|| {
+                subject.properties.push((Rc::clone(property), Vec::new()));
+                subject.properties.len() - 1
+            });
+        if let Some((_, objects)) = subject.properties.get_mut(place) {
+            objects.push(object);
+        }
+    }
+
+    fn subject(&mut self, id: &Rc<str>) -> Option<&mut Subject> {
+        let place = *self.places.entry(Rc::clone(id)).or_insert_with(|| {
+            self.subjects.push(Subject {
+                id: Rc::clone(id),
+                types: Vec::new(),
+                properties: Vec::new(),
+                places: BTreeMap::new(),
+            });
+            self.subjects.len() - 1
+        });
+        self.subjects.get_mut(place)
+    }
+
+    /// Writes one object per subject: expanded JSON-LD.
+    pub fn write(&self, part: &mut Part) {
+        for subject in &self.subjects {
+            part.item(|w| {
+                w.object(|w| {
+                    w.key("@id").string(&subject.id);
+                    if !subject.types.is_empty() {
+                        w.key("@type").array(|w| {
+                            subject.types.iter().for_each(|t| {
+                                w.string(t);
+                            })
+                        });
+                    }
+                    for (property, objects) in &subject.properties {
+                        w.key(property)
+                            .array(|w| objects.iter().for_each(|o| write_object(o, w)));
+                    }
+                });
+            });
+        }
+    }
+}
+
+fn write_object(object: &Object, w: &mut orbweaver_sdk::json::Writer) {
+    w.object(|w| match object {
+        Object::Resource(id) => {
+            w.key("@id").string(id);
+        }
+        Object::Literal {
+            value,
+            datatype,
+            language,
+        } => {
+            w.key("@value").string(value);
+            if let Some(datatype) = datatype {
+                w.key("@type").string(datatype);
+            } else if let Some(language) = language {
+                w.key("@language").string(language);
+            }
+        }
+    });
+}

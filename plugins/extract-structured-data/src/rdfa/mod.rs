@@ -1,0 +1,331 @@
+//! RDFa 1.1 in HTML: the processing sequence of RDFa Core 1.1, section 7.5, with the
+//! changes of HTML+RDFa 1.1, without lists (`inlist`) and XML literals.
+//!
+//! Two deviations, so that a page without RDFa has none: Open Graph properties on `meta`
+//! are Open Graph's, and `rel` without a prefix (`nofollow`, `stylesheet`) is HTML's.
+
+mod graph;
+mod names;
+
+use std::rc::Rc;
+
+use orbweaver_sdk::Page;
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+
+use crate::Part;
+use crate::budget::Budget;
+use crate::tags::is_open_graph;
+use crate::values::{line, resolve};
+
+use graph::{Graph, Object};
+use names::Names;
+
+/// Writes every subject with its properties, in the order in which they first appear.
+pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut Part) {
+    let base: Rc<str> = page.base_url().into();
+    let mut walk = Walk {
+        page,
+        base: Rc::clone(&base),
+        graph: Graph::default(),
+        budget,
+    };
+    let mut contexts = vec![Context {
+        end: u32::MAX,
+        subject: Rc::clone(&base),
+        object: base,
+        incomplete: Rc::default(),
+        names: Names::default(),
+        language: None,
+    }];
+    for node in view.nodes().filter(Node::is_element) {
+        while contexts.len() > 1 && contexts.last().is_some_and(|c| c.end <= node.id()) {
+            contexts.pop();
+        }
+        let Some(context) = contexts.last() else {
+            return;
+        };
+        if !walk.budget.spend(1) {
+            break;
+        }
+        if let Some(inner) = walk.element(node, context) {
+            contexts.push(inner);
+        }
+    }
+    walk.graph.write(part);
+}
+
+/// What an element passes to those inside it ("evaluation context").
+struct Context {
+    /// The id after the last node that it is for.
+    end: u32,
+    subject: Rc<str>,
+    object: Rc<str>,
+    /// Properties that wait for the next subject inside.
+    incomplete: Rc<[Incomplete]>,
+    names: Names,
+    language: Option<Rc<str>>,
+}
+
+#[derive(Clone)]
+struct Incomplete {
+    property: Rc<str>,
+    /// From `rev`: the triple runs the other way.
+    reverse: bool,
+}
+
+/// The attributes of RDFa that an element has.
+#[derive(Default)]
+struct Attributes<'a> {
+    any: bool,
+    about: Option<&'a str>,
+    content: Option<&'a str>,
+    datatype: Option<&'a str>,
+    datetime: Option<&'a str>,
+    /// `resource`, else `href`, else `src`.
+    target: Option<&'a str>,
+    language: Option<&'a str>,
+    prefix: Option<&'a str>,
+    property: Option<&'a str>,
+    rel: Option<&'a str>,
+    rev: Option<&'a str>,
+    types: Option<&'a str>,
+    vocab: Option<&'a str>,
+}
+
+impl<'a> Attributes<'a> {
+    fn of(node: Node<'a>) -> Self {
+        let mut found = Self::default();
+        let (mut resource, mut href, mut src) = (None, None, None);
+        for attribute in node.attrs() {
+            let slot = match attribute.id() {
+                attr::ABOUT => &mut found.about,
+                attr::CONTENT => &mut found.content,
+                attr::DATATYPE => &mut found.datatype,
+                attr::DATETIME => &mut found.datetime,
+                attr::RESOURCE => &mut resource,
+                attr::HREF => &mut href,
+                attr::SRC => &mut src,
+                attr::LANG | attr::XML_LANG => &mut found.language,
+                attr::PREFIX => &mut found.prefix,
+                attr::PROPERTY => &mut found.property,
+                attr::REL => &mut found.rel,
+                attr::REV => &mut found.rev,
+                attr::TYPEOF => &mut found.types,
+                attr::VOCAB => &mut found.vocab,
+                _ => continue,
+            };
+            *slot = Some(attribute.value());
+            found.any = true;
+        }
+        found.target = resource.or(href).or(src);
+        if node.tag() == tag::META && found.property.is_some_and(is_open_graph) {
+            found.property = None;
+        }
+        found
+    }
+}
+
+struct Walk<'p> {
+    page: &'p Page<'p>,
+    base: Rc<str>,
+    graph: Graph,
+    budget: &'p mut Budget,
+}
+
+impl Walk<'_> {
+    /// Processes one element; the context for its children, where that is another.
+    fn element(&mut self, node: Node<'_>, context: &Context) -> Option<Context> {
+        let a = Attributes::of(node);
+        if !a.any {
+            return None;
+        }
+        let names = context.names.with(a.vocab, a.prefix);
+        let language = match a.language {
+            Some(language) => Some(language.trim_ascii())
+                .filter(|l| !l.is_empty())
+                .map(Rc::from),
+            None => context.language.clone(),
+        };
+        let properties = names.terms_of(a.property);
+        let rel = names.prefixed_of(a.rel);
+        let rev = names.prefixed_of(a.rev);
+        let about = a.about.and_then(|about| self.resource(about, &names));
+        let target = a.target.and_then(|target| self.resource(target, &names));
+        // The root, and by HTML+RDFa head and body, speak of the document.
+        let root = matches!(node.tag(), tag::HTML | tag::HEAD | tag::BODY).then(|| {
+            if node.tag() == tag::HTML {
+                &self.base
+            } else {
+                &context.object
+            }
+        });
+
+        let mut skip = false;
+        let (mut subject, mut object, mut typed) = (about.clone(), None, None);
+        if rel.is_empty() && rev.is_empty() {
+            if a.property.is_some() && a.content.is_none() && a.datatype.is_none() {
+                subject = subject.or_else(|| Some(Rc::clone(root.unwrap_or(&context.object))));
+                if a.types.is_some() {
+                    typed = about
+                        .clone()
+                        .or_else(|| root.cloned())
+                        .or_else(|| target.clone())
+                        .or_else(|| Some(self.graph.blank()));
+                    object.clone_from(&typed);
+                }
+            } else {
+                subject = subject.or_else(|| target.clone()).or_else(|| root.cloned());
+                if subject.is_none() {
+                    if a.types.is_some() {
+                        subject = Some(self.graph.blank());
+                    } else {
+                        skip = a.property.is_none();
+                        subject = Some(Rc::clone(&context.object));
+                    }
+                }
+                if a.types.is_some() {
+                    typed.clone_from(&subject);
+                }
+            }
+        } else {
+            subject = subject.or_else(|| Some(Rc::clone(root.unwrap_or(&context.object))));
+            object = target.clone();
+            if a.types.is_some() {
+                if about.is_none() && object.is_none() {
+                    object = Some(self.graph.blank());
+                }
+                typed = about.clone().or_else(|| object.clone());
+            }
+        }
+        let subject = subject?;
+
+        if let Some(typed) = &typed {
+            for name in names.terms_of(a.types) {
+                self.graph.add_type(typed, &name);
+            }
+        }
+
+        let mut incomplete = Vec::new();
+        if let Some(object) = &object {
+            for property in &rel {
+                self.graph
+                    .add(&subject, property, Object::Resource(Rc::clone(object)));
+            }
+            for property in &rev {
+                self.graph
+                    .add(object, property, Object::Resource(Rc::clone(&subject)));
+            }
+        } else if !rel.is_empty() || !rev.is_empty() {
+            incomplete.extend(rel.iter().map(|p| Incomplete {
+                property: Rc::clone(p),
+                reverse: false,
+            }));
+            incomplete.extend(rev.iter().map(|p| Incomplete {
+                property: Rc::clone(p),
+                reverse: true,
+            }));
+            object = Some(self.graph.blank());
+        }
+
+        if !properties.is_empty() {
+            let resource = if rel.is_empty() && rev.is_empty() {
+                target.as_ref()
+            } else {
+                None
+            };
+            let resource = resource.or(typed.as_ref().filter(|_| a.about.is_none()));
+            let value = self.value(node, &a, &names, resource, language.as_ref());
+            if let Object::Literal { value, .. } = &value {
+                // Written once for each.
+                self.budget.text(value.to_string(), properties.len() - 1);
+            }
+            for property in &properties {
+                self.graph.add(&subject, property, value.clone());
+            }
+        }
+
+        if !skip {
+            for waiting in context.incomplete.iter() {
+                let (from, to) = if waiting.reverse {
+                    (&subject, &context.subject)
+                } else {
+                    (&context.subject, &subject)
+                };
+                self.graph
+                    .add(from, &waiting.property, Object::Resource(Rc::clone(to)));
+            }
+        }
+        let end = node.end();
+        if skip {
+            return Some(Context {
+                end,
+                subject: Rc::clone(&context.subject),
+                object: Rc::clone(&context.object),
+                incomplete: Rc::clone(&context.incomplete),
+                names,
+                language,
+            });
+        }
+        let object = object.unwrap_or_else(|| Rc::clone(&subject));
+        Some(Context {
+            end,
+            subject,
+            object,
+            incomplete: incomplete.into(),
+            names,
+            language,
+        })
+    }
+
+    /// The value of a `property`: a literal, or the resource that the element is about.
+    fn value(
+        &mut self,
+        node: Node<'_>,
+        a: &Attributes<'_>,
+        names: &Names,
+        resource: Option<&Rc<str>>,
+        language: Option<&Rc<str>>,
+    ) -> Object {
+        let literal = a.content.or_else(|| {
+            a.datetime
+                .filter(|_| a.datatype.is_some() || node.tag() == tag::TIME)
+        });
+        let datatype = a.datatype.and_then(|datatype| names.term(datatype));
+        if let (None, None, Some(resource)) = (a.datatype, literal, resource) {
+            return Object::Resource(Rc::clone(resource));
+        }
+        let value = match literal {
+            Some(literal) => literal.trim().to_owned(),
+            None => line(node, self.budget),
+        };
+        let language = if datatype.is_some() || literal.is_some() && a.content.is_none() {
+            None
+        } else {
+            language.cloned()
+        };
+        Object::Literal {
+            value: value.into(),
+            datatype,
+            language,
+        }
+    }
+
+    /// A resource attribute: a blank node, a compact IRI (in brackets or bare), or a
+    /// reference.
+    fn resource(&self, value: &str, names: &Names) -> Option<Rc<str>> {
+        let value = value.trim_ascii();
+        if let Some(curie) = value.strip_prefix('[') {
+            return names.compact(curie.strip_suffix(']')?);
+        }
+        if value.starts_with("_:") {
+            return Some(value.into());
+        }
+        if let Some(iri) = names.compact(value) {
+            return Some(iri);
+        }
+        if value.is_empty() {
+            return Some(Rc::clone(&self.base));
+        }
+        Some(resolve(self.page, value).into())
+    }
+}

@@ -1,0 +1,284 @@
+//! What a page says in the vocabularies of machines.
+
+use orbweaver_sdk::serde_json::{Value, from_str, json};
+use orbweaver_sdk::testing::Document;
+
+const URL: &str = "https://example.org/p/";
+
+fn extract(html: &str) -> Value {
+    let document = Document::new(URL, html);
+    let data = orbweaver_extract_structured_data::extract(&document.page(), "{}")
+        .expect("structured data");
+    let data: Value = from_str(&data).expect("JSON");
+    for (key, items) in data["data"].as_object().expect("an object") {
+        assert_eq!(
+            data["counts"][key],
+            items.as_array().expect("an array").len(),
+            "{key}"
+        );
+    }
+    data["data"].clone()
+}
+
+fn of(kind: &str, html: &str) -> Value {
+    extract(html)[kind].clone()
+}
+
+#[test]
+fn a_page_without_any_has_empty_lists() {
+    let html = "<div class='h-full p-4 h-screen'><a rel=nofollow href=/x property=''>x</a></div>";
+    let none = json!({"json-ld": [], "microdata": [], "rdfa": [], "opengraph": [], "dublincore": [], "microformat": []});
+    assert_eq!(extract(html), none);
+}
+
+#[test]
+fn json_ld_is_flattened_and_untyped_objects_kept() {
+    let html = r##"<script type="application/ld+json">[{"@type":"A"},{"name":"b"}]</script>"##;
+    assert_eq!(of("json-ld", html), json!([{"@type": "A"}, {"name": "b"}]));
+}
+
+mod microdata {
+    use super::*;
+
+    #[test]
+    fn values_come_from_where_each_element_keeps_them() {
+        let html = r##"<div itemscope itemtype="https://schema.org/Product https://schema.org/Thing" itemid="urn:x:1">
+            <span itemprop="name"> A <b>lamp</b> </span><img itemprop=image src=i.png><a itemprop=url href="../u">x</a>
+            <meta itemprop=sku content=" 7 "><time itemprop=released datetime=2024-01-01>Jan</time><data itemprop=d value=5>five</data>
+            <meter itemprop=m value=".5">half</meter><span itemprop=price content="9.99">$9.99</span>
+            <a itemprop=mail href="mailto:a@b.c">m</a><object itemprop=o data="o.swf"></object><time itemprop=released>2025</time></div>"##;
+        assert_eq!(
+            of("microdata", html),
+            json!([{"type": ["https://schema.org/Product", "https://schema.org/Thing"], "id": "urn:x:1", "properties": {
+                "name": ["A lamp"], "image": ["https://example.org/p/i.png"], "url": ["https://example.org/u"], "sku": ["7"],
+                "released": ["2024-01-01", "2025"], "d": ["5"], "m": [".5"], "price": ["9.99"], "mail": ["mailto:a@b.c"],
+                "o": ["https://example.org/p/o.swf"]}}])
+        );
+    }
+
+    #[test]
+    fn items_nest_and_itemref_adds_in_tree_order() {
+        let html = r##"<p id=b><span itemprop=y>before</span></p>
+            <div itemscope itemref="a b missing"><span itemprop="x y">one</span>
+              <div itemprop=offer itemscope itemtype=Offer><span itemprop=price>3</span></div>
+              <div itemscope itemtype=Alone><i itemprop=z>z</i></div></div>
+            <p id=a itemprop=x>two</p>"##;
+        assert_eq!(
+            of("microdata", html),
+            json!([
+                {"properties": {"y": ["before", "one"], "x": ["one", "two"],
+                                "offer": [{"type": ["Offer"], "properties": {"price": ["3"]}}]}},
+                {"type": ["Alone"], "properties": {"z": ["z"]}}
+            ])
+        );
+    }
+
+    #[test]
+    fn items_inside_themselves_and_endless_nesting_end() {
+        let html = "<div itemscope itemref=a></div><div id=a itemprop=p itemscope itemref=b></div><div id=b itemprop=q itemscope itemref=a></div>";
+        assert_eq!(
+            of("microdata", html),
+            json!([{"properties": {"p": [{"properties": {"q": [{"properties": {"p": ["ERROR"]}}]}}]}}])
+        );
+        let deep = "<div itemprop=a itemscope>".repeat(5_000);
+        extract(&format!("<div itemscope>{deep}"));
+        let wide: String = (0..40)
+            .map(|i| format!("<b id=i{i} itemprop=p itemscope itemref='i{} j{}'></b><b id=j{i} itemprop=p itemscope itemref='i{} j{}'></b>", i + 1, i + 1, i + 1, i + 1))
+            .collect();
+        extract(&format!("<div itemscope itemref='i0 j0'></div>{wide}"));
+    }
+}
+
+mod rdfa {
+    use super::*;
+
+    #[test]
+    fn lite_as_schema_org_shows_it() {
+        let html = r##"<div vocab="https://schema.org/" typeof="Product" resource="#lamp">
+            <span property="name">Lamp</span> <img property="image" src="l.png" alt="">
+            <div property="offers" typeof="Offer"><span property="price" content="9.99">$9.99</span>
+              <link property="availability" href="https://schema.org/InStock"></div>
+            <time property="releaseDate" datetime="2024-01-02">today</time></div>"##;
+        assert_eq!(
+            of("rdfa", html),
+            json!([
+                {"@id": "https://example.org/p/#lamp", "@type": ["https://schema.org/Product"],
+                 "https://schema.org/name": [{"@value": "Lamp"}],
+                 "https://schema.org/image": [{"@id": "https://example.org/p/l.png"}],
+                 "https://schema.org/offers": [{"@id": "_:gen1"}],
+                 "https://schema.org/releaseDate": [{"@value": "2024-01-02"}]},
+                {"@id": "_:gen1", "@type": ["https://schema.org/Offer"],
+                 "https://schema.org/price": [{"@value": "9.99"}],
+                 "https://schema.org/availability": [{"@id": "https://schema.org/InStock"}]}
+            ])
+        );
+    }
+
+    #[test]
+    fn prefixes_languages_datatypes_and_relations() {
+        let html = r##"<body lang=en prefix="ex: http://ex.org/ns# FOO: http://foo/"><p about="/a" property="dc:title ex:t" lang=fr>Titre</p>
+            <p about="_:x" typeof="foaf:Person"><b property="foo:age" datatype="xsd:integer">42</b></p>
+            <div about="/a" rel="foaf:maker"><span typeof="foaf:Agent" property="foaf:name">Ann</span></div>
+            <a about="/a" rev="ex:partOf nofollow" href="/b">b</a><i property="unknown:x">no</i><i property=bare>no</i></body>"##;
+        let found = of("rdfa", html);
+        let a = &found[0];
+        assert_eq!(a["@id"], "https://example.org/a");
+        assert_eq!(
+            a["http://purl.org/dc/terms/title"],
+            json!([{"@value": "Titre", "@language": "fr"}])
+        );
+        assert_eq!(a["http://ex.org/ns#t"], a["http://purl.org/dc/terms/title"]);
+        let by_id = |id: &str| {
+            found
+                .as_array()
+                .expect("an array")
+                .iter()
+                .find(|s| s["@id"] == id)
+                .cloned()
+                .unwrap_or_default()
+        };
+        assert_eq!(
+            by_id("_:x"),
+            json!({"@id": "_:x", "@type": ["http://xmlns.com/foaf/0.1/Person"],
+                   "http://foo/age": [{"@value": "42", "@type": "http://www.w3.org/2001/XMLSchema#integer"}]})
+        );
+        assert_eq!(
+            by_id("https://example.org/b")["http://ex.org/ns#partOf"],
+            json!([{"@id": "https://example.org/a"}])
+        );
+        assert!(
+            a["http://xmlns.com/foaf/0.1/maker"][0]["@id"]
+                .as_str()
+                .is_some_and(|id| id.starts_with("_:"))
+        );
+        assert!(!found.to_string().contains("unknown"));
+    }
+
+    #[test]
+    fn open_graph_alone_is_no_rdfa() {
+        let html = "<meta property='og:title' content=x><meta property='article:author' content=y>";
+        assert_eq!(of("rdfa", html), json!([]));
+    }
+}
+
+#[test]
+fn open_graph_is_one_object_with_every_property_in_order() {
+    let html = "<meta property='og:title' content=' T '><meta property='og:image' content=1><meta property='og:image' content=2>
+        <meta property='article:section' content=S><meta name='twitter:card' content=no><meta name=description content=no>";
+    assert_eq!(
+        of("opengraph", html),
+        json!([{"namespace": {"og": "http://ogp.me/ns#"},
+                "properties": [["og:title", "T"], ["og:image", "1"], ["og:image", "2"], ["article:section", "S"]]}])
+    );
+    assert_eq!(
+        of("opengraph", "<meta property='article:section' content=S>"),
+        json!([])
+    );
+}
+
+#[test]
+fn dublin_core_has_elements_and_terms() {
+    let html = "<link rel='schema.DC' href='http://purl.org/dc/elements/1.1/'><meta name='DC.Title' content='T'>
+        <meta name='dc.date.issued' content=2020><meta name='DCTERMS.abstract' content=A><meta name='dc.audience' content=B>";
+    assert_eq!(
+        of("dublincore", html),
+        json!([{"namespaces": {"DC": "http://purl.org/dc/elements/1.1/"},
+            "elements": [
+                {"name": "DC.Title", "content": "T", "URI": "http://purl.org/dc/elements/1.1/title"},
+                {"name": "dc.date.issued", "content": "2020", "URI": "http://purl.org/dc/elements/1.1/date"}],
+            "terms": [
+                {"name": "DCTERMS.abstract", "content": "A", "URI": "http://purl.org/dc/terms/abstract"},
+                {"name": "dc.audience", "content": "B", "URI": "http://purl.org/dc/terms/audience"}]}])
+    );
+}
+
+mod microformats {
+    use super::*;
+
+    #[test]
+    fn an_entry_with_its_author_and_content() {
+        let html = r##"<article class="h-entry"><h1 class="p-name">A <b>note</b></h1>
+            <p class="p-author h-card"><img class="u-photo" src="a.jpg" alt="Ann"><a class="p-name u-url" href="/ann">Ann A.</a></p>
+            <time class="dt-published" datetime="2024-03-04">March</time>
+            <div class="e-content"><p>One &amp; <a href="x">two</a></p></div><a class="u-url" href="/n/1">#</a>
+            <a class="p-category">x</a><a class="p-category">y</a></article>"##;
+        assert_eq!(
+            of("microformat", html),
+            json!([{"type": ["h-entry"], "properties": {
+                "name": ["A note"],
+                "author": [{"type": ["h-card"], "properties": {
+                    "photo": [{"value": "https://example.org/p/a.jpg", "alt": "Ann"}],
+                    "name": ["Ann A."], "url": ["https://example.org/ann"]}, "value": "Ann A."}],
+                "published": ["2024-03-04"],
+                "content": [{"html": "<p>One &amp; <a href=\"x\">two</a></p>", "value": "One & two"}],
+                "url": ["https://example.org/n/1"],
+                "category": ["x", "y"]}}])
+        );
+    }
+
+    #[test]
+    fn what_is_not_stated_is_implied() {
+        let card = |html: &str| of("microformat", html)[0]["properties"].clone();
+        assert_eq!(
+            card(r#"<a class="h-card" href="/ann"><img src="a.jpg" alt="Ann"></a>"#),
+            json!({"name": ["Ann"], "photo": [{"value": "https://example.org/p/a.jpg", "alt": "Ann"}], "url": ["https://example.org/ann"]})
+        );
+        assert_eq!(
+            card("<p class=h-card>Bo <script>x</script>B.</p>"),
+            json!({"name": ["Bo B."]})
+        );
+        assert_eq!(
+            card("<p class=h-card><abbr title='Cy C.'>CC</abbr></p>"),
+            json!({"name": ["Cy C."]})
+        );
+        assert_eq!(
+            card("<p class=h-card><b class=p-nickname>D</b></p>"),
+            json!({"nickname": ["D"]})
+        );
+    }
+
+    #[test]
+    fn the_value_class_pattern_joins_parts() {
+        let html = r##"<div class=h-event><p class=p-tel>Tel <b class=value>+1</b> or <b class=value>23</b></p>
+            <p class=dt-start><abbr class=value title="2024-05-06">6 May</abbr> at <span class=value>19:00</span></p>
+            <p class=p-x><b class=value-title title="T">shown</b></p></div>"##;
+        let found = of("microformat", html);
+        assert_eq!(
+            found[0]["properties"],
+            json!({"tel": ["+123"], "start": ["2024-05-06 19:00"], "x": ["T"]})
+        );
+    }
+
+    #[test]
+    fn items_that_are_no_property_are_children() {
+        let html = "<div class=h-feed><div class=h-entry>a</div><div class=h-entry><div class='h-x-note'>b</div></div></div><i class=h-geo>c</i>";
+        let found = of("microformat", html);
+        assert_eq!(
+            found[0]["children"][0],
+            json!({"type": ["h-entry"], "properties": {"name": ["a"]}})
+        );
+        assert_eq!(
+            found[0]["children"][1]["children"][0]["type"],
+            json!(["h-x-note"])
+        );
+        assert_eq!(found[1]["properties"]["name"], json!(["c"]));
+    }
+}
+
+#[test]
+fn hostile_pages_cost_what_they_weigh() {
+    for unit in [
+        "<div itemscope><b itemprop='a b c'>x",
+        "<div class='h-entry p-a e-b u-c'>x",
+        "<div typeof=a:b vocab='http://v/' rel='x:y' property='p q r' prefix='x: http://y/'>z",
+        "<div about=/x rel='http://a/b http://c/d' lang=en>",
+    ] {
+        extract(&unit.repeat(3_000));
+    }
+    let names = (0..5_000)
+        .map(|i| format!("p-a{i} ").replace(|c: char| c.is_ascii_digit(), "x"))
+        .collect::<String>();
+    let text = "word ".repeat(50_000);
+    let nested = format!("<b class='{names}'>").repeat(50);
+    extract(&format!("<div class=h-entry>{nested}{text}"));
+}
