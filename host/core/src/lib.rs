@@ -6,3 +6,5 @@ pub mod content;
 pub mod guard;
 pub mod ids;
 pub mod limits;
+pub mod robots;
+pub mod user_agent;

@@ -1,0 +1,128 @@
+//! Paths, patterns, and whether one matches the other, in linear time.
+
+use std::borrow::Cow;
+
+use url::{Position, Url};
+
+/// A rule's path pattern, normalised.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pattern {
+    /// What stands between the stars.
+    parts: Vec<String>,
+    /// It ends in `$`.
+    anchored: bool,
+    len: usize,
+}
+
+impl Pattern {
+    pub fn new(text: &str) -> Self {
+        let len = text.len();
+        let (text, anchored) = text
+            .strip_suffix('$')
+            .map_or((text, false), |text| (text, true));
+        let parts = text.split('*').map(|part| normalise(part).into_owned());
+        Self {
+            parts: parts.collect(),
+            anchored,
+            len,
+        }
+    }
+
+    /// The rule's weight: its length in octets, wildcards included.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the pattern matches `path` from its start. Each part is taken where it first
+    /// occurs: with no other wildcard than `*`, an earlier occurrence is never worse.
+    pub fn matches(&self, path: &str) -> bool {
+        let Some((first, rest)) = self.parts.split_first() else {
+            return false;
+        };
+        let Some(mut left) = path.strip_prefix(first.as_str()) else {
+            return false;
+        };
+        let Some((last, middle)) = rest.split_last() else {
+            return !self.anchored || left.is_empty();
+        };
+        for part in middle {
+            let Some(at) = left.find(part.as_str()) else {
+                return false;
+            };
+            left = left.get(at + part.len()..).unwrap_or("");
+        }
+        if self.anchored {
+            left.ends_with(last.as_str())
+        } else {
+            left.contains(last.as_str())
+        }
+    }
+}
+
+/// Path and query of a URL, normalised; what is no URL is taken for a path.
+pub(super) fn path_of(url: &str) -> Cow<'_, str> {
+    if url.starts_with('/') && !url.starts_with("//") {
+        let end = url.find('#').unwrap_or(url.len());
+        return normalise(url.get(..end).unwrap_or(url));
+    }
+    match Url::parse(url) {
+        Ok(parsed) if parsed.has_host() => {
+            let path = &parsed[Position::BeforePath..Position::AfterQuery];
+            Cow::Owned(normalise(if path.is_empty() { "/" } else { path }).into_owned())
+        }
+        _ => Cow::Borrowed("/"),
+    }
+}
+
+/// One spelling for all that RFC 9309 (2.2.2) holds equal: escapes of unreserved
+/// characters decoded, the others' hex in upper case, and what is not ASCII escaped.
+fn normalise(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|b| b.is_ascii_graphic() && b != b'%') {
+        return Cow::Borrowed(text);
+    }
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut out = String::with_capacity(text.len() + 16);
+    let escape = |out: &mut String, byte: u8| {
+        let digit = |nibble: u8| HEX.get(usize::from(nibble)).map_or('0', |&b| char::from(b));
+        out.push('%');
+        out.push(digit(byte >> 4));
+        out.push(digit(byte & 15));
+    };
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let mut ahead = bytes.clone();
+            let decoded = ahead
+                .next()
+                .and_then(hex_digit)
+                .zip(ahead.next().and_then(hex_digit));
+            match decoded {
+                Some((high, low)) => {
+                    bytes = ahead;
+                    let byte = high << 4 | low;
+                    if is_unreserved(byte) {
+                        out.push(char::from(byte))
+                    } else {
+                        escape(&mut out, byte)
+                    }
+                }
+                None => out.push('%'),
+            }
+        } else if byte.is_ascii_graphic() {
+            out.push(char::from(byte));
+        } else {
+            escape(&mut out, byte);
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+const fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
