@@ -14,6 +14,10 @@ pub(crate) enum Clutter {
 
 /// What an element's `class` and `id` say.
 pub(crate) fn named_clutter(node: Node<'_>) -> Clutter {
+    // Comments below an article have this id; a class of that name may be a forum's posts.
+    if node.attr(attr::ID) == Some("comments") {
+        return Clutter::Likely;
+    }
     [attr::ID, attr::CLASS]
         .into_iter()
         .filter_map(|id| node.attr(id))
@@ -81,13 +85,11 @@ fn of_word(word: &str) -> Clutter {
         "sidebar" | "sidebars" | "footer" | "masthead" | "related" | "recommended"
         | "recommendations" | "recirculation" | "newsletter" | "subscribe" | "subscription"
         | "share" | "sharing" | "social" | "socials" | "popup" | "modal" | "pagination"
-        | "comments" | "respond" | "promo" | "topbar" | "toc" | "sponsored" | "trending" => {
-            Clutter::Likely
-        }
-        "nav" | "menu" | "menus" | "header" | "ad" | "ads" | "banner" | "overlay" | "skip"
-        | "pager" | "toolbar" | "widget" | "signup" | "login" | "search" | "copyright" | "tags"
-        | "more" | "sr" | "screen" | "visually" | "permalink" | "prevnext" | "follow" | "print"
-        | "feedback" => Clutter::Perhaps,
+        | "respond" | "topbar" | "toc" | "sponsored" | "trending" => Clutter::Likely,
+        "promo" | "nav" | "menu" | "menus" | "header" | "ad" | "ads" | "banner" | "overlay"
+        | "skip" | "pager" | "toolbar" | "widget" | "signup" | "login" | "search" | "copyright"
+        | "tags" | "more" | "sr" | "screen" | "visually" | "permalink" | "prevnext" | "follow"
+        | "print" | "feedback" => Clutter::Perhaps,
         _ => Clutter::No,
     }
 }

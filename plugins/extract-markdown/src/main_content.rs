@@ -8,6 +8,7 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::clutter::{Clutter, named_clutter};
+use crate::visible::{self, Look};
 
 /// The nodes to convert: `start..end` without the subtrees of `skips`.
 pub(crate) struct Plan {
@@ -18,12 +19,6 @@ pub(crate) struct Plan {
     /// Hidden content counts.
     pub show_hidden: bool,
 }
-
-/// A main element with less text than this, in bytes, and less than [`SMALL_SHARE`] of the
-/// page's is a shell that a script fills.
-const LITTLE_TEXT: u32 = 250;
-/// Parts in a hundred.
-const SMALL_SHARE: u64 = 10;
 
 impl Plan {
     /// The whole document.
@@ -69,8 +64,11 @@ impl Plan {
     }
 }
 
+/// Whether so little of the page's text is kept that it must be elsewhere: a main element
+/// that a script fills, say. Sizes in bytes.
 fn is_shell(kept: u32, all: u32) -> bool {
-    kept < LITTLE_TEXT && u64::from(kept) * 100 < u64::from(all) * SMALL_SHARE
+    let share = u64::from(kept) * 100 / u64::from(all.max(1));
+    kept == 0 || all > 2_000 && (kept < 250 && share < 10 || kept < 1_000 && share < 3)
 }
 
 /// How much visible text there is up to each node, in all and in links.
@@ -109,6 +107,9 @@ impl Texts {
                     }
                 }
                 continue;
+            }
+            if visible::look(node, node.tag()) == Look::Hidden {
+                unseen_end = unseen_end.max(node.end());
             }
             match node.tag() {
                 tag::A => {

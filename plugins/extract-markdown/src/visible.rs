@@ -22,7 +22,10 @@ pub(crate) fn look(node: Node<'_>, tag: u16) -> Look {
     let mut hidden = false;
     for attribute in node.attrs() {
         match attribute.id() {
-            attr::HIDDEN => hidden = !attribute.value().eq_ignore_ascii_case("until-found"),
+            attr::HIDDEN => {
+                hidden |=
+                    !attribute.value().eq_ignore_ascii_case("until-found") && !is_streamed(node);
+            }
             attr::ARIA_HIDDEN => {
                 hidden |= attribute.value() == "true" && is_hidden_from_readers(node, tag);
             }
@@ -71,6 +74,11 @@ fn is_hidden_from_readers(node: Node<'_>, tag: u16) -> bool {
         .descendants()
         .take(64)
         .any(|n| n.tag() == tag::IMG || n.text().chars().any(char::is_alphanumeric))
+}
+
+/// React sends parts of a page hidden, for a script to put in their place.
+fn is_streamed(node: Node<'_>) -> bool {
+    node.attr(attr::ID).is_some_and(|id| id.starts_with("S:"))
 }
 
 fn has_class_with(node: Node<'_>, part: &str) -> bool {
