@@ -1,0 +1,12 @@
+//! The Orbweaver service: command line, configuration, HTTP interface, and the pipeline that
+//! takes a page through its plugins.
+
+pub mod accounts;
+pub mod api;
+pub mod app;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod housekeeping;
+pub mod serve;
+pub mod telemetry;

@@ -1,0 +1,86 @@
+//! From a bearer key to the project that it speaks for.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use moka::future::Cache;
+use orbweaver_store::{KeyHash, Principal, Store, StoreError};
+
+use super::key;
+use crate::clock::Clock;
+
+/// How long a key's project is remembered: the longest time for which another node still
+/// accepts a key that was revoked here. This process forgets a revoked key at once.
+const REMEMBERED: Duration = Duration::from_secs(5);
+/// How often a key's last use is written at most.
+const TOUCH_EVERY_MS: i64 = 30_000;
+
+/// Looks keys up, with a cache in front of the database.
+///
+/// The key itself is compared nowhere: what is looked up is its SHA-256, so how long a
+/// look-up takes says nothing about any key that exists. Unknown keys are not cached, so a
+/// key works from the moment it is created.
+#[derive(Clone, Debug)]
+pub struct Keys {
+    store: Store,
+    clock: Clock,
+    known: Cache<KeyHash, Arc<Known>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    principal: Arc<Principal>,
+    touched_ms: AtomicI64,
+}
+
+impl Keys {
+    /// With an empty cache.
+    pub fn new(store: Store, clock: Clock) -> Self {
+        let known = Cache::builder()
+            .max_capacity(10_000)
+            .time_to_live(REMEMBERED)
+            .build();
+        Self {
+            store,
+            clock,
+            known,
+        }
+    }
+
+    /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
+    /// expired.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn authenticate(&self, key: &str) -> Result<Option<Arc<Principal>>, StoreError> {
+        if !key::is_well_formed(key) {
+            return Ok(None);
+        }
+        let hash = KeyHash::of(key);
+        let now = self.clock.now();
+        let known = match self.known.get(&hash).await {
+            Some(known) => known,
+            None => {
+                let Some(principal) = self.store.principal(&hash, now).await? else {
+                    return Ok(None);
+                };
+                let known = Arc::new(Known {
+                    principal: Arc::new(principal),
+                    touched_ms: AtomicI64::new(0),
+                });
+                self.known.insert(hash, Arc::clone(&known)).await;
+                known
+            }
+        };
+        if known.principal.expires_at.is_some_and(|end| end <= now) {
+            return Ok(None);
+        }
+        let now_ms = now.timestamp_millis();
+        if now_ms - known.touched_ms.load(Ordering::Relaxed) >= TOUCH_EVERY_MS {
+            known.touched_ms.store(now_ms, Ordering::Relaxed);
+            self.store.touch_key(known.principal.key, now);
+        }
+        Ok(Some(Arc::clone(&known.principal)))
+    }
+}

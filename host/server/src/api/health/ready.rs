@@ -1,0 +1,88 @@
+//! GET /v1/ready.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
+use http::StatusCode;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+
+/// A database that takes longer is not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What is not as it should be.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Unhealthy {
+    /// `unhealthy`.
+    #[schema(example = "unhealthy")]
+    status: &'static str,
+    checks: Checks,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Checks {
+    database: DatabaseCheck,
+    worker: WorkerCheck,
+}
+
+#[derive(Serialize, ToSchema)]
+struct DatabaseCheck {
+    ok: bool,
+    error: Option<&'static str>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct WorkerCheck {
+    ok: bool,
+    /// When the background work last gave a sign of life.
+    last_heartbeat: Option<DateTime<Utc>>,
+    error: Option<&'static str>,
+}
+
+/// Readiness: the database answers and the background work is alive.
+#[utoipa::path(
+    get,
+    path = "/v1/ready",
+    tag = "Health",
+    security(()),
+    responses(
+        (status = 200, description = "Ready for requests", body = String,
+         content_type = "text/plain", example = "ready"),
+        (status = 503, description = "Not ready; says why", body = Unhealthy),
+    )
+)]
+pub(super) async fn ready(State(app): State<App>) -> Response {
+    let database = match tokio::time::timeout(PATIENCE, app.store.ping()).await {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "not ready: the database failed");
+            Some("the database does not answer")
+        }
+        Err(_) => Some("the database took longer than 2 seconds"),
+    };
+    let last_heartbeat = app.heartbeat.last();
+    let worker = app.heartbeat.problem(app.clock.now());
+    if database.is_none() && worker.is_none() {
+        return "ready".into_response();
+    }
+    let body = Unhealthy {
+        status: "unhealthy",
+        checks: Checks {
+            database: DatabaseCheck {
+                ok: database.is_none(),
+                error: database,
+            },
+            worker: WorkerCheck {
+                ok: worker.is_none(),
+                last_heartbeat,
+                error: worker,
+            },
+        },
+    };
+    (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+}

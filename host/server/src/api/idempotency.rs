@@ -1,0 +1,141 @@
+//! `Idempotency-Key`: the same request is answered once, billed once.
+//!
+//! The key is claimed after validation, so that a corrected body may carry it again. The
+//! work runs in a task of its own: when the client hangs up, it still ends, and the retry
+//! finds its answer.
+
+use std::future::Future;
+
+use axum::body::{Body, Bytes};
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderValue, StatusCode, header};
+use orbweaver_store::{Claim, KeptAnswer};
+use tracing::Instrument as _;
+
+use super::context::Ctx;
+use super::error::ApiError;
+
+/// Answers that are larger are not kept; a retry works them out again, unbilled.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// What a call is billed under: with it, the same work is billed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageToken(String);
+
+impl UsageToken {
+    /// Of a call that is billed as one.
+    pub fn whole(&self) -> String {
+        self.0.clone()
+    }
+
+    /// Of one part of a call.
+    pub fn part(&self, index: usize) -> String {
+        format!("{}#{index}", self.0)
+    }
+}
+
+/// Runs `work` unless an answer to the same request is kept.
+pub async fn once<F, W>(ctx: &Ctx, digest: impl FnOnce() -> [u8; 32], work: W) -> Response
+where
+    W: FnOnce(UsageToken) -> F,
+    F: Future<Output = Response> + Send + 'static,
+{
+    let Some(key) = ctx.idempotency_key else {
+        return work(UsageToken(format!("request:{}", ctx.scope.id()))).await;
+    };
+    let key = key.to_string();
+    let (store, project) = (&ctx.app.store, ctx.principal.project);
+    let claim = store
+        .claim_idempotency(project, &ctx.path, &key, &digest(), ctx.app.clock.now())
+        .await;
+    let since = match claim {
+        Ok(Claim::Run { since }) => since,
+        Ok(Claim::Replay(answer)) => return replay(answer),
+        Ok(Claim::Busy) => {
+            return ApiError::conflict(
+                "Idempotency-Key: the first request with this key is still being worked on",
+            )
+            .into_response();
+        }
+        Ok(Claim::OtherBody) => {
+            return ApiError::conflict(
+                "Idempotency-Key: this key was used with another body within 24 hours",
+            )
+            .into_response();
+        }
+        Err(error) => return ApiError::from(error).into_response(),
+    };
+    let token = UsageToken(format!(
+        "key:{key}:{}:{}",
+        ctx.path,
+        since.timestamp_millis()
+    ));
+    let work = work(token);
+    let ctx = ctx.clone();
+    let task = tokio::spawn(
+        async move {
+            let answer = Keeper {
+                ctx: &ctx,
+                key: &key,
+            }
+            .keep(work.await)
+            .await;
+            answer.unwrap_or_else(|error| error.into_response())
+        }
+        .in_current_span(),
+    );
+    match task.await {
+        Ok(answer) => answer,
+        Err(error) => ApiError::internal(&error).into_response(),
+    }
+}
+
+struct Keeper<'a> {
+    ctx: &'a Ctx,
+    key: &'a str,
+}
+
+impl Keeper<'_> {
+    async fn keep(&self, answer: Response) -> Result<Response, ApiError> {
+        let (store, project) = (&self.ctx.app.store, self.ctx.principal.project);
+        let path = &self.ctx.path;
+        let status = answer.status();
+        if status.is_server_error()
+            || matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+            )
+        {
+            store.release_idempotency(project, path, self.key).await?;
+            return Ok(answer);
+        }
+        let (parts, body) = answer.into_parts();
+        let body: Bytes = axum::body::to_bytes(body, usize::MAX)
+            .await
+            .map_err(|error| ApiError::internal(&error))?;
+        let content_type = parts
+            .headers
+            .get(header::CONTENT_TYPE)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("application/json");
+        let kept = (body.len() <= KEPT_BYTES).then_some((content_type, &body[..]));
+        store
+            .keep_answer(project, path, self.key, status.as_u16(), kept)
+            .await?;
+        Ok(Response::from_parts(parts, Body::from(body)))
+    }
+}
+
+fn replay(answer: KeptAnswer) -> Response {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = (status, answer.body).into_response();
+    if let Ok(content_type) = HeaderValue::from_str(&answer.content_type) {
+        response
+            .headers_mut()
+            .insert(header::CONTENT_TYPE, content_type);
+    }
+    response
+        .headers_mut()
+        .insert("idempotent-replayed", HeaderValue::from_static("true"));
+    response
+}

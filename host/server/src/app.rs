@@ -1,0 +1,80 @@
+//! What every request works with.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use metrics_exporter_prometheus::PrometheusHandle;
+use orbweaver_store::Store;
+
+use crate::accounts::auth::Keys;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::housekeeping::Heartbeat;
+
+/// The service's parts. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct App(Arc<Parts>);
+
+/// What an [`App`] is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// The configuration.
+    pub config: Config,
+    /// The clock.
+    pub clock: Clock,
+    /// The database.
+    pub store: Store,
+    /// Keys and whom they speak for.
+    pub keys: Keys,
+    /// Signs of life of the background work.
+    pub heartbeat: Heartbeat,
+    /// Metrics, where they are collected.
+    pub metrics: Option<PrometheusHandle>,
+    /// Proxies whose word on the client's address is taken.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Longest time to an answer.
+    pub request_timeout: Duration,
+    /// Longest time for a request's body to arrive.
+    pub body_timeout: Duration,
+}
+
+impl App {
+    /// Puts the parts together.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}
+
+/// Opens everything that the configuration names.
+///
+/// # Errors
+/// What is missing or wrong, and what to do about it.
+pub async fn build(
+    config: Config,
+    clock: Clock,
+    metrics: Option<PrometheusHandle>,
+) -> anyhow::Result<App> {
+    config.create_data_dir()?;
+    let store = Store::open(&config.store_options()).await?;
+    Ok(App::new(Parts {
+        clock: clock.clone(),
+        keys: Keys::new(store.clone(), clock),
+        store,
+        heartbeat: Heartbeat::default(),
+        metrics,
+        trusted_proxies: config.trusted_proxies()?,
+        request_timeout: Duration::from_millis(config.http.request_timeout_ms),
+        body_timeout: Duration::from_millis(config.http.body_timeout_ms),
+        config,
+    }))
+}

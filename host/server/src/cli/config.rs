@@ -1,0 +1,23 @@
+//! `orbweaver config`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Common;
+use crate::config::reference;
+
+/// Print every setting with its meaning, default and source, as a configuration file.
+#[derive(Args)]
+#[command(
+    after_help = "Example:\n  orbweaver config > orbweaver.toml\n  orbweaver serve --config orbweaver.toml"
+)]
+pub(super) struct ConfigCommand {}
+
+impl ConfigCommand {
+    #[expect(clippy::unused_self, reason = "every command has the same form")]
+    pub(super) fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        print!("{}", reference(&common.load()?)?);
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,112 @@
+//! The command line: one file per command.
+
+mod config;
+mod project;
+mod serve;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::config::{Flags, Loaded, load};
+
+/// Crawl, scan and extract the web, with sandboxed plugins.
+#[derive(Parser)]
+#[command(
+    name = "orbweaver",
+    version,
+    propagate_version = true,
+    after_help = "Examples:\n  \
+        orbweaver serve\n  \
+        orbweaver scan https://example.com --format markdown\n  \
+        orbweaver project create shop --tier pro\n  \
+        orbweaver config > orbweaver.toml\n\n\
+        Exit codes: 0 done, 1 failed, 2 wrong usage."
+)]
+struct Cli {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command understands.
+#[derive(Args)]
+struct Common {
+    /// Configuration file (TOML); `orbweaver config` prints one.
+    #[arg(long, global = true, value_name = "FILE", env = "ORBWEAVER_CONFIG")]
+    config: Option<PathBuf>,
+    /// Folder for the SQLite file and compiled plugins [default: ./data].
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Database: postgres://… [default: a SQLite file in the data folder].
+    #[arg(long, global = true, value_name = "URL")]
+    database_url: Option<String>,
+    /// Folder of plugins [default: `plugins` beside the binary's folder].
+    #[arg(long, global = true, value_name = "DIR")]
+    plugin_dir: Option<PathBuf>,
+    /// Network that may be fetched from besides the public internet; repeatable.
+    #[arg(long = "allow-net", global = true, value_name = "CIDR")]
+    allow_nets: Vec<String>,
+    /// Browser for rendering [default: the first one on PATH].
+    #[arg(long, global = true, value_name = "PROGRAM")]
+    browser: Option<PathBuf>,
+}
+
+impl Common {
+    fn flags(&self) -> Flags {
+        let mut flags = Flags::default();
+        flags.set("data_dir", self.data_dir.as_ref());
+        flags.set("database_url", self.database_url.as_ref());
+        flags.set("plugin_dir", self.plugin_dir.as_ref());
+        flags.set(
+            "allow_nets",
+            (!self.allow_nets.is_empty()).then_some(&self.allow_nets),
+        );
+        flags.set("browser", self.browser.as_ref());
+        flags
+    }
+
+    fn load(&self) -> anyhow::Result<Loaded> {
+        load(self.config.as_deref(), self.flags())
+    }
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the API.
+    Serve(serve::Serve),
+    /// Create, list and change projects.
+    #[command(subcommand)]
+    Project(project::Project),
+    /// Print every setting with its meaning, default and source.
+    Config(config::ConfigCommand),
+}
+
+/// Runs the command line.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("orbweaver: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        match cli.command {
+            Command::Serve(command) => command.run(&cli.common).await,
+            Command::Project(command) => command.run(&cli.common).await,
+            Command::Config(command) => command.run(&cli.common),
+        }
+    });
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,166 @@
+//! `orbweaver project`: works while the service runs.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::{Args, Subcommand};
+use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Store, StoreError};
+
+use super::Common;
+use crate::accounts::{self, TIERS, key};
+use crate::clock::Clock;
+use crate::config::redact_url;
+
+/// Create, list and change projects. Works while the service runs.
+#[derive(Subcommand)]
+pub(super) enum Project {
+    /// Create a project and print its first key.
+    #[command(after_help = "Example:\n  orbweaver project create shop --tier pro")]
+    Create(Create),
+    /// List the projects.
+    List,
+    /// Change a project.
+    #[command(after_help = "Examples:\n  \
+        orbweaver project set shop --tier agency\n  \
+        orbweaver project set shop --proxy-url http://user:password@proxy.example:3128\n  \
+        orbweaver project set shop --no-proxy")]
+    Set(Set),
+}
+
+#[derive(Args)]
+pub(super) struct Create {
+    /// 1 to 64 letters, digits, underscores and hyphens.
+    name: String,
+    /// What the project may use.
+    #[arg(long, default_value = "self_hosted", value_parser = clap::builder::PossibleValuesParser::new(TIERS))]
+    tier: String,
+}
+
+#[derive(Args)]
+pub(super) struct Set {
+    /// The project.
+    name: String,
+    /// What the project may use; applies at once.
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(TIERS))]
+    tier: Option<String>,
+    /// Proxy of requests that name none: http, https or socks5.
+    #[arg(long, value_name = "URL", conflicts_with = "no_proxy")]
+    proxy_url: Option<String>,
+    /// Without a proxy.
+    #[arg(long)]
+    no_proxy: bool,
+    /// Cloud mode of scans that name none: none, auto, unblocker, browser.
+    #[arg(long, value_name = "MODE")]
+    cloud_mode: Option<CloudMode>,
+}
+
+impl Project {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let loaded = common.load()?;
+        loaded.config.create_data_dir()?;
+        let store = Store::open(&loaded.config.store_options()).await?;
+        let done = match self {
+            Self::Create(create) => create.run(&store).await,
+            Self::List => list(&store).await,
+            Self::Set(set) => set.run(&store).await,
+        };
+        store.close().await;
+        done.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Create {
+    async fn run(self, store: &Store) -> anyhow::Result<()> {
+        if !accounts::is_project_name(&self.name) {
+            bail!("the name must be 1 to 64 letters, digits, underscores and hyphens");
+        }
+        let key = key::generate()?;
+        let project = NewProject {
+            name: &self.name,
+            tier: &self.tier,
+            key: NewKey {
+                hash: KeyHash::of(&key),
+                prefix: key::shown(&key),
+                label: None,
+            },
+        };
+        match store.create_project(&project, Clock::system().now()).await {
+            Ok(_) => {}
+            Err(StoreError::Exists(_)) => {
+                bail!(
+                    "a project named {} exists already; choose another name",
+                    self.name
+                )
+            }
+            Err(error) => return Err(error.into()),
+        }
+        eprintln!(
+            "Created project {} on tier {}. Its key, shown only this once:",
+            self.name, self.tier
+        );
+        println!("{key}");
+        Ok(())
+    }
+}
+
+async fn list(store: &Store) -> anyhow::Result<()> {
+    println!(
+        "{:<32} {:<12} {:<10} {:<20} PROXY",
+        "NAME", "TIER", "CLOUD MODE", "CREATED"
+    );
+    for project in store.projects().await? {
+        let name = if project.administrator {
+            format!("{} (administrator)", project.name)
+        } else {
+            project.name
+        };
+        println!(
+            "{name:<32} {:<12} {:<10} {:<20} {}",
+            project.tier,
+            project.cloud_mode,
+            project.created_at.format("%Y-%m-%d %H:%M:%S"),
+            project
+                .proxy_url
+                .as_deref()
+                .map_or_else(|| "-".to_owned(), redact_url),
+        );
+    }
+    Ok(())
+}
+
+impl Set {
+    async fn run(self, store: &Store) -> anyhow::Result<()> {
+        let Some(project) = store.project_named(&self.name).await? else {
+            bail!(
+                "there is no project {}; `orbweaver project list` shows them",
+                self.name
+            );
+        };
+        let change = ProjectChange {
+            tier: self.tier.as_deref(),
+            proxy_url: match (&self.proxy_url, self.no_proxy) {
+                (Some(url), _) => Some(Some(proxy(url)?)),
+                (None, true) => Some(None),
+                (None, false) => None,
+            },
+            cloud_mode: self.cloud_mode,
+        };
+        if self.tier.is_none() && change.proxy_url.is_none() && self.cloud_mode.is_none() {
+            bail!("nothing to change; name --tier, --proxy-url, --no-proxy or --cloud-mode");
+        }
+        store.change_project(project.id, &change).await?;
+        eprintln!("Changed project {}.", self.name);
+        Ok(())
+    }
+}
+
+fn proxy(url: &str) -> anyhow::Result<&str> {
+    match url::Url::parse(url) {
+        Ok(parsed)
+            if matches!(parsed.scheme(), "http" | "https" | "socks5") && parsed.has_host() =>
+        {
+            Ok(url)
+        }
+        _ => bail!("--proxy-url must be an http, https or socks5 URL"),
+    }
+}

@@ -1,0 +1,91 @@
+//! `orbweaver serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Common;
+use crate::accounts::bootstrap::{self, First};
+use crate::clock::Clock;
+use crate::config::{Config, load};
+use crate::{app, serve, telemetry};
+
+/// Serve the API. The first start on an empty database creates project `default` and
+/// prints its key.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    orbweaver serve\n  \
+    orbweaver serve --listen 0.0.0.0:8080 --data-dir /var/lib/orbweaver\n  \
+    orbweaver serve --database-url postgres://orbweaver:…@db/orbweaver --roles api")]
+pub(super) struct Serve {
+    /// Address and port [default: 127.0.0.1:8080].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Certificate chain (PEM), to serve HTTPS directly.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key (PEM) of the certificate.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// What this process does [default: api,worker,scheduler].
+    #[arg(long, value_name = "ROLES", value_delimiter = ',')]
+    roles: Option<Vec<String>>,
+}
+
+impl Serve {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let mut flags = common.flags();
+        flags.set("listen", self.listen);
+        flags.set("tls_cert", self.tls_cert);
+        flags.set("tls_key", self.tls_key);
+        flags.set("roles", self.roles);
+        let config = load(common.config.as_deref(), flags)?.config;
+        telemetry::start_logs(&config.log)?;
+        let metrics = telemetry::start_metrics()?;
+        let app = app::build(config, Clock::system(), Some(metrics)).await?;
+        let first =
+            bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref()).await?;
+        let running = serve::start(app).await?;
+        greet(&running.app().config, running.address, first.as_ref());
+        serve::stop_signal().await?;
+        tracing::info!("stopping");
+        running.stop().await;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn greet(config: &Config, address: Option<SocketAddr>, first: Option<&First>) {
+    let Some(address) = address else {
+        println!(
+            "Orbweaver {} runs without an API.",
+            env!("CARGO_PKG_VERSION")
+        );
+        return;
+    };
+    let scheme = if config.tls_cert.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    println!(
+        "Orbweaver {} listens on {scheme}://{address}",
+        env!("CARGO_PKG_VERSION")
+    );
+    println!("API reference: {scheme}://{address}/docs");
+    let key = match first {
+        None => return,
+        Some(First::Configured) => "$ORBWEAVER_BOOTSTRAP_KEY",
+        Some(First::Fresh(key)) => {
+            println!("\nProject `default` is created. Its key, shown only this once:\n");
+            println!("    {}", key.expose());
+            key.expose()
+        }
+    };
+    println!("\nTry it:\n");
+    println!("    curl -s {scheme}://{address}/v1/scan \\");
+    println!("      -H 'Content-Type: application/json' \\");
+    println!("      -H \"Authorization: Bearer {key}\" \\");
+    println!("      -d '{{\"url\":\"https://example.com/\"}}'");
+}

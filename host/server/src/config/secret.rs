@@ -1,0 +1,118 @@
+//! Values that never show themselves in logs, listings or error messages.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A secret: shown as `***`, whichever way it is formatted or serialised.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps it.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    /// The secret itself; for its one purpose.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str("***")
+    }
+}
+
+/// A URL whose user name and password show as `***`.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub struct SafeUrl(String);
+
+impl SafeUrl {
+    /// Wraps it.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self(url.into())
+    }
+
+    /// The URL with everything in it; for connecting.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A URL as it may be shown: what stands between `://` and the last `@` of the authority is
+/// replaced. Works on what is no valid URL, too, because that is what error messages quote.
+pub fn redact_url(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    match authority.rsplit_once('@') {
+        Some((_, host)) => format!("{scheme}://***@{host}{tail}"),
+        None => url.to_owned(),
+    }
+}
+
+impl fmt::Debug for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redact_url(&self.0))
+    }
+}
+
+impl fmt::Display for SafeUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&redact_url(&self.0))
+    }
+}
+
+impl Serialize for SafeUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&redact_url(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_show_stars_only() {
+        let secret = Secret::new("orb_hidden");
+        let shown = format!(
+            "{secret} {secret:?} {}",
+            serde_json::to_string(&secret).unwrap()
+        );
+        assert_eq!(shown, "*** *** \"***\"");
+        assert_eq!(secret.expose(), "orb_hidden");
+    }
+
+    #[test]
+    fn credentials_leave_urls() {
+        for (url, shown) in [
+            ("postgres://u:p@db:5432/x", "postgres://***@db:5432/x"),
+            ("http://u:p@ss@proxy/", "http://***@proxy/"),
+            ("socks5://host:1080", "socks5://host:1080"),
+            ("https://a/?x=y@z", "https://a/?x=y@z"),
+            ("sqlite:/tmp/a.db", "sqlite:/tmp/a.db"),
+        ] {
+            assert_eq!(SafeUrl::new(url).to_string(), shown);
+        }
+    }
+}
