@@ -1,5 +1,7 @@
 //! Which links are found, where they lead and what they say.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_sdk::serde_json::{Value, from_str, json};
 use orbweaver_sdk::testing::Document;
 

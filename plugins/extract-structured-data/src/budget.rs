@@ -41,11 +41,12 @@ impl Budget {
     /// Pays for `visits`; false when there is not enough left, and from then on.
     pub fn spend(&mut self, visits: u32) -> bool {
         match self.left.checked_sub(u64::from(visits)) {
-            Some(left) => {
+            // Whoever visits nodes gathers text: without room for that there is no use.
+            Some(left) if self.text > 0 => {
                 self.left = left;
                 true
             }
-            None => {
+            _ => {
                 self.left = 0;
                 false
             }

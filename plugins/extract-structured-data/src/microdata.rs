@@ -31,7 +31,7 @@ pub fn write(page: &Page<'_>, items: &[Node<'_>], budget: &mut Budget, part: &mu
 }
 
 /// Names that one element can be the property of; its value is written once for each.
-const MAX_NAMES: usize = 32;
+const MAX_NAMES: usize = 8;
 
 struct Reader<'v, 'p> {
     page: &'p Page<'p>,

@@ -1,5 +1,7 @@
 //! What a page says in the vocabularies of machines.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_sdk::serde_json::{Value, from_str, json};
 use orbweaver_sdk::testing::Document;
 

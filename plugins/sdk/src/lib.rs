@@ -3,6 +3,7 @@
 extern crate self as orbweaver_sdk;
 
 #[cfg(target_family = "wasm")]
+#[allow(missing_docs, reason = "generated; the WIT files are the documentation")]
 mod bindings;
 mod error;
 #[cfg(target_family = "wasm")]
@@ -36,6 +37,7 @@ pub type Json = String;
 /// What the macros expand to; not for authors.
 #[doc(hidden)]
 #[cfg(target_family = "wasm")]
+#[allow(missing_docs, reason = "no part of the interface")]
 pub mod __private {
     pub use crate::bindings::actor::export_actor;
     pub use crate::bindings::extractor::export_extractor;

@@ -44,7 +44,7 @@ const VOCABULARIES: &[&str] = &[
 const MAX_DEPTH: usize = 32;
 
 /// Names that one element can be the property of; its value is written once for each.
-const MAX_NAMES: usize = 32;
+const MAX_NAMES: usize = 8;
 
 /// The classes that make an element an item: those of [`VOCABULARIES`], and experiments
 /// (`h-x-…`).

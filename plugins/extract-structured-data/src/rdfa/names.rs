@@ -57,7 +57,7 @@ const MAX_PREFIXES: usize = 64;
 
 /// Names of one attribute that count, and the longest vocabulary: what one attribute says
 /// is written once per name, so a page must not multiply two long lists.
-const MAX_TERMS: usize = 32;
+const MAX_TERMS: usize = 8;
 const MAX_IRI_BYTES: usize = 1024;
 
 impl Names {
