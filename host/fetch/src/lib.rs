@@ -1,0 +1,32 @@
+//! The one place in Orbweaver that talks to the network.
+//!
+//! [`Fetcher::fetch`] judges the URL, resolves and judges every address and connects to
+//! just those, follows redirects by the same rules, and decodes the body under limits of
+//! time and size. Whatever goes wrong is a [`FetchError`] with a stable word. The HTTP
+//! library behind it shows nowhere in this interface.
+
+mod classify;
+mod client;
+mod config;
+mod cookies;
+mod decode;
+mod error;
+mod exchange;
+mod fetcher;
+mod proxy;
+mod request;
+mod resolve;
+mod response;
+mod site;
+
+pub use client::ConfigError;
+pub use config::{FetchConfig, Limits};
+pub use cookies::CookieJar;
+pub use error::{FetchError, Kind};
+pub use fetcher::Fetcher;
+pub use http::Method;
+pub use proxy::{InvalidProxy, Pool, ProxyUrl};
+pub use request::{HopCheck, HopVerdict, Oversize, Request};
+pub use resolve::{ResolveError, Resolver, SystemResolver};
+pub use response::{Headers, Hop, Raw, Response, Timings};
+pub use site::{RobotsAnswer, SiteFiles, TextFile};

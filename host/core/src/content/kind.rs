@@ -167,7 +167,8 @@ fn strip_bom(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
 }
 
-fn looks_like_html(head: &[u8]) -> bool {
+/// Whether a body begins as an HTML page does, whatever its type.
+pub fn looks_like_html(head: &[u8]) -> bool {
     let mut rest = strip_bom(head).trim_ascii_start();
     // An XHTML page begins with its declaration.
     if rest.starts_with(b"<?xml") {

@@ -5,7 +5,7 @@ mod mime;
 
 use sha2::{Digest, Sha256};
 
-pub use kind::{Kind, Sniffed, sniff};
+pub use kind::{Kind, Sniffed, looks_like_html, sniff};
 pub use mime::{charset_param, essence};
 
 /// The content hash of a body that is not HTML, or the digest of any body: SHA-256 over

@@ -1,0 +1,129 @@
+//! HTTP clients: one for direct requests, one for each proxy in use, within bounds.
+
+use std::sync::Arc;
+
+use moka::sync::Cache;
+use orbweaver_core::guard::Policy;
+use rustls::client::Resumption;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::config::{FetchConfig, Limits};
+use crate::error::{Fault, Kind};
+use crate::proxy::ProxyUrl;
+use crate::resolve::{Guarded, Resolver};
+
+/// TLS sessions remembered per client.
+const TLS_SESSIONS: usize = 256;
+
+/// Why a [`Fetcher`](crate::Fetcher) can't be made.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(pub(crate) String);
+
+/// All clients of a fetcher.
+pub(crate) struct Clients {
+    direct: reqwest::Client,
+    proxied: Cache<u64, reqwest::Client>,
+    tls: ClientConfig,
+    limits: Limits,
+    guarded: Guarded,
+}
+
+impl Clients {
+    pub fn new(config: &FetchConfig, resolver: Arc<dyn Resolver>) -> Result<Self, ConfigError> {
+        let limits = config.limits.clone();
+        let policy = Arc::new(Policy::with_nets(config.allow_nets.clone()));
+        let guarded = Guarded { policy, resolver, timeout: limits.connect() };
+        let tls = tls_config(&config.extra_roots)?;
+        let direct = build(&limits, &tls, &guarded, None).map_err(|error| ConfigError(error.to_string()))?;
+        let proxied = Cache::builder()
+            .max_capacity(u64::from(limits.max_clients))
+            .time_to_idle(limits.idle())
+            .build();
+        Ok(Self { direct, proxied, tls, limits, guarded })
+    }
+
+    pub const fn guarded(&self) -> &Guarded {
+        &self.guarded
+    }
+
+    /// The client for requests through `proxy`. A name of a proxy is judged when it is
+    /// resolved, a literal here: the connector would not ask the resolver about it.
+    pub fn get(&self, proxy: Option<&ProxyUrl>) -> Result<reqwest::Client, Fault> {
+        let Some(proxy) = proxy else { return Ok(self.direct.clone()) };
+        self.judge_proxy(proxy)?;
+        self.proxied
+            .try_get_with(proxy.cache_key(), || build(&self.limits, &self.tls, &self.guarded, Some(proxy)))
+            .map_err(|error| Fault::new(Kind::InvalidRequest, None, format!("proxy {proxy}: {error}")))
+    }
+
+    fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
+        let refused = |error: &dyn std::fmt::Display| format!("proxy {proxy}: {error}");
+        let url = url::Url::parse(proxy.expose())
+            .map_err(|error| Fault::new(Kind::InvalidRequest, None, refused(&error)))?;
+        // A URL of another scheme than http(s) keeps its host as text.
+        let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);
+        let policy = &self.guarded.policy;
+        let special = url::Host::parse(url.host_str().unwrap_or(""));
+        let verdict = match special {
+            Ok(url::Host::Ipv4(ip)) => policy.judge_ip(ip.into()),
+            Ok(url::Host::Ipv6(ip)) => policy.judge_ip(ip.into()),
+            _ => policy.judge_name(host.trim_end_matches('.')),
+        };
+        verdict.map_err(|refusal| Fault::new(Kind::Refused, refusal.code(), refused(&refusal)))
+    }
+}
+
+/// TLS for every client: ring, TLS 1.2 and 1.3, the system's roots (or, on a machine
+/// without any, Mozilla's) and the configured ones.
+fn tls_config(extra_roots: &[Vec<u8>]) -> Result<ClientConfig, ConfigError> {
+    let mut roots = RootCertStore::empty();
+    let native = rustls_native_certs::load_native_certs();
+    let (added, ignored) = roots.add_parsable_certificates(native.certs);
+    tracing::debug!(added, ignored, "loaded the system's root certificates");
+    if roots.is_empty() {
+        roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
+    }
+    for root in extra_roots {
+        roots
+            .add(CertificateDer::from(root.clone()))
+            .map_err(|error| ConfigError(format!("extra_roots: {error}")))?;
+    }
+    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| ConfigError(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(config)
+}
+
+fn build(
+    limits: &Limits,
+    tls: &ClientConfig,
+    guarded: &Guarded,
+    proxy: Option<&ProxyUrl>,
+) -> Result<reqwest::Client, reqwest::Error> {
+    let mut tls = tls.clone();
+    // Session tickets would tie requests through different proxies to one client.
+    tls.resumption = Resumption::in_memory_sessions(TLS_SESSIONS);
+    let max_headers = usize::try_from(limits.max_headers).unwrap_or(usize::MAX);
+    let mut builder = reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(Arc::new(guarded.clone()))
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .no_proxy()
+        .connect_timeout(limits.connect())
+        .pool_idle_timeout(limits.idle())
+        .pool_max_idle_per_host(usize::try_from(limits.idle_per_host).unwrap_or(usize::MAX))
+        .tcp_nodelay(true)
+        .http1_title_case_headers()
+        .http1_max_headers(max_headers)
+        .http2_max_header_list_size(limits.max_header_bytes)
+        .http2_adaptive_window(true);
+    if let Some(proxy) = proxy {
+        builder = builder.proxy(reqwest::Proxy::all(proxy.expose())?);
+    }
+    builder.build()
+}

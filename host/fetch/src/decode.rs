@@ -1,0 +1,187 @@
+//! Content codings: gzip, deflate, br and zstd, at most two deep, under one limit.
+//!
+//! Bytes are pushed as they arrive, so a bomb stops at the limit having cost that much
+//! memory and no more: every layer's output is bounded, not only the last one's.
+
+mod codec;
+
+use bytes::Bytes;
+
+use crate::error::{Fault, Kind};
+use crate::response::Raw;
+use codec::{Codec, Step};
+
+/// How many codings one body may be wrapped in.
+const MAX_CODINGS: usize = 2;
+/// What one step decodes into.
+const BLOCK: usize = 32 * 1024;
+
+/// A content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+/// Reads Content-Encoding: the codings in the order in which they are to be undone.
+pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
+    let mut found = Vec::new();
+    for token in headers.flat_map(|value| value.split(',')).map(str::trim) {
+        let coding = match token.to_ascii_lowercase().as_str() {
+            "" | "identity" => continue,
+            "gzip" | "x-gzip" => Coding::Gzip,
+            "deflate" => Coding::Deflate,
+            "br" => Coding::Brotli,
+            "zstd" => Coding::Zstd,
+            other => {
+                let shown: String = other.chars().take(40).collect();
+                return Err(Fault::new(Kind::Decode, "unknown_coding", format!("content coding {shown:?} is not supported")));
+            }
+        };
+        if found.len() == MAX_CODINGS {
+            return Err(Fault::new(
+                Kind::Decode,
+                "too_many_codings",
+                format!("more than {MAX_CODINGS} content codings"),
+            ));
+        }
+        found.push(coding);
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Why decoding stopped before the body did.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The limit is reached; what is decoded so far fills it.
+    Full,
+    /// The stream is malformed.
+    Malformed(&'static str),
+}
+
+/// A body on its way in.
+pub(crate) struct Body {
+    layers: Vec<Layer>,
+    out: Vec<u8>,
+    raw: Vec<u8>,
+    keep_raw: Option<&'static str>,
+    max: usize,
+    wire: u64,
+}
+
+struct Layer {
+    codec: Codec,
+    block: Box<[u8]>,
+    produced: usize,
+}
+
+/// A body that ended.
+pub(crate) struct Decoded {
+    pub body: Bytes,
+    pub raw: Option<Raw>,
+    /// A coding's stream was not complete.
+    pub truncated: bool,
+}
+
+impl Body {
+    /// A body of these codings, of at most `max` bytes; `hint` is its announced length.
+    pub fn new(codings: &[Coding], max: usize, hint: Option<u64>) -> Self {
+        let layers = codings.iter().map(|&coding| Layer {
+            codec: Codec::new(coding),
+            block: vec![0; BLOCK].into_boxed_slice(),
+            produced: 0,
+        });
+        let keep_raw = match codings {
+            [Coding::Gzip] => Some("gzip"),
+            [Coding::Brotli] => Some("br"),
+            [Coding::Zstd] => Some("zstd"),
+            _ => None,
+        };
+        // An announced length is a wish, not a reason to allocate a megabyte up front.
+        let expected = hint.map_or(0, |length| usize::try_from(length).unwrap_or(max)).min(1 << 20).min(max);
+        let (raw, out) = if keep_raw.is_some() { (expected, expected * 3) } else { (0, expected) };
+        Self {
+            layers: layers.collect(),
+            out: Vec::with_capacity(out),
+            raw: Vec::with_capacity(raw),
+            keep_raw,
+            max,
+            wire: 0,
+        }
+    }
+
+    /// Bytes received.
+    pub const fn wire_bytes(&self) -> u64 {
+        self.wire
+    }
+
+    /// Takes what arrived. The first error is final; what was decoded until then stays.
+    pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
+        self.wire += input.len() as u64;
+        if self.wire > self.max as u64 {
+            let room = self.max.saturating_sub(usize::try_from(self.wire).unwrap_or(usize::MAX) - input.len());
+            let input = input.get(..room).unwrap_or_default();
+            push_through(&mut self.layers, input, &mut self.out, self.max)?;
+            return Err(Stop::Full);
+        }
+        if self.keep_raw.is_some() {
+            self.raw.extend_from_slice(input);
+        }
+        push_through(&mut self.layers, input, &mut self.out, self.max)
+    }
+
+    /// The body so far, cut off.
+    pub fn cut(self) -> Decoded {
+        Decoded { body: self.out.into(), raw: None, truncated: true }
+    }
+
+    /// The body, which ended as HTTP says. A coding's stream that did not is a truncation,
+    /// unless nothing of it could be decoded.
+    pub fn finish(self) -> Result<Decoded, Fault> {
+        let complete = self.layers.iter().all(|layer| layer.codec.is_complete());
+        let clean = complete && self.layers.iter().all(|layer| !layer.codec.has_trailing());
+        if !complete && self.out.is_empty() && self.wire > 0 {
+            return Err(malformed("the stream ends before its first byte of content"));
+        }
+        let raw = match self.keep_raw {
+            Some(encoding) if clean && self.wire > 0 => Some(Raw { encoding, bytes: self.raw.into() }),
+            _ => None,
+        };
+        Ok(Decoded { body: self.out.into(), raw, truncated: !complete && self.wire > 0 })
+    }
+}
+
+/// The fault for a malformed stream.
+pub(crate) fn malformed(what: &str) -> Fault {
+    Fault::new(Kind::Decode, "malformed", format!("the content coding is broken: {what}"))
+}
+
+/// Pushes `input` through the first layer, its output through the rest. As deep as there
+/// are codings, which is [`MAX_CODINGS`].
+fn push_through(layers: &mut [Layer], input: &[u8], out: &mut Vec<u8>, max: usize) -> Result<(), Stop> {
+    let Some((layer, rest)) = layers.split_first_mut() else {
+        let room = max - out.len().min(max);
+        out.extend_from_slice(input.get(..room.min(input.len())).unwrap_or_default());
+        return if input.len() > room { Err(Stop::Full) } else { Ok(()) };
+    };
+    let mut input = input;
+    loop {
+        let Step { read, written, more } =
+            layer.codec.step(input, &mut layer.block).map_err(Stop::Malformed)?;
+        input = input.get(read..).unwrap_or_default();
+        layer.produced = layer.produced.saturating_add(written);
+        push_through(rest, layer.block.get(..written).unwrap_or_default(), out, max)?;
+        if layer.produced > max {
+            return Err(Stop::Full);
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

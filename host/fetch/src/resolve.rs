@@ -1,0 +1,115 @@
+//! Names to addresses, every one of them judged before anything connects to it.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orbweaver_core::guard::{Policy, Refusal};
+
+/// Why a name has no addresses.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolveError {
+    /// The name does not exist or has no addresses: asking again is of no use.
+    #[error("the name does not exist")]
+    NxDomain,
+    /// The name's servers failed (SERVFAIL, a CNAME loop): asking later may help.
+    #[error("the name's servers failed to answer")]
+    ServFail,
+    /// No answer in time.
+    #[error("no answer from DNS in time")]
+    Timeout,
+    /// Anything else.
+    #[error("name resolution failed: {0}")]
+    Other(String),
+}
+
+/// Resolves names. What it answers is still judged.
+#[async_trait]
+pub trait Resolver: Send + Sync {
+    /// All addresses of `name`, at least one.
+    ///
+    /// # Errors
+    /// Why there are none.
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError>;
+}
+
+/// The system's resolver (`getaddrinfo`): hosts file, search rules and caches apply.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemResolver;
+
+#[async_trait]
+impl Resolver for SystemResolver {
+    async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
+        let found = tokio::net::lookup_host((name, 0)).await.map_err(|error| from_io(&error))?;
+        let mut addresses: Vec<IpAddr> = Vec::new();
+        for address in found {
+            if !addresses.contains(&address.ip()) {
+                addresses.push(address.ip());
+            }
+        }
+        if addresses.is_empty() { Err(ResolveError::NxDomain) } else { Ok(addresses) }
+    }
+}
+
+/// `getaddrinfo`'s codes reach us only as glibc's and musl's texts.
+fn from_io(error: &io::Error) -> ResolveError {
+    let text = error.to_string();
+    let says = |texts: &[&str]| texts.iter().any(|known| text.contains(known));
+    if says(&["Name or service not known", "No address associated", "Name does not resolve", "Name has no usable"]) {
+        ResolveError::NxDomain
+    } else if says(&["Temporary failure", "Try again", "Non-recoverable", "Unrecoverable"]) {
+        ResolveError::ServFail
+    } else if error.kind() == io::ErrorKind::TimedOut {
+        ResolveError::Timeout
+    } else {
+        ResolveError::Other(text)
+    }
+}
+
+/// Why a guarded lookup gave nothing; found again in the error chain of a failed connect.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    #[error("{0}")]
+    Refused(#[from] Refusal),
+    #[error("{name}: {error}")]
+    Failed { name: String, error: ResolveError },
+}
+
+/// A resolver with the guard behind it: an answer with one refused address is refused as
+/// a whole, and what passes is what the connection is pinned to.
+#[derive(Clone)]
+pub(crate) struct Guarded {
+    pub policy: Arc<Policy>,
+    pub resolver: Arc<dyn Resolver>,
+    pub timeout: Duration,
+}
+
+impl Guarded {
+    pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
+        // A SOCKS proxy's client resolves literals too.
+        if let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
+            self.policy.judge_ip(ip)?;
+            return Ok(vec![ip]);
+        }
+        let failed = |error| LookupError::Failed { name: name.to_owned(), error };
+        let answers = tokio::time::timeout(self.timeout, self.resolver.resolve(name))
+            .await
+            .map_err(|_| failed(ResolveError::Timeout))?
+            .map_err(failed)?;
+        self.policy.judge_answers(name, &answers)?;
+        Ok(answers)
+    }
+}
+
+impl reqwest::dns::Resolve for Guarded {
+    fn resolve(&self, name: reqwest::dns::Name) -> reqwest::dns::Resolving {
+        let guarded = self.clone();
+        Box::pin(async move {
+            let answers = guarded.lookup(name.as_str()).await?;
+            let addresses = answers.into_iter().map(|ip| SocketAddr::new(ip, 0));
+            Ok(Box::new(addresses.collect::<Vec<_>>().into_iter()) as reqwest::dns::Addrs)
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! What a fetch gives.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::HeaderMap;
+
+/// A redirect that was followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// The URL that answered with the redirect.
+    pub url: String,
+    /// Its status.
+    pub status: u16,
+    /// The redirect left https for http.
+    pub downgrade: bool,
+}
+
+/// Response headers: names in lower case, duplicates kept, those of one name in their
+/// order. Values that are not UTF-8 are read as ISO-8859-1, so that every byte survives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers(Vec<(String, String)>);
+
+impl Headers {
+    pub(crate) fn from_map(map: &HeaderMap) -> Self {
+        Self(map.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect())
+    }
+
+    /// The first value of `name` (lower case).
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All values of `name` (lower case).
+    pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// All headers.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(String, String)> for Headers {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(headers: T) -> Self {
+        Self(headers.into_iter().collect())
+    }
+}
+
+pub(crate) fn text(value: &[u8]) -> String {
+    match std::str::from_utf8(value) {
+        Ok(text) => text.to_owned(),
+        Err(_) => value.iter().map(|&b| char::from(b)).collect(),
+    }
+}
+
+/// A body as it was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw {
+    /// `gzip`, `br` or `zstd`.
+    pub encoding: &'static str,
+    /// One complete stream of that coding, verified by its own check sum where it has one.
+    pub bytes: Bytes,
+}
+
+/// When things happened, from the start of the fetch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// The last response's headers.
+    pub first_byte: Duration,
+    /// The end of the body.
+    pub total: Duration,
+}
+
+/// A response, whatever its status.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The URL asked for, as parsed.
+    pub url: String,
+    /// The URL that answered.
+    pub final_url: String,
+    /// The status.
+    pub status: u16,
+    /// Headers of the last response.
+    pub headers: Headers,
+    /// The redirects on the way, in order.
+    pub redirects: Vec<Hop>,
+    /// The decoded body.
+    pub body: Bytes,
+    /// The body as received, where it is worth storing so: exactly one gzip, br or zstd
+    /// stream that arrived whole.
+    pub raw: Option<Raw>,
+    /// The body is not whole: a coding's stream ended early, or the limit cut it.
+    pub truncated: bool,
+    /// Bytes of the body on the wire.
+    pub wire_bytes: u64,
+    /// When things happened.
+    pub timings: Timings,
+    /// The peer: the server, or the proxy.
+    pub remote_addr: Option<SocketAddr>,
+}
+
+impl Response {
+    /// The Content-Type.
+    pub fn content_type(&self) -> Option<&str> {
+        self.headers.get("content-type")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn headers_keep_duplicates_and_opaque_bytes() {
+        let mut map = HeaderMap::new();
+        map.append("Set-Cookie", HeaderValue::from_static("a=1"));
+        map.append("x-name", HeaderValue::from_bytes(b"caf\xe9").unwrap());
+        map.append("set-cookie", HeaderValue::from_static("b=2"));
+        map.append("x-utf8", HeaderValue::from_bytes("café".as_bytes()).unwrap());
+        let headers = Headers::from_map(&map);
+        assert_eq!(headers.get_all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
+        assert_eq!((headers.get("x-name"), headers.get("x-utf8")), (Some("café"), Some("café")));
+        assert_eq!((headers.len(), headers.get("absent")), (4, None));
+    }
+}

@@ -1,0 +1,182 @@
+//! robots.txt, llms.txt and llms-full.txt, cached per origin.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moka::Expiry;
+use moka::future::Cache;
+use orbweaver_core::charset;
+use orbweaver_core::content;
+use orbweaver_core::limits::MAX_ROBOTS_BYTES;
+use orbweaver_core::robots::{Robots, Rules};
+use orbweaver_core::user_agent::PRODUCT_TOKEN;
+use url::Url;
+
+use crate::error::{FetchError, Kind};
+use crate::fetcher::Fetcher;
+use crate::request::{Oversize, Request};
+
+/// How long an answer holds: the contract's hour, well within RFC 9309's day.
+const ANSWER_LIFE: Duration = Duration::from_secs(3600);
+/// How long a failure holds.
+const FAILURE_LIFE: Duration = Duration::from_secs(60);
+/// Origins remembered; robots.txt of 500 KiB each are the exception.
+const MAX_ORIGINS: u64 = 10_000;
+/// Bytes of all cached texts together.
+const MAX_CACHED_BYTES: u64 = 64 << 20;
+/// Bytes of an llms.txt or llms-full.txt that are kept.
+const MAX_LLMS_BYTES: u64 = 2 << 20;
+/// The whole fetch of one such file; a page's own fetch waits for it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An origin's robots.txt, or what stands in for it.
+#[derive(Clone, Debug)]
+pub struct RobotsAnswer {
+    /// The text; `None` where there is none.
+    pub text: Option<String>,
+    /// The answer's status; `None` without one.
+    pub status: Option<u16>,
+    /// What it says to everybody.
+    pub robots: Robots,
+    /// What it says to us.
+    pub rules: Rules,
+    /// Why there was no answer.
+    pub error: Option<String>,
+}
+
+/// A text file of an origin; `None` where there is none.
+pub type TextFile = Option<Arc<str>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Name {
+    Llms,
+    LlmsFull,
+}
+
+#[derive(Clone)]
+struct Stored<T> {
+    value: T,
+    bytes: u32,
+    failed: bool,
+}
+
+struct Life;
+
+impl<K, T> Expiry<K, Stored<T>> for Life {
+    fn expire_after_create(&self, _: &K, stored: &Stored<T>, _: Instant) -> Option<Duration> {
+        Some(if stored.failed { FAILURE_LIFE } else { ANSWER_LIFE })
+    }
+}
+
+/// The cache. Concurrent requests for one file fetch it once.
+pub struct SiteFiles {
+    robots: Cache<String, Stored<Arc<RobotsAnswer>>>,
+    texts: Cache<(String, Name), Stored<TextFile>>,
+}
+
+impl SiteFiles {
+    pub(crate) fn new() -> Self {
+        Self {
+            robots: Cache::builder()
+                .max_capacity(MAX_CACHED_BYTES)
+                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .expire_after(Life)
+                .build(),
+            texts: Cache::builder()
+                .max_capacity(MAX_CACHED_BYTES)
+                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .expire_after(Life)
+                .build(),
+        }
+    }
+
+    /// robots.txt of a URL's origin. What can't be fetched is a complete disallow, as RFC
+    /// 9309 wants it, and is asked again a minute later.
+    pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
+        let origin = origin(url);
+        let made = self.robots.get_with(origin.clone(), fetch_robots(fetcher, origin)).await;
+        made.value
+    }
+
+    /// llms.txt of a URL's origin.
+    pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
+        self.text(fetcher, url, Name::Llms).await
+    }
+
+    /// llms-full.txt of a URL's origin.
+    pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
+        self.text(fetcher, url, Name::LlmsFull).await
+    }
+
+    async fn text(&self, fetcher: &Fetcher, url: &Url, name: Name) -> TextFile {
+        let origin = origin(url);
+        self.texts.get_with((origin.clone(), name), fetch_text(fetcher, origin, name)).await.value
+    }
+}
+
+/// Scheme, host and port: the reach of a robots.txt (RFC 9309, 2.3).
+fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+/// What a cache entry costs: its text and, roughly, what is around it.
+fn weight(text: usize) -> u32 {
+    const AROUND: usize = (MAX_CACHED_BYTES / MAX_ORIGINS) as usize;
+    u32::try_from(text + AROUND).unwrap_or(u32::MAX)
+}
+
+fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
+    Request {
+        headers: vec![("accept".into(), "text/plain, */*;q=0.5".into())],
+        user_agent: None,
+        timeout: Some(TIMEOUT),
+        max_bytes: Some(max_bytes),
+        oversize: Oversize::Truncate,
+        ..Request::get(format!("{origin}{path}"))
+    }
+}
+
+async fn fetch_robots(fetcher: &Fetcher, origin: String) -> Stored<Arc<RobotsAnswer>> {
+    // One byte more than is read, so that the parser sees that the file was cut.
+    let result = Box::pin(fetcher.fetch(request(&origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1))).await;
+    let (status, body, error) = match result {
+        Ok(response) => (Some(response.status), response.body, None),
+        // Beyond the redirects that are followed: as if there were no file (RFC 9309, 2.3.1.2).
+        Err(error) if error.kind == Kind::BadRedirect => (Some(404), Default::default(), Some(error)),
+        Err(error) => (None, Default::default(), Some(error)),
+    };
+    let found = status.is_some_and(|status| (200..300).contains(&status));
+    // A page that is served for every path is no robots.txt, whatever lines are in it.
+    let is_page = found && content::looks_like_html(&body);
+    let robots = Robots::from_answer(status, if is_page { b"" } else { &body });
+    let text = (found && !is_page).then(|| charset::decode(&body, Some("text/plain; charset=utf-8"), charset::Limits::default()).text.into_owned());
+    let bytes = weight(text.as_ref().map_or(0, |text| text.len() * 2));
+    let failed = robots.is_unreachable();
+    let answer = RobotsAnswer {
+        text,
+        status,
+        rules: robots.rules_for(PRODUCT_TOKEN),
+        robots,
+        error: error.map(|error: FetchError| error.to_string()),
+    };
+    Stored { value: Arc::new(answer), bytes, failed }
+}
+
+async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<TextFile> {
+    let path = match name {
+        Name::Llms => "/llms.txt",
+        Name::LlmsFull => "/llms-full.txt",
+    };
+    let result = Box::pin(fetcher.fetch(request(&origin, path, MAX_LLMS_BYTES))).await;
+    let failed = result.as_ref().map_or(true, |response| response.status >= 500);
+    let text = result.ok().filter(|response| response.status == 200).and_then(|response| {
+        let kind = content::sniff(response.content_type(), &response.body).kind;
+        // Sites that answer every path with a page have no llms.txt.
+        if kind != content::Kind::Text || content::looks_like_html(&response.body) {
+            return None;
+        }
+        let decoded = charset::decode(&response.body, response.content_type(), charset::Limits::default());
+        Some(Arc::<str>::from(decoded.text.as_ref()))
+    });
+    Stored { bytes: weight(text.as_ref().map_or(0, |text| text.len())), value: text, failed }
+}
