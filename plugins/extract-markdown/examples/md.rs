@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example md -- FILE [--base URL] [--main]`
 
-use std::io::Read;
+use std::io::{Read, Write};
 
 use orbweaver_extract_markdown::{Options, markdown};
 
@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         bytes = plain;
     }
     let snapshot = orbweaver_sdk::dom::parse(&String::from_utf8_lossy(&bytes));
-    println!("{}", markdown(&snapshot.view()?, &base, &options));
-    Ok(())
+    let mut out = std::io::stdout().lock();
+    out.write_all(markdown(&snapshot.view()?, &base, &options).as_bytes())?;
+    Ok(out.write_all(b"\n")?)
 }

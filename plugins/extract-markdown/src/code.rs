@@ -66,7 +66,7 @@ impl<'a> Walker<'a> {
         self.pass(node)
     }
 
-    fn fenced(&mut self, language: &str, body: &str) {
+    pub(crate) fn fenced(&mut self, language: &str, body: &str) {
         self.w.block();
         self.w.gap = self.w.gap.max(Gap::Line);
         self.w.start_line();
@@ -267,6 +267,9 @@ fn named(node: Node<'_>, is_code: bool) -> Option<&str> {
                 return Some(language);
             }
         }
+    }
+    if classes.contains("rust-example-rendered") {
+        return Some("rust");
     }
     // Pandoc's `sourceCode python`, highlight.js's `hljs python`, Rouge's `highlight python`.
     let known = tokens.any(|t| {

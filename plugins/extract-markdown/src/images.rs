@@ -10,8 +10,11 @@ use crate::writer::{Mode, Space};
 /// The image written last.
 #[derive(Debug, Default)]
 pub(crate) struct LastImage {
-    /// Where it ended in the output.
+    /// Where it stands in the output.
+    start: usize,
     end: usize,
+    /// It has no address: a script would put one in.
+    is_empty: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -48,6 +51,8 @@ impl<'a> Walker<'a> {
             tail.push(')');
             let aside = self.w.set_code_aside();
             self.w.ready('!');
+            self.last_image.start = self.w.out.len();
+            self.last_image.is_empty = !has_source;
             self.w.out.push_str("![");
             self.w.brackets = true;
             self.w.text(alt);
@@ -60,8 +65,19 @@ impl<'a> Walker<'a> {
         self.scratch = tail;
     }
 
-    /// Whether the output ends with an image.
+    /// Whether the output ends with an image that has an address.
     pub(crate) fn follows_image(&self) -> bool {
+        self.ends_with_image() && !self.last_image.is_empty
+    }
+
+    /// Takes an image without an address at the output's end back, for a better one.
+    pub(crate) fn take_back_empty_image(&mut self) {
+        if self.ends_with_image() && self.last_image.is_empty {
+            self.w.out.truncate(self.last_image.start);
+        }
+    }
+
+    fn ends_with_image(&self) -> bool {
         self.last_image.end > 0 && self.last_image.end == self.w.out.len()
     }
 }
@@ -75,16 +91,19 @@ fn source(node: Node<'_>) -> Option<&str> {
     let mut lazy = None;
     let mut candidates = None;
     for attribute in node.attrs() {
+        let value = attribute.value();
         match attribute.name() {
-            "data-src" | "data-original" | "data-lazy-src" | "data-lazy" | "data-original-src"
-            | "data-hi-res-src" | "data-full-src" | "data-echo" | "data-url"
-            | "data-delayed-url"
-                if real(attribute.value()) && attribute.value().contains(['/', '.']) =>
+            "src" | "sizes" | "alt" | "class" => {}
+            // Every lazy loader has a name of its own: `data-lazy-src`, `nitro-lazy-src` …
+            name if (name.ends_with("src")
+                || matches!(name, "data-original" | "data-lazy" | "data-echo"))
+                && real(value)
+                && value.contains(['/', '.']) =>
             {
-                lazy = lazy.or(Some(attribute.value()));
+                lazy = lazy.or(Some(value));
             }
-            "srcset" | "data-srcset" | "data-lazy-srcset" | "data-original-set" => {
-                candidates = candidates.or_else(|| best_candidate(attribute.value()));
+            name if name.ends_with("srcset") => {
+                candidates = candidates.or_else(|| best_candidate(value))
             }
             _ => {}
         }
@@ -156,47 +175,7 @@ fn best_candidate(set: &str) -> Option<&str> {
     best.map(|(_, url)| url)
 }
 
-fn starts_with(text: &str, prefix: &str) -> bool {
+pub(crate) fn starts_with(text: &str, prefix: &str) -> bool {
     text.get(..prefix.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-}
-
-/// The images in the source text of a `<noscript>`, which is parsed as text where scripts
-/// run: for each its address and its description.
-pub(crate) fn images_of_source(html: &str) -> impl Iterator<Item = (&str, &str)> {
-    html.match_indices("<img").filter_map(|(at, _)| {
-        let tag = html.get(at + 4..)?;
-        let tag = tag.get(..tag.find('>')?)?;
-        let src = attribute(tag, "src").or_else(|| attribute(tag, "data-src"))?;
-        let hidden = attribute(tag, "width").is_some_and(|w| matches!(w, "0" | "1"))
-            || attribute(tag, "style").is_some_and(|s| s.contains("none"));
-        (!hidden).then(|| (src, attribute(tag, "alt").unwrap_or("")))
-    })
-}
-
-/// The value of an attribute in a tag's source.
-fn attribute<'t>(tag: &'t str, name: &str) -> Option<&'t str> {
-    let mut from = 0;
-    loop {
-        let at = from + tag.get(from..)?.find(name)?;
-        from = at + name.len();
-        let begins = at > 0
-            && tag
-                .as_bytes()
-                .get(at - 1)
-                .is_some_and(u8::is_ascii_whitespace);
-        let Some(value) = tag
-            .get(from..)?
-            .trim_start()
-            .strip_prefix('=')
-            .filter(|_| begins)
-        else {
-            continue;
-        };
-        let value = value.trim_start();
-        return match value.chars().next() {
-            Some(quote @ ('"' | '\'')) => value.get(1..)?.split(quote).next(),
-            _ => value.split(|c: char| c.is_ascii_whitespace()).next(),
-        };
-    }
 }

@@ -11,6 +11,7 @@ mod main_content;
 mod marks;
 mod math;
 mod media;
+mod noscript;
 mod table;
 mod table_shape;
 mod visible;

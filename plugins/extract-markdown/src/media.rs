@@ -2,7 +2,6 @@
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
-use crate::images::images_of_source;
 use crate::marks::Kind;
 use crate::walk::Walker;
 use crate::writer::{Mode, Space};
@@ -119,31 +118,5 @@ impl<'a> Walker<'a> {
         } else {
             self.w.link_tail = tail;
         }
-    }
-
-    /// `<noscript>`: the image that a lazy one stands for, if nothing was written for that.
-    pub(crate) fn noscript(&mut self, node: Node<'a>) -> u32 {
-        if self.shows_hidden() {
-            // Better than nothing: what the page says to readers without scripts.
-            for below in node.descendants().filter(Node::is_text) {
-                for piece in below.text().split('<') {
-                    self.w
-                        .text(piece.split_once('>').map_or(piece, |(_, text)| text));
-                    self.w.soft_space(Space::Blank);
-                }
-            }
-        }
-        if !self.follows_image() {
-            for below in node.descendants() {
-                if below.tag() == tag::IMG {
-                    self.image(below);
-                } else if below.is_text() && below.text().contains("<img") {
-                    for (source, alt) in images_of_source(below.text()) {
-                        self.write_image(Some(source), alt, None);
-                    }
-                }
-            }
-        }
-        self.pass(node)
     }
 }

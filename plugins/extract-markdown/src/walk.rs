@@ -56,6 +56,8 @@ pub(crate) struct Walker<'a> {
     pub ends: Vec<u32>,
     /// No code element that begins before this id has text.
     pub no_code_before: u32,
+    /// Containers around what a `<noscript>`'s source holds.
+    pub source_depth: usize,
     plan: &'a Plan,
     /// The next of the plan's subtrees to leave out.
     skip: usize,
@@ -77,6 +79,7 @@ impl<'a> Walker<'a> {
             scratch: String::new(),
             ends: Vec::new(),
             no_code_before: 0,
+            source_depth: 0,
             plan,
             skip: 0,
         }
@@ -361,6 +364,9 @@ impl<'a> Walker<'a> {
         if self.w.mode == Mode::Line && is_permalink(node, href) {
             return self.pass(node);
         }
+        if self.w.mode == Mode::Line && is_own_anchor(node, href) {
+            return next;
+        }
         let in_cell = self.w.mode == Mode::Cell;
         let tail = &mut self.w.link_tail;
         tail.clear();
@@ -478,7 +484,16 @@ fn holds_link(node: Node<'_>) -> bool {
         .is_some_and(|child| child.tag() == tag::A)
 }
 
-/// Whether a link in a heading is the heading's own anchor.
+/// Whether a link in a heading leads to that heading, or to the section it begins.
+fn is_own_anchor(node: Node<'_>, href: &str) -> bool {
+    href.strip_prefix('#').is_some_and(|fragment| {
+        node.ancestors()
+            .take(3)
+            .any(|n| n.attr(attr::ID) == Some(fragment))
+    })
+}
+
+/// Whether a link in a heading is only the sign that the heading can be linked to.
 fn is_permalink(node: Node<'_>, href: &str) -> bool {
     if !href.contains('#') || node.end() - node.id() > 8 {
         return false;
