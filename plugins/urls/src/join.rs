@@ -9,6 +9,8 @@ use crate::{MAX_URL_BYTES, Resolved};
 pub struct Base {
     url: Url,
     parts: Resolved,
+    /// End of the path's directory: after its last slash.
+    directory_end: usize,
 }
 
 impl Base {
@@ -23,13 +25,18 @@ impl Base {
     /// A base of a parsed URL; `None` unless it is `http` or `https`.
     pub fn from_url(url: Url) -> Option<Self> {
         let parts = Resolved::from_url(&url)?;
-        Some(Self { url, parts })
+        let slash = parts.path().rfind('/')?;
+        let directory_end = parts.path_start as usize + slash + 1;
+        Some(Self {
+            url,
+            parts,
+            directory_end,
+        })
     }
 
     /// A base of a resolved URL.
     pub fn from_resolved(parts: Resolved) -> Option<Self> {
-        let url = Url::parse(parts.as_str()).ok()?;
-        Some(Self { url, parts })
+        Self::from_url(Url::parse(parts.as_str()).ok()?)
     }
 
     /// The base's own URL.
@@ -60,6 +67,234 @@ impl Base {
         if href.len() > MAX_URL_BYTES {
             return false;
         }
-        self.url.join(href).is_ok_and(|url| out.set(&url))
+        self.join_plain(href, out)
+            .unwrap_or_else(|| self.url.join(href).is_ok_and(|url| out.set(&url)))
+    }
+
+    /// Resolves what can be resolved by copying; `None` where the standard's parser is
+    /// needed: other bytes than plain ASCII, escapes of dots, unusual hosts.
+    fn join_plain(&self, href: &str, out: &mut Resolved) -> Option<bool> {
+        // The standard's "C0 control or space".
+        let href = href.trim_matches(|c| c <= ' ');
+        let bytes = href.as_bytes();
+        let prefix = match bytes.first() {
+            None => Prefix::Document,
+            Some(b'#') => Prefix::Document,
+            Some(b'?') => Prefix::Path,
+            Some(b'/') if bytes.get(1) == Some(&b'/') => {
+                return self.join_host(href.get(2..)?, self.parts.scheme(), out);
+            }
+            Some(b'/') => Prefix::Host,
+            Some(b'a'..=b'z' | b'A'..=b'Z') => match scheme(bytes) {
+                None => Prefix::Directory,
+                Some(scheme) => {
+                    let scheme = href.get(..scheme)?;
+                    let rest = href.get(scheme.len() + 1..)?;
+                    return match scheme {
+                        "http" | "https" => self.join_host(rest.strip_prefix("//")?, scheme, out),
+                        // Upper case: rare enough for the parser.
+                        _ if scheme.eq_ignore_ascii_case("http")
+                            || scheme.eq_ignore_ascii_case("https") =>
+                        {
+                            None
+                        }
+                        _ => Some(false),
+                    };
+                }
+            },
+            Some(_) => Prefix::Directory,
+        };
+        let base = &self.parts;
+        let keep = match prefix {
+            Prefix::Document => base.query_end as usize,
+            Prefix::Path => base.path_end as usize,
+            Prefix::Host => base.path_start as usize,
+            Prefix::Directory => self.directory_end,
+        };
+        out.text.clear();
+        out.text.push_str(base.text.get(..keep)?);
+        out.host_start = base.host_start;
+        out.host_end = base.host_end;
+        out.path_start = base.path_start;
+        out.path_end = base.path_end;
+        out.query_end = base.query_end;
+        match prefix {
+            Prefix::Document => push_fragment(href, out),
+            Prefix::Path => push_query(href, out),
+            Prefix::Host => {
+                // The slash is the root, which dots cannot climb above.
+                out.text.push('/');
+                push_path(href.get(1..)?, out)
+            }
+            Prefix::Directory => push_path(href, out),
+        }
+    }
+
+    /// Resolves what follows `//`.
+    fn join_host(&self, rest: &str, scheme: &str, out: &mut Resolved) -> Option<bool> {
+        let end = rest
+            .bytes()
+            .position(|b| matches!(b, b'/' | b'?' | b'#'))
+            .unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at_checked(end)?;
+        let (host, port) = match authority.split_once(':') {
+            Some((host, port)) => (host, port),
+            None => (authority, ""),
+        };
+        out.text.clear();
+        out.text.push_str(scheme);
+        out.text.push_str("://");
+        out.host_start = out.text.len() as u32;
+        push_host(host, &mut out.text)?;
+        out.host_end = out.text.len() as u32;
+        if !port.is_empty() {
+            let plain = port.len() <= 5 && port.bytes().all(|b| b.is_ascii_digit());
+            if !plain || port.starts_with('0') || port.parse::<u16>().is_err() {
+                return None;
+            }
+            if !matches!((scheme, port), ("http", "80") | ("https", "443")) {
+                out.text.push(':');
+                out.text.push_str(port);
+            }
+        }
+        out.path_start = out.text.len() as u32;
+        out.text.push('/');
+        push_path(rest.strip_prefix('/').unwrap_or(rest), out)
     }
 }
+
+/// How much of the base a reference keeps.
+#[derive(Clone, Copy)]
+enum Prefix {
+    /// All but the fragment.
+    Document,
+    /// Up to the path's end.
+    Path,
+    /// Up to the host and port.
+    Host,
+    /// Up to the path's last slash.
+    Directory,
+}
+
+/// The length of a scheme before its colon.
+fn scheme(bytes: &[u8]) -> Option<usize> {
+    let end = bytes
+        .iter()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.')))?;
+    (bytes.get(end) == Some(&b':')).then_some(end)
+}
+
+/// Appends a host of plain labels in lower case. `None` for what the standard treats
+/// otherwise: addresses, punycode, anything beyond letters, digits, hyphen, underscore.
+fn push_host(host: &str, out: &mut String) -> Option<()> {
+    let start = out.len();
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+    if host.is_empty() || !host.bytes().all(plain) || host.starts_with('.') {
+        return None;
+    }
+    out.push_str(host);
+    let written = out.get_mut(start..)?;
+    written.make_ascii_lowercase();
+    // The last label decides whether a host is an IPv4 address.
+    let last = written.strip_suffix('.').unwrap_or(written);
+    let last = last.rsplit('.').next().unwrap_or(last);
+    let name = last.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
+    (name && !written.contains("xn--") && !written.contains("..")).then_some(())
+}
+
+/// Bytes that the parser copies as they are in a path, in a query and in a fragment.
+const IN_PATH: u8 = 1;
+const IN_QUERY: u8 = 2;
+const IN_FRAGMENT: u8 = 4;
+
+const PLAIN: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        let b = byte as u8;
+        table[byte] = match b {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => IN_PATH | IN_QUERY | IN_FRAGMENT,
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'(' | b')' | b'*' | b'+' | b','
+            | b';' | b'=' | b':' | b'@' | b'%' | b'/' => IN_PATH | IN_QUERY | IN_FRAGMENT,
+            b'?' => IN_QUERY | IN_FRAGMENT,
+            b'\'' => IN_PATH | IN_FRAGMENT,
+            b'[' | b']' | b'|' | b'{' | b'}' | b'\\' | b'^' => IN_FRAGMENT,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+fn is_plain(byte: u8, place: u8) -> bool {
+    PLAIN
+        .get(usize::from(byte))
+        .is_some_and(|class| class & place != 0)
+}
+
+/// Appends a relative path with what follows it, to a text that ends with the directory's
+/// slash.
+fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
+    let bytes = rest.as_bytes();
+    let end = bytes
+        .iter()
+        .position(|b| !is_plain(*b, IN_PATH))
+        .unwrap_or(bytes.len());
+    if !matches!(bytes.get(end), None | Some(b'?' | b'#')) {
+        return None;
+    }
+    let (path, rest) = rest.split_at_checked(end)?;
+    // An escaped dot is a dot to the parser.
+    if path.contains('%') && (path.contains("%2e") || path.contains("%2E")) {
+        return None;
+    }
+    if path.starts_with('.') || path.contains("/.") {
+        let mut segments = path.split('/').peekable();
+        while let Some(segment) = segments.next() {
+            match segment {
+                "." => {}
+                ".." => {
+                    let root = out.path_start as usize;
+                    let parent = out.text.len() - 1;
+                    let slash = out.text.get(root..parent)?.rfind('/').unwrap_or(0);
+                    out.text.truncate(root + slash + 1);
+                }
+                name => {
+                    out.text.push_str(name);
+                    if segments.peek().is_some() {
+                        out.text.push('/');
+                    }
+                }
+            }
+        }
+    } else {
+        out.text.push_str(path);
+    }
+    out.path_end = out.text.len() as u32;
+    push_query(rest, out)
+}
+
+/// Appends a query, if there is one, and what follows it.
+fn push_query(rest: &str, out: &mut Resolved) -> Option<bool> {
+    let fragment = rest.find('#').unwrap_or(rest.len());
+    let (query, rest) = rest.split_at_checked(fragment)?;
+    if !query.bytes().all(|b| is_plain(b, IN_QUERY)) {
+        return None;
+    }
+    out.text.push_str(query);
+    out.query_end = out.text.len() as u32;
+    push_fragment(rest, out)
+}
+
+/// Appends a fragment, if there is one; the end of every reference.
+fn push_fragment(rest: &str, out: &mut Resolved) -> Option<bool> {
+    let fragment = rest.strip_prefix('#').unwrap_or("");
+    if !fragment.bytes().all(|b| is_plain(b, IN_FRAGMENT)) {
+        return None;
+    }
+    out.text.push_str(rest);
+    Some(out.text.len() <= MAX_URL_BYTES)
+}
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,11 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Parses an absolute URL; `None` where [`from_url`](Self::from_url) is.
+    pub fn parse(url: &str) -> Option<Self> {
+        Self::from_url(&Url::parse(url).ok()?)
+    }
+
     /// Takes the offsets from a parsed URL; `None` unless it is `http` or `https` and
     /// within [`MAX_URL_BYTES`](crate::MAX_URL_BYTES).
     pub fn from_url(url: &Url) -> Option<Self> {
