@@ -1,6 +1,7 @@
 //! Text into Markdown: white space collapsed, and a backslash before what would read as
 //! markup otherwise, only there. Rules by CommonMark 0.31 and GFM's extensions.
 
+use crate::marks::Kind;
 use crate::writer::{Mode, Space, Writer};
 
 const PLAIN: u8 = 0;
@@ -215,7 +216,7 @@ impl Writer {
                 let after = text.get(at + run..).and_then(|t| t.chars().next());
                 !(before.is_alphanumeric() && after.is_some_and(char::is_alphanumeric))
             }
-            b'~' => run > 1 || self.may_close_strike(text, at),
+            b'~' => run > 1 || self.is_open(Kind::Strike) || self.may_close_strike(text, at),
             b'[' => {
                 self.brackets || {
                     let known = ahead.destination.filter(|&d| d >= at);

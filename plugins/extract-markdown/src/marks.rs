@@ -33,6 +33,17 @@ impl Kind {
         }
     }
 
+    /// The first character of its opening.
+    fn sign(self) -> char {
+        match self {
+            Self::Strong | Self::Emphasis => '*',
+            Self::Strike => '~',
+            Self::Link => '[',
+            Self::Code { .. } => '`',
+            Self::Superscript | Self::Subscript => '<',
+        }
+    }
+
     pub fn is_same(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
@@ -233,15 +244,15 @@ impl Writer {
             self.closed.pop();
             return (mark.at, mark.tag);
         }
+        if kind == Kind::Strike && self.out.ends_with('~') && !self.out.ends_with("\\~") {
+            // A tilde of the text would be one of the delimiter.
+            self.out.pop();
+            self.out.push_str("\\~");
+        }
+        // Delimiters of the same character are one run, judged by what is around it.
         let inner = self.marks.get(index + 1..).unwrap_or_default();
-        let next = match inner
-            .iter()
-            .find(|m| m.kind.delimiter().is_none())
-            .map(|m| m.kind)
-        {
-            Some(Kind::Code { .. }) => '`',
-            Some(Kind::Link) => '[',
-            Some(_) => '<',
+        let next = match inner.iter().find(|m| m.kind.sign() != kind.sign()) {
+            Some(mark) => mark.kind.sign(),
             None => next,
         };
         let at = self.out.len();
@@ -260,10 +271,16 @@ impl Writer {
         let adjacent = self.closed.last().is_some_and(|c| c.end == self.out.len());
         let inside = self.closed.first().and_then(|c| self.out.get(..c.close_at));
         let last = inside.and_then(|text| text.chars().next_back());
+        // What stands before the delimiter of another character is that delimiter.
+        let sign = |c: &Closed| if c.mark.tag { '<' } else { c.mark.kind.sign() };
+        let is_mixed = self.closed.windows(2).any(|pair| match pair {
+            [inner, outer] => sign(inner) != sign(outer),
+            _ => false,
+        });
         let fails = adjacent
             && !next.is_whitespace()
             && !is_punctuation(next)
-            && last.is_some_and(is_punctuation);
+            && (is_mixed || last.is_some_and(is_punctuation));
         if fails {
             // Inner ones come first: from the end of the output backwards, closings in
             // reverse order, then openings in order.

@@ -1,0 +1,349 @@
+//! Text must come back from a CommonMark reader as it stood on the page, whatever is in it:
+//! nothing may turn into markup, and no escape may show.
+
+use orbweaver_extract_markdown::{Options, markdown};
+use pulldown_cmark::{Event, Options as Extensions, Parser, Tag, TagEnd};
+
+fn convert(html: &str) -> String {
+    let snapshot = orbweaver_sdk::dom::parse(html);
+    let view = snapshot.view().expect("view");
+    markdown(&view, "https://host.example/", &Options::default())
+}
+
+/// What a reader shows: text, and a mark for each piece of markup in it.
+fn read(markdown: &str) -> String {
+    let extensions = Extensions::ENABLE_TABLES
+        | Extensions::ENABLE_STRIKETHROUGH
+        | Extensions::ENABLE_TASKLISTS
+        | Extensions::ENABLE_FOOTNOTES;
+    let mut out = String::new();
+    for event in Parser::new_ext(markdown, extensions) {
+        match event {
+            Event::InlineHtml(tag) if &*tag != "<!-->" => {
+                let name = tag.trim_matches(['<', '/', '>']);
+                out.extend(["\u{1}", name, "\u{1}"]);
+            }
+            Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => out.push_str(&text),
+            Event::Code(code) => out.extend(["\u{1}code:", &code, "\u{1}"]),
+            Event::SoftBreak => out.push(' '),
+            Event::HardBreak => out.push_str("\u{1}br\u{1}"),
+            Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => {
+                out.push_str("\u{1}em\u{1}")
+            }
+            Event::Start(Tag::Strong) | Event::End(TagEnd::Strong) => {
+                out.push_str("\u{1}strong\u{1}")
+            }
+            Event::Start(Tag::Strikethrough) | Event::End(TagEnd::Strikethrough) => {
+                out.push_str("\u{1}del\u{1}")
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => out.extend(["\u{1}a:", &dest_url, "\u{1}"]),
+            Event::Start(Tag::Image { dest_url, .. }) => {
+                out.extend(["\u{1}img:", &dest_url, "\u{1}"])
+            }
+            Event::Start(Tag::Heading { .. }) => out.push_str("\u{1}h\u{1}"),
+            Event::Start(Tag::List(_)) => out.push_str("\u{1}list\u{1}"),
+            Event::Start(Tag::Item) => out.push_str("\u{1}li\u{1}"),
+            Event::Start(Tag::BlockQuote(_)) => out.push_str("\u{1}quote\u{1}"),
+            Event::Start(Tag::CodeBlock(_)) => out.push_str("\u{1}pre\u{1}"),
+            Event::Start(Tag::Table(_)) => out.push_str("\u{1}table\u{1}"),
+            Event::Start(Tag::TableCell) => out.push_str("\u{1}cell\u{1}"),
+            Event::Start(Tag::FootnoteDefinition(_)) | Event::FootnoteReference(_) => {
+                out.push_str("\u{1}fn\u{1}")
+            }
+            Event::TaskListMarker(_) => out.push_str("\u{1}task\u{1}"),
+            Event::Rule => out.push_str("\u{1}hr\u{1}"),
+            Event::End(TagEnd::Paragraph) => out.push('\n'),
+            _ => {}
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+}
+
+/// Texts of up to `len` pieces that mean something in Markdown, reproducibly at random.
+fn texts(count: usize, len: usize) -> impl Iterator<Item = String> {
+    const PIECES: &[&str] = &[
+        "*",
+        "**",
+        "_",
+        "__",
+        "`",
+        "``",
+        "~",
+        "~~",
+        "[",
+        "]",
+        "(",
+        ")",
+        "!",
+        "#",
+        "##",
+        "-",
+        "---",
+        "+",
+        "=",
+        "===",
+        ">",
+        "<",
+        "<b",
+        "</b>",
+        "<!--",
+        "&",
+        "&amp;",
+        "&#35;",
+        ";",
+        "|",
+        "\\",
+        "\\*",
+        "1.",
+        "2)",
+        "10.",
+        ":",
+        "[x]",
+        "[ ]",
+        "](u)",
+        "[^1]:",
+        "http://e.com/a_b_",
+        "a",
+        "b",
+        "Ab1",
+        "x_y",
+        "é",
+        "“",
+        "語",
+        " ",
+        " ",
+        " ",
+        "  ",
+        ".",
+        ",",
+        "/~",
+        "{",
+        "}",
+        "$",
+        "\"",
+        "'",
+    ];
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 16) as usize
+    };
+    (0..count)
+        .map(move |_| {
+            let pieces = 1 + next() % len;
+            let text: String = (0..pieces).map(|_| PIECES[next() % PIECES.len()]).collect();
+            let words: Vec<&str> = text.split_whitespace().collect();
+            words.join(" ")
+        })
+        .filter(|text| !text.is_empty())
+}
+
+fn check(before: &str, after: &str, expected: impl Fn(&str) -> String, count: usize) {
+    let mut failures = Vec::new();
+    for text in texts(count, 9) {
+        let markdown = convert(&format!("{before}{}{after}", escaped(&text)));
+        let read = read(&markdown);
+        if read != expected(&text) {
+            failures.push(format!(
+                "{text:?}\n  written {markdown:?}\n  read    {read:?}"
+            ));
+        }
+    }
+    let total = failures.len();
+    failures.truncate(12);
+    assert!(
+        failures.is_empty(),
+        "{total} texts in {before}:\n{}",
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn paragraphs() {
+    check("<p>", "</p>", str::to_owned, 6_000);
+}
+
+#[test]
+fn items_of_lists() {
+    check(
+        "<ul><li>",
+        "</li></ul>",
+        |text| format!("\u{1}list\u{1}\u{1}li\u{1}{text}"),
+        4_000,
+    );
+}
+
+#[test]
+fn headings() {
+    check("<h3>", "</h3>", |text| format!("\u{1}h\u{1}{text}"), 4_000);
+}
+
+#[test]
+fn cells_of_tables() {
+    check(
+        "<table><tr><th>A<th>B<tr><td>",
+        "<td>x</table>",
+        |text| {
+            format!(
+                "\u{1}table\u{1}\u{1}cell\u{1}A\u{1}cell\u{1}B\u{1}cell\u{1}{text}\u{1}cell\u{1}x"
+            )
+        },
+        4_000,
+    );
+}
+
+#[test]
+fn texts_of_links() {
+    check(
+        "<p><a href=/u>",
+        "</a>",
+        |text| format!("\u{1}a:https://host.example/u\u{1}{text}"),
+        4_000,
+    );
+}
+
+#[test]
+fn lines_after_a_break() {
+    check(
+        "<p>x<br>",
+        "</p>",
+        |text| format!("x\u{1}br\u{1}{text}"),
+        4_000,
+    );
+}
+
+#[test]
+fn text_beside_links_and_emphasis() {
+    check(
+        "<p>a ",
+        " <b>b</b> <a href=/u>c</a></p>",
+        |text| {
+            format!(
+                "a {text} \u{1}strong\u{1}b\u{1}strong\u{1} \u{1}a:https://host.example/u\u{1}c"
+            )
+        },
+        4_000,
+    );
+}
+
+#[test]
+fn emphasis_beside_anything() {
+    let mut failures = Vec::new();
+    let kinds = [("b", "strong"), ("i", "em"), ("del", "del")];
+    let around = [
+        "",
+        "a",
+        ".",
+        " ",
+        "é",
+        "“",
+        "*",
+        "(",
+        "語",
+        "!",
+        " <a href=/>l</a>",
+        "_",
+        "~",
+    ];
+    for (index, text) in texts(8_000, 4).enumerate() {
+        let (tag, mark) = kinds[index % 3];
+        let (inner, inner_mark) = kinds[(index / 3) % 3];
+        let (before, after) = (
+            around[index / 7 % around.len()],
+            around[index / 11 % around.len()],
+        );
+        let text = text.trim();
+        let (html, expected) = if index % 2 == 0 || inner == tag {
+            (
+                format!("<p>{before}<{tag}>{}</{tag}>{after}", escaped(text)),
+                format!("{before}\u{1}{mark}\u{1}{text}\u{1}{mark}\u{1}{after}"),
+            )
+        } else {
+            (
+                format!(
+                    "<p>{before}<{tag}>x<{inner}>{}</{inner}></{tag}>{after}",
+                    escaped(text)
+                ),
+                format!(
+                    "{before}\u{1}{mark}\u{1}x\u{1}{inner_mark}\u{1}{text}\u{1}{inner_mark}\u{1}\u{1}{mark}\u{1}{after}"
+                ),
+            )
+        };
+        let expected = expected.replace("<a href=/>l</a>", "\u{1}a:https://host.example/\u{1}l");
+        let markdown = convert(&html);
+        if read(&markdown) != expected.trim() {
+            failures.push(format!(
+                "{html}\n  written {markdown:?}\n  read    {:?}",
+                read(&markdown)
+            ));
+        }
+    }
+    let total = failures.len();
+    failures.truncate(12);
+    assert!(failures.is_empty(), "{total}:\n{}", failures.join("\n"));
+}
+
+#[test]
+fn code_spans() {
+    for text in texts(4_000, 9) {
+        let markdown = convert(&format!("<p>x <code>{}</code> y", escaped(&text)));
+        assert_eq!(
+            read(&markdown),
+            format!("x \u{1}code:{text}\u{1} y"),
+            "{markdown:?}"
+        );
+    }
+}
+
+#[test]
+fn code_blocks() {
+    for text in texts(2_000, 20) {
+        let html = format!(
+            "<ul><li>x<pre><code>a\n\n  {}\n</code></pre></ul>",
+            escaped(&text)
+        );
+        let markdown = convert(&html);
+        let expected = format!("\u{1}list\u{1}\u{1}li\u{1}x\n\u{1}pre\u{1}a\n\n  {text}");
+        assert_eq!(read(&markdown), expected, "{markdown:?}");
+    }
+}
+
+#[test]
+fn destinations() {
+    let odd = [
+        "a(b",
+        "a)b",
+        "(a)",
+        "a%20b",
+        "a&quot;b",
+        "a'b",
+        "a*b_c",
+        "a&amp;copy;b",
+        "?q=a|b",
+        "a~b",
+        "#x y",
+        "[a]",
+    ];
+    for href in odd {
+        let markdown = convert(&format!("<p><a href=\"/{href}\" title='t \"u\" \\'>x</a>"));
+        let read = read(&markdown);
+        let plain = href.replace("&quot;", "\"").replace("&amp;", "&");
+        let url = read
+            .trim_start_matches("\u{1}a:https://host.example/")
+            .trim_end_matches("\u{1}x");
+        let decoded = url
+            .replace("%22", "\"")
+            .replace("%20", " ")
+            .replace("%28", "(")
+            .replace("%29", ")");
+        assert_eq!(decoded, plain.replace("%20", " "), "{markdown:?}");
+    }
+}
