@@ -1,0 +1,31 @@
+//! Hardening 12: starts 10,000 fetches at once, or (input `"many"`) hands the host a list
+//! of as many, and answers how many came back and how many were denied.
+
+use hostile_support::futures_util::future::join_all;
+use hostile_support::host::batch::{BatchRequest, fetch_many};
+use hostile_support::host::http;
+use hostile_support::{Error, get};
+
+hostile_support::actor!(run);
+
+async fn run(input: String) -> Result<String, Error> {
+    const N: usize = 10_000;
+    let url = "https://flood.example/";
+    let results = if input.contains("many") {
+        let request = BatchRequest {
+            method: "GET".to_owned(),
+            url: url.to_owned(),
+            headers: Vec::new(),
+            body: None,
+            follow_redirects: true,
+            respect_robots: false,
+            timeout_ms: None,
+        };
+        fetch_many(&vec![request; N], 1_000)
+    } else {
+        join_all((0..N).map(|_| http::fetch(get(url)))).await
+    };
+    let ok = results.iter().filter(|r| r.is_ok()).count();
+    let denied = results.iter().filter(|r| matches!(r, Err(Error::Denied(_)))).count();
+    Ok(format!(r#"{{"ok":{ok},"denied":{denied}}}"#))
+}

@@ -1,0 +1,13 @@
+//! Hardening 13: answers that are no JSON, or too much of it. `secrets` fails with control
+//! characters in its message.
+
+hostile_support::extractor!(|role, _, _| match role {
+    "empty" => Ok(String::new()),
+    "not-json" => Ok("{\"title\": ".to_owned()),
+    "nan" => Ok("{\"score\": NaN}".to_owned()),
+    "control" => Ok("{\"title\": \"a\u{0}b\"}".to_owned()),
+    "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
+    "long" => Ok(format!("\"{}\"", "x".repeat(40 << 20))),
+    "huge" => Ok(format!("\"{}\"", "x".repeat(100 << 20))),
+    _ => Err(hostile_support::Error::Failed("\u{1b}[31mred\nline".to_owned())),
+});

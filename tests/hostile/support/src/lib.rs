@@ -1,0 +1,203 @@
+//! What every fixture shares: the raw bindings (not the SDK, whose manners a hostile
+//! plugin would not have), and macros that export a plugin and embed its manifest.
+
+pub use futures_util;
+pub use wit_bindgen;
+
+/// Imports of all worlds.
+pub mod host {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        inline: "
+            package hostile:support;
+            world host {
+                import orbweaver:plugin/types@0.1.0;
+                import orbweaver:plugin/pages@0.1.0;
+                import orbweaver:plugin/log@0.1.0;
+                import orbweaver:plugin/parsing@0.1.0;
+                import orbweaver:plugin/http@0.1.0;
+                import orbweaver:plugin/rendering@0.1.0;
+                import orbweaver:plugin/batch@0.1.0;
+                import orbweaver:plugin/extraction@0.1.0;
+                import orbweaver:plugin/crawl-data@0.1.0;
+            }
+        ",
+        generate_all,
+        generate_unused_types: true,
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+    pub use self::orbweaver::plugin::*;
+}
+
+extern crate self as hostile_support;
+
+/// The world `extractor`.
+pub mod extractor {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/extractor",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_extractor",
+        default_bindings_module: "::hostile_support::extractor",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
+/// The world `actor`.
+pub mod actor {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/actor",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/http@0.1.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@0.1.0": crate::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_actor",
+        default_bindings_module: "::hostile_support::actor",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
+/// The world `actor-sync`.
+pub mod actor_sync {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/actor-sync",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_actor_sync",
+        default_bindings_module: "::hostile_support::actor_sync",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
+/// The world `fetcher`.
+pub mod fetcher {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/fetcher",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/http@0.1.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_fetcher",
+        default_bindings_module: "::hostile_support::fetcher",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
+pub use host::pages::Page;
+pub use host::types::Error;
+
+/// The page of the host's self-test, which even a hostile plugin wants to pass.
+pub fn is_self_test(page: &Page) -> bool {
+    page.url().starts_with("https://self-test.invalid/")
+}
+
+/// Embeds `plugin.toml`.
+#[macro_export]
+macro_rules! manifest {
+    () => {
+        const TEXT: &[u8] =
+            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml"));
+        #[used]
+        #[unsafe(link_section = "orbweaver:manifest")]
+        static MANIFEST: [u8; TEXT.len()] = {
+            let mut bytes = [0; TEXT.len()];
+            let mut i = 0;
+            while i < bytes.len() {
+                bytes[i] = TEXT[i];
+                i += 1;
+            }
+            bytes
+        };
+    };
+}
+
+/// Exports an extractor. The function sees every page but the self-test's, where the
+/// plugin answers `null`.
+#[macro_export]
+macro_rules! extractor {
+    ($extract:expr) => {
+        const _: () = {
+            $crate::manifest!();
+            struct Plugin;
+            impl $crate::extractor::exports::orbweaver::plugin::extracting::Guest for Plugin {
+                fn extract(
+                    role: String,
+                    page: &$crate::Page,
+                    options: String,
+                ) -> Result<String, $crate::Error> {
+                    if $crate::is_self_test(page) {
+                        return Ok("null".to_owned());
+                    }
+                    let extract: fn(&str, &$crate::Page, &str) -> Result<String, $crate::Error> =
+                        $extract;
+                    extract(&role, page, &options)
+                }
+            }
+            $crate::extractor::export_extractor!(Plugin with_types_in $crate::extractor);
+        };
+    };
+}
+
+/// Exports an actor: an `async fn(String) -> Result<String, Error>`.
+#[macro_export]
+macro_rules! actor {
+    ($run:path) => {
+        const _: () = {
+            $crate::manifest!();
+            struct Plugin;
+            impl $crate::actor::exports::orbweaver::plugin::acting::Guest for Plugin {
+                async fn run(input: String) -> Result<String, $crate::Error> {
+                    $run(input).await
+                }
+            }
+            $crate::actor::export_actor!(Plugin with_types_in $crate::actor);
+        };
+    };
+}
+
+/// A GET that follows redirects and ignores robots.txt.
+pub fn get(url: &str) -> host::http::Request {
+    host::http::Request {
+        method: "GET".to_owned(),
+        url: url.to_owned(),
+        headers: Vec::new(),
+        body: None,
+        follow_redirects: true,
+        respect_robots: false,
+        timeout_ms: None,
+    }
+}
