@@ -38,6 +38,14 @@ impl<'a> Destinations<'a> {
         if href.is_empty() {
             return false;
         }
+        if href.contains(['\n', '\r', '\t']) {
+            // No part of a URL (WHATWG URL, "basic URL parser"), so of no scheme either.
+            let href: String = href
+                .chars()
+                .filter(|c| !matches!(c, '\n' | '\r' | '\t'))
+                .collect();
+            return self.push(&href, in_cell, out);
+        }
         if href.starts_with('#') {
             push_escaped(href, in_cell, out);
             return true;

@@ -80,6 +80,7 @@ impl<'a> Walker<'a> {
                         self.enter_source_container("- ", "  ");
                     }
                 }
+                ("ul" | "ol", None) if in_flow => self.leave_source_container(),
                 ("pre", Some(_)) if in_flow => {
                     let mut code = String::new();
                     for piece in Source::of(source.take_until(&name)) {

@@ -258,6 +258,8 @@ impl<'a> Walker<'a> {
                 return self.pass(node);
             }
             tag::DIALOG => self.block(node),
+            // A `<noscript>` that comes first stands in the head.
+            tag::HEAD if self.plan.show_hidden => {}
             tag::HEAD
             | tag::TITLE
             | tag::STYLE
@@ -341,9 +343,9 @@ impl<'a> Walker<'a> {
     fn rule(&mut self) {
         self.w.block();
         if self.w.mode == Mode::Flow {
-            // After a list's marker, dashes would be one rule with it.
+            // After the marks of lists, the same characters would be one rule with them.
             self.w.gap = self.w.gap.max(Gap::Line);
-            let rule = if self.w.is_waiting() { "***" } else { "---" };
+            let rule = if self.w.is_waiting() { "___" } else { "---" };
             self.w.start_line();
             self.w.out.push_str(rule);
             self.w.block();

@@ -1,0 +1,533 @@
+//! What becomes of each element, one small page at a time. The pages stand at
+//! `https://host.example/dir/page`.
+
+use orbweaver_extract_markdown::{Options, markdown};
+
+fn convert(html: &str) -> String {
+    let snapshot = orbweaver_sdk::dom::parse(html);
+    let view = snapshot.view().expect("view");
+    markdown(&view, "https://host.example/dir/page", &Options::default())
+}
+
+fn check(cases: &[(&str, &str)]) {
+    for (html, expected) in cases {
+        assert_eq!(convert(html), *expected, "{html}");
+    }
+}
+
+#[test]
+fn headings_are_one_line() {
+    check(&[
+        ("<h1>a</h1><h2>b</h2><h6>c</h6>", "# a\n\n## b\n\n###### c"),
+        ("<h2>two<br>lines <em>x</em></h2>", "## two lines *x*"),
+        ("<h2><div>a</div><div>b</div></h2>", "## a b"),
+        ("<h2></h2><p>a</p>", "a"),
+        ("<h2>C #</h2>", "## C \\#"),
+        ("<h2>T <a class=headerlink href=#t>¶</a></h2>", "## T"),
+        ("<h2 id=t><a href=#t>T</a></h2>", "## T"),
+        (
+            "<h2><a href=/t>T</a></h2>",
+            "## [T](https://host.example/t)",
+        ),
+        ("<div role=heading aria-level=3>a</div>b", "### a\n\nb"),
+        ("<h3><button>Question?</button></h3>", "### Question?"),
+    ]);
+}
+
+#[test]
+fn emphasis_stands_next_to_its_words() {
+    check(&[
+        ("a<b> b </b>c", "a **b** c"),
+        ("<b>a</b><b>b</b>", "**ab**"),
+        ("<b>a</b> <i>b</i>", "**a** *b*"),
+        ("<b><b>a</b></b>", "**a**"),
+        ("<b> </b>a", "a"),
+        ("<b>a<i>b</i></b>", "**a*b***"),
+        ("<b><p>a</p><p>b</p></b>", "**a**\n\n**b**"),
+        ("<b>Note:</b>text", "<strong>Note:</strong>text"),
+        ("<b>Note:</b> text", "**Note:** text"),
+        ("x<i>“q”</i>", "x<em>“q”</em>"),
+        ("<b style='font-weight: normal'>a</b>", "a"),
+        ("<s>a</s> <strike>b</strike>", "~~a~~ ~~b~~"),
+        (
+            "x<sup>2</sup> H<sub>2</sub>O",
+            "x<sup>2</sup> H<sub>2</sub>O",
+        ),
+        ("a<sup><a href=#f1>1</a></sup>", "a[1](#f1)"),
+        ("<q>a</q>", "\"a\""),
+        (
+            "<var>a</var> <abbr title=t>b</abbr> <u>c</u> <mark>d</mark> <ins>e</ins>",
+            "*a* b c d e",
+        ),
+    ]);
+}
+
+#[test]
+fn code_keeps_what_is_in_it() {
+    check(&[
+        ("<code>a*b</code> <kbd>c</kbd>", "`a*b` `c`"),
+        ("<code>a`b</code>", "``a`b``"),
+        ("<code>`a`</code>", "`` `a` ``"),
+        (
+            "<code>a <a href=/t>T</a>&lt;U></code>",
+            "`a` [`T`](https://host.example/t)`<U>`",
+        ),
+        ("<code> </code>a", "a"),
+        ("<b><code>a</code></b>", "**`a`**"),
+        ("<pre>\n  a\n\n\tb  \n</pre>", "```\n  a\n\n\tb\n```"),
+        (
+            "<pre><code>~~~\n```\n````</code></pre>",
+            "`````\n~~~\n```\n````\n`````",
+        ),
+        (
+            "<pre><code class='hljs language-rust'>a</code></pre>",
+            "```rust\na\n```",
+        ),
+        ("<pre class=lang-c++>a</pre>", "```c++\na\n```"),
+        ("<pre data-lang=toml>a</pre>", "```toml\na\n```"),
+        (
+            "<pre class='sourceCode haskell'>a</pre>",
+            "```haskell\na\n```",
+        ),
+        ("<pre class='brush: js; x'>a</pre>", "```js\na\n```"),
+        (
+            "<div class='highlight highlight-source-shell'><pre>a</pre></div>",
+            "```shell\na\n```",
+        ),
+        (
+            "<div class='highlight-default notranslate'><pre>a</pre></div>",
+            "```\na\n```",
+        ),
+        (
+            "<pre><span class=lineno>1</span>a<br>b&nbsp;c</pre>",
+            "```\na\nb c\n```",
+        ),
+        ("<pre><div>a</div><div>b</div></pre>", "```\na\nb\n```"),
+        ("<pre><code>a</code><code>b</code></pre>", "```\na\nb\n```"),
+        ("<pre> \n </pre>a", "a"),
+        (
+            "<table><tr><td class=gutter><pre>1\n2</pre><td class=code><pre>a\nb</pre></table>",
+            "```\na\nb\n```",
+        ),
+        (
+            "<table><tr><th>A<tr><td><pre>a|b\nc</pre></table>",
+            "| A |\n| --- |\n| `a\\|b`<br>`c` |",
+        ),
+    ]);
+}
+
+#[test]
+fn lists_nest() {
+    check(&[
+        ("<ul><li>a<li>b</ul>", "- a\n- b"),
+        ("<ol start=9><li>a<li>b</ol>", "9. a\n10. b"),
+        ("<ol reversed><li>a<li>b</ol>", "2. a\n1. b"),
+        ("<ol><li value=7>a<li>b</ol>", "7. a\n8. b"),
+        ("<ol><li>a<ul><li>b</ul></ol>", "1. a\n   - b"),
+        ("<ul><li>a<ol start=3><li>b</ol></ul>", "- a\n\n  3. b"),
+        ("<ul><li>a<ul><li>b</ul>c</ul>", "- a\n  - b\n\n  c"),
+        ("<ul><li>a<ul></ul><ul><li>b</ul></ul>", "- a\n  - b"),
+        ("<ul><li>a</li><ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c"),
+        ("<ul><li><p>a</p><li><p>b</p></ul>", "- a\n- b"),
+        ("<ul><li><p>a</p><p>b</p><li>c</ul>", "- a\n\n  b\n\n- c"),
+        ("<ul><li></li><li>a</ul>", "- a"),
+        ("<ul><li>a</ul><ul><li>b</ul>", "- a\n\n* b"),
+        ("<ol><li>a</ol><ol><li>b</ol>", "1. a\n\n1) b"),
+        (
+            "<ul><li>a<pre>b\n\nc</pre></ul>",
+            "- a\n\n  ```\n  b\n\n  c\n  ```",
+        ),
+        ("<ul><li><blockquote>a</blockquote></ul>", "- > a"),
+        ("<ul><li><h3>a</h3>b</ul>", "- ### a\n\n  b"),
+        (
+            "<ul><li><input type=checkbox checked> a<li><label><input type=checkbox>b</label></ul>",
+            "- [x] a\n- [ ] b",
+        ),
+        ("<p><input type=checkbox> a", "a"),
+        ("<li>a</li><li>b</li>", "- a\n- b"),
+        ("<p>x</p><ul><li>a</ul><p>y</p>", "x\n\n- a\n\ny"),
+        ("<menu><li>a</menu>", "- a"),
+        ("<ul><li>a<hr>b</ul>", "- a\n\n  ---\n\n  b"),
+        ("<ul><li><hr></ul>", "- ___"),
+    ]);
+}
+
+#[test]
+fn quotes_nest() {
+    check(&[
+        ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n>\n> b"),
+        (
+            "<blockquote>a<blockquote>b</blockquote>c</blockquote>",
+            "> a\n>\n> > b\n>\n> c",
+        ),
+        (
+            "<blockquote>a</blockquote><blockquote>b</blockquote>",
+            "> a\n\n> b",
+        ),
+        (
+            "<blockquote><ul><li>a<li>b</ul></blockquote>c",
+            "> - a\n> - b\n\nc",
+        ),
+        (
+            "<blockquote><pre>a\n\nb</pre></blockquote>",
+            "> ```\n> a\n>\n> b\n> ```",
+        ),
+        ("<blockquote></blockquote>a", "a"),
+    ]);
+}
+
+#[test]
+fn breaks_end_lines() {
+    check(&[
+        ("a<br>b", "a  \nb"),
+        ("a<br><br>b", "a\n\nb"),
+        ("<p><br>a<br></p>b", "a\n\nb"),
+        ("a<br>\n b", "a  \nb"),
+        ("<b>a<br>b</b>", "**a  \nb**"),
+        ("<b>a<br></b>b", "**a**  \nb"),
+        ("<blockquote>a<br>b</blockquote>", "> a  \n> b"),
+        ("a<br>---", "a  \n\\---"),
+        ("a<wbr>b", "ab"),
+    ]);
+}
+
+#[test]
+fn links_lead_where_they_did() {
+    check(&[
+        (
+            "<a href=/a title=T>x</a>",
+            "[x](https://host.example/a \"T\")",
+        ),
+        ("<a href=/a title=x>x</a>", "[x](https://host.example/a)"),
+        ("<a href=b?c#d>x</a>", "[x](https://host.example/dir/b?c#d)"),
+        ("<a href=//o.example/a>x</a>", "[x](https://o.example/a)"),
+        ("<a href='#f'>x</a>", "[x](#f)"),
+        (
+            "<a href=mailto:a@b.example>x</a>",
+            "[x](mailto:a@b.example)",
+        ),
+        ("<a href='java\nscript:x'>x</a>", "x"),
+        ("<a href=' javascript:x'>x</a>", "x"),
+        ("<a href=''>x</a><a name=n>y</a>", "xy"),
+        ("<a href=/a></a>x", "x"),
+        ("<a href=/a> </a>x", "x"),
+        (
+            "<a href=/a><svg></svg></a> <a href=/b aria-label=B><svg></svg></a>",
+            "[B](https://host.example/b)",
+        ),
+        (
+            "<a href=/a>x</a><a href=/b>y</a>",
+            "[x](https://host.example/a) [y](https://host.example/b)",
+        ),
+        ("Hi!<a href=/a>x</a>", "Hi\\![x](https://host.example/a)"),
+        ("<a href=/a(b>x</a>", "[x](<https://host.example/a(b>)"),
+        ("<a href=/a><b>x</b></a>", "[**x**](https://host.example/a)"),
+        (
+            "<a href=/a><h2>x</h2><p>y</p></a>",
+            "## [x](https://host.example/a)\n\n[y](https://host.example/a)",
+        ),
+        (
+            "<a href=/a>a\n [b]</a>",
+            "[a \\[b\\]](https://host.example/a)",
+        ),
+        (
+            "<base href=/o/><a href=x>x</a>",
+            "[x](https://host.example/o/x)",
+        ),
+        (
+            "<map><area href=/a alt=A><area href=/b></map>",
+            "[A](https://host.example/a)",
+        ),
+    ]);
+}
+
+#[test]
+fn images_have_the_address_that_a_reader_would_load() {
+    check(&[
+        (
+            "<img src=a.png alt=A title=T>",
+            "![A](https://host.example/dir/a.png \"T\")",
+        ),
+        ("<img src=a.png>", "![](https://host.example/dir/a.png)"),
+        (
+            "<img src=data:image/gif;base64,R0 data-src=/b.png alt='[A]'>",
+            "![\\[A\\]](https://host.example/b.png)",
+        ),
+        (
+            "<img src=data:image/gif;base64,R0 nitro-lazy-src=/b.png>",
+            "![](https://host.example/b.png)",
+        ),
+        (
+            "<img srcset='/a.png 1x, /b.png 2x, /c.png'>",
+            "![](https://host.example/b.png)",
+        ),
+        (
+            "<img src=/spacer.gif srcset='/a.png 300w,/b.png 600w'>",
+            "![](https://host.example/b.png)",
+        ),
+        (
+            "<picture><source srcset=/a.webp><img alt=A></picture>",
+            "![A](https://host.example/a.webp)",
+        ),
+        (
+            "<picture><source srcset=/a.webp><img src=/a.png></picture>",
+            "![](https://host.example/a.png)",
+        ),
+        ("a<img src=data:image/gif;base64,R0>b", "ab"),
+        ("<img src=data:image/gif;base64,R0 alt=A>", "![A]()"),
+        ("a<img src=/p.gif width=1 height=1>", "a"),
+        (
+            "<img src=data:image/gif;base64,R0 alt=A><noscript><img src=/a.png alt=A></noscript>",
+            "![A](https://host.example/a.png)",
+        ),
+        (
+            "<img data-src=/a.png><noscript><img src=/a.png></noscript>",
+            "![](https://host.example/a.png)",
+        ),
+        ("a<noscript>b<img src=/t.gif width=1></noscript>", "a"),
+        (
+            "<a href=/x><img src=/a.png alt=A></a>",
+            "[![A](https://host.example/a.png)](https://host.example/x)",
+        ),
+        (
+            "<figure><img src=/a.png><figcaption>C</figcaption></figure>",
+            "![](https://host.example/a.png)\n\nC",
+        ),
+    ]);
+}
+
+#[test]
+fn media_become_links() {
+    check(&[
+        (
+            "a<iframe src=/f></iframe>b",
+            "a\n\n<https://host.example/f>\n\nb",
+        ),
+        (
+            "<iframe src=/f title=T></iframe>",
+            "[T](https://host.example/f)",
+        ),
+        ("a<iframe src=/f width=0 height=0></iframe>", "a"),
+        ("a<iframe src=about:blank></iframe>", "a"),
+        (
+            "<video src=/v.mp4></video>",
+            "[Video](https://host.example/v.mp4)",
+        ),
+        (
+            "<audio title=T><source src=/a.ogg>no</audio>",
+            "[T](https://host.example/a.ogg)",
+        ),
+        ("<video>no video</video>", "no video"),
+        (
+            "<object data=/a.pdf></object>",
+            "<https://host.example/a.pdf>",
+        ),
+    ]);
+}
+
+#[test]
+fn data_tables_are_tables() {
+    check(&[
+        (
+            "<table><tr><th>a<th>b<tr><td>1<td>2</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><td>a<td>b<tr><td>1<td>2</table>",
+            "|  |  |\n| --- | --- |\n| a | b |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><td><b>a</b><td><b>b</b><tr><td>1<td>2</table>",
+            "| **a** | **b** |\n| --- | --- |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><th align=right>a<th style='text-align: center'>b<th align=left>c<tr><td>1<td>2<td>3</table>",
+            "| a | b | c |\n| ---: | :---: | :--- |\n| 1 | 2 | 3 |",
+        ),
+        (
+            "<table><tr><th>a|b<tr><td><code>c|d</code></table>",
+            "| a\\|b |\n| --- |\n| `c\\|d` |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td colspan=2>1<tr><td>2</table>",
+            "| a | b |\n| --- | --- |\n| 1 |  |\n| 2 |  |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td rowspan=2>1<td>2<tr><td>3<tr><td>4<td>5</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |\n|  | 3 |\n| 4 | 5 |",
+        ),
+        (
+            "<table><tr><td colspan=99>a<tr><td>1<td>2</table>",
+            "|  |  |\n| --- | --- |\n| a |  |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td><p>1</p><p>2</p><td>3<br>4</table>",
+            "| a | b |\n| --- | --- |\n| 1<br>2 | 3<br>4 |",
+        ),
+        (
+            "<table><tr><th>a<tr><td><ul><li>1<li>2</ul></table>",
+            "| a |\n| --- |\n| - 1<br>- 2 |",
+        ),
+        (
+            "<table><tr><th>a<tr><td><table><tr><td>1<td>2<tr><td>3</table></table>",
+            "| a |\n| --- |\n| 1 2<br>3 |",
+        ),
+        (
+            "<table><caption>C</caption><tr><th>a<tr><td>1</table>",
+            "C\n\n| a |\n| --- |\n| 1 |",
+        ),
+        (
+            "<table><thead><tr><td>a<td>b</thead><tr><td>1<td>2</table>",
+            "| a | b |\n| --- | --- |\n| 1 | 2 |",
+        ),
+        (
+            "<table><tr><th>a<th>b<tr><td><td><tr><td>1<td></table>",
+            "| a | b |\n| --- | --- |\n| 1 |  |",
+        ),
+        (
+            "<ul><li><table><tr><th>a<th>b<tr><td>1<td>2</table></ul>",
+            "- | a | b |\n  | --- | --- |\n  | 1 | 2 |",
+        ),
+        (
+            "<b><table><tr><th>a<th>b<tr><td>1<td>2</table></b>",
+            "| **a** | **b** |\n| --- | --- |\n| **1** | **2** |",
+        ),
+    ]);
+}
+
+#[test]
+fn layout_tables_are_taken_apart() {
+    check(&[
+        ("<table><tr><td>a</table>", "a"),
+        ("<table><tr><td><h2>a</h2><p>b</p></table>", "## a\n\nb"),
+        ("<table><tr><td>a<tr><td>b</table>", "a\n\nb"),
+        ("<table role=presentation><tr><td>a<td>b</table>", "a b"),
+        (
+            "<table><tr><td>x<td><table><tr><th>a<th>b<tr><td>1<td>2</table></table>",
+            "x\n\n| a | b |\n| --- | --- |\n| 1 | 2 |",
+        ),
+    ]);
+}
+
+#[test]
+fn definitions_and_details_are_apart() {
+    check(&[
+        ("<dl><dt>a<dd>b<dd>c</dl>", "a\n\n: b\n\n: c"),
+        ("<dl><dt>a<dd><p>b</p><p>c</p></dl>", "a\n\n: b\n\n  c"),
+        ("<details><summary>a</summary>b</details>", "a\n\nb"),
+        ("<address>a</address>b<center>c</center>", "a\n\nb\n\nc"),
+    ]);
+}
+
+#[test]
+fn what_no_reader_sees_is_left_out() {
+    check(&[
+        (
+            "a<script>b</script><style>c</style><template>d</template><svg><title>e</title></svg>",
+            "a",
+        ),
+        ("<p hidden>a</p>b", "b"),
+        ("<p style='color:red; DISPLAY : none'>a</p>b", "b"),
+        ("<p style=visibility:hidden>a</p>b", "b"),
+        ("<p hidden=until-found>a</p>", "a"),
+        ("<div hidden id=S:1>a</div>", "a"),
+        ("<body style=visibility:hidden>a", "a"),
+        ("<div aria-hidden=true>a</div>b", "b"),
+        (
+            "<i aria-hidden=true>★</i>b <span aria-hidden=true>c</span>",
+            "b c",
+        ),
+        (
+            "<select><option>a</select><textarea>b</textarea><button>c</button><input value=d>e",
+            "e",
+        ),
+        ("<dialog>a</dialog><dialog open>b</dialog>", "b"),
+        ("<!-- a -->b", "b"),
+    ]);
+}
+
+#[test]
+fn content_that_only_scripts_show_is_better_than_nothing() {
+    check(&[
+        ("<div style=display:none><p>a</p></div>", "a"),
+        (
+            "<noscript><h1>T</h1><p>a &amp; <a href=/x>b</a></noscript>",
+            "# T\n\na & [b](https://host.example/x)",
+        ),
+        (
+            "<noscript><ul><li>a<li><b>b</b></ul><pre>c &lt; d</pre></noscript>",
+            "- a\n- **b**\n\n```\nc < d\n```",
+        ),
+    ]);
+}
+
+#[test]
+fn formulas_are_tex() {
+    check(&[
+        (
+            "<span class=katex><span class=katex-mathml><math><semantics><mi>x</mi><annotation \
+             encoding=application/x-tex>x_1*y</annotation></semantics></math></span><span class=katex-html \
+             aria-hidden=true>x1y</span></span>",
+            "$x_1*y$",
+        ),
+        (
+            "a <math display=block alttext='x^2'><mi>x</mi></math> b",
+            "a\n\n$$x^2$$\n\nb",
+        ),
+        ("a <script type=math/tex>a_b</script>", "a $a_b$"),
+        (
+            "<math><mfrac><mi>a</mi><mi>b</mi></mfrac></math>",
+            "$\\frac{a}{b}$",
+        ),
+        (
+            "<math><msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup><mo>+</mo><msqrt><mi>y</mi></msqrt></math>",
+            "${x}_{1}^{2}+\\sqrt{y}$",
+        ),
+        (
+            "<span style='display: none'><math alttext='{\\displaystyle y}'><mi>y</mi></math></span><img \
+             class=mwe-math-fallback-image-inline aria-hidden=true src=/y.svg>",
+            "$y$",
+        ),
+    ]);
+}
+
+#[test]
+fn white_space_is_one_space_and_words_stay_apart() {
+    check(&[
+        ("a&nbsp;&nbsp;b\t\n c", "a b c"),
+        ("<p>&nbsp;</p>a", "a"),
+        ("a<span> b</span> <span>c</span>", "a b c"),
+        ("<div>a</div>b<div>c</div>", "a\n\nb\n\nc"),
+        ("<x-a>a</x-a><x-a>b</x-a>", "a b"),
+        (
+            "<span style='display:block'>a</span><span style='display:block'>b</span>",
+            "a\n\nb",
+        ),
+        ("a\u{200b}b\u{feff}c\u{ad}d", "abcd"),
+        ("中文\n换行 a", "中文换行 a"),
+        ("<p dir=rtl>שלום\u{200f} עולם</p>", "שלום\u{200f} עולם"),
+        (
+            "<ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>",
+            "漢(かん)",
+        ),
+        ("a\u{0}b\u{1}", "ab"),
+    ]);
+}
+
+#[test]
+fn escapes_stand_only_where_needed() {
+    check(&[
+        (
+            "snake_case 2 * 3 a|b C:\\dir #tag 1.5 ~5 - x [1] a&b",
+            "snake_case 2 * 3 a|b C:\\dir #tag 1.5 ~5 - x [1] a&b",
+        ),
+        (
+            "*a* _b_ `c` ~~d~~ &lt;e> &amp;amp; [f](g) \\*",
+            "\\*a\\* \\_b\\_ \\`c\\` \\~\\~d\\~\\~ \\<e> \\&amp; \\[f\\](g) \\\\\\*",
+        ),
+        (
+            "<p># a</p><p>> b</p><p>- c</p><p>1. d</p><p>2) e</p>",
+            "\\# a\n\n\\> b\n\n\\- c\n\n1\\. d\n\n2\\) e",
+        ),
+    ]);
+}
