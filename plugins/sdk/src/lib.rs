@@ -3,7 +3,10 @@
 extern crate self as orbweaver_sdk;
 
 #[cfg(target_family = "wasm")]
-#[allow(missing_docs, reason = "generated; the WIT files are the documentation")]
+#[allow(
+    missing_docs,
+    reason = "generated; the WIT files are the documentation"
+)]
 mod bindings;
 mod error;
 #[cfg(target_family = "wasm")]

@@ -119,6 +119,16 @@ fn parse(_html: &str) -> Snapshot {
     Snapshot::default()
 }
 
+/// Runs an extractor's function on a page of this HTML.
+pub fn extract(
+    function: impl FnOnce(&Page<'_>, &str) -> Result<String, Error>,
+    url: &str,
+    html: &str,
+    options: &str,
+) -> Result<String, Error> {
+    function(&Document::new(url, html).page(), options)
+}
+
 /// The host of a test. What it does not answer is [`Error::Denied`], as if not granted.
 #[expect(unused_variables, reason = "named for whoever implements them")]
 pub trait Host {

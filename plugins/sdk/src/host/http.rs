@@ -93,6 +93,11 @@ pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
     super::backend::fetch(request).await
 }
 
+/// A GET request with everything else as the host does it.
+pub async fn get(url: &str) -> Result<Page<'static>, Error> {
+    fetch(Request::get(url)).await
+}
+
 /// Fetches several, at most `concurrency` at once (0: the host's choice); answers in the
 /// order asked.
 pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
