@@ -1,21 +1,27 @@
 //! Which subtree holds the content.
 
-use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::dom::{Node, View, tag};
 
 use crate::kind::Kind;
-use crate::measure::{DROP, Info, Measured, SKIP, get};
-use crate::words::{AD, BOILERPLATE, COMMENT, FOOT, Marks, NAV, POPUP, STRONG};
+use crate::measure::{BLOCK, DROP, Info, Measured, SKIP, get};
+use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, STRONG};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
 const MAJOR: f32 = 0.4;
 
+/// Share of a box's running text that one child must hold for the root to be below.
+const SPLIT: f32 = 0.83;
+
 /// Sums the figures up the tree and drops boilerplate on the way, so that what a box
 /// counts is what would be left of it.
-pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>) {
+pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, names: bool) {
     let total = measured.prose;
     let mut bad = BOILERPLATE & !measured.void;
     if kind == Some(Kind::Forum) {
         bad &= !COMMENT;
+    }
+    if !names {
+        bad = 0;
     }
     let many = !matches!(kind, Some(Kind::Article | Kind::Documentation));
     let info = &mut measured.info;
@@ -26,8 +32,10 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>) {
             continue;
         }
         let major = (me.prose as f32) > total as f32 * MAJOR
-            || many && me.marks & (NAV | FOOT | POPUP) == 0 && (me.left as f32) > chars as f32 * 0.3;
-        if is_boilerplate(me, bad) && !major {
+            || many
+                && me.marks & (NAV | FOOT | POPUP) == 0
+                && (me.left as f32) > chars as f32 * 0.3;
+        if is_boilerplate(me, bad) && !major || bad & CONSENT & me.marks != 0 {
             me.state |= DROP;
         }
         let me = *me;
@@ -68,7 +76,7 @@ pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
             .filter(|c| get(info, c.id()).state & (SKIP | DROP) == 0)
             .max_by_key(|c| get(info, c.id()).prose);
         let Some(best) = best else { break };
-        if (get(info, best.id()).prose as f32) < prose as f32 * 0.7 || prose == 0 {
+        if (get(info, best.id()).prose as f32) < prose as f32 * SPLIT || prose == 0 {
             break;
         }
         if matches!(
@@ -79,7 +87,33 @@ pub fn focus(view: &View<'_>, measured: &Measured) -> u32 {
         }
         at = best;
     }
-    at.id()
+    named(view, info, at).unwrap_or(at.id())
+}
+
+/// The one box below the root that the site itself names as an article's text, if it
+/// holds a fair part of the text and no other box of that name rivals it.
+fn named(view: &View<'_>, info: &[Info], root: Node<'_>) -> Option<u32> {
+    let floor = get(info, root.id()).prose / 4;
+    let (mut best, mut rival) = ((0, 0), 0);
+    let mut id = root.id();
+    while id < root.end() {
+        let node = view.node(id)?;
+        let me = get(info, id);
+        if me.state & (SKIP | DROP) != 0 {
+            id = node.end();
+        } else if me.marks & STRONG != 0 && me.prose > 0 && me.state & BLOCK != 0 {
+            if me.prose > best.0 {
+                rival = rival.max(best.0);
+                best = (me.prose, id);
+            } else {
+                rival = rival.max(me.prose);
+            }
+            id = node.end();
+        } else {
+            id += 1;
+        }
+    }
+    (best.0 > floor.max(200) && rival * 3 < best.0).then_some(best.1)
 }
 
 /// The root of a page of many parts: the `main` element if it holds most of what is

@@ -1,10 +1,14 @@
 //! What of the chosen subtree is not content.
 
-use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
-use crate::measure::{BLOCK, DROP, HEADING, Measured, SKIP, get};
-use crate::words::{BIO, BYLINE, CAPTION, META};
+use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, SKIP, get};
+use crate::sections::{self, MAX_CLIMB};
+use crate::words::{BIO, BYLINE, CAPTION, META, NAME, SIGNATURE, TITLE, USER};
+
+/// Share of the text after which linked headings are teasers of other pages.
+const TAIL: f32 = 0.85;
 
 /// Marks what is to be left out of a single text.
 pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
@@ -12,6 +16,10 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
     let total = get(&measured.info, root).prose.max(1) as f32;
     let info = &mut measured.info;
     let doc = kind == Kind::Documentation;
+    let article = kind == Kind::Article;
+    // Running text so far.
+    let mut seen = 0u32;
+    let titles = Titles::of(view);
     let mut id = root + 1;
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
@@ -35,8 +43,26 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
                 && small
                 && density > 0.6
                 && me.state & HEADING == 0
-                && me.tag != tag::P
+                && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
                 && !doc;
+        let leaf = block && me.own > 0 && me.own == me.left;
+        if leaf && me.state & HEADING == 0 {
+            seen += me.prose;
+        }
+        let drop = drop
+            || article
+                && (is_promotion(&me, leaf)
+                    || seen == 0 && small && is_headline(here, &me, leaf, &titles));
+        let late = seen as f32 > total * TAIL;
+        if article
+            && late
+            && me.state & HEADING != 0
+            && me.own > 14
+            && me.own_link * 10 > me.own * 9
+        {
+            id = drop_teaser(here, info, node, kind);
+            continue;
+        }
         if drop {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= DROP;
@@ -49,11 +75,10 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
 }
 
 /// Marks what is to be left out of a page of many parts.
-pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Option<Kind>) {
+pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
     let Some(node) = view.node(root) else { return };
     let info = &mut measured.info;
     let all = get(info, root).left as f32;
-    let _ = kind;
     let mut id = root + 1;
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
@@ -62,11 +87,15 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Option<K
             id = here.end();
             continue;
         }
-        let drop = me.tag == tag::HEADER
+        let leaf = me.own == me.left;
+        let headline = me.tag == tag::H1 && leaf && matches!(kind, Kind::Forum | Kind::Other);
+        let site_header = me.tag == tag::HEADER
             && (me.left as f32) < all * 0.2
             && here
                 .ancestors()
+                .take(MAX_CLIMB)
                 .all(|a| !matches!(a.tag(), tag::ARTICLE | tag::MAIN | tag::SECTION));
+        let drop = headline || site_header;
         if drop {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= DROP;
@@ -75,5 +104,114 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Option<K
             continue;
         }
         id += 1;
+    }
+}
+
+/// A paragraph that is one link: "Click here to …", the headline of another article.
+fn is_promotion(me: &Info, leaf: bool) -> bool {
+    leaf && me.tag == tag::P && me.own < 120 && me.own_link * 20 >= me.own * 19
+}
+
+/// Whether a block before the text is the page's own headline.
+fn is_headline(node: Node<'_>, me: &Info, leaf: bool, titles: &Titles) -> bool {
+    me.state & BLOCK != 0 && (me.marks & TITLE != 0 || leaf && me.own < 200 && titles.has(node))
+}
+
+/// Late in a text, a heading that is a link heads a teaser. Drops the teaser: its box, or
+/// the heading and what follows it up to the next box or heading.
+fn drop_teaser(heading: Node<'_>, info: &mut [Info], root: Node<'_>, kind: Kind) -> u32 {
+    let card = sections::announced(heading, info, root, kind);
+    let mut at = Some(card);
+    let mut end = card.end();
+    while let Some(node) = at {
+        let me = get(info, node.id());
+        let boxed = me.state & BLOCK != 0 && me.left != me.own;
+        if node != card && (me.state & HEADING != 0 || boxed) {
+            break;
+        }
+        if let Some(me) = info.get_mut(node.id() as usize) {
+            me.state |= DROP;
+        }
+        end = node.end();
+        at = if card == heading {
+            node.next_sibling()
+        } else {
+            None
+        };
+    }
+    end
+}
+
+/// What the page calls itself, reduced to letters and digits.
+struct Titles(Vec<String>);
+
+impl Titles {
+    fn of(view: &View<'_>) -> Self {
+        let mut found = Vec::new();
+        for node in view.nodes() {
+            match node.tag() {
+                tag::META if found.len() < 8 && node.attr(attr::PROPERTY) == Some("og:title") => {
+                    found.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
+                }
+                tag::TITLE | tag::H1 if found.len() < 8 => {
+                    found.push(letters(&node.text_content()))
+                }
+                _ => {}
+            }
+        }
+        Self(found)
+    }
+
+    /// Whether the element's text is a title, or the start of one that goes on with the
+    /// name of the site.
+    fn has(&self, node: Node<'_>) -> bool {
+        let text = letters(&node.text_content());
+        let starts = |title: &String| title == &text || text.len() > 16 && title.starts_with(&text);
+        text.len() > 8 && self.0.iter().any(starts)
+    }
+}
+
+fn letters(text: &str) -> String {
+    text.chars()
+        .filter(|c| c.is_alphanumeric())
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Marks what in a thread is about posts rather than in them: ranks, counts, signatures.
+/// The authors' names stay.
+pub fn thread(view: &View<'_>, measured: &mut Measured, root: u32) {
+    let Some(node) = view.node(root) else { return };
+    let info = &mut measured.info;
+    let all = get(info, root).prose as f32;
+    let mut id = root + 1;
+    // Inside a box about a user, up to here.
+    let mut user_end = 0;
+    while id < node.end() {
+        let Some(here) = view.node(id) else { break };
+        let me = get(info, id);
+        if me.state & (SKIP | DROP) != 0 {
+            id = here.end();
+            continue;
+        }
+        let small = (me.prose as f32) < all * 0.15;
+        if me.marks & SIGNATURE != 0 && small {
+            drop(info, id);
+            id = here.end();
+            continue;
+        }
+        if me.marks & USER != 0 && me.prose < 60 && me.state & BLOCK != 0 {
+            user_end = user_end.max(here.end());
+        }
+        if id < user_end && here.is_text() && me.above & NAME == 0 {
+            drop(info, id);
+        }
+        id += 1;
+    }
+}
+
+fn drop(info: &mut [Info], id: u32) {
+    if let Some(me) = info.get_mut(id as usize) {
+        me.state |= DROP;
     }
 }

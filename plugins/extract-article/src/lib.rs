@@ -14,6 +14,7 @@ mod kind;
 mod measure;
 mod meta;
 mod phrases;
+mod raw;
 mod sections;
 mod text;
 mod words;

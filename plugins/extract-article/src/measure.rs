@@ -20,7 +20,7 @@ pub struct Info {
     pub marks: Marks,
     /// Marks of the element and everything above it.
     pub above: Marks,
-    /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`].
+    /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`] and so on.
     pub state: u8,
     pub tag: u16,
     /// The nearest block at or above this node.
@@ -219,8 +219,8 @@ fn scan(text: &str) -> (u32, u32) {
     (chars, punct)
 }
 
-/// Counts every node of the page.
-pub fn measure(view: &View<'_>) -> Measured {
+/// Counts every node of the page; with `show_hidden` also what a style hides.
+pub fn measure(view: &View<'_>, show_hidden: bool) -> Measured {
     let count = view.len();
     let mut info = vec![Info::default(); count as usize];
     let mut link_end = 0;
@@ -251,7 +251,7 @@ pub fn measure(view: &View<'_>) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) || is_hidden(node);
+                let skip = is_skipped(tag) || !show_hidden && is_hidden(node);
                 let mut state = if skip { SKIP } else { 0 };
                 let mut owner = owner;
                 if is_block(tag) {

@@ -4,7 +4,7 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::jsonld::{self, Block};
 use orbweaver_sdk::text::collapse;
 
-use crate::measure::{Info, SKIP, get};
+use crate::measure::{Info, get};
 use crate::words::BYLINE;
 
 /// Longest name of an author that is believed, in bytes.
@@ -40,10 +40,12 @@ pub fn collect(view: &View<'_>, info: &[Info], text: &str) -> Meta {
         id += 1;
         match node.tag() {
             tag::META => found.meta(node),
-            tag::TITLE if found.title.is_none() => {
+            tag::TITLE
+                if found.title.is_none() && node.parent().is_some_and(|p| p.tag() == tag::HEAD) =>
+            {
                 found.title = filled(&node.text_content());
             }
-            tag::H1 if found.h1.is_none() && get(info, node.id()).state & SKIP == 0 => {
+            tag::H1 if found.h1.is_none() && get(info, node.id()).chars > 0 => {
                 found.h1 = filled(&node.text_content());
             }
             tag::TIME if found.time.is_none() => {
@@ -169,7 +171,7 @@ fn filled(text: &str) -> Option<String> {
 /// The text of an element if it is short enough to be a name.
 fn short_line(node: Node<'_>) -> Option<String> {
     let mut text = String::new();
-    for below in node.descendants().filter(Node::is_text) {
+    for below in node.descendants().take(64).filter(Node::is_text) {
         text.push_str(below.text());
         text.push(' ');
         if text.len() > MAX_BYLINE {
@@ -190,7 +192,7 @@ fn without_by(name: String) -> String {
 }
 
 /// The first line of some length, cut between words.
-fn first_paragraph(text: &str) -> Option<String> {
+pub fn first_paragraph(text: &str) -> Option<String> {
     let line = text
         .lines()
         .find(|l| l.len() >= 80)

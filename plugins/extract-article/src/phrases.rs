@@ -230,13 +230,14 @@ pub fn find(line: &str) -> Option<Announces> {
     let line = line.trim_start_matches(|c: char| !c.is_alphabetic());
     let bare = line.trim_end_matches(|c: char| !c.is_alphanumeric());
     let first = line.bytes().next()?;
-    PHRASES.iter().filter(|(phrase, ..)| phrase.as_bytes().first() == Some(&first)).find_map(
-        |&(phrase, how, what)| {
+    PHRASES
+        .iter()
+        .filter(|(phrase, ..)| phrase.as_bytes().first() == Some(&first))
+        .find_map(|&(phrase, how, what)| {
             let hit = match how {
                 Whole => bare == phrase,
                 Start => line.starts_with(phrase),
             };
             hit.then_some(what)
-        },
-    )
+        })
 }

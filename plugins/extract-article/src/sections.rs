@@ -9,6 +9,9 @@ use crate::phrases::{self, Announces};
 /// Longest line that announces something, in characters.
 const MAX_LINE: u32 = 60;
 
+/// Most levels climbed in search of a box, so that deep pages cost no more than long ones.
+pub const MAX_CLIMB: usize = 64;
+
 /// Drops what such lines announce.
 pub fn drop_announced(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
     let Some(top) = view.node(root) else { return };
@@ -31,7 +34,9 @@ pub fn drop_announced(view: &View<'_>, measured: &mut Measured, root: u32, kind:
             continue;
         }
         read_line(here, info, &mut line);
-        let Some(what) = phrases::find(&line) else { continue };
+        let Some(what) = phrases::find(&line) else {
+            continue;
+        };
         if !applies(what, kind) {
             continue;
         }
@@ -71,10 +76,11 @@ fn read_line(node: Node<'_>, info: &[Info], line: &mut String) {
 }
 
 /// The largest box that begins with this line and is not most of the content.
-fn announced<'v>(line: Node<'v>, info: &[Info], top: Node<'v>, kind: Kind) -> Node<'v> {
+pub fn announced<'v>(line: Node<'v>, info: &[Info], top: Node<'v>, kind: Kind) -> Node<'v> {
     let all = get(info, top.id());
     let mut found = line;
-    while let Some(parent) = found.parent() {
+    for _ in 0..MAX_CLIMB {
+        let Some(parent) = found.parent() else { break };
         if parent.id() <= top.id() {
             break;
         }
@@ -83,7 +89,10 @@ fn announced<'v>(line: Node<'v>, info: &[Info], top: Node<'v>, kind: Kind) -> No
             .any(|n| get(info, n.id()).left > 0 && get(info, n.id()).state & (SKIP | DROP) == 0);
         let big = get(info, parent.id());
         let limit = if kind == Kind::Product { 0.5 } else { 0.3 };
-        if before || big.prose as f32 > all.prose as f32 * limit || big.left as f32 > all.left as f32 * 0.6 {
+        if before
+            || big.prose as f32 > all.prose as f32 * limit
+            || big.left as f32 > all.left as f32 * 0.6
+        {
             break;
         }
         found = parent;
@@ -93,7 +102,15 @@ fn announced<'v>(line: Node<'v>, info: &[Info], top: Node<'v>, kind: Kind) -> No
 
 /// Drops the box; if it is no more than the line, also what follows it up to the next
 /// heading or running text. Returns the node to go on with.
-fn drop_from(found: Node<'_>, line: Node<'_>, info: &mut [Info], top: Node<'_>, heading: bool, kind: Kind, what: Announces) -> u32 {
+fn drop_from(
+    found: Node<'_>,
+    line: Node<'_>,
+    info: &mut [Info],
+    top: Node<'_>,
+    heading: bool,
+    kind: Kind,
+    what: Announces,
+) -> u32 {
     drop_node(found, info);
     let mut end = found.end();
     if get(info, found.id()).left > get(info, line.id()).left || found.id() == top.id() {
@@ -105,11 +122,15 @@ fn drop_from(found: Node<'_>, line: Node<'_>, info: &mut [Info], top: Node<'_>, 
         let me = get(info, node.id());
         let skip = me.state & (SKIP | DROP) != 0 || me.left == 0;
         if !skip {
-            if me.state & HEADING != 0 && (!heading || me.tag <= level || what == Announces::Reviews) {
+            if me.state & HEADING != 0
+                && (!heading || me.tag <= level || what == Announces::Reviews)
+            {
                 break;
             }
             let text = me.prose * 2 > me.left;
-            if text && (kind != Kind::Product || what == Announces::Reviews) || me.tag == tag::P && me.link * 2 < me.chars {
+            if text && (kind != Kind::Product || what == Announces::Reviews)
+                || me.tag == tag::P && me.link * 2 < me.chars
+            {
                 break;
             }
             if !heading && me.link * 2 < me.chars {

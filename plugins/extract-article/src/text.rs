@@ -81,3 +81,24 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
         *gap = Gap::None;
     }
 }
+
+/// The characters that [`render`] would write, white space aside.
+pub fn count(view: &View<'_>, info: &[Info], root: u32) -> u32 {
+    let Some(node) = view.node(root) else {
+        return 0;
+    };
+    let (mut sum, mut id) = (0, root);
+    while id < node.end() {
+        let Some(here) = view.node(id) else { break };
+        let me = get(info, id);
+        if me.state & (SKIP | DROP) != 0 {
+            id = here.end();
+            continue;
+        }
+        if here.is_text() {
+            sum += me.chars;
+        }
+        id += 1;
+    }
+    sum
+}

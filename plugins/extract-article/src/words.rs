@@ -58,10 +58,18 @@ pub const PRODUCT: Marks = 1 << 22;
 pub const MEDIA: Marks = 1 << 23;
 /// Controls: buttons, toolbars, tools.
 pub const TOOL: Marks = 1 << 24;
+/// Who wrote a post: picture, rank, number of posts.
+pub const USER: Marks = 1 << 25;
+/// What stands under every post of its author.
+pub const SIGNATURE: Marks = 1 << 26;
+/// Names of people, by which a post's author stays known.
+pub const NAME: Marks = 1 << 27;
+/// Cookie banners and the like: never content, however long.
+pub const CONSENT: Marks = 1 << 28;
 
 /// What usually is not content.
 pub const BOILERPLATE: Marks =
-    COMMENT | RELATED | SHARE | AD | NAV | SIDE | FOOT | POPUP | HIDDEN | TOOL;
+    COMMENT | RELATED | SHARE | AD | NAV | SIDE | FOOT | POPUP | HIDDEN | TOOL | CONSENT;
 
 const TABLE: &[(&str, Marks)] = &[
     ("comment", COMMENT),
@@ -211,11 +219,11 @@ const TABLE: &[(&str, Marks)] = &[
     ("popover", POPUP),
     ("overlay", POPUP),
     ("lightbox", POPUP),
-    ("cookie", POPUP),
-    ("cookies", POPUP),
-    ("consent", POPUP),
-    ("gdpr", POPUP),
-    ("onetrust", POPUP),
+    ("cookie", CONSENT),
+    ("cookies", CONSENT),
+    ("consent", CONSENT),
+    ("gdpr", CONSENT),
+    ("onetrust", CONSENT),
     ("newsletter", POPUP),
     ("newsletters", POPUP),
     ("subscribe", POPUP),
@@ -358,6 +366,44 @@ const TABLE: &[(&str, Marks)] = &[
     ("video", MEDIA),
     ("audio", MEDIA),
     ("jwplayer", MEDIA),
+    ("user", USER),
+    ("userinfo", USER),
+    ("userdetails", USER),
+    ("userextras", USER),
+    ("usertitle", USER),
+    ("userbanner", USER),
+    ("userpic", USER),
+    ("avatar", USER),
+    ("avatars", USER),
+    ("profile", USER),
+    ("postprofile", USER),
+    ("poster", USER),
+    ("member", USER),
+    ("reputation", USER),
+    ("badge", USER),
+    ("badges", USER),
+    ("rank", USER),
+    ("authorpane", USER),
+    ("signature", SIGNATURE),
+    ("signatures", SIGNATURE),
+    ("sig", SIGNATURE),
+    ("usersig", SIGNATURE),
+    ("username", NAME),
+    ("bigusername", NAME),
+    ("nickname", NAME),
+    ("displayname", NAME),
+    ("reactions", SIGNATURE),
+    ("reaction", SIGNATURE),
+    ("reactionsbar", SIGNATURE),
+    ("likes", SIGNATURE),
+    ("votes", SIGNATURE),
+    ("vote", SIGNATURE),
+    ("votecount", SIGNATURE),
+    ("expand", SIGNATURE),
+    ("expandlink", SIGNATURE),
+    ("notice", SIGNATURE),
+    ("notices", SIGNATURE),
+    ("permalink", SIGNATURE),
     ("toolbar", TOOL),
     ("tools", TOOL),
     ("button", TOOL),
