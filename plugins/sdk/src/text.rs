@@ -305,40 +305,64 @@ pub struct Counter {
     chars: u64,
     /// In a run without white space that has a letter or a digit already.
     in_word: bool,
+    /// A character that is no white space has come.
+    begun: bool,
+    /// White space has come since the last of those.
     space: bool,
 }
 
 impl Counter {
     /// Counts a piece; a word may go on into the next.
     pub fn push(&mut self, text: &str) {
-        let mut this = *self;
-        for c in text.chars() {
-            let alphanumeric = match c {
-                'a'..='z' | 'A'..='Z' | '0'..='9' => true,
-                '!'..='~' => false,
-                c if c.is_whitespace() => {
-                    this.gap();
-                    continue;
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            let start = at;
+            if is_ascii_space(byte) {
+                while bytes.get(at).is_some_and(|b| is_ascii_space(*b)) {
+                    at += 1;
                 }
-                c if is_wordless(c) => {
-                    this.words += 1;
-                    this.in_word = false;
-                    this.char();
-                    continue;
+                self.gap();
+            } else if byte < 0x80 {
+                let mut alphanumeric = false;
+                while let Some(b) = bytes.get(at).filter(|b| **b < 0x80 && !is_ascii_space(**b)) {
+                    alphanumeric |= b.is_ascii_alphanumeric();
+                    at += 1;
                 }
-                c => c.is_alphanumeric(),
-            };
-            this.char();
-            this.words += u64::from(alphanumeric && !this.in_word);
-            this.in_word |= alphanumeric;
+                self.run(at - start, alphanumeric);
+            } else {
+                let Some(c) = text.get(at..).and_then(|rest| rest.chars().next()) else {
+                    return;
+                };
+                at += c.len_utf8();
+                if c.is_whitespace() {
+                    self.gap();
+                } else if is_wordless(c) {
+                    self.in_word = false;
+                    self.run(1, true);
+                    self.in_word = false;
+                } else {
+                    // Inside a word it makes no difference, and the look-up is dear.
+                    self.run(1, self.in_word || c.is_alphanumeric());
+                }
+            }
         }
-        *self = this;
+    }
+
+    /// Characters without white space, one of which may be a letter or a digit.
+    #[inline]
+    fn run(&mut self, chars: usize, alphanumeric: bool) {
+        self.chars += chars as u64 + u64::from(self.space);
+        self.space = false;
+        self.begun = true;
+        self.words += u64::from(alphanumeric && !self.in_word);
+        self.in_word |= alphanumeric;
     }
 
     /// A boundary between blocks: ends a word.
     pub fn gap(&mut self) {
         self.in_word = false;
-        self.space = true;
+        self.space = self.begun;
     }
 
     /// Words so far.
@@ -350,11 +374,10 @@ impl Counter {
     pub fn chars(&self) -> u64 {
         self.chars
     }
+}
 
-    fn char(&mut self) {
-        self.chars += 1 + u64::from(self.space && self.chars > 0);
-        self.space = false;
-    }
+fn is_ascii_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
 /// Characters of scripts that put no spaces between words.

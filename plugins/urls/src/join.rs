@@ -74,35 +74,23 @@ impl Base {
     /// Resolves what can be resolved by copying; `None` where the standard's parser is
     /// needed: other bytes than plain ASCII, escapes of dots, unusual hosts.
     fn join_plain(&self, href: &str, out: &mut Resolved) -> Option<bool> {
-        // The standard's "C0 control or space".
-        let href = href.trim_matches(|c| c <= ' ');
+        let href = trim(href);
         let bytes = href.as_bytes();
-        let prefix = match bytes.first() {
-            None => Prefix::Document,
-            Some(b'#') => Prefix::Document,
-            Some(b'?') => Prefix::Path,
+        let (prefix, rest) = match bytes.first() {
+            None | Some(b'#') => (Prefix::Document, href),
+            Some(b'?') => (Prefix::Path, href),
             Some(b'/') if bytes.get(1) == Some(&b'/') => {
                 return self.join_host(href.get(2..)?, self.parts.scheme(), out);
             }
-            Some(b'/') => Prefix::Host,
+            Some(b'/') => (Prefix::Host, href.get(1..)?),
             Some(b'a'..=b'z' | b'A'..=b'Z') => match scheme(bytes) {
-                None => Prefix::Directory,
-                Some(scheme) => {
-                    let scheme = href.get(..scheme)?;
-                    let rest = href.get(scheme.len() + 1..)?;
-                    return match scheme {
-                        "http" | "https" => self.join_host(rest.strip_prefix("//")?, scheme, out),
-                        // Upper case: rare enough for the parser.
-                        _ if scheme.eq_ignore_ascii_case("http")
-                            || scheme.eq_ignore_ascii_case("https") =>
-                        {
-                            None
-                        }
-                        _ => Some(false),
-                    };
-                }
+                None => (Prefix::Directory, href),
+                Some(length) => match self.own_host(href) {
+                    Some(rest) => (Prefix::Host, rest),
+                    None => return self.join_absolute(href, length, out),
+                },
             },
-            Some(_) => Prefix::Directory,
+            Some(_) => (Prefix::Directory, href),
         };
         let base = &self.parts;
         let keep = match prefix {
@@ -119,15 +107,34 @@ impl Base {
         out.path_end = base.path_end;
         out.query_end = base.query_end;
         match prefix {
-            Prefix::Document => push_fragment(href, out),
-            Prefix::Path => push_query(href, out),
+            Prefix::Document => push_fragment(rest, out),
+            Prefix::Path => push_query(rest, out),
             Prefix::Host => {
                 // The slash is the root, which dots cannot climb above.
                 out.text.push('/');
-                push_path(href.get(1..)?, out)
+                push_path(rest, out)
             }
-            Prefix::Directory => push_path(href, out),
+            Prefix::Directory => push_path(rest, out),
         }
+    }
+
+    /// What follows the host and the slash, where they are the base's own: most absolute
+    /// links stay on their site.
+    fn own_host<'h>(&self, href: &'h str) -> Option<&'h str> {
+        let own = self.parts.text.get(..self.parts.path_start as usize)?;
+        href.strip_prefix(own)?.strip_prefix('/')
+    }
+
+    /// Resolves a reference with a scheme of this length.
+    fn join_absolute(&self, href: &str, length: usize, out: &mut Resolved) -> Option<bool> {
+        let scheme = href.get(..length)?;
+        if matches!(scheme, "http" | "https") {
+            let rest = href.get(length + 1..)?.strip_prefix("//")?;
+            return self.join_host(rest, scheme, out);
+        }
+        // Upper case: rare enough for the parser.
+        let http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+        (!http).then_some(false)
     }
 
     /// Resolves what follows `//`.
@@ -184,22 +191,42 @@ fn scheme(bytes: &[u8]) -> Option<usize> {
     (bytes.get(end) == Some(&b':')).then_some(end)
 }
 
+/// Without the standard's "C0 control or space" at both ends.
+fn trim(href: &str) -> &str {
+    let edge = |b: Option<&u8>| b.is_some_and(|b| *b <= b' ');
+    if edge(href.as_bytes().first()) || edge(href.as_bytes().last()) {
+        return href.trim_matches(|c| c <= ' ');
+    }
+    href
+}
+
 /// Appends a host of plain labels in lower case. `None` for what the standard treats
 /// otherwise: addresses, punycode, anything beyond letters, digits, hyphen, underscore.
 fn push_host(host: &str, out: &mut String) -> Option<()> {
     let start = out.len();
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
-    if host.is_empty() || !host.bytes().all(plain) || host.starts_with('.') {
-        return None;
-    }
     out.push_str(host);
     let written = out.get_mut(start..)?;
     written.make_ascii_lowercase();
-    // The last label decides whether a host is an IPv4 address.
-    let last = written.strip_suffix('.').unwrap_or(written);
-    let last = last.rsplit('.').next().unwrap_or(last);
-    let name = last.as_bytes().first().is_some_and(u8::is_ascii_alphabetic);
-    (name && !written.contains("xn--") && !written.contains("..")).then_some(())
+    let mut labels = written.split('.').peekable();
+    let mut last = "";
+    while let Some(label) = labels.next() {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+        if label.is_empty() {
+            // One dot may end a host; an empty label anywhere else is the parser's.
+            return (labels.peek().is_none() && is_name(last)).then_some(());
+        }
+        if !label.bytes().all(plain) || label.starts_with("xn--") {
+            return None;
+        }
+        last = label;
+    }
+    is_name(last).then_some(())
+}
+
+/// Whether a host that ends with this label is a name: the last label decides whether it
+/// is an IPv4 address.
+fn is_name(last: &str) -> bool {
+    last.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
 }
 
 /// Bytes that the parser copies as they are in a path, in a query and in a fragment.
@@ -235,20 +262,26 @@ fn is_plain(byte: u8, place: u8) -> bool {
 /// Appends a relative path with what follows it, to a text that ends with the directory's
 /// slash.
 fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
-    let bytes = rest.as_bytes();
-    let end = bytes
-        .iter()
-        .position(|b| !is_plain(*b, IN_PATH))
-        .unwrap_or(bytes.len());
-    if !matches!(bytes.get(end), None | Some(b'?' | b'#')) {
-        return None;
+    let mut end = 0;
+    let (mut dots, mut escapes, mut before) = (false, false, b'/');
+    for &byte in rest.as_bytes() {
+        if !is_plain(byte, IN_PATH) {
+            if !matches!(byte, b'?' | b'#') {
+                return None;
+            }
+            break;
+        }
+        dots |= byte == b'.' && before == b'/';
+        escapes |= byte == b'%';
+        before = byte;
+        end += 1;
     }
     let (path, rest) = rest.split_at_checked(end)?;
     // An escaped dot is a dot to the parser.
-    if path.contains('%') && (path.contains("%2e") || path.contains("%2E")) {
+    if escapes && (path.contains("%2e") || path.contains("%2E")) {
         return None;
     }
-    if path.starts_with('.') || path.contains("/.") {
+    if dots {
         let mut segments = path.split('/').peekable();
         while let Some(segment) = segments.next() {
             match segment {

@@ -249,12 +249,8 @@ impl Cleaner<'_> {
             "False" | "FALSE" => "false".to_owned(),
             "undefined" | "NaN" | "None" | "NULL" | "Null" => "null".to_owned(),
             number if is_number(number) => number.to_owned(),
-            // `007`, `+1`, `1.`: kept as they are written.
-            other
-                if other
-                    .bytes()
-                    .all(|b| b.is_ascii_digit() || b"+-.".contains(&b)) =>
-            {
+            // `007`, `+1`, `1.`, `1e999`: kept as they are written.
+            other if other.bytes().all(|b| b"0123456789+-.eE".contains(&b)) => {
                 format!("\"{other}\"")
             }
             _ => return None,
@@ -265,12 +261,14 @@ impl Cleaner<'_> {
     }
 }
 
-/// Whether this is a number by RFC 8259, section 6.
+/// Whether this is a number by RFC 8259, section 6, and one that a float surely holds:
+/// readers refuse others.
 fn is_number(word: &str) -> bool {
+    const MAX_LENGTH: usize = 100;
     let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let rest = word.strip_prefix('-').unwrap_or(word);
     let whole = digits(rest);
-    if whole == 0 || (whole > 1 && rest.starts_with('0')) {
+    if whole == 0 || (whole > 1 && rest.starts_with('0')) || word.len() > MAX_LENGTH {
         return false;
     }
     let mut rest = rest.get(whole..).unwrap_or("");
@@ -283,11 +281,8 @@ fn is_number(word: &str) -> bool {
     }
     if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
         let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        // Numbers that no float holds stay text for whoever reads them.
         let count = digits(exponent);
-        return (1..=3).contains(&count)
-            && count == exponent.len()
-            && word.parse::<f64>().is_ok_and(f64::is_finite);
+        return (1..=2).contains(&count) && count == exponent.len();
     }
     rest.is_empty()
 }

@@ -38,10 +38,44 @@ pub fn get<'j>(object: &'j str, key: &str) -> Option<&'j str> {
 /// The text of a JSON string; `None` for another value.
 pub fn string(json: &str) -> Option<Cow<'_, str>> {
     let inside = json.strip_prefix('"')?.strip_suffix('"')?;
-    if inside.contains('\\') {
-        return serde_json::from_str(json).ok().map(Cow::Owned);
+    Some(if inside.contains('\\') {
+        Cow::Owned(unescape(inside))
+    } else {
+        Cow::Borrowed(inside)
+    })
+}
+
+/// The text of a string's inside.
+fn unescape(inside: &str) -> String {
+    let mut out = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        out.push_str(before);
+        let unit = |at: usize| {
+            let hex = escape.get(at..at + 6)?.strip_prefix("\\u")?;
+            u32::from_str_radix(hex, 16).ok()
+        };
+        let (c, used) = match escape.as_bytes().get(1) {
+            Some(b'b') => ('\u{8}', 2),
+            Some(b'f') => ('\u{c}', 2),
+            Some(b'n') => ('\n', 2),
+            Some(b'r') => ('\r', 2),
+            Some(b't') => ('\t', 2),
+            Some(b'u') => match (unit(0), unit(6)) {
+                (Some(high @ 0xd800..=0xdbff), Some(low @ 0xdc00..=0xdfff)) => {
+                    let code = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                    (char::from_u32(code).unwrap_or('\u{fffd}'), 12)
+                }
+                (code, _) => (code.and_then(char::from_u32).unwrap_or('\u{fffd}'), 6),
+            },
+            other => (other.map_or('\\', |b| char::from(*b)), 2),
+        };
+        out.push(c);
+        rest = escape.get(used..).unwrap_or("");
     }
-    Some(Cow::Borrowed(inside))
+    out.push_str(rest);
+    out
 }
 
 /// The strings of an array, or the one string that stands alone.
