@@ -41,10 +41,21 @@ impl Bench {
             build::host()?;
         }
         if name == "extract" {
-            run(cargo(&peers).args(["build", "--release", "--target-dir"]).arg(&peers_target))?;
+            run(cargo(&peers)
+                .args(["build", "--release", "--target-dir"])
+                .arg(&peers_target))?;
         }
         run(cargo(root())
-            .args(["run", "--release", "--quiet", "--package", "orbweaver-bench", "--", name])
+            .args([
+                "run",
+                "--release",
+                "--quiet",
+                "--workspace",
+                "--bin",
+                "orbweaver-bench",
+                "--",
+                name,
+            ])
             .args(args)
             .env("ORBWEAVER_PLUGIN_DIR", build::plugin_dir())
             .env("ORBWEAVER_PEERS", peers_target.join("release/peers")))

@@ -37,7 +37,7 @@ pub fn all() -> Result<()> {
 
 /// The server in release, alone.
 pub fn host() -> Result<()> {
-    run(cargo(root()).args(["build", "--release", "--package", "orbweaver-server"]))
+    run(cargo(root()).args(["build", "--release", "--workspace", "--bin", "orbweaver"]))
 }
 
 /// `cargo xtask plugins`.
@@ -47,11 +47,15 @@ pub fn plugins() -> Result<()> {
     let crates: Vec<String> = folders(&workspace)?
         .into_iter()
         .filter(|name| {
-            ["extract-", "actor-", "site-"].iter().any(|kind| name.starts_with(kind))
+            ["extract-", "actor-", "site-"]
+                .iter()
+                .any(|kind| name.starts_with(kind))
         })
         .collect();
     let mut build = cargo(&workspace);
-    build.args(["build", "--release", "--target", WASM_TARGET]).arg("--target-dir");
+    build
+        .args(["build", "--release", "--target", WASM_TARGET])
+        .arg("--target-dir");
     build.arg(plugin_target_dir());
     for name in &crates {
         build.arg("--package").arg(format!("orbweaver-{name}"));
@@ -64,7 +68,9 @@ pub fn plugins() -> Result<()> {
     }
     // A plugin whose source is gone must not live on in the folder.
     for file in fs::read_dir(plugin_dir())?.flatten().map(|e| e.path()) {
-        let known = file.file_stem().is_some_and(|stem| crates.iter().any(|c| stem == c.as_str()));
+        let known = file
+            .file_stem()
+            .is_some_and(|stem| crates.iter().any(|c| stem == c.as_str()));
         if file.extension().is_some_and(|e| e == "wasm") && !known {
             fs::remove_file(&file)?;
         }
@@ -78,12 +84,22 @@ pub fn fixtures() -> Result<()> {
     let workspace = root().join("tests/hostile");
     let target = plugin_target_dir().join("hostile");
     run(cargo(&workspace)
-        .args(["build", "--release", "--target", WASM_TARGET, "--target-dir"])
+        .args([
+            "build",
+            "--release",
+            "--target",
+            WASM_TARGET,
+            "--target-dir",
+        ])
         .arg(&target))?;
     let built = target.join(WASM_TARGET).join("release");
     for file in fs::read_dir(&built)?.flatten().map(|e| e.path()) {
         if file.extension().is_some_and(|e| e == "wasm") {
-            let name = file.file_name().unwrap_or_default().to_string_lossy().replace('_', "-");
+            let name = file
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .replace('_', "-");
             install(&file, &fixture_dir(), &name)?;
         }
     }

@@ -20,7 +20,13 @@ pub fn run_all() -> Result<()> {
         "warnings",
     ]))?;
     run(cargo(&root().join("plugins"))
-        .args(["clippy", "--workspace", "--all-targets", "--all-features", "--target-dir"])
+        .args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--target-dir",
+        ])
         .arg(plugin_target_dir())
         .args(["--", "--deny", "warnings"]))
 }

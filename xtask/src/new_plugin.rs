@@ -35,7 +35,9 @@ impl NewPlugin {
     pub fn run(self) -> Result<()> {
         let name = &self.name;
         let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+            && name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !well_formed {
             bail!("name: lower-case letters, digits and hyphens, starting with a letter");
         }
@@ -62,11 +64,20 @@ impl NewPlugin {
                 .replace("{{crate}}", &format!("{prefix}-{name}"))
                 .replace("{{orbweaver}}", &root().display().to_string())
         };
-        fs::write(dir.join("Cargo.toml"), fill(include_str!("../templates/Cargo.toml")))?;
+        fs::write(
+            dir.join("Cargo.toml"),
+            fill(include_str!("../templates/Cargo.toml")),
+        )?;
         fs::write(dir.join("plugin.toml"), fill(manifest))?;
         fs::write(dir.join("src/lib.rs"), fill(lib))?;
-        fs::write(dir.join("README.md"), fill(include_str!("../templates/README.md")))?;
-        println!("Created {prefix} plugin `{name}` in {}; its README.md says how to go on.", dir.display());
+        fs::write(
+            dir.join("README.md"),
+            fill(include_str!("../templates/README.md")),
+        )?;
+        println!(
+            "Created {prefix} plugin `{name}` in {}; its README.md says how to go on.",
+            dir.display()
+        );
         Ok(())
     }
 }

@@ -14,7 +14,11 @@ pub const WASM_TARGET: &str = "wasm32-wasip2";
 /// Adds the WebAssembly target to the toolchain in use.
 pub fn wasm_target() -> Result<()> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
-    if Path::new(&sysroot).join("lib/rustlib").join(WASM_TARGET).is_dir() {
+    if Path::new(&sysroot)
+        .join("lib/rustlib")
+        .join(WASM_TARGET)
+        .is_dir()
+    {
         return Ok(());
     }
     if !on_path("rustup") {
@@ -29,9 +33,14 @@ pub fn test_tools() -> Result<()> {
     if postgres_bin().is_none() {
         packages.push("postgresql");
     }
-    if !["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
-        .iter()
-        .any(|name| on_path(name))
+    if ![
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+    ]
+    .iter()
+    .any(|name| on_path(name))
     {
         packages.push("chromium-headless-shell");
     }
@@ -58,7 +67,9 @@ pub fn postgres_bin() -> Option<std::path::PathBuf> {
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let version: u32 = path.file_name()?.to_str()?.parse().ok()?;
-            path.join("bin/initdb").is_file().then_some((version, path.join("bin")))
+            path.join("bin/initdb")
+                .is_file()
+                .then_some((version, path.join("bin")))
         })
         .collect();
     versions.sort();
@@ -72,7 +83,11 @@ fn apt_install(packages: &[&str]) -> Result<()> {
     }
     let root = output(Command::new("id").arg("-u"))? == "0";
     let apt = || {
-        let mut command = if root { Command::new("apt-get") } else { Command::new("sudo") };
+        let mut command = if root {
+            Command::new("apt-get")
+        } else {
+            Command::new("sudo")
+        };
         if !root {
             command.args(["-n", "apt-get"]);
         }
@@ -80,10 +95,14 @@ fn apt_install(packages: &[&str]) -> Result<()> {
         command
     };
     let installed = run(apt().args(["update", "-qq"])).and_then(|()| {
-        run(apt().args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages))
+        run(apt()
+            .args(["install", "-y", "-qq", "--no-install-recommends"])
+            .args(packages))
     });
     if let Err(error) = installed {
-        bail!("the tests need {list}, which could not be installed ({error}); install them by hand");
+        bail!(
+            "the tests need {list}, which could not be installed ({error}); install them by hand"
+        );
     }
     Ok(())
 }

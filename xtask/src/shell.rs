@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result, bail};
 
 /// The repository's root.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or_else(|| Path::new("."))
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap_or_else(|| Path::new("."))
 }
 
 /// Where the host is built: `CARGO_TARGET_DIR`, or `target` in the root.
@@ -39,7 +41,9 @@ pub fn cargo(dir: &Path) -> Command {
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     eprintln!("\x1b[1m    Running\x1b[0m {shown}");
-    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }
@@ -49,9 +53,14 @@ pub fn run(command: &mut Command) -> Result<()> {
 /// Standard output of a program that succeeds, trimmed.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
-    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
-        bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "`{shown}` failed: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

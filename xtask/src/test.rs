@@ -14,7 +14,7 @@ pub fn run(filter: Option<&str>) -> Result<()> {
 
     let mut plugins = cargo(&root().join("plugins"));
     plugins
-        .args(["test", "--workspace", "--all-features", "--release", "--target-dir"])
+        .args(["test", "--workspace", "--all-features", "--target-dir"])
         .arg(plugin_target_dir());
     plugins.args(filter);
     shell::run(&mut plugins)?;
