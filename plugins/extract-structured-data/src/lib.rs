@@ -95,7 +95,9 @@ fn json_ld(view: &View<'_>, part: &mut Part) {
 /// What one look at every element tells: most pages need no more than this.
 #[derive(Default)]
 struct Found<'v> {
-    /// Elements that begin a Microdata item which is no property of another.
+    /// Elements that begin a Microdata item which is no property of another: by the
+    /// standard those without `itemprop`. Pages also have properties of no item (a list of
+    /// breadcrumbs without its list); on a page without `itemref` those count too.
     items: Vec<Node<'v>>,
     rdfa: bool,
     microformats: bool,
@@ -104,6 +106,9 @@ struct Found<'v> {
 impl<'v> Found<'v> {
     fn of(view: &'v View<'v>) -> Self {
         let mut found = Self::default();
+        let (mut strays, mut references) = (0_usize, false);
+        // The end of the outermost item that is open.
+        let mut item_end = 0;
         for node in view.nodes().filter(Node::is_element) {
             let (mut scope, mut property) = (false, false);
             for attribute in node.attrs() {
@@ -115,6 +120,7 @@ impl<'v> Found<'v> {
                     }
                     attr::ITEMSCOPE => scope = true,
                     attr::ITEMPROP => property = true,
+                    attr::ITEMREF => references = true,
                     attr::TYPEOF | attr::VOCAB => found.rdfa = true,
                     attr::PROPERTY => {
                         found.rdfa = found.rdfa
@@ -124,9 +130,18 @@ impl<'v> Found<'v> {
                     _ => {}
                 }
             }
-            if scope && !property {
+            if !scope {
+                continue;
+            }
+            let stray = property && node.id() >= item_end;
+            strays += usize::from(stray);
+            item_end = item_end.max(node.end());
+            if !property || stray {
                 found.items.push(node);
             }
+        }
+        if references && strays > 0 {
+            found.items.retain(|item| !item.has_attr(attr::ITEMPROP));
         }
         found
     }

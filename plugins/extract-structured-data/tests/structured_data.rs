@@ -76,6 +76,19 @@ mod microdata {
     }
 
     #[test]
+    fn a_property_of_no_item_is_an_item_where_nothing_refers_to_it() {
+        let html = "<li itemprop=e itemscope itemtype=L><b itemprop=n>1</b><i itemprop=o itemscope></i></li>";
+        assert_eq!(
+            of("microdata", html),
+            json!([{"type": ["L"], "properties": {"n": ["1"], "o": [{"properties": {}}]}}])
+        );
+        assert_eq!(
+            of("microdata", &format!("{html}<b itemref=x></b>")),
+            json!([])
+        );
+    }
+
+    #[test]
     fn items_inside_themselves_and_endless_nesting_end() {
         let html = "<div itemscope itemref=a></div><div id=a itemprop=p itemscope itemref=b></div><div id=b itemprop=q itemscope itemref=a></div>";
         assert_eq!(
