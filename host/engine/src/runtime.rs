@@ -46,6 +46,9 @@ impl Runtime {
         let pool = Engine::new(&pooled(config))?;
         let on_demand = Engine::new(
             &common()
+                // What passes strings between two components that were composed into one
+                // uses the memories of both, and wasmtime panics where that is off.
+                .wasm_multi_memory(true)
                 .concurrency_support(true)
                 .wasm_component_model_async(true),
         )?;
