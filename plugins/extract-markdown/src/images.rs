@@ -2,7 +2,7 @@
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
-use crate::links::push_title;
+use crate::destinations::push_title;
 use crate::marks::Kind;
 use crate::walk::Walker;
 use crate::writer::{Mode, Space};

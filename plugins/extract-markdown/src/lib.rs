@@ -1,11 +1,12 @@
 //! The `markdown` role: a page as CommonMark with GFM's tables, strikethrough and task
 //! lists, its links and images kept.
 
+mod anchors;
 mod clutter;
 mod code;
+mod destinations;
 mod escape;
 mod images;
-mod links;
 mod lists;
 mod main_content;
 mod marks;

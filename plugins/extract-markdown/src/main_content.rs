@@ -81,6 +81,8 @@ struct Texts {
     /// First-level headings that are no links, ascending: one of them is the page's title, a
     /// linked one is the site's name.
     titles: Vec<u32>,
+    /// Code blocks, ascending.
+    code: Vec<u32>,
 }
 
 impl Texts {
@@ -91,6 +93,7 @@ impl Texts {
             link: Vec::with_capacity(len),
             links: Vec::with_capacity(len),
             titles: Vec::new(),
+            code: Vec::new(),
         };
         let (mut text, mut link, mut links) = (0_u32, 0_u32, 0_u32);
         let (mut link_end, mut unseen_end) = (0, 0);
@@ -123,6 +126,7 @@ impl Texts {
                     }
                 }
                 tag::H1 => texts.titles.push(node.id()),
+                tag::PRE => texts.code.push(node.id()),
                 tag::SCRIPT
                 | tag::STYLE
                 | tag::NOSCRIPT
@@ -145,8 +149,12 @@ impl Texts {
 
     /// Whether the page's title stands in an element.
     fn holds_title(&self, node: Node<'_>) -> bool {
-        let next = self.titles.partition_point(|&id| id < node.id());
-        self.titles.get(next).is_some_and(|&id| id < node.end())
+        holds(&self.titles, node)
+    }
+
+    /// Whether an element has what its name is no verdict on: the title, or code.
+    fn holds_content(&self, node: Node<'_>) -> bool {
+        self.holds_title(node) || holds(&self.code, node)
     }
 
     fn text(&self, node: Node<'_>) -> u32 {
@@ -158,6 +166,12 @@ impl Texts {
         let text = u64::from(self.text(node)).max(1);
         u64::from(range(&self.link, node)) * 100 / text
     }
+}
+
+/// Whether one of these nodes, given in ascending order, is in an element.
+fn holds(ids: &[u32], node: Node<'_>) -> bool {
+    let next = ids.partition_point(|&id| id < node.id());
+    ids.get(next).is_some_and(|&id| id < node.end())
 }
 
 fn range(sums: &[u32], node: Node<'_>) -> u32 {
@@ -253,9 +267,9 @@ fn is_clutter(node: Node<'_>, texts: &Texts, total: u32, in_article: bool) -> bo
         Clutter::Sure => share < 50,
         // Names that mean clutter only where it looks like it.
         Clutter::Perhaps => {
-            share < 25 && (text < 120 || texts.link_share(node) > 40) && !texts.holds_title(node)
+            share < 25 && (text < 120 || texts.link_share(node) > 40) && !texts.holds_content(node)
         }
-        Clutter::Likely => share < 35 && !texts.holds_title(node),
+        Clutter::Likely => share < 35 && !texts.holds_content(node),
     }
 }
 
@@ -272,7 +286,7 @@ fn by_role(node: Node<'_>, texts: &Texts) -> Option<Clutter> {
             | "menubar"
             | "toolbar"
     );
-    let banner = node.attr(attr::ROLE) == Some("banner") && !texts.holds_title(node);
+    let banner = node.attr(attr::ROLE) == Some("banner") && !texts.holds_content(node);
     (sure || banner).then_some(Clutter::Sure)
 }
 

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use orbweaver_sdk::dom::{Node, tag};
 
-use crate::links::push_title;
+use crate::destinations::push_title;
 use crate::marks::Kind;
 use crate::walk::Walker;
 use crate::writer::{Gap, Mode, Space};

@@ -49,7 +49,12 @@ pub(crate) fn look(node: Node<'_>, tag: u16) -> Look {
     }
     // A page whose body is hidden until a script shows it is not empty; MediaWiki hides the
     // MathML behind each formula's picture.
-    if hidden && !matches!(tag, tag::BODY | tag::HTML) && !wraps_math(node) {
+    if hidden
+        && !matches!(tag, tag::BODY | tag::HTML)
+        && !wraps_math(node)
+        && !can_be_opened(node)
+        && !is_the_page(node)
+    {
         return Look::Hidden;
     }
     look
@@ -74,6 +79,36 @@ fn is_hidden_from_readers(node: Node<'_>, tag: u16) -> bool {
         .descendants()
         .take(64)
         .any(|n| n.tag() == tag::IMG || n.text().chars().any(char::is_alphanumeric))
+}
+
+/// Whether an element that is hidden at first is a part of the page which a click shows: the
+/// panel of a tab, an accordion or a list of questions (ARIA Authoring Practices).
+fn can_be_opened(node: Node<'_>) -> bool {
+    if matches!(node.attr(attr::ROLE), Some("tabpanel" | "region")) {
+        return true;
+    }
+    let names = [
+        "accordion",
+        "collaps",
+        "tab-pane",
+        "tabpanel",
+        "tab-content",
+        "faq",
+    ];
+    node.attr(attr::CLASS)
+        .is_some_and(|classes| names.iter().any(|name| classes.contains(name)))
+}
+
+/// Whether a hidden element is so much of the document that it is the page itself, which a
+/// script is to show: behind a gate, a loading screen, a fade.
+fn is_the_page(node: Node<'_>) -> bool {
+    let nodes = node.end() - node.id();
+    nodes > 200
+        && u64::from(nodes) * 100 > u64::from(node.view().len()) * 40
+        && matches!(
+            node.tag(),
+            tag::DIV | tag::MAIN | tag::ARTICLE | tag::SECTION
+        )
 }
 
 /// React sends parts of a page hidden, for a script to put in their place.

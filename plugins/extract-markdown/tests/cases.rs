@@ -431,6 +431,10 @@ fn what_no_reader_sees_is_left_out() {
         ("<p style=visibility:hidden>a</p>b", "b"),
         ("<p hidden=until-found>a</p>", "a"),
         ("<div hidden id=S:1>a</div>", "a"),
+        (
+            "<div role=tabpanel hidden>a</div><div class=accordion__panel style=display:none>b</div>",
+            "a\n\nb",
+        ),
         ("<body style=visibility:hidden>a", "a"),
         ("<div aria-hidden=true>a</div>b", "b"),
         (
