@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 
 use crate::config::EngineConfig;
@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     registry: ArcSwap<Registry>,
     /// Held while a new registry is made from the old one.
     change: Mutex<()>,
+    /// Counts changes of the registry and of what was refused.
+    changes: watch::Sender<u64>,
     pub stats: AllStats,
     /// What the folder scan saw last, and whom it refused.
     pub folder: Mutex<Folder>,
@@ -97,6 +99,7 @@ impl Engine {
             runtime,
             registry: ArcSwap::default(),
             change: Mutex::new(()),
+            changes: watch::Sender::new(0),
             stats: AllStats::default(),
             folder: Mutex::default(),
             page_slots: Semaphore::new(threads * PAGES_PER_THREAD),
@@ -150,6 +153,12 @@ impl Engine {
             .iter()
             .map(|(path, error)| (path.clone(), error.clone()))
             .collect()
+    }
+
+    /// Counts up whenever the plugins that serve change, or a file is refused: what is
+    /// made of their list (documents, directories) is then out of date.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
     }
 
     /// One plugin.
@@ -312,6 +321,7 @@ impl Inner {
         let mut next = Registry::clone(&self.registry.load());
         let result = edit(&mut next, &self.config.roles);
         self.registry.store(Arc::new(next));
+        self.changes.send_modify(|count| *count += 1);
         result
     }
 
@@ -464,7 +474,7 @@ impl Tasks {
     }
 
     /// Runs a future there; dropping the returned one ends it.
-    fn spawn<T: Send + 'static>(
+    pub fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Spawned<T> {
@@ -481,7 +491,8 @@ impl Drop for Tasks {
     }
 }
 
-struct Spawned<T>(JoinHandle<T>);
+/// A task that ends when this is dropped.
+pub(crate) struct Spawned<T>(JoinHandle<T>);
 
 impl<T> Future for Spawned<T> {
     type Output = Result<T, PluginError>;

@@ -79,7 +79,12 @@ impl Engine {
                 };
             }
         };
-        self.inner.apply(found).await;
+        let inner = Arc::clone(&self.inner);
+        let applied = self.inner.tasks.spawn(async move { inner.apply(found).await }).await;
+        if let Err(error) = applied {
+            let error = LoadError::Unreadable(error.to_string());
+            return LoadReport { loaded: Vec::new(), refused: vec![(dir, error)] };
+        }
         LoadReport {
             loaded: self.plugins(),
             refused: self.refused(),
@@ -213,8 +218,9 @@ impl Inner {
                     "plugin refused{}: {error}",
                     if serving { ", the old one goes on serving" } else { "" }
                 );
-                self.change(|registry, _| registry.note(path, &error.to_string()));
+                let problem = error.to_string();
                 self.folder.lock().refused.insert(path.to_owned(), error);
+                self.change(|registry, _| registry.note(path, &problem));
             }
         }
     }

@@ -28,9 +28,9 @@ pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
     Ok(out)
 }
 
-/// The manifest's text: from the top level, else from a nested module or component. More
-/// than one with different contents is an error, so that no tool shows another manifest
-/// than the one that counts.
+/// The manifest's text: from the top level, where [`embed`] puts it, else from a nested
+/// module, where a compiler leaves it. Two at the same level that differ are an error, so
+/// that no tool shows another manifest than the one that counts.
 pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
     let mut top: Option<&[u8]> = None;
     let mut nested: Option<&[u8]> = None;

@@ -7,7 +7,16 @@ hostile_support::extractor!(|role, _, _| match role {
     "nan" => Ok("{\"score\": NaN}".to_owned()),
     "control" => Ok("{\"title\": \"a\u{0}b\"}".to_owned()),
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
-    "long" => Ok(format!("\"{}\"", "x".repeat(40 << 20))),
-    "huge" => Ok(format!("\"{}\"", "x".repeat(100 << 20))),
+    "long" => Ok(string(40 << 20)),
+    "huge" => Ok(string(100 << 20)),
     _ => Err(hostile_support::Error::Failed("\u{1b}[31mred\nline".to_owned())),
 });
+
+/// A JSON string of this length, without a copy that would exceed the memory limit first.
+fn string(length: usize) -> String {
+    let mut text = String::with_capacity(length);
+    text.push('"');
+    text.extend(std::iter::repeat_n('x', length - 2));
+    text.push('"');
+    text
+}

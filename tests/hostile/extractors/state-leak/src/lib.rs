@@ -16,7 +16,7 @@ hostile_support::extractor!(|_, page, _| {
     unsafe {
         fresh.set_len(1 << 20);
     }
-    let dirty = fresh.iter().filter(|byte| **byte != 0).count();
+    let dirty = fresh.iter().filter(|byte| **byte == 0xa5).count();
     fresh.fill(0xa5);
     std::hint::black_box(&fresh);
     std::mem::forget(fresh);

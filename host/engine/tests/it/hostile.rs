@@ -1,0 +1,230 @@
+//! Extractors that misbehave: each costs its own call a typed error and nothing else.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use orbweaver_engine::{Engine, EngineConfig, Limit, LimitsConfig, PluginError};
+
+use crate::support::{
+    assert_good_still_runs, call, config, engine, engine_with, extract, load, load_bytes, page,
+};
+use crate::wat::Extractor;
+
+/// An engine whose extractors get little time.
+async fn impatient(name: &str) -> Engine {
+    let mut limits = LimitsConfig::default();
+    limits.extractor.default.cpu_ms = 100;
+    limits.extractor.default.wall_ms = 60_000;
+    limits.extractor.max.wall_ms = 60_000;
+    let engine = Engine::new(EngineConfig { limits, ..config() }).unwrap();
+    load(&engine, &["good", name]).await;
+    engine
+}
+
+fn cpu_limit() -> PluginError {
+    PluginError::Limit(Limit::Cpu(std::time::Duration::from_millis(100)))
+}
+
+#[tokio::test]
+async fn an_endless_loop_ends_at_its_cpu_budget() {
+    let engine = impatient("spin").await;
+    assert_eq!(extract(&engine, "spin").await, Err(cpu_limit()));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn an_endless_loop_of_host_calls_ends_at_its_cpu_budget() {
+    let engine = impatient("spin-yielding").await;
+    assert_eq!(extract(&engine, "spin-yielding").await, Err(cpu_limit()));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn others_are_served_while_one_spins() {
+    let engine = impatient("spin").await;
+    let spinning = extract(&engine, "spin");
+    let good = async {
+        for _ in 0..20 {
+            assert_good_still_runs(&engine).await;
+        }
+    };
+    let (spun, ()) = futures::future::join(spinning, good).await;
+    assert_eq!(spun, Err(cpu_limit()));
+}
+
+#[tokio::test]
+async fn a_dropped_call_stops_spinning() {
+    // One thread and a budget of minutes: only cancelling frees the thread.
+    let mut limits = LimitsConfig::default();
+    limits.extractor.default.cpu_ms = 600_000;
+    limits.extractor.max = limits.extractor.default;
+    limits.extractor.max.wall_ms = 600_000;
+    limits.extractor.default.wall_ms = 600_000;
+    let config = EngineConfig { extractor_threads: 1, limits, ..config() };
+    let engine = Engine::new(config).unwrap();
+    load(&engine, &["good", "spin"]).await;
+    let spinning = tokio::spawn({
+        let engine = engine.clone();
+        async move { extract(&engine, "spin").await }
+    });
+    // The page is shared with nobody, so its parse shows that the call has begun.
+    tokio::task::yield_now().await;
+    spinning.abort();
+    assert!(spinning.await.unwrap_err().is_cancelled());
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn memory_growth_stops_at_the_limit() {
+    let engine = engine_with("memory-grow").await;
+    let pages: u64 = extract(&engine, "memory-grow").await.unwrap().parse().unwrap();
+    assert!(pages <= 256 * 16, "{pages} pages");
+    assert!(pages > 256 * 15, "{pages} pages");
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn running_out_of_memory_is_told_from_a_bug() {
+    let engine = engine_with("memory-grow").await;
+    let error = extract(&engine, "memory-eat").await.unwrap_err();
+    assert_eq!(error, PluginError::Limit(Limit::Memory(256 << 20)));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn tables_grow_no_further_than_allowed() {
+    let engine = engine();
+    let raw = Extractor {
+        core: "(table $t 1 funcref)",
+        // -1 is what a refused growth answers; anything else must not be.
+        attack: "(if (i32.ne (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1))
+                   (then unreachable))",
+        ..Extractor::default()
+    };
+    load_bytes(&engine, raw.build()).await;
+    load(&engine, &["good"]).await;
+    assert_eq!(extract(&engine, "raw").await.unwrap(), "null");
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn runaway_recursion_exhausts_its_own_stack_only() {
+    let engine = engine_with("recursion").await;
+    assert_eq!(extract(&engine, "recursion").await, Err(PluginError::Limit(Limit::Stack)));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn recursion_without_a_shadow_stack_is_the_same() {
+    let engine = engine();
+    let raw = Extractor {
+        core: "(func $down (param i64) (result i64)
+                 (i64.add (i64.const 1) (call $down (i64.add (i64.const 1) (local.get 0)))))",
+        attack: "(drop (call $down (i64.const 0)))",
+        ..Extractor::default()
+    };
+    load_bytes(&engine, raw.build()).await;
+    load(&engine, &["good"]).await;
+    assert_eq!(extract(&engine, "raw").await, Err(PluginError::Limit(Limit::Stack)));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn an_oversized_argument_never_reaches_the_host() {
+    let engine = engine_with("host-list-bomb").await;
+    assert_eq!(
+        extract(&engine, "host-list-bomb").await,
+        Err(PluginError::Limit(Limit::HostCall(64 << 20)))
+    );
+    assert_good_still_runs(&engine).await;
+}
+
+/// Everything logged under the target `plugin`, by all tests of this process.
+fn log() -> Arc<Mutex<Vec<u8>>> {
+    static LOG: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+    impl Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = LOG.get_or_init(|| {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&log);
+        tracing_subscriber::fmt()
+            .with_env_filter("plugin=trace")
+            .with_ansi(false)
+            .with_writer(move || Sink(Arc::clone(&sink)))
+            .init();
+        log
+    });
+    Arc::clone(log)
+}
+
+#[tokio::test]
+async fn a_log_flood_is_cut_and_cleaned() {
+    let log = log();
+    let engine = engine_with("log-flood").await;
+    assert_eq!(extract(&engine, "log-flood").await.unwrap(), "null");
+    let text = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|l| l.contains("extractor:log-flood")).collect();
+    assert!(lines[0].contains(r"\u{1b}[2J"), "{}", lines[0]);
+    assert!(lines[0].contains("forged line"), "one line stays one line");
+    assert!(lines[1].len() < 5_000, "{} bytes", lines[1].len());
+    // The budget for log calls, the same for stderr, and a note on what was dropped of each.
+    assert_eq!(lines.len(), 2 * (100 + 1), "{}", lines.len());
+    assert!(lines.iter().any(|l| l.contains("dropped_lines=999902")), "says what is missing");
+    assert!(!text.contains('\u{1b}'));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn what_a_plugin_returns_is_not_believed() {
+    let engine = engine_with("bad-output").await;
+    for role in ["empty", "not-json", "nan", "control", "deep"] {
+        let error = extract(&engine, role).await.unwrap_err();
+        assert!(matches!(error, PluginError::BadOutput(_)), "{role}: {error}");
+    }
+    for role in ["long", "huge"] {
+        let error = extract(&engine, role).await.unwrap_err();
+        assert_eq!(error, PluginError::Limit(Limit::Output(32 << 20)), "{role}");
+    }
+    let error = extract(&engine, "secrets").await.unwrap_err();
+    assert_eq!(error, PluginError::Failed(r"\u{1b}[31mred\u{a}line".into()));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_trap_costs_one_call_and_its_instance() {
+    let engine = engine_with("trap").await;
+    for role in ["panic", "unreachable", "exit", "abort", "divide"] {
+        let error = extract(&engine, role).await.unwrap_err();
+        assert!(matches!(&error, PluginError::Trap(_)), "{role}: {error}");
+        assert!(!error.to_string().contains("a message for the log"), "{error}");
+    }
+    let error = extract(&engine, "exit").await.unwrap_err();
+    // WASI 0.2 knows success and failure only.
+    assert_eq!(error, PluginError::Trap("it exited with status 1".into()));
+    // Roles after a trap on the same page get an instance of their own.
+    let calls = ["good-again", "panic", "good-again", "good-again"].map(call).to_vec();
+    let answers = engine.extract(&page(), calls).await;
+    assert_eq!(answers[0].as_deref(), Ok("1"));
+    assert!(answers[1].is_err());
+    assert_eq!((answers[2].as_deref(), answers[3].as_deref()), (Ok("1"), Ok("2")));
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn nothing_of_one_call_is_left_for_the_next() {
+    let engine = engine_with("state-leak").await;
+    // More calls than the pool has slots, so that every slot is used again.
+    for _ in 0..50 {
+        let answer = extract(&engine, "state-leak").await.unwrap();
+        assert_eq!(answer, r#"{"before":"","dirty":0}"#);
+    }
+    assert_good_still_runs(&engine).await;
+}

@@ -1,0 +1,187 @@
+//! Actors that misbehave.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orbweaver_engine::{
+    Engine, EngineConfig, FetchRequest, Host, HostError, Limit, NoHost, Page, PluginError,
+};
+use serde_json::json;
+
+use crate::support::{TestHost, assert_good_still_runs, config, engine_with, load};
+
+#[tokio::test]
+async fn a_spinning_actor_ends_at_its_cpu_budget() {
+    let engine = engine_with("spin-actor").await;
+    for input in ["spin", "yield"] {
+        let error =
+            engine.run_actor("spin-actor", &json!(input), Arc::new(NoHost)).await.unwrap_err();
+        assert_eq!(error, PluginError::Limit(Limit::Cpu(Duration::from_millis(200))), "{input}");
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn spinning_actors_do_not_starve_one_another() {
+    let engine = engine_with("spin-actor").await;
+    load(&engine, &["good-actor"]).await;
+    let spins: Vec<_> = (0..8)
+        .map(|_| {
+            let engine = engine.clone();
+            tokio::spawn(async move {
+                engine.run_actor("spin-actor", &json!(""), Arc::new(NoHost)).await
+            })
+        })
+        .collect();
+    let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+    let input = json!({"url": "https://example.com/"});
+    engine.run_actor("good-actor", &input, host).await.unwrap();
+    for spin in spins {
+        assert!(matches!(spin.await.unwrap(), Err(PluginError::Limit(Limit::Cpu(_)))));
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_fetch_outside_the_grants_never_reaches_the_host() {
+    let engine = engine_with("fetch-narrow").await;
+    let host = Arc::new(TestHost::new(1));
+    for url in [
+        "http://127.0.0.1/",
+        "http://169.254.169.254/latest/meta-data",
+        "https://allowed.example.evil.example/",
+        "https://allowed.example@evil.example/",
+        "http://allowed.example/",
+        "https://allowed.example:8443/",
+    ] {
+        let error = engine.run_actor("fetch-narrow", &json!(url), host.clone()).await.unwrap_err();
+        assert!(matches!(error, PluginError::Denied(_)), "{url}: {error}");
+    }
+    for url in ["file:///etc/passwd", "nonsense"] {
+        let error = engine.run_actor("fetch-narrow", &json!(url), host.clone()).await.unwrap_err();
+        assert!(matches!(error, PluginError::InvalidInput(_)), "{url}: {error}");
+    }
+    assert_eq!(host.fetches.load(Ordering::SeqCst), 0);
+    let url = json!("https://allowed.example/x");
+    assert_eq!(engine.run_actor("fetch-narrow", &url, host).await.unwrap().json, "200");
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_flood_of_fetches_is_counted_and_narrowed() {
+    let engine = engine_with("fetch-flood").await;
+    for input in ["each", "many"] {
+        let host = Arc::new(TestHost::new(1));
+        let output =
+            engine.run_actor("fetch-flood", &json!(input), host.clone()).await.unwrap();
+        assert_eq!(output.json, r#"{"ok":100,"denied":9900}"#, "{input}");
+        assert_eq!(output.fetches, 100);
+        assert_eq!(host.fetches.load(Ordering::SeqCst), 100);
+        assert!(host.most.load(Ordering::SeqCst) <= 8, "{:?}", host.most);
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn fetched_bytes_have_a_budget() {
+    let engine = engine_with("fetch-flood").await;
+    let body = Arc::from(vec![b'x'; 1 << 20]);
+    let host = Arc::new(TestHost { body, ..TestHost::new(1) });
+    let output = engine.run_actor("fetch-flood", &json!("each"), host).await.unwrap();
+    let value: serde_json::Value = serde_json::from_str(&output.json).unwrap();
+    // 4 MiB, and as many more as were under way when it ran out.
+    let ok = value["ok"].as_u64().unwrap();
+    assert!((4..=4 + 8).contains(&ok), "{ok}");
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn leaked_handles_end_the_call() {
+    let engine = engine_with("resource-leak").await;
+    for input in ["pages", "streams"] {
+        let error =
+            engine.run_actor("resource-leak", &json!(input), Arc::new(NoHost)).await.unwrap_err();
+        assert_eq!(error, PluginError::Limit(Limit::Handles(1_000)), "{input}");
+    }
+    let error =
+        engine.run_actor("resource-leak", &json!("bytes"), Arc::new(NoHost)).await.unwrap_err();
+    assert!(
+        matches!(error, PluginError::Limit(Limit::HostCall(_) | Limit::Memory(_))),
+        "{error}"
+    );
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn an_actor_waiting_for_an_extractor_cannot_deadlock() {
+    // One slot and one thread of everything.
+    let config =
+        EngineConfig { extractor_threads: 1, max_actors: 1, max_instances: 2, ..config() };
+    let engine = Engine::new(config).unwrap();
+    load(&engine, &["good", "good-actor"]).await;
+    let calls = (0..8).map(|_| {
+        let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+        let engine = engine.clone();
+        async move {
+            engine.run_actor("good-actor", &json!({"url": "https://example.com/"}), host).await
+        }
+    });
+    for output in futures::future::join_all(calls).await {
+        output.unwrap();
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn extraction_is_granted_by_role() {
+    let engine = engine_with("good-actor").await;
+    let text = "name = \"good-actor\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\nextract = [\"links\"]\n";
+    let other = orbweaver_engine::manifest::embed(&crate::support::fixture("good-actor"), text);
+    crate::support::load_bytes(&engine, other.unwrap()).await;
+    let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+    let input = json!({"url": "https://example.com/"});
+    let error = engine.run_actor("good-actor", &input, host).await.unwrap_err();
+    assert!(matches!(&error, PluginError::Denied(d) if d.contains("extract=good")), "{error}");
+    assert_good_still_runs(&engine).await;
+}
+
+/// A host whose fetches never end, and that knows how many are waiting.
+struct Silent(Arc<()>, tokio::sync::mpsc::UnboundedSender<()>);
+
+#[async_trait]
+impl Host for Silent {
+    async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, HostError> {
+        let _waiting = Arc::clone(&self.0);
+        self.1.send(()).unwrap();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_takes_its_guest_along() {
+    let config = EngineConfig { max_actors: 4, ..config() };
+    let engine = Engine::new(config).unwrap();
+    load(&engine, &["good", "good-actor"]).await;
+    let waiting = Arc::new(());
+    let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
+    for _ in 0..1_000 {
+        let host = Arc::new(Silent(Arc::clone(&waiting), asked.clone()));
+        let input = json!({"url": "https://example.com/"});
+        let mut call = Box::pin(engine.run_actor("good-actor", &input, host));
+        tokio::select! {
+            output = &mut call => panic!("{output:?}"),
+            _ = asks.recv() => {}
+        }
+        drop(call);
+    }
+    // Every guest's fetch is gone, and with it the store that held it.
+    let all_gone = async {
+        while Arc::strong_count(&waiting) > 1 || engine.free_actor_slots() < 4 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), all_gone).await.expect("guests leaked");
+    assert_good_still_runs(&engine).await;
+}

@@ -1,0 +1,13 @@
+//! The engine's promises, held against real components.
+//!
+//! The components are built by `cargo xtask build-fixtures` from `tests/hostile`, whose
+//! README states what each of them does.
+
+mod actors;
+mod extract;
+mod hostile;
+mod hostile_actors;
+mod load;
+mod support;
+mod swap;
+mod wat;
