@@ -13,12 +13,15 @@ const REQUEST = {
   timeoutMs: null,
 };
 
+/** The contract's error in what was thrown: an import throws an Error with it as payload. */
+const cause = (thrown) => thrown?.payload ?? thrown;
+
 /** The page's title as the `metadata` role finds it; null where this actor may not ask. */
 function title(page) {
   try {
     return JSON.parse(extract("metadata", page, "{}")).title;
   } catch (error) {
-    if (error.tag === "denied") return null;
+    if (cause(error).tag === "denied") return null;
     throw error;
   }
 }
@@ -43,7 +46,7 @@ export const actingSync = {
     } catch (error) {
       // The contract's errors pass through; anything else is this actor's own fault, and
       // without this line would be a trap that says nothing.
-      throw error.tag ? error : { tag: "failed", val: String(error) };
+      throw cause(error)?.tag ? error : { tag: "failed", val: String(error) };
     }
   },
 };

@@ -37,7 +37,13 @@ async def visit(url: str) -> dict:
 class Acting(exports.Acting):
     async def run(self, input: str) -> str:
         try:
-            items = await asyncio.gather(*map(visit, json.loads(input)["urls"]))
+            visits = map(visit, json.loads(input)["urls"])
+            # All of them end before this does: returning while the host still works for
+            # this actor is a trap.
+            items = await asyncio.gather(*visits, return_exceptions=True)
+            for failure in items:
+                if isinstance(failure, BaseException):
+                    raise failure
         except Err:
             raise
         except Exception as error:
