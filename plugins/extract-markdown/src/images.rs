@@ -23,13 +23,13 @@ impl<'a> Walker<'a> {
             node.attr(id)
                 .and_then(|v| v.trim_ascii().parse::<u32>().ok())
         };
-        let is_pixel = side(attr::WIDTH).is_some_and(|w| w <= 1)
-            && side(attr::HEIGHT).is_none_or(|h| h <= 1)
-            || side(attr::HEIGHT) == Some(0);
+        let is_spacer = [attr::WIDTH, attr::HEIGHT]
+            .into_iter()
+            .any(|id| side(id).is_some_and(|s| s <= 1));
         let drawn_formula = node
             .attr(attr::CLASS)
             .is_some_and(|c| c.contains("mwe-math-fallback"));
-        if is_pixel || drawn_formula {
+        if is_spacer || drawn_formula {
             return;
         }
         let alt = node.attr(attr::ALT).unwrap_or("");

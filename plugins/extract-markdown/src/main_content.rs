@@ -5,15 +5,17 @@
 //! element that holds a large share of the text stays, whatever it is called, and where too
 //! little would be left, the whole page is given.
 
+use std::ops::Range;
+
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::clutter::{Clutter, named_clutter};
 use crate::visible::{self, Look};
 
-/// The nodes to convert: `start..end` without the subtrees of `skips`.
+/// The nodes to convert: those of `parts` without the subtrees of `skips`.
 pub(crate) struct Plan {
-    pub start: u32,
-    pub end: u32,
+    /// Ranges of node ids, each of whole subtrees, ascending.
+    pub parts: Vec<Range<u32>>,
     /// Roots of subtrees to leave out, ascending.
     pub skips: Vec<u32>,
     /// Hidden content counts.
@@ -24,8 +26,7 @@ impl Plan {
     /// The whole document.
     pub fn of_whole(view: &View<'_>) -> Self {
         Self {
-            start: 0,
-            end: view.len(),
+            parts: Vec::from([0..view.len()]),
             skips: Vec::new(),
             show_hidden: false,
         }
@@ -52,9 +53,9 @@ impl Plan {
         {
             let pruned = Pruned::of(root, &texts);
             if !is_shell(pruned.kept, all) {
+                let title = title_before(root).map(|n| n.id()..n.end());
                 return Self {
-                    start: root.id(),
-                    end: root.end(),
+                    parts: title.into_iter().chain([root.id()..root.end()]).collect(),
                     skips: pruned.skips,
                     show_hidden: false,
                 };
@@ -193,6 +194,20 @@ fn main_element<'a>(view: &'a View<'a>, texts: &Texts, all: u32) -> Option<Node<
     })
 }
 
+/// The page's title, where it stands before the main content: its only first-level heading,
+/// unless that is the site's name.
+fn title_before(root: Node<'_>) -> Option<Node<'_>> {
+    let mut headings = root.view().nodes().filter(|n| n.tag() == tag::H1);
+    let title = headings.next().filter(|n| n.end() <= root.id())?;
+    let leads_home = title.descendants().any(|n| {
+        let path = n
+            .attr(attr::HREF)
+            .map(|href| href.split_once("://").map_or(href, |(_, rest)| rest));
+        path.is_some_and(|path| path.trim_end_matches('/').split('/').nth(1).is_none())
+    });
+    (!leads_home && headings.next().is_none()).then_some(title)
+}
+
 /// What is left of a root when clutter is taken away.
 struct Pruned {
     skips: Vec<u32>,
@@ -208,10 +223,10 @@ impl Pruned {
         };
         let mut id = root.id() + 1;
         // Headers and footers inside of these are theirs, not the page's.
-        let mut inside_until = if root.tag() == tag::ARTICLE {
-            root.end()
-        } else {
+        let mut inside_until = if root.tag() == tag::BODY {
             0
+        } else {
+            root.end()
         };
         while id < root.end() {
             let Some(node) = root.view().node(id) else {
@@ -226,7 +241,7 @@ impl Pruned {
                 pruned.skips.push(node.id());
                 pruned.kept = pruned.kept.saturating_sub(texts.text(node));
                 id = node.end();
-            } else if node.tag() == tag::ARTICLE {
+            } else if matches!(node.tag(), tag::ARTICLE | tag::MAIN) {
                 inside_until = inside_until.max(node.end());
             }
         }

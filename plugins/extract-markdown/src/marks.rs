@@ -186,6 +186,9 @@ impl Writer {
                 if let Some((delimiter, _, tag)) = mark.kind.delimiter() {
                     self.out.push_str(if mark.tag { tag } else { delimiter });
                 }
+                if self.link_end == close_at {
+                    self.link_end = self.out.len();
+                }
                 self.closed.push(Closed {
                     mark,
                     close_at,

@@ -11,7 +11,7 @@ use crate::main_content::Plan;
 use crate::marks::Kind;
 use crate::table::Table;
 use crate::visible::{self, Look};
-use crate::writer::{Container, Gap, Mode, Writer};
+use crate::writer::{Container, Gap, Mode, Space, Writer};
 
 /// What is due where an element ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,8 +87,15 @@ impl<'a> Walker<'a> {
 
     /// Converts what the plan keeps.
     pub fn run(mut self) -> String {
-        let mut id = self.plan.start;
-        let end = self.plan.end;
+        for part in &self.plan.parts {
+            self.walk(part.start, part.end);
+        }
+        self.w.finish()
+    }
+
+    /// Converts whole subtrees.
+    fn walk(&mut self, start: u32, end: u32) {
+        let mut id = start;
         let mut next_close = u32::MAX;
         while id < end {
             while id >= next_close {
@@ -113,7 +120,6 @@ impl<'a> Walker<'a> {
         while !self.frames.is_empty() {
             self.leave();
         }
-        self.w.finish()
     }
 
     /// Ends the innermost open element; returns where the next one ends.
@@ -121,7 +127,7 @@ impl<'a> Walker<'a> {
         if let Some(frame) = self.frames.pop() {
             match frame.close {
                 Close::Block => self.w.block(),
-                Close::Space => self.w.soft_space(crate::writer::Space::Blank),
+                Close::Space => self.w.soft_space(Space::Blank),
                 Close::Mark(kind) => self.w.end_mark(kind),
                 Close::Link => self.close_link(),
                 Close::Heading => {
@@ -283,10 +289,11 @@ impl<'a> Walker<'a> {
             | tag::KEYGEN => return self.pass(node),
             // The parts of a custom element are apart on the screen.
             tag::UNKNOWN if node.name().contains('-') => {
-                self.w.soft_space(crate::writer::Space::Blank);
+                self.w.soft_space(Space::Blank);
                 self.push(node, Close::Space);
             }
             _ if look == Look::Block => self.block(node),
+            tag::SPAN => self.part_spans(node),
             _ => {}
         }
         id + 1
@@ -340,6 +347,33 @@ impl<'a> Walker<'a> {
         }
     }
 
+    /// Spans of different classes without white space between them are as a rule apart on
+    /// the screen: a number and its unit, a name and a badge. Where neither is a single
+    /// letter, a space keeps their words apart.
+    fn part_spans(&mut self, node: Node<'a>) {
+        if self.w.code || self.w.gap != Gap::None || self.w.space != Space::None {
+            return;
+        }
+        let Some(before) = node.prev_sibling().filter(|n| n.tag() == tag::SPAN) else {
+            return;
+        };
+        let two_letters = |chars: &mut dyn Iterator<Item = char>| {
+            chars.take(2).filter(char::is_ascii_alphanumeric).count() == 2
+        };
+        let text = node
+            .descendants()
+            .take(3)
+            .map(|n| n.text())
+            .find(|t| !t.is_empty())
+            .unwrap_or("");
+        if before.attr(attr::CLASS) != node.attr(attr::CLASS)
+            && two_letters(&mut text.chars())
+            && two_letters(&mut self.w.out.chars().rev())
+        {
+            self.w.soft_space(Space::Blank);
+        }
+    }
+
     fn rule(&mut self) {
         self.w.block();
         if self.w.mode == Mode::Flow {
@@ -365,7 +399,7 @@ impl<'a> Walker<'a> {
             } else {
                 "[ ]"
             });
-            self.w.soft_space(crate::writer::Space::Blank);
+            self.w.soft_space(Space::Blank);
         }
     }
 

@@ -219,6 +219,10 @@ fn links_lead_where_they_did() {
             "<a href=/a>x</a><a href=/b>y</a>",
             "[x](https://host.example/a) [y](https://host.example/b)",
         ),
+        (
+            "<b><a href=/a>x</a></b><a href=/b>y</a>",
+            "**[x](https://host.example/a)** [y](https://host.example/b)",
+        ),
         ("Hi!<a href=/a>x</a>", "Hi\\![x](https://host.example/a)"),
         ("<a href=/a(b>x</a>", "[x](<https://host.example/a(b>)"),
         ("<a href=/a><b>x</b></a>", "[**x**](https://host.example/a)"),
@@ -275,7 +279,7 @@ fn images_have_the_address_that_a_reader_would_load() {
         ),
         ("a<img src=data:image/gif;base64,R0>b", "ab"),
         ("<img src=data:image/gif;base64,R0 alt=A>", "![A]()"),
-        ("a<img src=/p.gif width=1 height=1>", "a"),
+        ("a<img src=/p.gif width=40 height=1>", "a"),
         (
             "<img src=data:image/gif;base64,R0 alt=A><noscript><img src=/a.png alt=A></noscript>",
             "![A](https://host.example/a.png)",
@@ -503,6 +507,11 @@ fn white_space_is_one_space_and_words_stay_apart() {
         ("a<span> b</span> <span>c</span>", "a b c"),
         ("<div>a</div>b<div>c</div>", "a\n\nb\n\nc"),
         ("<x-a>a</x-a><x-a>b</x-a>", "a b"),
+        ("<span class=n>47</span><span class=u>km</span>", "47 km"),
+        (
+            "<span>foo</span><span>bar</span> <span class=d>O</span><span>nce</span>",
+            "foobar Once",
+        ),
         (
             "<span style='display:block'>a</span><span style='display:block'>b</span>",
             "a\n\nb",

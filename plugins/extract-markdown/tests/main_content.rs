@@ -104,3 +104,28 @@ fn an_empty_main_element_is_a_shell() {
     let html = format!("<main><p>Loading</p></main><div><p>{text}</p></div><footer>©</footer>");
     assert_eq!(main_content(&html), format!("Loading\n\n{text}"));
 }
+
+#[test]
+fn a_title_before_the_main_element_belongs_to_it() {
+    let html =
+        |h1: &str| format!("<div>{h1}<p>Asked today</p></div><div role=main><p>{TEXT}</p></div>");
+    let asked = html("<h1><a href=/questions/1>Why do nests hang?</a></h1>");
+    assert_eq!(
+        main_content(&asked),
+        format!("# [Why do nests hang?](https://host.example/questions/1)\n\n{TEXT}")
+    );
+    assert_eq!(main_content(&html("<h1><a href=/>Birds</a></h1>")), TEXT);
+}
+
+#[test]
+fn short_links_inside_the_main_element_stay() {
+    let html = format!(
+        "<ul><li><a href=/x>X</a><li><a href=/y>Y</a><li><a href=/z>Z</a><li><a href=/w>W</a></ul>\
+         <main><p>{TEXT}</p><ul><li><a href=/a>A</a><li><a href=/b>B</a><li><a href=/c>C</a><li><a href=/d>D</a></ul></main>"
+    );
+    assert!(
+        main_content(&html).ends_with("- [D](https://host.example/d)"),
+        "{}",
+        main_content(&html)
+    );
+}
