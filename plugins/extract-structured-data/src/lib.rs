@@ -114,9 +114,8 @@ impl<'v> Found<'v> {
             for attribute in node.attrs() {
                 match attribute.id() {
                     attr::CLASS => {
-                        found.microformats = found.microformats
-                            || attribute.value().contains("h-")
-                                && microformats::roots(attribute.value()).next().is_some();
+                        found.microformats =
+                            found.microformats || microformats::is_root(attribute.value());
                     }
                     attr::ITEMSCOPE => scope = true,
                     attr::ITEMPROP => property = true,

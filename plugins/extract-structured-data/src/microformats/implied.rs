@@ -5,8 +5,8 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::collapse;
 
 use crate::budget::Budget;
+use crate::microformats::is_root;
 use crate::microformats::property::{Value, image, reader_text};
-use crate::microformats::roots;
 use crate::values::resolve;
 
 /// The name: of an image or an abbreviation that is the item or all that it holds, else
@@ -70,8 +70,7 @@ pub fn url(page: &Page<'_>, item: Node<'_>) -> Option<String> {
 }
 
 fn is_item(node: Node<'_>) -> bool {
-    node.attr(attr::CLASS)
-        .is_some_and(|class| roots(class).next().is_some())
+    node.attr(attr::CLASS).is_some_and(is_root)
 }
 
 /// The only child element, if that is no item itself.

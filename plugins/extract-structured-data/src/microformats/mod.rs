@@ -1,7 +1,8 @@
 //! Microformats 2, after the microformats2 parsing specification: items, properties of the
-//! four kinds, nested items, implied name, photo and URL, the value class pattern. Classic
-//! microformats (`vcard`, `hentry`) are not read.
+//! four kinds, nested items, implied name, photo and URL, the value class pattern, and the
+//! classic microformats that pages still carry.
 
+mod classic;
 mod implied;
 mod property;
 
@@ -14,6 +15,7 @@ use orbweaver_sdk::json::Writer;
 use crate::Part;
 use crate::budget::Budget;
 
+use classic::Vocabulary;
 use property::{Kind, Value};
 
 /// The vocabularies of microformats.org. Any other `h-` class counts as a style: utility
@@ -54,6 +56,18 @@ pub fn roots(class: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a class attribute may make its element an item, new or classic: a quick look at
+/// the first letters of its tokens, then at the tokens.
+pub fn is_root(class: &str) -> bool {
+    let mut before = b' ';
+    let begins = class.bytes().any(|byte| {
+        let token = before.is_ascii_whitespace();
+        before = byte;
+        token && matches!(byte, b'h' | b'v' | b'a' | b'g')
+    });
+    begins && (roots(class).next().is_some() || classic::root(class).is_some())
+}
+
 /// The properties that an element's classes name, with their kinds.
 fn properties(class: &str) -> impl Iterator<Item = (Kind, &str)> {
     class.split_ascii_whitespace().filter_map(|token| {
@@ -75,7 +89,9 @@ fn properties(class: &str) -> impl Iterator<Item = (Kind, &str)> {
 pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut Part) {
     let items = Items::of(page, view, budget);
     for (index, item) in items.all.iter().enumerate() {
-        if item.top {
+        // Themes put `hentry` on whatever they lay out like one.
+        let says = item.classic.is_none() || item.has_items || !item.properties.is_empty();
+        if item.top && says {
             part.item(|w| items.write(index, None, 1, w));
         }
     }
@@ -84,6 +100,8 @@ pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut P
 /// One item.
 struct Item<'v> {
     node: Node<'v>,
+    /// Of a classic microformat: its vocabulary.
+    classic: Option<&'static Vocabulary>,
     /// Inside no other item.
     top: bool,
     properties: Vec<(&'v str, Vec<Value>)>,
@@ -146,33 +164,43 @@ impl<'v> Items<'v> {
                 items.close(page, last, budget);
                 open.pop();
             }
-            let Some(class) = node.attr(attr::CLASS) else {
+            let around = open.last().copied();
+            let old = around.and_then(|around| items.all.get(around)?.classic);
+            let rel = old.and_then(|_| node.attr(attr::REL)).unwrap_or("");
+            let class = node.attr(attr::CLASS).unwrap_or("");
+            if class.is_empty() && rel.is_empty() {
                 continue;
-            };
+            }
             if !budget.spend(1) {
                 break;
             }
-            let is_root = class.contains("h-") && roots(class).next().is_some();
-            let around = open.last().copied();
+            let is_root = is_root(class);
             let index = items.all.len();
             if let Some(around) = around {
                 let mut is_property = false;
-                for (kind, name) in properties(class).take(MAX_NAMES) {
+                let named: Vec<_> = match old {
+                    Some(old) => old.properties(class, rel).take(MAX_NAMES).collect(),
+                    None => properties(class).take(MAX_NAMES).collect(),
+                };
+                for kind in Kind::ALL {
+                    let mut names = named.iter().filter(|(k, _)| *k == kind).map(|(_, n)| *n);
+                    let Some(first) = names.next() else { continue };
+                    is_property = true;
                     let value = if is_root {
-                        Value::Item {
-                            index,
-                            kind,
-                            own: property::own(page, node, kind, budget),
-                        }
+                        let own = Box::new(property::value(page, node, kind, budget));
+                        Value::Item { index, kind, own }
                     } else {
                         property::value(page, node, kind, budget)
                     };
-                    is_property = true;
-                    if let Some(item) = items.all.get_mut(around) {
-                        item.has_text |= matches!(kind, Kind::Text | Kind::Markup);
-                        item.has_url |= kind == Kind::Url;
-                        item.add(name, value);
+                    let Some(item) = items.all.get_mut(around) else {
+                        continue;
+                    };
+                    item.has_text |= matches!(kind, Kind::Text | Kind::Markup);
+                    item.has_url |= kind == Kind::Url;
+                    for name in names {
+                        item.add(name, value.copy(budget));
                     }
+                    item.add(first, value);
                 }
                 if is_root && let Some(item) = items.all.get_mut(around) {
                     item.has_items = true;
@@ -184,6 +212,10 @@ impl<'v> Items<'v> {
             if is_root {
                 items.all.push(Item {
                     node,
+                    classic: match roots(class).next() {
+                        Some(_) => None,
+                        None => classic::root(class),
+                    },
                     top: around.is_none(),
                     properties: Vec::new(),
                     places: BTreeMap::new(),
@@ -206,6 +238,10 @@ impl<'v> Items<'v> {
         let Some(item) = self.all.get_mut(index) else {
             return;
         };
+        // Classic items imply nothing.
+        if item.classic.is_some() {
+            return;
+        }
         if item.get("name").is_none() && !item.has_text && !item.has_items {
             let name = implied::name(item.node, budget);
             if !name.is_empty() {
@@ -235,6 +271,9 @@ impl<'v> Items<'v> {
         };
         w.begin_object();
         w.key("type").array(|w| {
+            if let Some(classic) = item.classic {
+                w.string(classic.root);
+            }
             for name in roots(item.node.attr(attr::CLASS).unwrap_or("")) {
                 w.string(name);
             }

@@ -6,7 +6,7 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Piece, collapse, is_hidden, pieces};
 
 use crate::budget::Budget;
-use crate::microformats::roots;
+use crate::microformats::is_root;
 use crate::values::resolve;
 
 mod html;
@@ -22,6 +22,11 @@ pub enum Kind {
     Time,
     /// `e-`
     Markup,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Text, Self::Url, Self::Time, Self::Markup];
 }
 
 /// A property's value.
@@ -47,6 +52,26 @@ pub enum Value {
 }
 
 impl Value {
+    /// The same for another name, as far as the budget goes.
+    pub fn copy(&self, budget: &mut Budget) -> Self {
+        match self {
+            Self::Text(text) => Self::Text(budget.text(text.clone(), 1)),
+            Self::Image { src, alt } => Self::Image {
+                src: budget.text(src.clone(), 1),
+                alt: budget.text(alt.clone(), 1),
+            },
+            Self::Markup { html, text } => Self::Markup {
+                html: budget.text(html.clone(), 1),
+                text: budget.text(text.clone(), 1),
+            },
+            Self::Item { index, kind, own } => Self::Item {
+                index: *index,
+                kind: *kind,
+                own: Box::new(own.copy(budget)),
+            },
+        }
+    }
+
     pub fn write(&self, w: &mut Writer) {
         match self {
             Self::Text(text) => {
@@ -86,11 +111,6 @@ pub fn value(page: &Page<'_>, node: Node<'_>, kind: Kind, budget: &mut Budget) -
         Kind::Time => Value::Text(time(node, budget)),
         Kind::Markup => markup(node, budget),
     }
-}
-
-/// What a nested item's element is worth by itself.
-pub fn own(page: &Page<'_>, node: Node<'_>, kind: Kind, budget: &mut Budget) -> Box<Value> {
-    Box::new(value(page, node, kind, budget))
 }
 
 fn text(node: Node<'_>, budget: &mut Budget) -> String {
@@ -184,6 +204,10 @@ fn value_class(node: Node<'_>, times: bool, budget: &mut Budget) -> Vec<String> 
         let Some(class) = inner.attr(attr::CLASS) else {
             continue;
         };
+        // Long class attributes weigh like many nodes.
+        if !budget.spend((class.len() / 256) as u32) {
+            break;
+        }
         let has = |wanted: &str| class.split_ascii_whitespace().any(|token| token == wanted);
         let stated = if has("value-title") {
             Some(inner.attr(attr::TITLE).unwrap_or(""))
@@ -195,7 +219,7 @@ fn value_class(node: Node<'_>, times: bool, budget: &mut Budget) -> Vec<String> 
                 tag::TIME | tag::INS | tag::DEL if times => inner.attr(attr::DATETIME),
                 _ => None,
             }
-        } else if roots(class).next().is_some() {
+        } else if is_root(class) {
             next = inner.end();
             continue;
         } else {

@@ -87,15 +87,26 @@ fn is_void(tag: u16) -> bool {
     )
 }
 
+/// Appends text with its special characters escaped; plain stretches are copied at once.
 fn escape(text: &str, attribute: bool, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '\u{a0}' => out.push_str("&nbsp;"),
-            '"' if attribute => out.push_str("&quot;"),
-            '<' if !attribute => out.push_str("&lt;"),
-            '>' if !attribute => out.push_str("&gt;"),
-            c => out.push(c),
-        }
+    let bytes = text.as_bytes();
+    let (mut from, mut at) = (0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        let (entity, width) = match byte {
+            b'&' => ("&amp;", 1),
+            b'"' if attribute => ("&quot;", 1),
+            b'<' if !attribute => ("&lt;", 1),
+            b'>' if !attribute => ("&gt;", 1),
+            0xc2 if bytes.get(at + 1) == Some(&0xa0) => ("&nbsp;", 2),
+            _ => {
+                at += 1;
+                continue;
+            }
+        };
+        out.push_str(text.get(from..at).unwrap_or(""));
+        out.push_str(entity);
+        at += width;
+        from = at;
     }
+    out.push_str(text.get(from..).unwrap_or(""));
 }
