@@ -2,12 +2,10 @@
 //! of the test's own. Needs the feature `testing` to parse HTML.
 //!
 //! ```
-//! # #[cfg(feature = "testing")] {
 //! use orbweaver_sdk::testing::Document;
 //! let document = Document::new("https://example.org/", "<title>Hello</title>");
 //! let page = document.page();
 //! assert_eq!(page.final_url(), "https://example.org/");
-//! # }
 //! ```
 
 use std::cell::{OnceCell, RefCell};

@@ -1,0 +1,208 @@
+//! What a page tells a plugin, natively as in the sandbox.
+
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::testing::{Document, Host, block_on, install};
+use orbweaver_sdk::text::{self, Piece, pieces};
+use orbweaver_sdk::{Error, Page, http, join_all, robots};
+
+const URL: &str = "https://example.org/a/b";
+
+#[test]
+fn a_page_is_the_same_lent_and_owned() {
+    let document = || {
+        Document::new(URL, "<title>T</title>")
+            .final_url("https://example.org/c")
+            .status(404)
+            .header("X-Thing", "1")
+            .header("x-thing", "2")
+    };
+    let lent = document();
+    for page in [lent.page(), document().into_page()] {
+        assert_eq!(page.url(), URL);
+        assert_eq!(page.final_url(), "https://example.org/c");
+        assert_eq!(page.status(), 404);
+        assert_eq!(page.header("X-THING"), Some("1"));
+        assert_eq!(
+            page.header_values("x-thing").collect::<Vec<_>>(),
+            ["1", "2"]
+        );
+        assert_eq!(page.html(), "<title>T</title>");
+        assert_eq!(page.body(), page.html().as_bytes());
+        assert_eq!(page.size(), 16);
+        assert!(page.redirects().is_empty());
+        assert_eq!(page.view().map(|view| view.html().is_some()), Ok(true));
+    }
+}
+
+#[test]
+fn the_base_is_the_first_base_element_that_is_http_else_the_final_url() {
+    let base = |final_url: &str, html: &str| {
+        let document = Document::new("https://asked.org/", html).final_url(final_url);
+        document.page().base_url().to_owned()
+    };
+    assert_eq!(base(URL, ""), URL);
+    assert_eq!(base(URL, "<base href=../x/>"), "https://example.org/x/");
+    assert_eq!(
+        base(URL, "<base><base href=/1/><base href=/2/>"),
+        "https://example.org/1/"
+    );
+    assert_eq!(base(URL, "<base href='ftp://x/'><base href=/2/>"), URL);
+    assert_eq!(
+        base("about:blank", "<base href='http://x.org'>"),
+        "http://x.org/"
+    );
+    assert_eq!(base("about:blank", "<base href='y'>"), "about:blank");
+    let nowhere = Document::new("about:blank", "");
+    assert!(nowhere.page().base().is_none());
+}
+
+#[test]
+fn text_is_what_a_reader_sees() {
+    let document = Document::new(
+        URL,
+        "<body> a<b>b</b> <script>no</script><p>c<br>d<style>no</style></p><div> <div>e</div>f</div><template>no</template>
+         <ul><li>g<li>h</ul><table><tr><td>i<td>j</table></body>",
+    );
+    let page = document.page();
+    let body = page.view().expect("a view").body().expect("a body");
+    assert_eq!(text::line(body), "ab c d e f g h i j");
+    assert_eq!(text::lines(body), "ab\nc\nd\ne\nf\ng\nh\ni\nj");
+    let texts =
+        pieces(body).filter(|piece| matches!(piece, Piece::Text(t) if !t.trim().is_empty()));
+    assert_eq!(texts.count(), 10);
+    let bold = body.descendants().find(|n| n.name() == "b").expect("bold");
+    assert_eq!(text::line(bold), "b");
+    assert_eq!(text::lines(bold), "b");
+    let script = body
+        .descendants()
+        .find(|n| n.name() == "script")
+        .expect("a script");
+    assert_eq!(
+        text::line(script),
+        "no",
+        "what is asked for by itself is not hidden"
+    );
+}
+
+#[test]
+fn the_head_counts_wherever_the_parser_puts_it() {
+    let document = Document::new(
+        URL,
+        "<html lang=' en '><head><img><meta name='A' content='1'><meta name=a content=' '><meta property='x a' content=' 2 '>
+         <link rel='Alternate  Canonical' href='/c'><title> in the <i>body </title></html>",
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    assert_eq!(head.title.as_deref(), Some("in the <i>body"));
+    assert_eq!(head.lang, Some("en"));
+    assert_eq!(head.all(&["a"]).collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(head.meta_text(&["x", "a"]).as_deref(), Some("2"));
+    assert_eq!(
+        head.canonical(&page).as_deref(),
+        Some("https://example.org/c")
+    );
+    assert_eq!(head.meta_text(&["b"]), None);
+}
+
+#[test]
+fn directives_are_for_all_robots_or_for_one() {
+    let document = Document::new(
+        URL,
+        "<meta name=robots content='noindex, max-snippet: 3;nofollow,,'><meta name=GPTBot content=none><meta name=viewport content=x>",
+    )
+    .header("X-Robots-Tag", "unavailable_after: 25 Jun 2030 15:00:00 PST")
+    .header("X-Robots-Tag", "otherbot: noindex")
+    .header("X-Robots-Tag", "noarchive, max-image-preview: large");
+    let page = document.page();
+    let found = robots::directives(&page).expect("directives");
+    let found: Vec<_> = found
+        .iter()
+        .map(|d| (d.agent, d.name, d.value, d.header))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (None, "noindex", None, false),
+            (None, "max-snippet", Some("3"), false),
+            (None, "nofollow", None, false),
+            (Some("GPTBot"), "none", None, false),
+            (
+                None,
+                "unavailable_after",
+                Some("25 Jun 2030 15:00:00 PST"),
+                true
+            ),
+            (Some("otherbot"), "noindex", None, true),
+            (None, "noarchive", None, true),
+            (None, "max-image-preview", Some("large"), true),
+        ]
+    );
+    assert!(robots::is_ai("gptbot") && !robots::is_ai("googlebot"));
+}
+
+struct Web;
+
+impl Host for Web {
+    fn fetch(&self, request: &http::Request) -> Result<Document, Error> {
+        match request.url.strip_prefix("https://") {
+            Some(name) => Ok(Document::new(&request.url, name)),
+            None => Err(Error::FetchFailed("no such host".to_owned())),
+        }
+    }
+
+    fn extract(&self, role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+        Ok(format!("{role} {} {options}", page.html()))
+    }
+}
+
+#[test]
+fn host_functions_answer_as_the_installed_host_and_are_denied_without_one() {
+    let get = |url: &str| block_on(http::get(url)).map(|page| page.html().to_owned());
+    assert!(matches!(get("https://a"), Err(Error::Denied(_))));
+    let web = install(Web);
+    assert_eq!(get("https://a").as_deref(), Ok("a"));
+    assert!(matches!(get("x"), Err(Error::FetchFailed(_))));
+    assert!(matches!(
+        block_on(orbweaver_sdk::render("https://a", Default::default())),
+        Err(Error::Denied(_))
+    ));
+    let urls = ["https://a", "x", "https://b"];
+    let together = block_on(join_all(urls.map(http::get)));
+    let many = http::fetch_many(urls.map(http::Request::get).to_vec(), 2);
+    for pages in [together, many] {
+        let found: Vec<_> = pages
+            .iter()
+            .map(|page| page.as_ref().ok().map(Page::html))
+            .collect();
+        assert_eq!(found, [Some("a"), None, Some("b")]);
+    }
+    let page = Page::from_html(URL, "<p>x");
+    assert_eq!(
+        orbweaver_sdk::extract("links", &page, "{}").as_deref(),
+        Ok("links <p>x {}")
+    );
+    drop(web);
+    assert!(matches!(get("https://a"), Err(Error::Denied(_))));
+}
+
+#[test]
+fn futures_are_awaited_together_and_answer_in_order() {
+    use std::cell::Cell;
+    use std::task::Poll;
+    let polls = Cell::new(0);
+    // Each is ready only once all have been polled.
+    let futures = (0..5).map(|number| {
+        let mut first = true;
+        let polls = &polls;
+        std::future::poll_fn(move |_| {
+            polls.set(polls.get() + u32::from(std::mem::take(&mut first)));
+            if polls.get() == 5 {
+                Poll::Ready(number)
+            } else {
+                Poll::Pending
+            }
+        })
+    });
+    assert_eq!(block_on(join_all(futures)), [0, 1, 2, 3, 4]);
+    assert!(block_on(join_all(Vec::<std::future::Ready<()>>::new())).is_empty());
+}
