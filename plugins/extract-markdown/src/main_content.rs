@@ -26,7 +26,7 @@ impl Plan {
     /// The whole document.
     pub fn of_whole(view: &View<'_>) -> Self {
         Self {
-            parts: Vec::from([0..view.len()]),
+            parts: std::iter::once(0..view.len()).collect(),
             skips: Vec::new(),
             show_hidden: false,
         }
@@ -55,7 +55,10 @@ impl Plan {
             if !is_shell(pruned.kept, all) {
                 let title = title_before(root).map(|n| n.id()..n.end());
                 return Self {
-                    parts: title.into_iter().chain([root.id()..root.end()]).collect(),
+                    parts: title
+                        .into_iter()
+                        .chain(std::iter::once(root.id()..root.end()))
+                        .collect(),
                     skips: pruned.skips,
                     show_hidden: false,
                 };
@@ -79,8 +82,7 @@ struct Texts {
     link: Vec<u32>,
     /// By node id: links before the node.
     links: Vec<u32>,
-    /// First-level headings that are no links, ascending: one of them is the page's title, a
-    /// linked one is the site's name.
+    /// First-level headings that do not only name the site, ascending.
     titles: Vec<u32>,
     /// Code blocks, ascending.
     code: Vec<u32>,
@@ -119,9 +121,10 @@ impl Texts {
                 tag::A => {
                     link_end = link_end.max(node.end());
                     links += 1;
-                    // An `h1` around the link that begins here is none, after all.
+                    // An `h1` around a link to the start page names the site.
                     if let Some(title) = texts.titles.last().and_then(|id| view.node(*id))
                         && title.contains(node)
+                        && leads_home(node)
                     {
                         texts.titles.pop();
                     }
@@ -199,13 +202,22 @@ fn main_element<'a>(view: &'a View<'a>, texts: &Texts, all: u32) -> Option<Node<
 fn title_before(root: Node<'_>) -> Option<Node<'_>> {
     let mut headings = root.view().nodes().filter(|n| n.tag() == tag::H1);
     let title = headings.next().filter(|n| n.end() <= root.id())?;
-    let leads_home = title.descendants().any(|n| {
-        let path = n
-            .attr(attr::HREF)
-            .map(|href| href.split_once("://").map_or(href, |(_, rest)| rest));
-        path.is_some_and(|path| path.trim_end_matches('/').split('/').nth(1).is_none())
-    });
+    let leads_home = title.descendants().any(leads_home);
     (!leads_home && headings.next().is_none()).then_some(title)
+}
+
+/// Whether a link leads to the start page of a site.
+fn leads_home(link: Node<'_>) -> bool {
+    let Some(href) = link.attr(attr::HREF) else {
+        return false;
+    };
+    match href.split_once("://") {
+        Some((_, rest)) => !rest.trim_end_matches('/').contains('/'),
+        None => matches!(
+            href.trim(),
+            "/" | "./" | "index.html" | "/index.html" | "index.php" | "/index.php"
+        ),
+    }
 }
 
 /// What is left of a root when clutter is taken away.

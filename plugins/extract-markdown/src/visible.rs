@@ -74,11 +74,22 @@ fn is_hidden_from_readers(node: Node<'_>, tag: u16) -> bool {
     if has_class_with(node, "katex") || has_class_with(node, "MathJax") {
         return true;
     }
+    // Prices and the like stand beside a copy for screen readers.
+    let own = first_text(node);
+    let beside = [node.next_sibling(), node.prev_sibling()];
+    if own.is_some() && beside.into_iter().flatten().any(|n| first_text(n) == own) {
+        return true;
+    }
     // More than a few nodes are no icon.
     !node
         .descendants()
         .take(64)
         .any(|n| n.tag() == tag::IMG || n.text().chars().any(char::is_alphanumeric))
+}
+
+fn first_text(node: Node<'_>) -> Option<&str> {
+    let near = std::iter::once(node).chain(node.descendants()).take(8);
+    near.map(|n| n.text().trim()).find(|text| !text.is_empty())
 }
 
 /// Whether an element that is hidden at first is a part of the page which a click shows: the
