@@ -95,16 +95,16 @@ struct Found {
 
 impl Found {
     fn of(view: &View<'_>, votes: Option<Kind>, trust: Trust) -> Self {
-        let mut measured = measure::measure(view, trust == Trust::Nothing);
+        let one_text = matches!(votes, Some(Kind::Article | Kind::Documentation));
+        let max_words = if one_text { 4 } else { 3 };
+        let mut measured = measure::measure(view, trust == Trust::Nothing, max_words);
         choose::sum_up(view, &mut measured, votes, trust == Trust::Full);
         let body = view.body().map_or(0, |b| b.id());
         let all = measure::get(&measured.info, body);
-        let kind = votes.unwrap_or_else(|| {
-            if all.prose as f32 > all.left as f32 * RUNNING {
-                Kind::Article
-            } else {
-                Kind::Other
-            }
+        let kind = votes.unwrap_or(if all.prose as f32 > all.left as f32 * RUNNING {
+            Kind::Article
+        } else {
+            Kind::Other
         });
         let root = match kind {
             Kind::Article | Kind::Documentation => {
@@ -123,7 +123,16 @@ impl Found {
                 root
             }
         };
-        let kept = text::count(view, &measured.info, root);
+        let mut kept = text::count(view, &measured.info, root);
+        let mut root = root;
+        if kept == 0 && trust == Trust::Nothing {
+            // Better all of the text than none.
+            root = body;
+            for me in &mut measured.info {
+                me.state &= !measure::DROP;
+            }
+            kept = text::count(view, &measured.info, root);
+        }
         Self {
             measured,
             root,

@@ -4,7 +4,7 @@ use orbweaver_sdk::dom::{Node, View, tag};
 
 use crate::kind::Kind;
 use crate::measure::{BLOCK, DROP, Info, Measured, SKIP, get};
-use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, STRONG};
+use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, STRONG};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
 const MAJOR: f32 = 0.4;
@@ -22,6 +22,10 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
     }
     if !names {
         bad = 0;
+    }
+    if kind.is_none() {
+        // Landing pages call their sections promotions and banners.
+        bad &= !PROMO;
     }
     let many = !matches!(kind, Some(Kind::Article | Kind::Documentation));
     let info = &mut measured.info;

@@ -3,7 +3,7 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
-use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, SKIP, get};
+use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, PICTURE, SKIP, get};
 use crate::sections::{self, MAX_CLIMB};
 use crate::words::{BIO, BYLINE, CAPTION, META, NAME, SIGNATURE, TITLE, USER};
 
@@ -35,16 +35,23 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
         } else {
             me.link as f32 / me.chars as f32
         };
-        let drop = me.tag == tag::H1
-            || small && block && me.marks & (META | BYLINE | BIO | CAPTION) != 0
-            || me.tag == tag::FIGCAPTION
-            || me.tag == tag::FIGURE && small && !doc
-            || block
-                && small
-                && density > 0.6
-                && me.state & HEADING == 0
-                && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
-                && !doc;
+        let picture = me.tag == tag::FIGCAPTION
+            || small && (me.tag == tag::FIGURE && !doc || block && me.marks & CAPTION != 0);
+        if picture {
+            if let Some(me) = info.get_mut(id as usize) {
+                me.state |= PICTURE;
+            }
+            id = here.end();
+            continue;
+        }
+        let links = block
+            && small
+            && density > 0.6
+            && me.state & HEADING == 0
+            && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
+            && !doc;
+        let drop =
+            me.tag == tag::H1 || small && block && me.marks & (META | BYLINE | BIO) != 0 || links;
         let leaf = block && me.own > 0 && me.own == me.left;
         if leaf && me.state & HEADING == 0 {
             seen += me.prose;
@@ -79,6 +86,7 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
     let Some(node) = view.node(root) else { return };
     let info = &mut measured.info;
     let all = get(info, root).left as f32;
+    let prose = get(info, root).prose as f32;
     let mut id = root + 1;
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
@@ -95,7 +103,13 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
                 .ancestors()
                 .take(MAX_CLIMB)
                 .all(|a| !matches!(a.tag(), tag::ARTICLE | tag::MAIN | tag::SECTION));
-        let drop = headline || site_header;
+        let links = matches!(kind, Kind::Product | Kind::Forum)
+            && me.state & BLOCK != 0
+            && me.links >= 3
+            && me.link * 2 > me.chars
+            && (me.prose as f32) < prose * 0.2
+            && (me.left as f32) < all * 0.5;
+        let drop = headline || site_header || links;
         if drop {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= DROP;
@@ -167,7 +181,7 @@ impl Titles {
     fn has(&self, node: Node<'_>) -> bool {
         let text = letters(&node.text_content());
         let starts = |title: &String| title == &text || text.len() > 16 && title.starts_with(&text);
-        text.len() > 8 && self.0.iter().any(starts)
+        !text.is_empty() && self.0.iter().any(starts)
     }
 }
 

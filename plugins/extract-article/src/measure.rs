@@ -13,6 +13,9 @@ pub const BLOCK: u8 = 4;
 /// A heading, `h1` to `h6`.
 pub const HEADING: u8 = 8;
 
+/// A picture with its caption: part of the HTML, not of the text.
+pub const PICTURE: u8 = 16;
+
 /// The figures of one node. Characters are counted with runs of white space as one.
 #[derive(Clone, Copy, Default)]
 pub struct Info {
@@ -174,12 +177,12 @@ fn is_hidden(node: Node<'_>) -> bool {
 }
 
 /// What the element's role, microdata, class and id say.
-fn marks_of(node: Node<'_>) -> Marks {
+fn marks_of(node: Node<'_>, max_words: u32) -> Marks {
     let mut marks = 0;
     for a in node.attrs() {
         marks |= match a.id() {
             attr::CLASS | attr::ID | attr::DATA_COMPONENT | attr::DATA_TESTID => {
-                words::marks(a.value())
+                words::marks(a.value(), max_words)
             }
             attr::ITEMPROP if a.value() == "articleBody" => words::STRONG | words::CONTENT,
             attr::ROLE => match a.value() {
@@ -219,8 +222,10 @@ fn scan(text: &str) -> (u32, u32) {
     (chars, punct)
 }
 
-/// Counts every node of the page; with `show_hidden` also what a style hides.
-pub fn measure(view: &View<'_>, show_hidden: bool) -> Measured {
+/// Counts every node of the page; with `show_hidden` also what a style hides. Class
+/// names and ids of more than `max_words` words say nothing: they are headings made into
+/// ids, or describe the layout.
+pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
     let count = view.len();
     let mut info = vec![Info::default(); count as usize];
     let mut link_end = 0;
@@ -264,7 +269,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool) -> Measured {
                 let marks = if skip || matches!(tag, tag::HTML | tag::BODY) {
                     0
                 } else {
-                    marks_of(node)
+                    marks_of(node, max_words)
                 };
                 let mut links = 0;
                 if tag == tag::A && !skip && node.has_attr(attr::HREF) {

@@ -2,7 +2,7 @@
 
 use orbweaver_sdk::dom::{View, tag};
 
-use crate::measure::{BLOCK, DROP, Info, SKIP, get};
+use crate::measure::{BLOCK, DROP, Info, PICTURE, SKIP, get};
 
 /// Writes what is left of a subtree. Lines are separated by `\n`; runs of white space
 /// are one space, in `pre` they stay.
@@ -18,7 +18,7 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
         let me = get(info, id);
-        if me.state & (SKIP | DROP) != 0 {
+        if me.state & (SKIP | DROP | PICTURE) != 0 {
             gap = gap.max(if me.state & BLOCK != 0 {
                 Gap::Line
             } else {
@@ -91,7 +91,7 @@ pub fn count(view: &View<'_>, info: &[Info], root: u32) -> u32 {
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
         let me = get(info, id);
-        if me.state & (SKIP | DROP) != 0 {
+        if me.state & (SKIP | DROP | PICTURE) != 0 {
             id = here.end();
             continue;
         }

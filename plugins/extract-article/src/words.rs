@@ -67,9 +67,12 @@ pub const NAME: Marks = 1 << 27;
 /// Cookie banners and the like: never content, however long.
 pub const CONSENT: Marks = 1 << 28;
 
+/// Boxes that promote something, perhaps the page's own subject.
+pub const PROMO: Marks = 1 << 29;
+
 /// What usually is not content.
 pub const BOILERPLATE: Marks =
-    COMMENT | RELATED | SHARE | AD | NAV | SIDE | FOOT | POPUP | HIDDEN | TOOL | CONSENT;
+    COMMENT | RELATED | SHARE | AD | NAV | SIDE | FOOT | POPUP | HIDDEN | TOOL | CONSENT | PROMO;
 
 const TABLE: &[(&str, Marks)] = &[
     ("comment", COMMENT),
@@ -150,16 +153,16 @@ const TABLE: &[(&str, Marks)] = &[
     ("sponsor", AD),
     ("sponsors", AD),
     ("sponsored", AD),
-    ("promo", AD),
-    ("promos", AD),
-    ("promoted", AD),
-    ("promotion", AD),
-    ("promotions", AD),
+    ("promo", PROMO),
+    ("promos", PROMO),
+    ("promoted", PROMO),
+    ("promotion", PROMO),
+    ("promotions", PROMO),
     ("dfp", AD),
-    ("banner", AD),
-    ("banners", AD),
+    ("banner", PROMO),
+    ("banners", PROMO),
     ("adchoices", AD),
-    ("cta", AD),
+    ("cta", PROMO),
     ("nav", NAV),
     ("navbar", NAV),
     ("navi", NAV),
@@ -467,8 +470,8 @@ fn look_up(key: u64) -> Marks {
     }
 }
 
-/// The marks of a `class` or `id` value.
-pub fn marks(value: &str) -> Marks {
+/// The marks of a `class` or `id` value; names of more words say nothing.
+pub fn marks(value: &str, max_words: u32) -> Marks {
     let mut all = 0;
     let mut name = Name::default();
     let mut key = hash(b"");
@@ -491,12 +494,12 @@ pub fn marks(value: &str) -> Marks {
         len = 0;
         small = false;
         if byte.is_ascii_whitespace() {
-            all |= name.marks();
+            all |= name.marks(max_words);
             name = Name::default();
         }
     }
     name.word(key, len);
-    all | name.marks()
+    all | name.marks(max_words)
 }
 
 /// One class name under way.
@@ -520,9 +523,8 @@ impl Name {
         self.words += 1;
     }
 
-    fn marks(&self) -> Marks {
-        // Longer names are headings made into ids, not names of a role.
-        if self.marks & STATE != 0 || self.words > 4 {
+    fn marks(&self, max_words: u32) -> Marks {
+        if self.marks & STATE != 0 || self.words > max_words {
             return 0;
         }
         let mut marks = self.marks;
