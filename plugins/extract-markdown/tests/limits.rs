@@ -51,8 +51,11 @@ fn a_million_levels_are_read_in_linear_time_and_space() {
         &[tag::SECTION, tag::H2, tag::FIGURE, tag::PRE],
         &[tag::MATH, tag::MSUP, tag::DL, tag::DD],
     ];
-    for tags in shapes {
+    for (index, tags) in shapes.into_iter().enumerate() {
         for (every, only_main_content) in [(10_000, true), (1_000_000, false)] {
+            if only_main_content && index % 4 != 0 {
+                continue;
+            }
             let snapshot = nested(tags, every);
             let view = snapshot.view().expect("view");
             let markdown = markdown(&view, "", &Options { only_main_content });
