@@ -55,10 +55,12 @@ CREATE TABLE pages (
     bytes        BIGINT NOT NULL,
     fetched_at   BIGINT NOT NULL,
     content_hash TEXT,
+    -- html, text or other.
+    kind         TEXT NOT NULL,
     -- As it was asked for; empty when the service chose one.
     user_agent   TEXT NOT NULL,
     cloud_mode   TEXT NOT NULL,
-    -- Response headers that matter for reading the body again: a JSON object.
+    -- Response headers: a JSON array of [name, value].
     headers      TEXT NOT NULL,
     -- Extracted metadata, kept for pages without a stored body.
     metadata     TEXT,

@@ -1,0 +1,3 @@
+//! What tests stand on besides the product itself.
+
+pub mod postgres;

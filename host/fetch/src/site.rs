@@ -93,8 +93,15 @@ impl SiteFiles {
     /// robots.txt of a URL's origin. What can't be fetched is a complete disallow, as RFC
     /// 9309 wants it, and is asked again a minute later.
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
+        self.robots_as(fetcher, url, None).await
+    }
+
+    /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
+    /// crawler with a file of its own.
+    pub async fn robots_as(&self, fetcher: &Fetcher, url: &Url, agent: Option<&str>) -> Arc<RobotsAnswer> {
         let origin = origin(url);
-        let made = self.robots.get_with(origin.clone(), fetch_robots(fetcher, origin)).await;
+        let key = agent.map_or_else(|| origin.clone(), |agent| format!("{origin} {agent}"));
+        let made = self.robots.get_with(key, fetch_robots(fetcher, origin, agent)).await;
         made.value
     }
 
@@ -136,9 +143,13 @@ fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
     }
 }
 
-async fn fetch_robots(fetcher: &Fetcher, origin: String) -> Stored<Arc<RobotsAnswer>> {
+async fn fetch_robots(fetcher: &Fetcher, origin: String, agent: Option<&str>) -> Stored<Arc<RobotsAnswer>> {
     // One byte more than is read, so that the parser sees that the file was cut.
-    let result = Box::pin(fetcher.fetch(request(&origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1))).await;
+    let request = Request {
+        user_agent: agent.map(str::to_owned),
+        ..request(&origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
+    };
+    let result = Box::pin(fetcher.fetch(request)).await;
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
         // Beyond the redirects that are followed: as if there were no file (RFC 9309, 2.3.1.2).

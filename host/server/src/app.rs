@@ -1,5 +1,6 @@
 //! What every request works with.
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,18 +8,19 @@ use std::time::Duration;
 use ipnet::IpNet;
 use metrics_exporter_prometheus::PrometheusHandle;
 use orbweaver_store::Store;
+use tokio::sync::Semaphore;
 
 use crate::accounts::auth::Keys;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::housekeeping::Heartbeat;
+use crate::pipeline::Pipeline;
 
 /// The service's parts. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct App(Arc<Parts>);
 
 /// What an [`App`] is made of.
-#[derive(Debug)]
 pub struct Parts {
     /// The configuration.
     pub config: Config,
@@ -26,6 +28,10 @@ pub struct Parts {
     pub clock: Clock,
     /// The database.
     pub store: Store,
+    /// Fetcher and plugins.
+    pub pipeline: Pipeline,
+    /// Scans at once.
+    pub scans: Semaphore,
     /// Keys and whom they speak for.
     pub keys: Keys,
     /// Signs of life of the background work.
@@ -55,7 +61,13 @@ impl Deref for App {
     }
 }
 
-/// Opens everything that the configuration names.
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// Opens everything that the configuration names, and loads the plugins.
 ///
 /// # Errors
 /// What is missing or wrong, and what to do about it.
@@ -66,10 +78,13 @@ pub async fn build(
 ) -> anyhow::Result<App> {
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
+    let pipeline = Pipeline::start(&config).await?;
     Ok(App::new(Parts {
         clock: clock.clone(),
         keys: Keys::new(store.clone(), clock),
         store,
+        pipeline,
+        scans: Semaphore::new(config.scan.concurrent),
         heartbeat: Heartbeat::default(),
         metrics,
         trusted_proxies: config.trusted_proxies()?,

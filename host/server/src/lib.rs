@@ -8,5 +8,6 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod housekeeping;
+pub mod pipeline;
 pub mod serve;
 pub mod telemetry;

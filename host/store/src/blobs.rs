@@ -68,6 +68,16 @@ pub struct StoredBody {
 }
 
 impl StoredBody {
+    /// A body kept as it was received, with the decoded one it stands for.
+    pub fn received(decoded: &[u8], encoding: BodyEncoding, bytes: Bytes) -> Self {
+        Self {
+            hash: Sha256::digest(decoded).into(),
+            size: decoded.len() as u64,
+            encoding,
+            bytes,
+        }
+    }
+
     /// Packs a decoded body with zstd at level 1. CPU-bound (about 3 ms a megabyte).
     pub fn pack(decoded: &[u8]) -> Self {
         let hash = Sha256::digest(decoded).into();

@@ -14,6 +14,7 @@ mod logs;
 mod pages;
 mod projects;
 mod purge;
+mod schema;
 mod settings;
 mod time;
 mod usage;

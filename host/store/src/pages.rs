@@ -1,6 +1,7 @@
 //! Stored pages: scans now, crawls by `run_id`.
 
 use chrono::{DateTime, Utc};
+use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use crate::blobs::StoredBody;
@@ -30,6 +31,8 @@ pub struct NewPage {
     pub fetched_at: DateTime<Utc>,
     /// Hash of the visible content, lower-case hex.
     pub content_hash: Option<String>,
+    /// What its body is.
+    pub kind: Kind,
     /// As it was asked for; empty when the service chose one.
     pub user_agent: String,
     /// Where the page came from.
@@ -59,6 +62,8 @@ pub struct StoredPage {
     pub fetched_at: DateTime<Utc>,
     /// Hash of the visible content, lower-case hex.
     pub content_hash: Option<String>,
+    /// What its body is.
+    pub kind: Kind,
     /// Response headers, a JSON array of `[name, value]`.
     pub headers: String,
     /// The body's row and the SHA-256 of the decoded body.
@@ -87,6 +92,7 @@ struct Row {
     bytes: i64,
     fetched_at: i64,
     content_hash: Option<String>,
+    kind: String,
     headers: String,
     blob_id: Option<i64>,
     hash: Option<Vec<u8>>,
@@ -116,6 +122,7 @@ impl TryFrom<Row> for StoredPage {
             bytes: number(row.bytes, "bytes")?,
             fetched_at: from_ms(row.fetched_at),
             content_hash: row.content_hash,
+            kind: kind_of(&row.kind)?,
             headers: row.headers,
             body,
         })
@@ -132,7 +139,7 @@ impl Store {
         let row: Option<Row> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT p.id, p.url, p.final_url, p.status, p.bytes, p.fetched_at,
-                        p.content_hash, p.headers, p.blob_id, b.hash
+                        p.content_hash, p.kind, p.headers, p.blob_id, b.hash
                  FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
                  WHERE p.project_id = $1 AND p.url_key = $2 AND p.fetched_at >= $3
                    AND p.user_agent = $4 AND p.cloud_mode = $5
@@ -173,6 +180,23 @@ impl Store {
             })
         })
         .transpose()
+    }
+}
+
+pub(crate) const fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Html => "html",
+        Kind::Text => "text",
+        Kind::Other => "other",
+    }
+}
+
+fn kind_of(word: &str) -> Result<Kind, StoreError> {
+    match word {
+        "html" => Ok(Kind::Html),
+        "text" => Ok(Kind::Text),
+        "other" => Ok(Kind::Other),
+        _ => Err(StoreError::Damaged(format!("kind: {word}"))),
     }
 }
 

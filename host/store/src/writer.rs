@@ -18,7 +18,7 @@ use tokio::task::JoinHandle;
 use crate::db::{Db, transact};
 use crate::error::StoreError;
 use crate::logs::NewLogEntry;
-use crate::pages::NewPage;
+use crate::pages::{NewPage, kind_word};
 use crate::time::{day, to_ms};
 use crate::usage::NewUsage;
 
@@ -250,8 +250,9 @@ async fn write(
             };
             let id: i64 = sqlx::query_scalar(
                 "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
-                     fetched_at, content_hash, user_agent, cloud_mode, headers, metadata, blob_id)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+                     fetched_at, content_hash, kind, user_agent, cloud_mode, headers, metadata,
+                     blob_id)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
                  RETURNING id",
             )
             .bind(page.project.get())
@@ -263,6 +264,7 @@ async fn write(
             .bind(signed(page.bytes))
             .bind(to_ms(page.fetched_at))
             .bind(page.content_hash.as_deref())
+            .bind(kind_word(page.kind))
             .bind(page.user_agent.as_str())
             .bind(page.cloud_mode.as_str())
             .bind(page.headers.as_str())

@@ -11,12 +11,24 @@ use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
 use orbweaver_store::{Claim, KeptAnswer};
 use tracing::Instrument as _;
+use utoipa::IntoParams;
 
 use super::context::Ctx;
 use super::error::ApiError;
 
 /// Answers that are larger are not kept; a retry works them out again, unbilled.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// The header, for the OpenAPI document.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+pub struct IdempotencyHeader {
+    /// A UUID. The same request with the same key within 24 hours gets the first answer
+    /// again, unbilled, with `Idempotent-Replayed: true`.
+    #[param(rename = "Idempotency-Key", format = "uuid", required = false)]
+    #[expect(dead_code, reason = "a schema, never constructed")]
+    key: Option<String>,
+}
 
 /// What a call is billed under: with it, the same work is billed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +47,7 @@ impl UsageToken {
 }
 
 /// Runs `work` unless an answer to the same request is kept.
-pub async fn once<F, W>(ctx: &Ctx, digest: impl FnOnce() -> [u8; 32], work: W) -> Response
+pub async fn once<F, W>(ctx: &Ctx, digest: &[u8; 32], work: W) -> Response
 where
     W: FnOnce(UsageToken) -> F,
     F: Future<Output = Response> + Send + 'static,
@@ -46,7 +58,7 @@ where
     let key = key.to_string();
     let (store, project) = (&ctx.app.store, ctx.principal.project);
     let claim = store
-        .claim_idempotency(project, &ctx.path, &key, &digest(), ctx.app.clock.now())
+        .claim_idempotency(project, &ctx.path, &key, digest, ctx.app.clock.now())
         .await;
     let since = match claim {
         Ok(Claim::Run { since }) => since,

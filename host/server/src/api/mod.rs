@@ -8,7 +8,10 @@ mod input;
 mod logs;
 mod metrics;
 mod openapi;
+mod robots;
+mod scan;
 mod scope;
+mod validate;
 
 use axum::middleware;
 use axum::response::IntoResponse as _;
@@ -54,6 +57,8 @@ pub fn metrics_router(app: App) -> Router {
 fn operations() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
+        .merge(scan::routes())
+        .merge(robots::routes())
         .merge(logs::routes())
 }
 

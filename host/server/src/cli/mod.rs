@@ -1,7 +1,10 @@
 //! The command line: one file per command.
 
 mod config;
+mod doctor;
+mod plugin;
 mod project;
+mod scan;
 mod serve;
 
 use std::path::PathBuf;
@@ -60,10 +63,7 @@ impl Common {
         flags.set("data_dir", self.data_dir.as_ref());
         flags.set("database_url", self.database_url.as_ref());
         flags.set("plugin_dir", self.plugin_dir.as_ref());
-        flags.set(
-            "allow_nets",
-            (!self.allow_nets.is_empty()).then_some(&self.allow_nets),
-        );
+        flags.set("allow_nets", (!self.allow_nets.is_empty()).then_some(&self.allow_nets));
         flags.set("browser", self.browser.as_ref());
         flags
     }
@@ -77,11 +77,18 @@ impl Common {
 enum Command {
     /// Serve the API.
     Serve(serve::Serve),
+    /// Scan one page, or a file, and print the result.
+    Scan(scan::Scan),
+    /// List, inspect and pack plugins.
+    #[command(subcommand)]
+    Plugin(plugin::Plugin),
     /// Create, list and change projects.
     #[command(subcommand)]
     Project(project::Project),
     /// Print every setting with its meaning, default and source.
     Config(config::ConfigCommand),
+    /// Say what is missing on this machine and how to get it.
+    Doctor(doctor::Doctor),
 }
 
 /// Runs the command line.
@@ -97,16 +104,18 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         match cli.command {
             Command::Serve(command) => command.run(&cli.common).await,
+            Command::Scan(command) => command.run(&cli.common).await,
+            Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
             Command::Config(command) => command.run(&cli.common),
+            Command::Doctor(command) => command.run(&cli.common).await,
         }
     });
+    // Blocking work that nobody waits for any more must not keep the process.
     runtime.shutdown_background();
     done
 }

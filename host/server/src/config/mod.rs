@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use orbweaver_engine::EngineConfig;
+use orbweaver_fetch::FetchConfig;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use load::{Flags, Loaded, load};
@@ -39,6 +41,8 @@ pub struct Config {
     #[serde(deserialize_with = "list")]
     pub trusted_proxies: Vec<String>,
     pub http: HttpConfig,
+    pub fetch: FetchConfig,
+    pub plugins: EngineConfig,
     pub database: DatabaseConfig,
     pub scan: ScanConfig,
     pub log: LogConfig,
@@ -140,6 +144,8 @@ impl Default for Config {
                 request_timeout_ms: 300_000,
                 shutdown_ms: 8_000,
             },
+            fetch: FetchConfig::default(),
+            plugins: EngineConfig::default(),
             database: DatabaseConfig {
                 connections: 8,
                 acquire_timeout_ms: 5_000,
@@ -280,7 +286,7 @@ impl Config {
 
     /// The plugin folder: the configured one, or `plugins` beside the binary's folder.
     pub fn plugin_dir(&self) -> PathBuf {
-        self.plugin_dir.clone().unwrap_or_else(|| {
+        self.plugin_dir.clone().or_else(|| self.plugins.plugin_dir.clone()).unwrap_or_else(|| {
             std::env::current_exe()
                 .ok()
                 .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))

@@ -212,7 +212,7 @@ fn show(value: &Value) -> String {
             let fields: Vec<String> = map
                 .iter()
                 .filter(|(_, value)| !value.is_null())
-                .map(|(key, value)| format!("{key} = {}", show(value)))
+                .map(|(key, value)| format!("{} = {}", quoted(key), show(value)))
                 .collect();
             format!("{{ {} }}", fields.join(", "))
         }
@@ -224,6 +224,12 @@ fn show(value: &Value) -> String {
         }
         scalar => scalar.to_string(),
     }
+}
+
+/// Bare where TOML allows it.
+fn quoted(key: &str) -> String {
+    let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { format!("{key:?}") }
 }
 
 fn wrap(text: &str) -> Vec<String> {

@@ -1,0 +1,184 @@
+//! POST /v1/scan/bulk.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use futures::StreamExt as _;
+use orbweaver_store::Principal;
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::result::ScanResult;
+use crate::api::context::Ctx;
+use crate::api::error::{ApiError, BodyErrors, CommonErrors};
+use crate::api::idempotency::{self, IdempotencyHeader, UsageToken};
+use crate::api::input::Payload;
+use crate::api::{raw_json, validate};
+use crate::app::App;
+use crate::pipeline::{self, Bill, Content, ScanError, ScanSpec};
+
+const MAX_URLS: usize = 100;
+const MAX_CONCURRENCY: u64 = 64;
+
+/// Pages to scan.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct BulkRequest {
+    /// Absolute URLs; one that is none, or may not be fetched, fails alone.
+    #[schema(min_items = 1, max_items = 100)]
+    urls: Vec<String>,
+    /// Scans at once; more than 64 count as 64.
+    #[schema(minimum = 1, default = 64, maximum = 9_007_199_254_740_991_u64)]
+    concurrency: Option<u64>,
+    /// Skips Markdown and article.
+    #[schema(default = false)]
+    metadata_only: Option<bool>,
+    /// Per URL: a page that the project fetched less than so many seconds ago answers.
+    #[schema(minimum = 0, maximum = 315_360_000)]
+    max_age_seconds: Option<u64>,
+    /// User agent to send; by default one of current browsers.
+    #[schema(max_length = 1024)]
+    user_agent: Option<String>,
+}
+
+/// One item per URL, in the order of the request.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(super) struct BulkResult {
+    items: Vec<BulkItem>,
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct BulkItem {
+    /// As in the request.
+    url: String,
+    ok: bool,
+    /// Where `ok` is true.
+    #[schema(required = false, nullable = false)]
+    result: Option<ScanResult>,
+    /// Where `ok` is false.
+    #[schema(required = false, nullable = false)]
+    error: Option<String>,
+}
+
+/// A batch that passed validation.
+struct Batch {
+    urls: Vec<String>,
+    concurrency: usize,
+    spec: ScanSpec,
+}
+
+impl BulkRequest {
+    fn check(self, principal: &Principal) -> Result<Batch, ApiError> {
+        if self.urls.is_empty() {
+            return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
+        }
+        if self.urls.len() > MAX_URLS {
+            return Err(ApiError::bad_request("urls: must have 1 to 100 URLs"));
+        }
+        let concurrency = self.concurrency.unwrap_or(MAX_CONCURRENCY);
+        if concurrency == 0 {
+            return Err(ApiError::invalid("concurrency", "must be at least 1"));
+        }
+        validate::user_agent(self.user_agent.as_deref())?;
+        validate::max_age(self.max_age_seconds)?;
+        Ok(Batch {
+            urls: self.urls,
+            concurrency: usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1),
+            spec: ScanSpec {
+                url: String::new(),
+                user_agent: self.user_agent,
+                max_age_seconds: self.max_age_seconds,
+                cloud_mode: principal.cloud_mode,
+                content: Content {
+                    metadata_only: self.metadata_only.unwrap_or(false),
+                    ..Content::default()
+                },
+            },
+        })
+    }
+}
+
+/// Scans up to a hundred pages; one that fails does not fail the others.
+///
+/// Each URL is billed one page, cached or failed too.
+#[utoipa::path(
+    post,
+    path = "/v1/scan/bulk",
+    tag = "Scan",
+    params(IdempotencyHeader),
+    request_body = BulkRequest,
+    responses(
+        (status = 200, description = "One item per URL, in order", body = BulkResult),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn scan_bulk(
+    ctx: Ctx,
+    payload: Payload<BulkRequest>,
+) -> Result<Response, ApiError> {
+    let digest = payload.digest();
+    let batch = payload.value.check(&ctx.principal)?;
+    let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    Ok(idempotency::once(&ctx, &digest, |token| async move {
+        raw_json(run(app, principal, batch, token).await)
+    })
+    .await)
+}
+
+async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToken) -> String {
+    let Batch { urls, concurrency, spec } = batch;
+    let mut items: Vec<(usize, String)> = futures::stream::iter(urls.into_iter().enumerate())
+        .map(|(index, url)| {
+            let (app, principal) = (app.clone(), Arc::clone(&principal));
+            let spec = ScanSpec { url, ..spec.clone() };
+            let bill = Bill { token: token.part(index), call: "bulk", always: true };
+            async move { (index, item(&app, &principal, index, &spec, bill).await) }
+        })
+        .buffer_unordered(concurrency)
+        .collect()
+        .await;
+    items.sort_unstable_by_key(|(index, _)| *index);
+    let mut answer = String::with_capacity(items.iter().map(|(_, item)| item.len() + 1).sum());
+    answer.push_str("{\"items\":[");
+    for (index, item) in &items {
+        if *index > 0 {
+            answer.push(',');
+        }
+        answer.push_str(item);
+    }
+    answer.push_str("]}");
+    answer
+}
+
+async fn item(
+    app: &App,
+    principal: &Arc<Principal>,
+    index: usize,
+    spec: &ScanSpec,
+    bill: Bill,
+) -> String {
+    let url = Value::from(spec.url.as_str());
+    match Box::pin(pipeline::scan(app, principal, spec, bill)).await {
+        Ok(result) => format!("{{\"url\":{url},\"ok\":true,\"result\":{result}}}"),
+        Err(error) => {
+            let error = Value::from(sanitised(index, error));
+            format!("{{\"url\":{url},\"ok\":false,\"error\":{error}}}")
+        }
+    }
+}
+
+/// What a caller may know of a failure.
+fn sanitised(index: usize, error: ScanError) -> String {
+    match error {
+        ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
+        ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
+        ScanError::NotConfigured(what) => what.to_owned(),
+        ScanError::Internal(cause) => {
+            tracing::error!(error = %cause, "a scan of a batch failed");
+            "internal error".to_owned()
+        }
+    }
+}

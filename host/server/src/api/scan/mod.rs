@@ -1,0 +1,27 @@
+//! Scans: one page, or up to a hundred, while the caller waits.
+
+mod bulk;
+mod one;
+mod result;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::ApiError;
+use crate::app::App;
+use crate::pipeline::ScanError;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(one::scan)).routes(routes!(bulk::scan_bulk))
+}
+
+impl From<ScanError> for ApiError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Refused(why) => Self::invalid("url", why),
+            ScanError::Fetch { message, .. } => Self::fetch_failed(message),
+            ScanError::NotConfigured(what) => Self::not_configured(what),
+            ScanError::Internal(cause) => Self::internal(&cause),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Rules that several requests share. Each names the field and the rule that it breaks.
+
+use http::HeaderValue;
+use orbweaver_engine::Kind;
+
+use super::error::ApiError;
+use crate::app::App;
+
+/// Ten years; more is no window any more.
+pub(super) const MAX_AGE_SECONDS: u64 = 315_360_000;
+const MAX_USER_AGENT: usize = 1_024;
+/// Extractors that one request may add.
+const MAX_EXTRACTORS: usize = 16;
+
+/// An absolute http or https URL that the guard lets through.
+pub(super) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
+    app.pipeline.fetcher.judge(url).map(|_| ()).map_err(|refusal| ApiError::invalid(field, refusal))
+}
+
+/// What can be sent as `User-Agent`.
+pub(super) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
+    let Some(agent) = agent else { return Ok(()) };
+    if agent.len() > MAX_USER_AGENT {
+        return Err(ApiError::invalid("user_agent", "must be at most 1024 characters"));
+    }
+    if HeaderValue::from_str(agent).is_err() {
+        return Err(ApiError::invalid("user_agent", "must not hold control characters"));
+    }
+    Ok(())
+}
+
+/// A cache window.
+pub(super) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
+    if seconds.is_some_and(|seconds| seconds > MAX_AGE_SECONDS) {
+        return Err(ApiError::invalid("max_age_seconds", "must be at most 315360000 (ten years)"));
+    }
+    Ok(())
+}
+
+/// Names of extractors that are loaded.
+pub(super) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
+    if names.len() > MAX_EXTRACTORS {
+        return Err(ApiError::invalid("extractors", "must be at most 16 names"));
+    }
+    for (index, name) in names.iter().enumerate() {
+        if app.pipeline.engine.role(name).is_none() {
+            let loaded: Vec<String> = app
+                .pipeline
+                .engine
+                .plugins()
+                .into_iter()
+                .filter(|plugin| plugin.kind == Kind::Extractor)
+                .flat_map(|plugin| plugin.roles)
+                .collect();
+            return Err(ApiError::invalid(
+                &format!("extractors[{index}]"),
+                format!("no extractor `{name}` is loaded; there are {}", loaded.join(", ")),
+            ));
+        }
+    }
+    Ok(())
+}

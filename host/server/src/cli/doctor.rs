@@ -1,0 +1,169 @@
+//! `orbweaver doctor`.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use orbweaver_store::Store;
+
+use super::Common;
+use crate::config::Config;
+use crate::pipeline::Pipeline;
+
+/// Browsers that are looked for, best first.
+const BROWSERS: [&str; 4] =
+    ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+
+/// Say what is missing on this machine and how to get it. Changes nothing but the data
+/// folder, which it creates. Exit code 1 when something that `serve` needs is missing.
+#[derive(Args)]
+pub(super) struct Doctor {}
+
+struct Finding {
+    what: &'static str,
+    state: State,
+    says: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Good,
+    /// Works without; something is not offered.
+    Less,
+    /// `serve` will not work.
+    Bad,
+}
+
+impl Doctor {
+    #[expect(clippy::unused_self, reason = "every command has the same form")]
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let config = common.load()?.config;
+        let findings = [
+            data_dir(&config),
+            database(&config).await,
+            plugins(&config).await,
+            address("listen", config.listen),
+            browser(&config),
+            tls(&config),
+        ];
+        for Finding { what, state, says } in &findings {
+            let mark = match state {
+                State::Good => "ok",
+                State::Less => "less",
+                State::Bad => "BAD",
+            };
+            println!("{mark:<5} {what:<12} {says}");
+        }
+        let bad = findings.iter().any(|finding| finding.state == State::Bad);
+        Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn finding(what: &'static str, state: State, says: impl Into<String>) -> Finding {
+    Finding { what, state, says: says.into() }
+}
+
+fn data_dir(config: &Config) -> Finding {
+    let what = "data folder";
+    let probe = config.data_dir.join(".doctor");
+    let done = config.create_data_dir().and_then(|()| {
+        std::fs::write(&probe, b"")?;
+        Ok(std::fs::remove_file(&probe)?)
+    });
+    match done {
+        Ok(()) => finding(what, State::Good, config.data_dir.display().to_string()),
+        Err(error) => finding(what, State::Bad, format!("{error:#}")),
+    }
+}
+
+async fn database(config: &Config) -> Finding {
+    let what = "database";
+    match Store::open(&config.store_options()).await {
+        Ok(store) => {
+            let projects = store.projects().await.map_or(0, |projects| projects.len());
+            let kind = store.kind();
+            store.close().await;
+            finding(what, State::Good, format!("{kind}, up to date, {projects} projects"))
+        }
+        Err(error) => finding(what, State::Bad, error.to_string()),
+    }
+}
+
+async fn plugins(config: &Config) -> Finding {
+    let what = "plugins";
+    let folder = config.plugin_dir();
+    let engine = match Pipeline::start(config).await {
+        Ok(pipeline) => pipeline.engine,
+        Err(error) => return finding(what, State::Bad, format!("{error:#}")),
+    };
+    if let Some((file, why)) = engine.refused().first() {
+        return finding(what, State::Bad, format!("{} is refused: {why}", file.display()));
+    }
+    let missing: Vec<&str> = ["markdown", "article", "metadata", "signals", "links"]
+        .into_iter()
+        .filter(|role| engine.role(role).is_none())
+        .collect();
+    if missing.is_empty() {
+        let count = engine.plugins().len();
+        finding(what, State::Good, format!("{count} in {}", folder.display()))
+    } else {
+        let roles = missing.join(", ");
+        finding(
+            what,
+            State::Bad,
+            format!(
+                "none in {} serves {roles}; `cargo xtask plugins` builds them",
+                folder.display()
+            ),
+        )
+    }
+}
+
+fn address(what: &'static str, address: SocketAddr) -> Finding {
+    match TcpListener::bind(address) {
+        Ok(_) => finding(what, State::Good, format!("{address} is free")),
+        Err(error) => finding(
+            what,
+            State::Bad,
+            format!("cannot listen on {address}: {error}; name another with --listen"),
+        ),
+    }
+}
+
+fn browser(config: &Config) -> Finding {
+    let what = "browser";
+    let found = match &config.browser {
+        Some(program) if program.components().count() > 1 => {
+            program.is_file().then(|| program.clone())
+        }
+        Some(program) => on_path(&program.to_string_lossy()),
+        None => BROWSERS.iter().find_map(|name| on_path(name)),
+    };
+    match found {
+        Some(program) => finding(what, State::Good, program.display().to_string()),
+        None => finding(
+            what,
+            State::Less,
+            "none found, so pages cannot be rendered; \
+             `apt-get install chromium-headless-shell` (Debian), or name one with --browser",
+        ),
+    }
+}
+
+fn tls(config: &Config) -> Finding {
+    let what = "tls";
+    match (&config.tls_cert, &config.tls_key) {
+        (Some(cert), Some(key)) => match [cert, key].into_iter().find(|file| !file.is_file()) {
+            Some(file) => finding(what, State::Bad, format!("{} is missing", file.display())),
+            None => finding(what, State::Good, "served here"),
+        },
+        _ => finding(what, State::Good, "off; a proxy in front terminates it"),
+    }
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(|file| file.is_file())
+}

@@ -1,0 +1,194 @@
+//! `orbweaver plugin`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest};
+
+use super::Common;
+use crate::pipeline::Pipeline;
+use crate::telemetry;
+
+/// List, inspect and pack plugins.
+#[derive(Subcommand)]
+pub(super) enum Plugin {
+    /// Load the plugin folder and list what serves, and what is refused and why.
+    List(List),
+    /// Show what a component says of itself, without running it.
+    #[command(after_help = "Example:\n  orbweaver plugin inspect extract-markdown.wasm")]
+    Inspect(Inspect),
+    /// Put a manifest into a component, for tool chains that can't.
+    #[command(after_help = "Example:\n  \
+        orbweaver plugin pack word-count.wasm --manifest plugin.toml -o plugins/actor-word-count.wasm")]
+    Pack(Pack),
+}
+
+#[derive(Args)]
+pub(super) struct List {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Inspect {
+    /// A component.
+    file: PathBuf,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Pack {
+    /// A component.
+    input: PathBuf,
+    /// Its manifest.
+    #[arg(long, value_name = "FILE", default_value = "plugin.toml")]
+    manifest: PathBuf,
+    /// Where to; by default the name that the plugin folder wants, in this folder.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+impl Plugin {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        match self {
+            Self::List(list) => list.run(common).await,
+            Self::Inspect(inspect) => inspect.run(common),
+            Self::Pack(pack) => pack.run(),
+        }
+    }
+}
+
+impl List {
+    async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let mut config = common.load()?.config;
+        config.log.filter = "off".to_owned();
+        telemetry::start_logs(&config.log)?;
+        let engine = Pipeline::start(&config).await?.engine;
+        let plugins = engine.plugins();
+        let refused = engine.refused();
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&plugins)?);
+        } else {
+            println!("{:<10} {:<18} {:<9} {:>8} {:<14} DESCRIPTION", "KIND", "NAME", "VERSION", "KIB", "DIGEST");
+            for plugin in &plugins {
+                println!(
+                    "{:<10} {:<18} {:<9} {:>8} {:<14} {}",
+                    plugin.kind.as_str(),
+                    plugin.name,
+                    plugin.version,
+                    plugin.size.div_ceil(1_024),
+                    plugin.digest.get(..12).unwrap_or_default(),
+                    plugin.description,
+                );
+            }
+        }
+        for (file, why) in &refused {
+            eprintln!("refused: {}: {why}", file.display());
+        }
+        if plugins.is_empty() && refused.is_empty() {
+            eprintln!(
+                "There are no plugins in {}; `cargo xtask plugins` builds them, --plugin-dir names \
+                 another folder.",
+                config.plugin_dir().display()
+            );
+        }
+        Ok(if refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Inspect {
+    fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let config = common.load()?.config;
+        let bytes = read(&self.file)?;
+        let engine = Engine::new(config.plugins)?;
+        let found = engine
+            .inspect(&bytes)
+            .with_context(|| format!("{} is no plugin", self.file.display()))?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&found)?);
+        } else {
+            show(&found);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn show(found: &Inspection) {
+    let manifest = &found.manifest;
+    println!("{} {} ({})", manifest.name, manifest.version, manifest.kind.as_str());
+    if !manifest.description.is_empty() {
+        println!("{}", manifest.description);
+    }
+    println!();
+    println!("file name    {}", file_name(manifest.kind, &manifest.name));
+    println!("api          {}", manifest.api);
+    println!("size         {} bytes", found.size);
+    println!("sha-256      {}", found.digest);
+    if !manifest.roles.is_empty() {
+        println!("roles        {}", manifest.roles.join(", "));
+    }
+    println!("asks for     {}", permissions(&manifest.permissions));
+    println!("functions    {}", found.shape.functions);
+    println!("memory       {} bytes at the start", found.shape.initial_memory);
+    for import in &found.imports {
+        println!("imports      {import}");
+    }
+    for export in &found.exports {
+        println!("exports      {export}");
+    }
+}
+
+fn permissions(asked: &Permissions) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(asked.http.iter().map(|host| format!("http={host}")));
+    parts.extend(asked.extract.iter().map(|role| format!("extract={role}")));
+    if asked.render {
+        parts.push("render".to_owned());
+    }
+    if asked.crawl_data {
+        parts.push("crawl-data".to_owned());
+    }
+    parts.extend(asked.wasi.iter().map(|capability| format!("wasi={capability}")));
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+}
+
+impl Pack {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        let component = read(&self.input)?;
+        let text = std::fs::read_to_string(&self.manifest).with_context(|| {
+            format!("cannot read {}; name the manifest with --manifest", self.manifest.display())
+        })?;
+        let parsed = manifest::Manifest::parse(&text)
+            .with_context(|| self.manifest.display().to_string())?;
+        let packed = manifest::embed(&component, &text)
+            .with_context(|| self.input.display().to_string())?;
+        let wanted = file_name(parsed.kind, &parsed.name);
+        let output = self.output.unwrap_or_else(|| PathBuf::from(&wanted));
+        write(&output, &packed)?;
+        eprintln!("Wrote {} ({} bytes).", output.display(), packed.len());
+        if output.file_name().is_none_or(|name| name != wanted.as_str()) {
+            eprintln!("In the plugin folder it has to be named {wanted}.");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// By rename, so that a running service never sees half a file.
+fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let Some(name) = file.file_name() else {
+        bail!("{} is no file name", file.display());
+    };
+    let partial = file.with_file_name(format!(".{}.new", name.to_string_lossy()));
+    std::fs::write(&partial, bytes)
+        .and_then(|()| std::fs::rename(&partial, file))
+        .with_context(|| format!("cannot write {}", file.display()))
+}

@@ -1,0 +1,193 @@
+//! `orbweaver scan`: one page through the pipeline, without database or server.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, ValueEnum};
+use orbweaver_fetch::Request;
+use serde_json::Value;
+
+use super::Common;
+use crate::clock::Clock;
+use crate::pipeline::{self, Content, Document, Pipeline, RoleRequest, Site};
+use crate::telemetry;
+
+/// Scan one page, or an HTML file, and print the result.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    orbweaver scan https://example.com\n  \
+    orbweaver scan https://example.com --format json --include-links\n  \
+    orbweaver scan page.html --url https://example.com/page --format article\n  \
+    orbweaver scan http://127.0.0.1:8000/ --allow-net 127.0.0.0/8")]
+pub(super) struct Scan {
+    /// URL, or the name of an HTML file.
+    source: String,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Format::Markdown)]
+    format: Format,
+    /// The URL that the file stands for: what its links are relative to.
+    #[arg(long, value_name = "URL", default_value = "https://example.com/")]
+    url: String,
+    /// Markdown without navigation, footer and sidebars.
+    #[arg(long)]
+    only_main_content: bool,
+    /// Adds the links to --format json.
+    #[arg(long)]
+    include_links: bool,
+    /// User agent to send [default: one of current browsers].
+    #[arg(long, value_name = "TEXT")]
+    user_agent: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// The page as Markdown.
+    Markdown,
+    /// The main content as plain text.
+    Article,
+    /// The main content as HTML.
+    ArticleHtml,
+    /// The answer of POST /v1/scan.
+    Json,
+    /// Title, description, Open Graph …
+    Metadata,
+    /// What search engines look at.
+    Signals,
+    /// JSON-LD, microdata, RDFa …
+    StructuredData,
+    /// One link a line: URL, tab, text.
+    Links,
+}
+
+impl Format {
+    /// The role that gives it; none for the whole answer.
+    const fn role(self) -> Option<&'static str> {
+        match self {
+            Self::Markdown => Some("markdown"),
+            Self::Article | Self::ArticleHtml => Some("article"),
+            Self::Json => None,
+            Self::Metadata => Some("metadata"),
+            Self::Signals => Some("signals"),
+            Self::StructuredData => Some("structured-data"),
+            Self::Links => Some("links"),
+        }
+    }
+}
+
+impl Scan {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let mut config = common.load()?.config;
+        // What is printed is the result; what goes wrong with a plugin is said below.
+        if config.log.filter == "info" {
+            config.log.filter = "error".to_owned();
+        }
+        telemetry::start_logs(&config.log)?;
+        let pipeline = Pipeline::start(&config).await?;
+        let remote = is_url(&self.source);
+        let mut document = if remote { self.fetch(&pipeline).await? } else { self.read().await? };
+        let text = match self.format.role() {
+            None => self.whole(&pipeline, &mut document, remote).await?,
+            Some(role) => self.role(&pipeline, &mut document, role).await?,
+        };
+        let mut out = std::io::stdout().lock();
+        // A reader that has had enough (`| head`) is no error.
+        let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    async fn fetch(&self, pipeline: &Pipeline) -> anyhow::Result<Document> {
+        let request =
+            Request { user_agent: self.user_agent.clone(), ..Request::get(&self.source) };
+        let response = Box::pin(pipeline.fetcher.fetch(request)).await.map_err(|error| {
+            let hint = if error.kind == orbweaver_fetch::Kind::Refused {
+                "; --allow-net opens a private network"
+            } else {
+                ""
+            };
+            anyhow::anyhow!("{}: {error}{hint}", self.source)
+        })?;
+        let now = Clock::system().now();
+        Ok(pipeline::blocking(move || Document::from_response(response, now).0).await?)
+    }
+
+    async fn read(&self) -> anyhow::Result<Document> {
+        let path = Path::new(&self.source);
+        let body = std::fs::read(path).with_context(|| {
+            format!("{} is neither an http(s) URL nor a file that can be read", path.display())
+        })?;
+        let url = self.url.clone();
+        let now = Clock::system().now();
+        Ok(pipeline::blocking(move || Document::from_file(&url, body, now)).await?)
+    }
+
+    async fn whole(
+        &self,
+        pipeline: &Pipeline,
+        document: &mut Document,
+        remote: bool,
+    ) -> anyhow::Result<String> {
+        let content = Content {
+            only_main_content: self.only_main_content,
+            include_links: self.include_links,
+            ..Content::default()
+        };
+        let site = if remote {
+            pipeline.site(&document.final_url).await
+        } else {
+            Site::default()
+        };
+        let outcome = pipeline.extract(document, &content.roles(&[])).await?;
+        Ok(pipeline::assemble(document, &content, &outcome, &site))
+    }
+
+    async fn role(
+        &self,
+        pipeline: &Pipeline,
+        document: &mut Document,
+        role: &str,
+    ) -> anyhow::Result<String> {
+        let options = if role == "markdown" && self.only_main_content {
+            r#"{"only_main_content":true}"#
+        } else {
+            ""
+        };
+        let request = RoleRequest::new(role, options);
+        let outcome = pipeline.extract(document, std::slice::from_ref(&request)).await?;
+        if let Some(error) = outcome.errors.first() {
+            bail!("{role}: {}", error.message);
+        }
+        let Some(json) = outcome.role(role) else {
+            bail!("{} is no HTML, so it has no {role}", self.source);
+        };
+        self.show(json)
+    }
+
+    fn show(&self, json: &str) -> anyhow::Result<String> {
+        let value: Value = serde_json::from_str(json)?;
+        let field = |name: &str| {
+            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        Ok(match self.format {
+            Format::Markdown => value.as_str().unwrap_or_default().to_owned(),
+            Format::Article => field("text"),
+            Format::ArticleHtml => field("html"),
+            Format::Links => {
+                let links = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                links.iter().map(line).collect::<Vec<_>>().join("\n")
+            }
+            _ => serde_json::to_string_pretty(&value)?,
+        })
+    }
+}
+
+fn line(link: &Value) -> String {
+    let text = |name: &str| link.get(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}\t{}", text("to"), text("anchor"))
+}
+
+fn is_url(source: &str) -> bool {
+    let source = source.trim_start().to_ascii_lowercase();
+    source.starts_with("http://") || source.starts_with("https://")
+}

@@ -1,0 +1,207 @@
+//! A page through the configured extractors: fetched or taken from the store, decoded and
+//! parsed once, every role in one call, the answer put together from the plugins' own JSON.
+
+mod answer;
+mod document;
+mod json;
+mod results;
+mod roles;
+mod site;
+mod source;
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use orbweaver_engine::Engine;
+use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind};
+use orbweaver_store::{CloudMode, NewUsage, Principal, StoreError};
+
+pub use answer::assemble;
+pub use document::{Document, blocking};
+pub use roles::{Outcome, RoleError, RoleRequest};
+pub use site::Site;
+
+use crate::app::App;
+use crate::config::Config;
+
+/// The way of a page through fetcher and plugins. Cheap to clone.
+#[derive(Clone)]
+pub struct Pipeline {
+    /// The only way out.
+    pub fetcher: Fetcher,
+    /// The plugins.
+    pub engine: Engine,
+    results: results::ResultCache,
+    policies: site::Policies,
+    /// Extractors that run for every page.
+    extras: Arc<[String]>,
+}
+
+impl Pipeline {
+    /// As the configuration says, plugins loaded and their folder watched. A plugin that is
+    /// refused is logged and does not keep the others from serving.
+    ///
+    /// # Errors
+    /// A setting that cannot be used.
+    pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        let mut fetch = config.fetch.clone();
+        fetch.allow_nets.extend(config.allow_nets()?);
+        let mut plugins = config.plugins.clone();
+        plugins.cache_dir.get_or_insert_with(|| config.compiled_dir());
+        plugins.plugin_dir = Some(config.plugin_dir());
+        let fetcher = Fetcher::new(fetch).context("fetch")?;
+        let engine = Engine::new(plugins)?;
+        let report = engine.load_dir().await;
+        for (file, why) in &report.refused {
+            tracing::error!(file = %file.display(), reason = %why, "a plugin is not loaded");
+        }
+        tracing::info!(
+            plugins = report.loaded.len(),
+            folder = %config.plugin_dir().display(),
+            "plugins are loaded"
+        );
+        engine.watch();
+        Ok(Self {
+            fetcher,
+            engine,
+            results: results::ResultCache::new(config.scan.result_cache_mib << 20),
+            policies: site::Policies::default(),
+            extras: config.scan.extractors.clone().into(),
+        })
+    }
+}
+
+/// A scan that passed validation.
+#[derive(Clone, Debug)]
+pub struct ScanSpec {
+    /// Absolute, http or https, as it was asked for.
+    pub url: String,
+    /// User agent to send; none: the service chooses.
+    pub user_agent: Option<String>,
+    /// A stored page younger than this answers.
+    pub max_age_seconds: Option<u64>,
+    /// Where the page may come from.
+    pub cloud_mode: CloudMode,
+    /// What to extract.
+    pub content: Content,
+}
+
+/// What a scan's answer has in it.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// No Markdown, no article.
+    pub metadata_only: bool,
+    /// Markdown without navigation, footer and sidebars.
+    pub only_main_content: bool,
+    /// The page's links.
+    pub include_links: bool,
+    /// A picture of the page.
+    pub screenshot: bool,
+    /// Extractors beyond the contract's.
+    pub extractors: Vec<String>,
+}
+
+/// Under what a scan is billed.
+#[derive(Clone, Debug)]
+pub struct Bill {
+    /// Unique per chargeable call.
+    pub token: String,
+    /// Which call.
+    pub call: &'static str,
+    /// Billed even without a response.
+    pub always: bool,
+}
+
+/// Why there is no scan result.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// The URL, or where it leads, may not be fetched.
+    #[error("{0}")]
+    Refused(String),
+    /// The target gave no response.
+    #[error("{message}")]
+    Fetch {
+        /// The failure's stable word.
+        kind: &'static str,
+        /// What happened.
+        message: String,
+    },
+    /// A backend that is not there; says what to configure.
+    #[error("{0}")]
+    NotConfigured(&'static str),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<FetchError> for ScanError {
+    fn from(error: FetchError) -> Self {
+        match error.kind {
+            FetchKind::Refused | FetchKind::Scope | FetchKind::InvalidRequest => {
+                Self::Refused(error.message)
+            }
+            FetchKind::Internal => Self::Internal(error.message),
+            kind => Self::Fetch { kind: kind.code(), message: error.message },
+        }
+    }
+}
+
+impl From<StoreError> for ScanError {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+/// Scans: the answer's JSON, stored and billed when this returns.
+///
+/// # Errors
+/// Why there is none; nothing is stored then, and billed only if the bill says so.
+pub async fn scan(
+    app: &App,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    bill: Bill,
+) -> Result<String, ScanError> {
+    let usage = NewUsage {
+        project: principal.project,
+        token: bill.token,
+        call: bill.call,
+        pages: 1,
+        cloud_pages: 0,
+        cost_micros: 0,
+        at: app.clock.now(),
+    };
+    match run(app, principal, spec, &usage).await {
+        Err(error) if bill.always => {
+            app.store.bill(usage).await?;
+            Err(error)
+        }
+        done => done,
+    }
+}
+
+async fn run(
+    app: &App,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    usage: &NewUsage,
+) -> Result<String, ScanError> {
+    let _slot = app.scans.acquire().await.map_err(|_| {
+        ScanError::Internal("the service is stopping".to_owned())
+    })?;
+    let pipeline = &app.pipeline;
+    let site = site::Lookup::start(pipeline, &spec.url);
+    let (mut document, new) = source::find(app, principal, spec).await?;
+    let final_url = document.final_url.clone();
+    let site = site.finish(pipeline, &final_url);
+    let roles = spec.content.roles(&pipeline.extras);
+    let (site, outcome) = tokio::join!(site, pipeline.extract(&mut document, &roles));
+    let answer = assemble(&document, &spec.content, &outcome?, &site);
+    match new {
+        Some(page) => {
+            app.store.save_page(page, Some(usage.clone())).await?;
+        }
+        None => app.store.bill(usage.clone()).await?,
+    }
+    Ok(answer)
+}

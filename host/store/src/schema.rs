@@ -1,0 +1,31 @@
+//! What the database is made of.
+
+use crate::db::{Db, Store};
+use crate::error::StoreError;
+
+impl Store {
+    /// Every table and column, sorted: both databases must agree on them.
+    pub async fn columns(&self) -> Result<Vec<(String, String)>, StoreError> {
+        Ok(match &self.db {
+            Db::Lite(lite) => {
+                sqlx::query_as(
+                    "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
+                     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+                       AND t.name <> '_sqlx_migrations'
+                     ORDER BY t.name, c.name",
+                )
+                .fetch_all(&lite.read)
+                .await?
+            }
+            Db::Pg(pool) => {
+                sqlx::query_as(
+                    "SELECT table_name::text, column_name::text FROM information_schema.columns
+                     WHERE table_schema = current_schema() AND table_name <> '_sqlx_migrations'
+                     ORDER BY table_name COLLATE \"C\", column_name COLLATE \"C\"",
+                )
+                .fetch_all(pool)
+                .await?
+            }
+        })
+    }
+}

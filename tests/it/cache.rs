@@ -1,0 +1,85 @@
+//! `max_age_seconds`.
+
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::support::{Service, Site};
+
+async fn answers_from_the_store(service: Service) {
+    let site = Site::start().await;
+    let client = service.client();
+    let url = site.url("/article");
+    let fresh = client.post("/v1/scan", &json!({"url": url, "include_links": true})).await.ok();
+    assert_eq!(site.hits("/article"), 1);
+
+    let body = json!({"url": url, "max_age_seconds": 60, "include_links": true});
+    let cached = client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 1, "answered from the store");
+    assert_eq!(cached, fresh);
+
+    // The same page under another spelling of its URL.
+    let spelled = url.replace("/article", "/x/../article#part");
+    let body = json!({"url": spelled, "max_age_seconds": 60});
+    let result = client.post("/v1/scan", &body).await.ok();
+    assert_eq!(result["url"], spelled);
+    assert_eq!(result["markdown"], fresh["markdown"]);
+    assert_eq!(site.hits("/article"), 1);
+
+    // Other options are worked out from the stored body.
+    let body = json!({"url": url, "max_age_seconds": 60, "only_main_content": true});
+    let main = client.post("/v1/scan", &body).await.ok();
+    assert!(!main["markdown"].as_str().unwrap().contains("Menu entry"));
+    assert_eq!(site.hits("/article"), 1);
+
+    // Too old, another user agent, or no window: fetched anew.
+    service.clock.advance(TimeDelta::seconds(61));
+    client.post("/v1/scan", &json!({"url": url, "max_age_seconds": 60})).await.ok();
+    assert_eq!(site.hits("/article"), 2);
+    let body = json!({"url": url, "max_age_seconds": 60, "user_agent": "Probe/1.0"});
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 3);
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 3);
+    client.post("/v1/scan", &json!({"url": url})).await.ok();
+    assert_eq!(site.hits("/article"), 4);
+
+    // Another project has no part in it.
+    let other = service.other_project("shop").await;
+    other.post("/v1/scan", &json!({"url": url, "max_age_seconds": 60})).await.ok();
+    assert_eq!(site.hits("/article"), 5);
+    // Cached or not, each scan counts.
+    assert_eq!(service.billed().await, (8, 0));
+}
+
+#[tokio::test]
+async fn a_young_page_answers_on_sqlite() {
+    answers_from_the_store(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn a_young_page_answers_on_postgres() {
+    answers_from_the_store(Service::on_postgres().await).await;
+}
+
+#[tokio::test]
+async fn a_stored_body_is_read_again_without_the_result_cache() {
+    let service = Service::with(|config| config.scan.result_cache_mib = 0).await;
+    let site = Site::start().await;
+    let client = service.client();
+    let url = site.url("/windows-1252");
+    let fresh = client.post("/v1/scan", &json!({"url": url})).await.ok();
+    let cached = client.post("/v1/scan", &json!({"url": url, "max_age_seconds": 9})).await.ok();
+    assert_eq!(cached, fresh);
+    assert_eq!(site.hits("/windows-1252"), 1);
+}
+
+#[tokio::test]
+async fn bulk_has_a_window_per_url() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let client = service.client();
+    client.post("/v1/scan", &json!({"url": site.url("/article")})).await.ok();
+    let body = json!({"urls": [site.url("/article"), site.url("/echo")], "max_age_seconds": 60});
+    let answer = client.post("/v1/scan/bulk", &body).await.ok();
+    assert!(answer["items"].as_array().unwrap().iter().all(|item| item["ok"] == true));
+    assert_eq!((site.hits("/article"), site.hits("/echo")), (1, 1));
+}

@@ -1,0 +1,112 @@
+//! Every error, from any layer, wears the same envelope.
+
+use serde_json::json;
+
+use crate::support::Service;
+
+#[tokio::test]
+async fn unknown_paths_and_methods() {
+    let service = Service::start().await;
+    let client = service.client();
+    for path in ["/", "/v1", "/v1/nothing", "/v1/scan/", "/v2/scan", "/docs/nothing.js", "/%ff"] {
+        client.get(path).await.error(404, "NOT_FOUND");
+    }
+    for (method, path, allow) in [
+        ("GET", "/v1/scan", "POST"),
+        ("DELETE", "/v1/scan/bulk", "POST"),
+        ("POST", "/v1/health", "GET"),
+        ("PUT", "/v1/logs", "GET"),
+        ("BREW", "/v1/logs", "GET"),
+        ("POST", "/openapi.json", "GET"),
+    ] {
+        let answer = client.send(method, path, &[], b"").await;
+        answer.error(405, "METHOD_NOT_ALLOWED");
+        let allowed = answer.header("allow").unwrap_or_else(|| panic!("Allow: {method} {path}"));
+        assert!(allowed.contains(allow), "{method} {path}: {allowed}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_not_json_or_not_the_right_json() {
+    let service = Service::start().await;
+    let client = service.client();
+    for body in ["", "{", "url=x", "{\"url\":", "\u{1}", "{\"url\":\"http://a.example/\"}}"] {
+        let answer = client.send("POST", "/v1/scan", &[], body.as_bytes()).await;
+        answer.error(400, "INVALID_INPUT");
+    }
+    for (body, starts) in [
+        (json!([]), "body: "),
+        (json!("x"), "body: "),
+        (json!({}), "url: is required"),
+        (json!({"url": null}), "url: must be a string"),
+        (json!({"url": 7}), "url: must be a string"),
+        (json!({"url": "http://a.example/", "max_age_seconds": -1}), "max_age_seconds: must be"),
+        (json!({"url": "http://a.example/", "max_age_seconds": "1"}), "max_age_seconds: must be"),
+        (json!({"url": "http://a.example/", "metadata_only": 1}), "metadata_only: must be true or"),
+        (json!({"url": "http://a.example/", "cloud_mode": "moon"}), "cloud_mode: must be one of"),
+        (json!({"url": "http://a.example/", "extractors": "x"}), "extractors: must be"),
+    ] {
+        let message = client.post("/v1/scan", &body).await.error(422, "INVALID_INPUT");
+        assert!(message.starts_with(starts), "{body}: {message}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_over_the_limit_is_refused_announced_or_not() {
+    let service = Service::with(|config| config.http.max_body_bytes = 1_000).await;
+    let client = service.client();
+    let body = json!({"url": "http://a.example/", "x": "x".repeat(2_000)}).to_string();
+    let answer = client.send("POST", "/v1/scan", &[], body.as_bytes()).await;
+    answer.error(413, "PAYLOAD_TOO_LARGE");
+
+    let key = crate::support::KEY;
+    let chunk = "x".repeat(2_000);
+    let request = format!(
+        "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {key}\r\n\
+         connection: close\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n{chunk}\r\n0\r\n\r\n"
+    );
+    client.raw(request.as_bytes()).await.error(413, "PAYLOAD_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn sixteen_mebibytes_are_the_limit() {
+    let service = Service::start().await;
+    let request = format!(
+        "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n",
+        crate::support::KEY,
+        (16 << 20) + 1
+    );
+    service.client().raw(request.as_bytes()).await.error(413, "PAYLOAD_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_ended() {
+    let service = Service::with(|config| {
+        config.http.request_timeout_ms = 100;
+        config.http.body_timeout_ms = 50;
+    })
+    .await;
+    let key = crate::support::KEY;
+    // The body never comes.
+    let request = format!(
+        "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {key}\r\n\
+         connection: close\r\ncontent-length: 10\r\n\r\n{{"
+    );
+    service.client().raw(request.as_bytes()).await.error(408, "TIMEOUT");
+
+    let site = crate::support::Site::start().await;
+    let body = json!({"url": site.url("/slow/60000")});
+    service.client().post("/v1/scan", &body).await.error(408, "TIMEOUT");
+}
+
+#[tokio::test]
+async fn every_answer_has_an_id_of_its_own() {
+    let service = Service::start().await;
+    let mut ids = std::collections::HashSet::new();
+    for path in ["/v1/health", "/v1/ready", "/nothing", "/v1/logs", "/openapi.json", "/docs/"] {
+        let answer = service.stranger().get(path).await;
+        let id = answer.header("x-request-id").unwrap_or_else(|| panic!("{path}")).to_owned();
+        assert!(ids.insert(id), "{path}");
+    }
+}

@@ -1,0 +1,46 @@
+//! Liveness, readiness and metrics.
+
+use chrono::TimeDelta;
+
+use crate::support::Service;
+
+#[tokio::test]
+async fn a_healthy_service_says_so_to_anybody() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let stranger = service.stranger();
+        for (path, text) in [("/v1/health", "ok"), ("/v1/ready", "ready")] {
+            let answer = stranger.get(path).await;
+            assert_eq!((answer.status, answer.text().as_str()), (200, text));
+            assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+            assert!(answer.header("x-request-id").is_some());
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_database_that_is_gone_is_named() {
+    let service = Service::start().await;
+    service.app.store.close().await;
+    let answer = service.stranger().get("/v1/ready").await;
+    assert_eq!(answer.status, 503);
+    let body = answer.json();
+    assert_eq!(body["status"], "unhealthy");
+    assert_eq!(body["checks"]["database"]["ok"], false);
+    assert!(body["checks"]["database"]["error"].is_string());
+    assert_eq!(body["checks"]["worker"]["ok"], true);
+    assert!(body["checks"]["worker"]["last_heartbeat"].is_string());
+    assert_eq!(service.stranger().get("/v1/health").await.status, 200);
+}
+
+#[tokio::test]
+async fn a_worker_without_a_sign_of_life_is_named() {
+    let service = Service::start().await;
+    service.app.heartbeat.beat(service.app.clock.now() - TimeDelta::minutes(1));
+    assert!(service.app.heartbeat.problem(service.app.clock.now()).is_some());
+}
+
+#[tokio::test]
+async fn metrics_are_off_on_the_main_port_by_default() {
+    let service = Service::start().await;
+    service.client().get("/metrics").await.error(404, "NOT_FOUND");
+}

@@ -1,0 +1,71 @@
+//! GET /v1/logs.
+
+use serde_json::json;
+
+use crate::support::{KEY, Service};
+
+#[tokio::test]
+async fn every_authenticated_request_is_there_newest_first() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let client = service.client();
+        service.stranger().get("/v1/logs").await;
+        let scan = client.post("/v1/scan", &json!({"url": "nonsense"})).await;
+        scan.error(422, "INVALID_INPUT");
+        let missing = client.get("/v1/logs?limit=0").await;
+        let items = client.get("/v1/logs").await.ok()["items"].clone();
+        let items = items.as_array().unwrap();
+        assert_eq!(items.len(), 2, "{items:?}");
+        assert_eq!(items[0]["path"], "/v1/logs");
+        assert_eq!(items[0]["request_id"], missing.header("x-request-id").unwrap());
+        assert_eq!(items[1]["method"], "POST");
+        assert_eq!(items[1]["path"], "/v1/scan");
+        assert_eq!(items[1]["status"], 422);
+        assert_eq!(items[1]["request_id"], scan.header("x-request-id").unwrap());
+        assert_eq!(items[1]["client_ip"], "127.0.0.1");
+        assert_eq!(items[1]["key_prefix"], &KEY[..12]);
+        assert!(items[1]["duration_ms"].is_u64() && items[1]["ts"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn pages_and_statuses_are_selected() {
+    let service = Service::start().await;
+    let client = service.client();
+    for _ in 0..3 {
+        client.get("/v1/logs").await.ok();
+        client.get("/v1/logs?limit=501").await.error(422, "INVALID_INPUT");
+    }
+    let failed = client.get("/v1/logs?status_min=400&status_max=499").await.ok();
+    assert_eq!(failed["items"].as_array().unwrap().len(), 3);
+    let page = client.get("/v1/logs?status_min=400&limit=2&offset=2").await.ok();
+    assert_eq!(page["items"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn parameters_are_refused_by_name() {
+    let service = Service::start().await;
+    let client = service.client();
+    for (query, field) in [
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("limit=ten", "limit"),
+        ("limit=-1", "limit"),
+        ("limit=", "limit"),
+        ("limit=1&limit=2", "limit"),
+        ("offset=-1", "offset"),
+        ("status_min=1000", "status_min"),
+        ("status_max=99999", "status_max"),
+    ] {
+        let message = client.get(&format!("/v1/logs?{query}")).await.error(422, "INVALID_INPUT");
+        assert!(message.starts_with(&format!("{field}: ")), "{query}: {message}");
+    }
+    assert_eq!(client.get("/v1/logs?unknown=1").await.status, 200);
+}
+
+#[tokio::test]
+async fn one_project_never_sees_anothers() {
+    let service = Service::start().await;
+    service.client().get("/v1/logs").await.ok();
+    let other = service.other_project("shop").await;
+    assert_eq!(other.get("/v1/logs").await.ok()["items"], json!([]));
+}

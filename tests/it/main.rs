@@ -1,0 +1,16 @@
+//! The behaviour suite: one module per promise, over real HTTP against the real router.
+
+mod auth;
+mod billing;
+mod bulk;
+mod cache;
+mod envelope;
+mod health;
+mod idempotency;
+mod logs;
+mod openapi;
+mod process;
+mod robots;
+mod scan;
+mod store;
+mod support;

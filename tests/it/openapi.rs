@@ -1,0 +1,70 @@
+//! The machine-readable description.
+
+use serde_json::Value;
+
+use crate::support::Service;
+
+#[tokio::test]
+async fn it_is_public_and_of_the_stated_versions() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
+    assert_eq!(document["info"]["version"], "0.4.1");
+    let docs = service.stranger().get("/docs/").await;
+    assert_eq!(docs.status, 200);
+    assert!(docs.text().contains("swagger"));
+}
+
+#[tokio::test]
+async fn every_operation_is_described_to_the_end() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let paths = document["paths"].as_object().unwrap();
+    for path in
+        ["/v1/health", "/v1/ready", "/v1/scan", "/v1/scan/bulk", "/v1/logs", "/v1/robots-policy"]
+    {
+        assert!(paths.contains_key(path), "{path}");
+    }
+    let public = ["/v1/health", "/v1/ready"];
+    let mut ids = std::collections::HashSet::new();
+    for (path, item) in paths {
+        for (method, operation) in item.as_object().unwrap() {
+            let place = format!("{method} {path}");
+            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{place}");
+            assert!(operation["summary"].is_string(), "{place}");
+            let responses = operation["responses"].as_object().unwrap();
+            for (status, response) in responses {
+                let text = response["description"].as_str().unwrap_or_default();
+                assert!(!text.is_empty(), "{place} {status} has no description");
+                let error = status.starts_with(['4', '5']) && status != "503";
+                let schema = &response["content"]["application/json"]["schema"]["$ref"];
+                if error {
+                    assert_eq!(schema, "#/components/schemas/ErrorBody", "{place} {status}");
+                }
+            }
+            if !public.contains(&path.as_str()) {
+                assert!(responses.contains_key("401"), "{place}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_reference_leads_somewhere() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let mut open = vec![&document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                if let Some(Value::String(reference)) = map.get("$ref") {
+                    let pointer = reference.strip_prefix('#').expect("a local reference");
+                    assert!(document.pointer(pointer).is_some(), "{reference}");
+                }
+                open.extend(map.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The real program: first start, command line, signals.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{Client, KEY, Site, plugin_dir};
+
+/// Builds the program once; a run of this suite alone does not.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let built = Command::new(env!("CARGO"))
+            .args(["build", "--quiet", "--package", "orbweaver-server"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .status()
+            .expect("cargo runs");
+        assert!(built.success(), "the program builds");
+        let suite = std::env::current_exe().expect("a path");
+        suite.ancestors().nth(2).expect("target/debug").join("orbweaver")
+    })
+}
+
+fn command(data: &TempDir) -> Command {
+    let mut command = Command::new(program());
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ORBWEAVER_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .env("ORBWEAVER_DATA_DIR", data.path())
+        .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
+        .env("ORBWEAVER_PLUGINS__CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"))
+        .stdin(Stdio::null());
+    command
+}
+
+fn run(data: &TempDir, arguments: &[&str]) -> Output {
+    command(data).args(arguments).output().expect("the program runs")
+}
+
+struct Served {
+    process: Child,
+    address: SocketAddr,
+    greeting: String,
+}
+
+impl Served {
+    /// Starts it and waits for the end of its greeting.
+    fn start(command: &mut Command) -> Self {
+        let mut process = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("an output")).lines();
+        let mut greeting = String::new();
+        let mut address = None;
+        for line in lines.by_ref() {
+            let line = line.expect("text");
+            greeting.push_str(&line);
+            greeting.push('\n');
+            if let Some((_, found)) = line.split_once("listens on http://") {
+                address = found.trim().parse().ok();
+            }
+            if line.contains("API reference") {
+                break;
+            }
+        }
+        // The rest comes in the same breath; what stays open is read to its end later.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, address: address.expect("an address"), greeting }
+    }
+
+    fn signal(&self, signal: &str) {
+        let pid = self.process.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &pid]).status().expect("kill runs");
+        assert!(sent.success());
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_first_start_prints_a_key_that_works_and_only_then() {
+    let data = tempfile::tempdir().unwrap();
+    let log = data.path().join("out.txt");
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let out = std::fs::File::create(&log).unwrap();
+        let mut process = command(&data)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stdout(out)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let text = wait_for(&log, "API reference", &["curl", "API reference"]).await;
+        let address: SocketAddr = text
+            .lines()
+            .find_map(|line| line.split_once("listens on http://"))
+            .and_then(|(_, address)| address.trim().parse().ok())
+            .unwrap();
+        let key = text.lines().map(str::trim).find(|line| line.starts_with("orb_"));
+        if let Some(key) = key {
+            assert_eq!(Client::new(address, Some(key)).get("/v1/logs").await.status, 200);
+            assert!(text.contains(&format!("curl -s http://{address}/v1/scan")), "{text}");
+            assert!(text.contains(&format!("Bearer {key}")), "{text}");
+        }
+        keys.push(key.map(str::to_owned));
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert!(keys[0].is_some(), "the first start prints a key");
+    assert_eq!(keys[1], None, "the second does not");
+}
+
+/// The file's text once it holds `first`, and, should the rest follow, that too.
+async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let complete = all.iter().all(|part| text.contains(part)) && text.ends_with('\n');
+        let late = Instant::now() > deadline;
+        assert!(!late || text.contains(first), "the service did not start: {text}");
+        if complete || late || (text.contains(first) && !text.contains("created")) {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
+    let data = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    let mut served = Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    assert!(!served.greeting.contains(KEY), "a configured key is not printed");
+    let client = Client::new(served.address, Some(KEY));
+    let url = site.url("/slow/1000");
+    let scan = tokio::spawn(async move { client.post("/v1/scan", &json!({"url": url})).await });
+    while site.hits("/slow/1000") == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let asked = Instant::now();
+    served.signal("TERM");
+    let result = scan.await.unwrap().ok();
+    assert_eq!(result["metadata"]["title"], "1000 ms late");
+    let status = tokio::task::spawn_blocking(move || served.process.wait().unwrap()).await.unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(asked.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn projects_are_created_listed_and_changed() {
+    let data = tempfile::tempdir().unwrap();
+    let created = run(&data, &["project", "create", "shop", "--tier", "pro"]);
+    assert!(created.status.success());
+    let key = String::from_utf8(created.stdout).unwrap();
+    assert!(orbweaver_server::accounts::key::is_well_formed(key.trim()), "{key}");
+
+    let again = run(&data, &["project", "create", "shop"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));
+
+    let set = run(&data, &["project", "set", "shop", "--proxy-url", "http://u:hidden@p.example:1"]);
+    assert!(set.status.success());
+    let listed = run(&data, &["project", "list"]);
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    assert!(listed.contains("shop") && listed.contains("pro"), "{listed}");
+    assert!(listed.contains("p.example") && !listed.contains("hidden"), "{listed}");
+
+    let wrong = run(&data, &["project", "create", "shop", "--tier", "gold"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let missing = run(&data, &["project", "set", "nobody", "--tier", "pro"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("project list"));
+}
+
+#[test]
+fn the_configuration_explains_itself() {
+    let data = tempfile::tempdir().unwrap();
+    let mut config = command(&data);
+    let output = config.arg("config").env("ORBWEAVER_BOOTSTRAP_KEY", KEY).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    assert!(!text.contains(KEY), "secrets redact themselves");
+    assert!(text.contains("from: ORBWEAVER_DATA_DIR"), "{text}");
+    // What it prints can be read back.
+    let file = data.path().join("orbweaver.toml");
+    std::fs::write(&file, text.replace("bootstrap_key = \"***\"\n", "")).unwrap();
+    let again = run(&data, &["config", "--config", &file.to_string_lossy()]);
+    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+
+    std::fs::write(&file, "lisen = \"x\"").unwrap();
+    let wrong = run(&data, &["config", "--config", &file.to_string_lossy()]);
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("lisen"));
+}
+
+#[test]
+fn a_file_is_scanned_without_a_server() {
+    let data = tempfile::tempdir().unwrap();
+    let file = data.path().join("page.html");
+    std::fs::write(&file, crate::support::site::ARTICLE).unwrap();
+    let file = file.to_string_lossy();
+    let output = run(&data, &["scan", &file]);
+    let markdown = String::from_utf8(output.stdout).unwrap();
+    assert!(markdown.contains("# How orb weavers build"), "{markdown}");
+    let output = run(&data, &["scan", &file, "--format", "links", "--url", "http://a.example/b/"]);
+    let links = String::from_utf8(output.stdout).unwrap();
+    assert!(links.contains("http://a.example/radii?a=1&b=2\tthe radii in detail"), "{links}");
+    let output = run(&data, &["scan", &file, "--format", "json"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["metadata"]["title"], "How orb weavers build");
+
+    let missing = run(&data, &["scan", "nothing.html"]);
+    assert_eq!(missing.status.code(), Some(1));
+    let private = run(&data, &["scan", "http://10.0.0.1/"]);
+    assert_eq!(private.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&private.stderr).contains("--allow-net"));
+}
+
+#[test]
+fn plugins_are_listed_and_inspected() {
+    let data = tempfile::tempdir().unwrap();
+    let output = run(&data, &["plugin", "list"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["markdown", "article", "metadata", "signals", "structured-data", "links"] {
+        assert!(text.contains(name), "{name}: {text}");
+    }
+    let file = plugin_dir().join("extract-links.wasm");
+    let output = run(&data, &["plugin", "inspect", &file.to_string_lossy()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("links ") && text.contains("sha-256"), "{text}");
+
+    let nothing = data.path().join("x.wasm");
+    std::fs::write(&nothing, b"nothing").unwrap();
+    let output = run(&data, &["plugin", "inspect", &nothing.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_taken_port_is_explained() {
+    let data = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&data, &["serve", "--listen", &address]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains(&address) && text.contains("--listen"), "{text}");
+    let mut rest = String::new();
+    output.stdout.as_slice().read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("listens on"), "{rest}");
+}

@@ -1,0 +1,148 @@
+//! A client that sends what it is told and shows all that came back.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// One connection per request.
+#[derive(Clone, Debug)]
+pub struct Client {
+    address: SocketAddr,
+    key: Option<String>,
+}
+
+/// An answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(address: SocketAddr, key: Option<&str>) -> Self {
+        Self { address, key: key.map(str::to_owned) }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], b"").await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_with(path, &[], body).await
+    }
+
+    pub async fn post_with(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
+        let mut all = vec![("content-type", "application/json")];
+        all.extend_from_slice(headers);
+        self.send("POST", path, &all, body.to_string().as_bytes()).await
+    }
+
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+        if let Some(key) = &self.key {
+            head.push_str(&format!("authorization: Bearer {key}\r\n"));
+        }
+        for (name, value) in headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !body.is_empty() {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        self.raw(&[head.as_bytes(), body].concat()).await
+    }
+
+    /// Sends bytes as they are.
+    pub async fn raw(&self, request: &[u8]) -> Answer {
+        let mut stream = TcpStream::connect(self.address).await.expect("the service listens");
+        let (mut reader, mut writer) = stream.split();
+        let mut answer = Vec::new();
+        // The service may answer before it has read everything, and close.
+        let (_, read) = tokio::join!(writer.write_all(request), reader.read_to_end(&mut answer));
+        if answer.is_empty() {
+            read.expect("an answer");
+        }
+        Answer::parse(&answer)
+    }
+}
+
+impl Answer {
+    fn parse(bytes: &[u8]) -> Self {
+        let end = bytes
+            .windows(4)
+            .position(|window| window == b"\r\n\r\n")
+            .unwrap_or_else(|| panic!("no head in {:?}", String::from_utf8_lossy(bytes)));
+        let head = String::from_utf8_lossy(&bytes[..end]);
+        let mut lines = head.lines();
+        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
+        let headers: Vec<(String, String)> = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+            .collect();
+        let mut answer = Self {
+            status: status.parse().expect("a number"),
+            headers,
+            body: bytes[end + 4..].to_vec(),
+        };
+        if answer.header("transfer-encoding") == Some("chunked") {
+            answer.body = dechunk(&answer.body);
+        }
+        answer
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        assert_eq!(self.header("content-type"), Some("application/json"), "{}", self.text());
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The JSON of a 200.
+    #[track_caller]
+    pub fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text());
+        self.json()
+    }
+
+    /// The message of an error that has this status and code, and the envelope.
+    #[track_caller]
+    pub fn error(&self, status: u16, code: &str) -> String {
+        assert_eq!(self.status, status, "{}", self.text());
+        let body = self.json();
+        assert_eq!(body["error"]["code"], code, "{body}");
+        assert_eq!(body.as_object().expect("an object").len(), 1, "{body}");
+        assert!(self.header("x-request-id").is_some(), "an id on every answer");
+        body["error"]["message"].as_str().expect("a message").to_owned()
+    }
+}
+
+fn dechunk(mut bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = bytes.windows(2).position(|window| window == b"\r\n") {
+        let size = std::str::from_utf8(&bytes[..end]).ok();
+        let size = size.and_then(|size| usize::from_str_radix(size.trim(), 16).ok());
+        let size = size.expect("a chunk's size");
+        if size == 0 {
+            break;
+        }
+        out.extend_from_slice(&bytes[end + 2..end + 2 + size]);
+        bytes = &bytes[end + 2 + size + 2..];
+    }
+    out
+}

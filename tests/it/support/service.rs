@@ -1,0 +1,119 @@
+//! The whole service on a port of its own, with a database of its own.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use orbweaver_server::accounts::bootstrap;
+use orbweaver_server::app::{self, App};
+use orbweaver_server::clock::{Clock, ManualClock};
+use orbweaver_server::config::{Config, SafeUrl, Secret};
+use orbweaver_server::serve::{self, Running};
+use orbweaver_tests::postgres::Postgres;
+use tempfile::TempDir;
+
+use super::Client;
+
+/// The first key: well-formed, and worthless anywhere else.
+pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// A running service.
+pub struct Service {
+    pub address: SocketAddr,
+    pub app: App,
+    pub clock: ManualClock,
+    _running: Running,
+    _data: TempDir,
+}
+
+impl Service {
+    /// On SQLite.
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// On PostgreSQL.
+    pub async fn on_postgres() -> Self {
+        let url = Postgres::shared().database().expect("a database");
+        Self::with(|config| config.database_url = Some(SafeUrl::new(url))).await
+    }
+
+    /// With a changed configuration.
+    pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        let mut config = Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: data.path().to_owned(),
+            plugin_dir: Some(plugin_dir()),
+            allow_nets: vec!["127.0.0.0/8".to_owned()],
+            bootstrap_key: Some(Secret::new(KEY)),
+            ..Config::default()
+        };
+        // Compiled once for all tests and runs.
+        config.plugins.cache_dir =
+            Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
+        change(&mut config);
+        let (clock, manual) = Clock::manual(start());
+        let app = app::build(config, clock, None).await.expect("the service's parts");
+        bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
+            .await
+            .expect("the first project");
+        let running = serve::start(app.clone()).await.expect("a listening service");
+        Self {
+            address: running.address.expect("an API"),
+            app,
+            clock: manual,
+            _running: running,
+            _data: data,
+        }
+    }
+
+    /// A client with the first key.
+    pub fn client(&self) -> Client {
+        Client::new(self.address, Some(KEY))
+    }
+
+    /// A client without a key.
+    pub fn stranger(&self) -> Client {
+        Client::new(self.address, None)
+    }
+
+    /// A client of another project.
+    pub async fn other_project(&self, name: &str) -> Client {
+        use orbweaver_server::accounts::key;
+        use orbweaver_store::{KeyHash, NewKey, NewProject};
+
+        let secret = key::generate().expect("randomness");
+        let project = NewProject {
+            name,
+            tier: "free",
+            key: NewKey { hash: KeyHash::of(&secret), prefix: key::shown(&secret), label: None },
+        };
+        self.app.store.create_project(&project, self.app.clock.now()).await.expect("a project");
+        Client::new(self.address, Some(&secret))
+    }
+
+    /// Pages and cloud pages billed to the first project so far.
+    pub async fn billed(&self) -> (u64, u64) {
+        let project = self.app.store.project_named("default").await.expect("a database");
+        let project = project.expect("the first project").id;
+        let days = self.app.store.usage_days(project, start().date_naive()).await;
+        let days = days.expect("a database");
+        (
+            days.iter().map(|day| day.pages).sum(),
+            days.iter().map(|day| day.cloud_pages).sum(),
+        )
+    }
+}
+
+fn start() -> DateTime<Utc> {
+    "2026-03-01T12:00:00Z".parse().expect("a time")
+}
+
+/// The built plugins. `cargo xtask test` builds them and says where they are.
+pub fn plugin_dir() -> PathBuf {
+    std::env::var_os("ORBWEAVER_PLUGIN_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"),
+        PathBuf::from,
+    )
+}

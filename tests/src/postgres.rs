@@ -1,0 +1,170 @@
+//! A throw-away PostgreSQL server: a cluster of its own in a temporary folder, reached
+//! through a Unix socket, gone with the test process.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+
+/// A running server. It ends when the process that started it does, however that ends:
+/// a guard shell waits for the end of its standard input.
+#[derive(Debug)]
+pub struct Postgres {
+    bin: PathBuf,
+    sockets: PathBuf,
+    databases: AtomicU32,
+    _guard: Child,
+    _alive: ChildStdin,
+}
+
+/// Stops the server and removes its folder when standard input ends.
+const GUARD: &str = r#"
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off \
+    -c synchronous_commit=off -c full_page_writes=off -c max_connections=300 \
+    -c shared_buffers=64MB </dev/null &
+server=$!
+cat >/dev/null
+kill -INT "$server" 2>/dev/null
+wait "$server"
+rm -rf "$2"
+"#;
+
+impl Postgres {
+    /// The server that all tests of this process share.
+    ///
+    /// # Panics
+    /// When PostgreSQL is not installed or does not start: a test that cannot run has
+    /// failed.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Postgres> = OnceLock::new();
+        SHARED.get_or_init(|| match Self::start() {
+            Ok(server) => server,
+            #[expect(clippy::panic, reason = "a test that cannot run has failed")]
+            Err(error) => panic!("these tests need PostgreSQL: {error:#}"),
+        })
+    }
+
+    fn start() -> Result<Self> {
+        let bin = find().context(
+            "no server programs in /usr/lib/postgresql/*/bin or on PATH; \
+             `apt-get install postgresql` brings them",
+        )?;
+        let user = unprivileged_user()?;
+        let folder = tempfile::Builder::new().prefix("orbweaver-pg-").tempdir()?.keep();
+        if let Some(user) = &user {
+            run(Command::new("chown").arg(user).arg(&folder))?;
+        }
+        let data = folder.join("data");
+        run(command(user.as_deref(), &bin.join("initdb"))
+            .arg("-D")
+            .arg(&data)
+            .args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8"])
+            .args(["--locale=C"]))?;
+        let mut guard = command(user.as_deref(), Path::new("sh"))
+            .args(["-c", GUARD, "guard"])
+            .arg(&bin)
+            .arg(&folder)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("cannot start the server")?;
+        let alive = guard.stdin.take().context("the guard has no standard input")?;
+        let log = guard.stderr.take().context("the guard has no standard error")?;
+        let mut lines = BufReader::new(log).lines();
+        let mut seen = Vec::new();
+        loop {
+            let Some(line) = lines.next() else {
+                bail!("the server did not start: {}", seen.join("\n"));
+            };
+            let line = line?;
+            if line.contains("ready to accept connections") {
+                break;
+            }
+            seen.push(line);
+        }
+        // Nobody reads the log any more, and a full pipe would stop the server.
+        std::thread::spawn(move || lines.for_each(drop));
+        Ok(Self {
+            bin,
+            sockets: folder,
+            databases: AtomicU32::new(0),
+            _guard: guard,
+            _alive: alive,
+        })
+    }
+
+    /// The URL of a fresh, empty database.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn database(&self) -> Result<String> {
+        let name = format!("test_{}", self.databases.fetch_add(1, Ordering::Relaxed));
+        run(Command::new(self.bin.join("createdb"))
+            .arg("-h")
+            .arg(&self.sockets)
+            .args(["-U", "postgres", &name]))?;
+        Ok(format!("postgres://postgres@localhost/{name}?host={}", self.sockets.display()))
+    }
+}
+
+/// The folder of the server's programs, newest version first.
+fn find() -> Option<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let version = path.file_name()?.to_str()?.parse().ok()?;
+            Some((version, path.join("bin")))
+        })
+        .collect();
+    versions.sort();
+    let on_path = std::env::var_os("PATH");
+    versions
+        .into_iter()
+        .rev()
+        .map(|(_, bin)| bin)
+        .chain(on_path.iter().flat_map(std::env::split_paths))
+        .find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
+}
+
+/// The server refuses to run as root; root lends it another user's name.
+fn unprivileged_user() -> Result<Option<String>> {
+    if output(Command::new("id").arg("-u"))?.trim() != "0" {
+        return Ok(None);
+    }
+    for user in ["postgres", "nobody"] {
+        if output(Command::new("id").arg("-u").arg(user)).is_ok() {
+            return Ok(Some(user.to_owned()));
+        }
+    }
+    bail!("root may not run it, and there is neither a user postgres nor nobody");
+}
+
+fn command(user: Option<&str>, program: &Path) -> Command {
+    match user {
+        None => Command::new(program),
+        Some(user) => {
+            let mut command = Command::new("runuser");
+            command.args(["-u", user, "--"]).arg(program);
+            command
+        }
+    }
+}
+
+fn run(command: &mut Command) -> Result<()> {
+    output(command).map(drop)
+}
+
+fn output(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
