@@ -46,18 +46,29 @@ pub const FLAG_QUIRKS: u32 = 1;
 /// Header flag: the tree was cut at the writer's depth or node limit.
 pub const FLAG_TRUNCATED: u32 = 2;
 
-/// Node kinds, word 0 bits 0–7.
+/// Node kind, word 0 bits 0–7: the document.
 pub const KIND_DOCUMENT: u32 = 0;
+/// Node kind: an element.
 pub const KIND_ELEMENT: u32 = 1;
+/// Node kind: a text.
 pub const KIND_TEXT: u32 = 2;
+/// Node kind: a comment.
 pub const KIND_COMMENT: u32 = 3;
+/// Node kind: a doctype; its text is its name.
 pub const KIND_DOCTYPE: u32 = 4;
 
-/// Namespaces, word 0 bits 8–15 of an element and bits 16–23 of an attribute.
+/// Namespace, word 0 bits 8–15 of an element and bits 16–23 of an attribute: HTML for an element,
+/// none for an attribute.
 pub const NS_HTML: u32 = 0;
+/// Namespace: SVG.
 pub const NS_SVG: u32 = 1;
+/// Namespace: MathML.
 pub const NS_MATHML: u32 = 2;
+/// Namespace: XLink, of attributes.
 pub const NS_XLINK: u32 = 3;
+/// Namespace: XML, of attributes.
 pub const NS_XML: u32 = 4;
+/// Namespace: XMLNS, of attributes.
 pub const NS_XMLNS: u32 = 5;
+/// Namespace: none of these.
 pub const NS_OTHER: u32 = 6;

@@ -12,13 +12,17 @@
 
 pub mod format;
 mod names;
+mod node;
 mod select;
+mod snapshot;
 mod view;
 #[cfg(feature = "write")]
 mod write;
 
 pub use names::{attr, tag};
+pub use node::{Attr, Kind, Namespace, Node};
 pub use select::{Select, Selector, SelectorError};
-pub use view::{Attr, Kind, Namespace, Node, Snapshot, SnapshotError, View};
+pub use snapshot::{Snapshot, SnapshotError};
+pub use view::View;
 #[cfg(feature = "write")]
 pub use write::{Limits, parse, parse_with};

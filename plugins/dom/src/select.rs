@@ -15,7 +15,8 @@ use selectors::parser::{Component, ParseRelative, SelectorList};
 use selectors::{Element as _, OpaqueElement};
 
 use crate::names::tag;
-use crate::view::{Node, View};
+use crate::node::Node;
+use crate::view::View;
 use element::Element;
 use grammar::{Grammar, Names};
 

@@ -5,6 +5,7 @@ mod arena;
 mod atoms;
 mod emit;
 mod nesting;
+mod sink;
 mod tokenizer;
 
 use std::borrow::Cow;
@@ -56,7 +57,7 @@ pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
     let html = &html[..html.floor_char_boundary(MAX_HTML)];
 
     let source = StrTendril::from_slice(&with_line_feeds(html));
-    let consumer = nesting::Nesting::new(arena::Sink::new(source.len(), max_nodes as usize));
+    let consumer = nesting::Nesting::new(sink::Sink::new(source.len(), max_nodes as usize));
     let cut = tokenizer::Tokenizer::new(&source, &consumer).run();
     let mut arena = consumer.into_sink().finish();
     arena.truncated |= cut || html.len() < whole.len();

@@ -1,5 +1,6 @@
 //! What the writer makes of a page.
 #![cfg(feature = "write")]
+#![expect(clippy::expect_used, reason = "a test may panic")]
 
 use orbweaver_dom::{Limits, Namespace, Node, Snapshot, parse, parse_with, tag};
 

@@ -5,11 +5,11 @@ use selectors::attr::{AttrSelectorOperation, CaseSensitivity, NamespaceConstrain
 use selectors::bloom::BloomFilter;
 use selectors::matching::{ElementSelectorFlags, MatchingContext};
 
-use super::grammar::{Name, Names, Namespace, PseudoClass, PseudoElement, Text};
+use super::grammar::{Name, Names, Namespace, PseudoClass, PseudoElement, Text, Value};
 use crate::format::NS_HTML;
 use crate::names::{attr, tag};
-use crate::view::Namespace as NodeNamespace;
-use crate::view::{Attr, Kind, Node};
+use crate::node::Namespace as NodeNamespace;
+use crate::node::{Attr, Kind, Node};
 
 /// How far below its element `:has` looks. The `selectors` crate searches by recursion, and
 /// a stack is finite; the tree of a default parse is no deeper.
@@ -111,17 +111,17 @@ impl selectors::Element for Element<'_> {
     }
 
     fn prev_sibling_element(&self) -> Option<Self> {
-        let mut node = self.node.prev_sibling()?;
+        let mut node = prev_sibling(self.node)?;
         while !node.is_element() {
-            node = node.prev_sibling()?;
+            node = prev_sibling(node)?;
         }
         Some(Self { node, ..*self })
     }
 
     fn next_sibling_element(&self) -> Option<Self> {
-        let mut node = self.node.next_sibling()?;
+        let mut node = next_sibling(self.node)?;
         while !node.is_element() {
-            node = node.next_sibling()?;
+            node = next_sibling(node)?;
         }
         Some(Self { node, ..*self })
     }
@@ -160,7 +160,7 @@ impl selectors::Element for Element<'_> {
         &self,
         namespace: &NamespaceConstraint<&Namespace>,
         name: &Name,
-        operation: &AttrSelectorOperation<&Text>,
+        operation: &AttrSelectorOperation<&Value>,
     ) -> bool {
         let in_namespace = |attr: &Attr<'_>| match namespace {
             NamespaceConstraint::Any => true,
@@ -269,6 +269,18 @@ impl selectors::Element for Element<'_> {
     fn add_element_unique_hashes(&self, _: &mut BloomFilter) -> bool {
         false
     }
+}
+
+/// Siblings, where both sides say so. The `selectors` crate counts them in both directions, and
+/// relies on the counts being the same; a damaged snapshot may say otherwise.
+fn prev_sibling(node: Node<'_>) -> Option<Node<'_>> {
+    node.prev_sibling()
+        .filter(|prev| prev.next_sibling() == Some(node))
+}
+
+fn next_sibling(node: Node<'_>) -> Option<Node<'_>> {
+    node.next_sibling()
+        .filter(|next| next.prev_sibling() == Some(node))
 }
 
 /// Whether the attribute's local name is this: `href` of `xlink:href` in its namespace.

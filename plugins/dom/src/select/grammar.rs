@@ -16,7 +16,7 @@ pub(super) struct Names;
 
 impl parser::SelectorImpl for Names {
     type ExtraMatchingData<'a> = ();
-    type AttrValue = Text;
+    type AttrValue = Value;
     type Identifier = Text;
     type LocalName = Name;
     type NamespaceUrl = Namespace;
@@ -27,7 +27,7 @@ impl parser::SelectorImpl for Names {
     type PseudoElement = PseudoElement;
 }
 
-/// A class, an id or an attribute's value.
+/// A class, an id or a namespace's prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Text(Box<str>);
 
@@ -52,6 +52,28 @@ impl ToCss for Text {
 impl PrecomputedHash for Text {
     fn precomputed_hash(&self) -> u32 {
         hash(&self.0)
+    }
+}
+
+/// The value an attribute is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Value(Box<str>);
+
+impl AsRef<str> for Value {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Value {
+    fn from(s: &str) -> Self {
+        Self(s.into())
+    }
+}
+
+impl ToCss for Value {
+    fn to_css<W: fmt::Write>(&self, dest: &mut W) -> fmt::Result {
+        cssparser::serialize_string(&self.0, dest)
     }
 }
 

@@ -1,16 +1,11 @@
 //! The tree while it is being built: nodes in one vector, links as indices.
 
-use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-
-use html5ever::tendril::StrTendril;
-use html5ever::tree_builder::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
-use html5ever::{Attribute, LocalName, Namespace, QualName};
+use html5ever::tree_builder::NodeOrText;
+use html5ever::{Attribute, LocalName};
 
 use super::atoms::{self, NameTable};
-use crate::format::{
-    KIND_COMMENT, KIND_DOCTYPE, KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE, NS_HTML,
-};
+use super::sink::Handle;
+use crate::format::{KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE};
 
 /// Attributes one element may gain from repeated `<html>` and `<body>` tags.
 const MAX_MERGED_ATTRS: u32 = 512;
@@ -76,6 +71,31 @@ pub(super) struct Arena {
 }
 
 impl Arena {
+    /// A document without children; see [`Sink::new`](super::sink::Sink::new).
+    pub(super) fn new(html_len: usize, max_nodes: usize) -> Self {
+        // Real pages have a node per 30 to 60 bytes and an attribute per 40 to 80.
+        let nodes = html_len / 32 + 64;
+        let mut arena = Arena {
+            nodes: Vec::with_capacity(nodes.min(max_nodes)),
+            attrs: Vec::with_capacity(nodes / 2),
+            pieces: Vec::new(),
+            text: String::with_capacity(html_len),
+            quirks: false,
+            truncated: false,
+            // A NUL becomes three bytes of U+FFFD; what comes beyond that is reopened
+            // formatting elements repeating their attributes.
+            max_text: html_len
+                .saturating_mul(4)
+                .saturating_add(1 << 20)
+                .min(1 << 30),
+            max_attrs: max_nodes.saturating_mul(4).min(1 << 28),
+            tag_ids: &atoms::TAGS,
+            attr_ids: &atoms::ATTRS,
+        };
+        arena.push_node(ArenaNode::new(KIND_DOCUMENT, 0, 0));
+        arena
+    }
+
     /// The length of `text`, always below `u32::MAX`: see [`push_str`](Self::push_str).
     fn text_len(&self) -> u32 {
         self.text.len() as u32
@@ -96,6 +116,12 @@ impl Arena {
         let id = self.nodes.len() as u32;
         self.nodes.push(node);
         id
+    }
+
+    /// A new comment or doctype, attached to nothing.
+    pub(super) fn push_leaf(&mut self, kind: u32, text: &str) -> u32 {
+        let (start, len) = self.push_str(text);
+        self.push_node(ArenaNode::new(kind, start, len))
     }
 
     fn push_attr(&mut self, attribute: &Attribute) {
@@ -119,7 +145,13 @@ impl Arena {
             .push([u32::from(id) | namespace << 16, start, len, name_len]);
     }
 
-    fn create_element(&mut self, namespace: u8, name: &LocalName, attrs: &[Attribute]) -> u32 {
+    /// A new element, attached to nothing.
+    pub(super) fn create_element(
+        &mut self,
+        namespace: u8,
+        name: &LocalName,
+        attrs: &[Attribute],
+    ) -> u32 {
         let tag = self.tag_ids.id(name);
         if tag == 0 {
             let (start, len) = self.push_str(name);
@@ -134,36 +166,40 @@ impl Arena {
     }
 
     /// Adds those attributes that the element does not have. Attributes of one element
-    /// stand together, so the old ones move to the end of the list.
-    fn add_missing(&mut self, id: u32, attrs: &[Attribute]) {
-        let ArenaNode {
-            kind, start, len, ..
-        } = self.nodes[id as usize];
-        let named = kind >> 16 == 0;
-        let old = start as usize - usize::from(named)..(start + len) as usize;
-        let moved = self.attrs.len() + usize::from(named);
-        self.attrs.extend_from_within(old);
+    /// stand together, so the old ones move to the end of the list if they are not there.
+    pub(super) fn add_missing(&mut self, id: u32, attrs: &[Attribute]) {
         for attribute in attrs {
-            let known = self.attrs.len();
-            if known - moved >= MAX_MERGED_ATTRS as usize {
+            let ArenaNode {
+                kind, start, len, ..
+            } = self.nodes[id as usize];
+            let own = start as usize..(start + len) as usize;
+            if len >= MAX_MERGED_ATTRS {
                 self.truncated = true;
-                break;
+                return;
             }
+            let (end, text_end) = (self.attrs.len(), self.text.len());
             self.push_attr(attribute);
-            let Some((added, before)) = self.attrs[moved..].split_last() else {
-                continue;
+            let Some(added) = self.attrs.get(end).copied() else {
+                return;
             };
-            if self.attrs.len() > known
-                && before
-                    .iter()
-                    .any(|other| self.attr_name(other) == self.attr_name(added))
+            let name = self.attr_name(&added);
+            if self.attrs[own.clone()]
+                .iter()
+                .any(|known| self.attr_name(known) == name)
             {
-                self.attrs.pop();
+                self.attrs.truncate(end);
+                self.text.truncate(text_end);
+                continue;
             }
+            if own.end != end {
+                self.attrs.truncate(end);
+                let named = usize::from(kind >> 16 == 0);
+                self.attrs.extend_from_within(own.start - named..own.end);
+                self.attrs.push(added);
+                self.nodes[id as usize].start = (end + named) as u32;
+            }
+            self.nodes[id as usize].len += 1;
         }
-        let node = &mut self.nodes[id as usize];
-        node.start = moved as u32;
-        node.len = (self.attrs.len() - moved) as u32;
     }
 
     /// An attribute's identity: id and namespace, or the spelled-out name.
@@ -173,7 +209,8 @@ impl Arena {
         (id, self.text.get(name).unwrap_or(""))
     }
 
-    fn detach(&mut self, id: u32) {
+    /// Takes a node out of its parent.
+    pub(super) fn detach(&mut self, id: u32) {
         let ArenaNode {
             parent, prev, next, ..
         } = self.nodes[id as usize];
@@ -255,7 +292,8 @@ impl Arena {
         None
     }
 
-    fn append(&mut self, parent: u32, child: NodeOrText<Handle>) {
+    /// Adds a child at the end. Text joins a text that is there.
+    pub(super) fn append(&mut self, parent: u32, child: NodeOrText<Handle>) {
         match child {
             NodeOrText::AppendNode(node) => self.append_node(parent, node.id),
             NodeOrText::AppendText(text) => {
@@ -266,7 +304,8 @@ impl Arena {
         }
     }
 
-    fn append_before(&mut self, sibling: u32, child: NodeOrText<Handle>) {
+    /// Adds a child before a sibling. Text joins a text that is there.
+    pub(super) fn append_before(&mut self, sibling: u32, child: NodeOrText<Handle>) {
         match child {
             NodeOrText::AppendNode(node) => self.insert_before(sibling, node.id),
             NodeOrText::AppendText(text) => {
@@ -277,7 +316,8 @@ impl Arena {
         }
     }
 
-    fn reparent_children(&mut self, from: u32, to: u32) {
+    /// Moves all children of a node to the end of another's.
+    pub(super) fn reparent_children(&mut self, from: u32, to: u32) {
         let source = &mut self.nodes[from as usize];
         let first = std::mem::replace(&mut source.first, NONE);
         let last = std::mem::replace(&mut source.last, NONE);
@@ -296,214 +336,5 @@ impl Arena {
             NONE => self.nodes[to as usize].first = first,
             before => self.nodes[before as usize].next = first,
         }
-    }
-}
-
-/// A node as html5ever holds it. An element's carries its name, so that the tree
-/// builder's many questions about open elements never touch the arena.
-#[derive(Clone, Debug)]
-pub(super) struct Handle {
-    id: u32,
-    namespace: u8,
-    integration_point: bool,
-    name: LocalName,
-}
-
-impl Handle {
-    /// Its local name; empty for what is no element.
-    pub(super) fn name(&self) -> &LocalName {
-        &self.name
-    }
-
-    pub(super) fn is_html(&self) -> bool {
-        u32::from(self.namespace) == NS_HTML
-    }
-}
-
-/// The name of an element, borrowed from its handle.
-#[derive(Debug)]
-pub(super) struct Name<'a>(&'a Handle);
-
-impl ElemName for Name<'_> {
-    #[inline]
-    fn ns(&self) -> &Namespace {
-        atoms::namespace_of(self.0.namespace)
-    }
-
-    #[inline]
-    fn local_name(&self) -> &LocalName {
-        &self.0.name
-    }
-}
-
-/// The sink that html5ever builds the tree in.
-pub(super) struct Sink {
-    arena: RefCell<Arena>,
-    max_nodes: usize,
-    /// While set, what is appended only shows where it would have gone.
-    probing: Cell<bool>,
-    probed: RefCell<Option<Handle>>,
-}
-
-impl Sink {
-    /// An empty document. `html_len`: length of the source, for sizing; `max_nodes` bounds
-    /// the attributes that reopened formatting elements may multiply.
-    pub(super) fn new(html_len: usize, max_nodes: usize) -> Self {
-        // Real pages have a node per 30 to 60 bytes and an attribute per 40 to 80.
-        let nodes = html_len / 32 + 64;
-        let mut arena = Arena {
-            nodes: Vec::with_capacity(nodes.min(max_nodes)),
-            attrs: Vec::with_capacity(nodes / 2),
-            pieces: Vec::new(),
-            text: String::with_capacity(html_len),
-            quirks: false,
-            truncated: false,
-            // A NUL becomes three bytes of U+FFFD; what comes beyond that is reopened
-            // formatting elements repeating their attributes.
-            max_text: html_len
-                .saturating_mul(4)
-                .saturating_add(1 << 20)
-                .min(1 << 30),
-            max_attrs: max_nodes.saturating_mul(4).min(1 << 28),
-            tag_ids: &atoms::TAGS,
-            attr_ids: &atoms::ATTRS,
-        };
-        arena.push_node(ArenaNode::new(KIND_DOCUMENT, 0, 0));
-        Self {
-            arena: RefCell::new(arena),
-            max_nodes,
-            probing: Cell::new(false),
-            probed: RefCell::new(None),
-        }
-    }
-
-    /// Whether the tree has more nodes than it may have.
-    pub(super) fn is_full(&self) -> bool {
-        self.arena.borrow().nodes.len() > self.max_nodes
-    }
-
-    /// Where a node goes that is appended during `work`, which is not appended.
-    pub(super) fn probe(&self, work: impl FnOnce()) -> Option<Handle> {
-        self.probing.set(true);
-        work();
-        self.probing.set(false);
-        self.probed.take()
-    }
-
-    fn unnamed(id: u32) -> Handle {
-        Handle {
-            id,
-            namespace: 0,
-            integration_point: false,
-            name: LocalName::default(),
-        }
-    }
-}
-
-impl TreeSink for Sink {
-    type Handle = Handle;
-    type Output = Arena;
-    type ElemName<'a> = Name<'a>;
-
-    fn finish(self) -> Arena {
-        self.arena.into_inner()
-    }
-
-    fn parse_error(&self, _: Cow<'static, str>) {}
-
-    fn get_document(&self) -> Handle {
-        Self::unnamed(0)
-    }
-
-    #[inline]
-    fn elem_name<'a>(&'a self, target: &'a Handle) -> Name<'a> {
-        Name(target)
-    }
-
-    fn create_element(&self, name: QualName, attrs: Vec<Attribute>, flags: ElementFlags) -> Handle {
-        let namespace = atoms::element_namespace(&name.ns);
-        let id = self
-            .arena
-            .borrow_mut()
-            .create_element(namespace, &name.local, &attrs);
-        Handle {
-            id,
-            namespace,
-            integration_point: flags.mathml_annotation_xml_integration_point,
-            name: name.local,
-        }
-    }
-
-    fn create_comment(&self, text: StrTendril) -> Handle {
-        let mut arena = self.arena.borrow_mut();
-        let (start, len) = arena.push_str(&text);
-        Self::unnamed(arena.push_node(ArenaNode::new(KIND_COMMENT, start, len)))
-    }
-
-    fn create_pi(&self, target: StrTendril, data: StrTendril) -> Handle {
-        // HTML has none: its tokenizer makes comments of them.
-        self.create_comment(StrTendril::from(format!("?{target} {data}")))
-    }
-
-    fn append(&self, parent: &Handle, child: NodeOrText<Handle>) {
-        if self.probing.get() {
-            self.probed.replace(Some(parent.clone()));
-            return;
-        }
-        self.arena.borrow_mut().append(parent.id, child);
-    }
-
-    fn append_based_on_parent_node(
-        &self,
-        element: &Handle,
-        prev_element: &Handle,
-        child: NodeOrText<Handle>,
-    ) {
-        let mut arena = self.arena.borrow_mut();
-        match arena.nodes[element.id as usize].parent {
-            NONE => arena.append(prev_element.id, child),
-            _ => arena.append_before(element.id, child),
-        }
-    }
-
-    fn append_doctype_to_document(&self, name: StrTendril, _: StrTendril, _: StrTendril) {
-        let mut arena = self.arena.borrow_mut();
-        let (start, len) = arena.push_str(&name);
-        let id = arena.push_node(ArenaNode::new(KIND_DOCTYPE, start, len));
-        arena.append_node(0, id);
-    }
-
-    fn get_template_contents(&self, target: &Handle) -> Handle {
-        target.clone()
-    }
-
-    fn same_node(&self, x: &Handle, y: &Handle) -> bool {
-        x.id == y.id
-    }
-
-    fn set_quirks_mode(&self, mode: QuirksMode) {
-        self.arena.borrow_mut().quirks = mode == QuirksMode::Quirks;
-    }
-
-    fn append_before_sibling(&self, sibling: &Handle, new_node: NodeOrText<Handle>) {
-        self.arena.borrow_mut().append_before(sibling.id, new_node);
-    }
-
-    fn add_attrs_if_missing(&self, target: &Handle, attrs: Vec<Attribute>) {
-        self.arena.borrow_mut().add_missing(target.id, &attrs);
-    }
-
-    fn remove_from_parent(&self, target: &Handle) {
-        self.arena.borrow_mut().detach(target.id);
-    }
-
-    fn reparent_children(&self, node: &Handle, new_parent: &Handle) {
-        self.arena
-            .borrow_mut()
-            .reparent_children(node.id, new_parent.id);
-    }
-
-    fn is_mathml_annotation_xml_integration_point(&self, handle: &Handle) -> bool {
-        handle.integration_point
     }
 }

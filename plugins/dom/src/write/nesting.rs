@@ -17,7 +17,7 @@ use html5ever::tree_builder::{
 };
 use html5ever::{LocalName, QualName, local_name, ns};
 
-use super::arena::{Handle, Sink};
+use super::sink::{Handle, Sink};
 use super::tokenizer::Consumer;
 
 /// Open and formatting elements that the tree builder may have.

@@ -1,5 +1,8 @@
 //! A snapshot against scraper's tree of the same page.
 
+#![expect(clippy::expect_used, reason = "the selectors are constants")]
+
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use orbweaver_dom::{Kind, Namespace, Node, Selector, View};
@@ -124,11 +127,11 @@ pub fn dump_scraper(page: &Html) -> Vec<String> {
             if let Some(next) = here.next_sibling() {
                 break Some(next);
             }
-            depth -= 1;
-            match here.parent() {
-                Some(parent) => here = parent,
-                None => break None,
-            }
+            let Some(parent) = here.parent() else {
+                break None;
+            };
+            here = parent;
+            depth = depth.saturating_sub(1);
         };
     }
     lines
@@ -189,25 +192,29 @@ pub fn differences(view: &View<'_>, page: &Html) -> Vec<String> {
         found.push("texts differ".into());
     }
 
+    // Scraper selects in order of creation, nodes included that are no longer in the document.
+    let elements: Vec<_> = page
+        .tree
+        .root()
+        .descendants()
+        .filter_map(ElementRef::wrap)
+        .collect();
+    let order: HashMap<_, _> = elements
+        .iter()
+        .enumerate()
+        .map(|(i, e)| (e.id(), i))
+        .collect();
+
     let link = Selector::parse("a[href]").expect("a selector");
     let ours: Vec<_> = view
         .select(&link)
-        .map(|a| {
-            (
-                a.attr_named("href").unwrap_or_default().to_owned(),
-                a.text_content(),
-            )
-        })
+        .map(|a| (a.attr_named("href"), a.text_content()))
         .collect();
     let link = scraper::Selector::parse("a[href]").expect("a selector");
-    let theirs: Vec<_> = page
-        .select(&link)
-        .map(|a| {
-            (
-                a.attr("href").unwrap_or_default().to_owned(),
-                a.text().collect::<String>(),
-            )
-        })
+    let theirs: Vec<_> = elements
+        .iter()
+        .filter(|e| link.matches(e))
+        .map(|a| (a.attr("href"), a.text().collect::<String>()))
         .collect();
     if ours != theirs {
         found.push(format!(
@@ -217,14 +224,9 @@ pub fn differences(view: &View<'_>, page: &Html) -> Vec<String> {
         ));
     }
 
-    let elements = page.tree.root().descendants().filter_map(ElementRef::wrap);
-    let order: std::collections::HashMap<_, _> =
-        elements.enumerate().map(|(i, e)| (e.id(), i)).collect();
-    let mut number = 0;
     let mut numbers = vec![0; view.len() as usize];
-    for node in view.nodes().filter(Node::is_element) {
+    for (number, node) in view.elements().enumerate() {
         numbers[node.id() as usize] = number;
-        number += 1;
     }
     for text in SELECTORS {
         let ours = Selector::parse(text).expect("a selector");
@@ -233,7 +235,6 @@ pub fn differences(view: &View<'_>, page: &Html) -> Vec<String> {
             .select(&ours)
             .map(|n| numbers[n.id() as usize])
             .collect();
-        // Scraper iterates in order of creation; the document's order is what counts here.
         let mut theirs: Vec<_> = page
             .select(&theirs)
             .filter_map(|e| order.get(&e.id()).copied())
