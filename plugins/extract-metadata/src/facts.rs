@@ -1,6 +1,6 @@
 //! Facts that pages state in more than one place, and which place is believed first.
 
-use orbweaver_sdk::dom::{attr, tag};
+use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::head::{Head, Link};
 use orbweaver_sdk::jsonld::{self, Object};
 use orbweaver_sdk::text::{collapse, line};
@@ -221,7 +221,7 @@ fn names(json: &str, objects: &[Object<'_>]) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// What microdata and HTML mark in the text itself.
+/// What is marked in the text itself, by Microdata and by HTML.
 #[derive(Default)]
 struct Marked {
     author: Option<String>,
@@ -232,32 +232,102 @@ struct Marked {
 impl Marked {
     fn of(page: &Page<'_>) -> Result<Self, Error> {
         let mut marked = Self::default();
-        for node in page.view()?.nodes() {
-            if !node.is_element() || matches!(node.tag(), tag::META | tag::LINK) {
-                continue;
-            }
-            let is = |id: u16, wanted: &str| {
-                let value = node.attr(id).unwrap_or("");
-                value
-                    .split_ascii_whitespace()
-                    .any(|token| token.eq_ignore_ascii_case(wanted))
-            };
-            if node.tag() == tag::TIME {
-                let time = || {
-                    let value = node
-                        .attr(attr::DATETIME)
-                        .map_or_else(|| line(node), collapse);
-                    Some(value).filter(|value| !value.is_empty())
-                };
-                if is(attr::ITEMPROP, "datePublished") || node.attr_named("pubdate").is_some() {
-                    marked.published = marked.published.or_else(time);
-                } else if is(attr::ITEMPROP, "dateModified") {
-                    marked.modified = marked.modified.or_else(time);
+        let mut linked = None;
+        for node in page.view()?.nodes().filter(Node::is_element) {
+            match node.tag() {
+                tag::META | tag::LINK => continue,
+                tag::TIME => {
+                    let time = || {
+                        let value = node
+                            .attr(attr::DATETIME)
+                            .map_or_else(|| line(node), collapse);
+                        Some(value).filter(|value| !value.is_empty())
+                    };
+                    if has(node, attr::ITEMPROP, "datePublished")
+                        || has(node, attr::ITEMPROP, "dateCreated")
+                        || node.attr_named("pubdate").is_some()
+                    {
+                        marked.published = marked.published.or_else(time);
+                    } else if has(node, attr::ITEMPROP, "dateModified") {
+                        marked.modified = marked.modified.or_else(time);
+                    }
+                    continue;
                 }
-            } else if node.tag() == tag::A && marked.author.is_none() && is(attr::REL, "author") {
-                marked.author = Some(line(node)).filter(|name| !name.is_empty());
+                tag::A if linked.is_none() && has(node, attr::REL, "author") => {
+                    linked = person(node)
+                }
+                _ => {}
+            }
+            if marked.author.is_none() && has(node, attr::ITEMPROP, "author") && !answers(node) {
+                marked.author = named(node);
             }
         }
+        marked.author = marked.author.or(linked);
         Ok(marked)
     }
+}
+
+/// Whether an attribute lists this token. Case does not count.
+fn has(node: Node<'_>, attribute: u16, wanted: &str) -> bool {
+    node.attr(attribute).is_some_and(|list| {
+        list.split_ascii_whitespace()
+            .any(|token| token.eq_ignore_ascii_case(wanted))
+    })
+}
+
+/// Whether a property belongs to what others say about the page's subject: comments and
+/// reviews have authors of their own.
+fn answers(property: Node<'_>) -> bool {
+    let item = property
+        .ancestors()
+        .find(|around| around.has_attr(attr::ITEMSCOPE));
+    let kind = item
+        .and_then(|item| item.attr(attr::ITEMTYPE))
+        .unwrap_or("");
+    ["Comment", "UserComments", "Review", "Answer"]
+        .iter()
+        .any(|answer| kind.trim_ascii().ends_with(answer))
+}
+
+/// The name of an item, or the text of what is none.
+fn named(node: Node<'_>) -> Option<String> {
+    /// A name stands at the beginning of its item.
+    const NEAR: usize = 64;
+    let mut inside = node.descendants().take(NEAR);
+    match inside.find(|inner| has(*inner, attr::ITEMPROP, "name")) {
+        Some(name) => match name.attr(attr::CONTENT) {
+            Some(content) => Some(collapse(content)).filter(|name| is_name(name)),
+            None => person(name),
+        },
+        None => person(node),
+    }
+}
+
+/// The element's text if it can be a name, without what introduces it.
+fn person(node: Node<'_>) -> Option<String> {
+    /// More than this is no name but what surrounds one.
+    const MAX_NODES: u32 = 24;
+    if node.end() - node.id() > MAX_NODES {
+        return None;
+    }
+    let text = line(node);
+    let introduced = ["written by ", "posted by ", "by "]
+        .iter()
+        .find_map(|word| {
+            let start = text.get(..word.len())?;
+            start
+                .eq_ignore_ascii_case(word)
+                .then(|| text.get(word.len()..))?
+        });
+    let name = introduced.unwrap_or(&text).trim();
+    is_name(name).then(|| name.to_owned())
+}
+
+/// A few words with a letter among them.
+fn is_name(text: &str) -> bool {
+    let words = text.split(' ').count();
+    words <= 8
+        && text.len() <= 100
+        && text.chars().any(char::is_alphabetic)
+        && !text.contains("://")
 }

@@ -133,6 +133,22 @@ fn authors_and_dates_come_from_metas_json_ld_and_the_text() {
 }
 
 #[test]
+fn a_comment_s_author_is_not_the_page_s() {
+    let html = "<div itemscope itemtype='https://schema.org/Comment'><b itemprop=author>Troll</b></div>
+        <div itemscope itemtype='https://schema.org/BlogPosting'><p itemprop=author itemscope>By <a itemprop=url href=/f><i itemprop=name>Fay F.</i></a></p></div>
+        <a rel=author href=/g>Written by Gus</a>";
+    assert_eq!(metadata(html)["author"], "Fay F.");
+    assert_eq!(
+        metadata("<a rel=author href=/g>Written by Gus G.</a>")["author"],
+        "Gus G."
+    );
+    assert_eq!(
+        metadata("<a rel=author href=/g>https://g.example/</a>")["author"],
+        Value::Null
+    );
+}
+
+#[test]
 fn broken_json_ld_is_skipped_and_the_rest_kept() {
     let found = metadata(
         r#"<script type="application/ld+json">{"@type":"A",}</script>
