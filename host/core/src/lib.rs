@@ -6,5 +6,6 @@ pub mod content;
 pub mod guard;
 pub mod ids;
 pub mod limits;
+pub mod page;
 pub mod robots;
 pub mod user_agent;

@@ -9,7 +9,7 @@ pub use kind::{Kind, Sniffed, looks_like_html, sniff};
 pub use mime::{charset_param, essence};
 
 /// The content hash of a body that is not HTML, or the digest of any body: SHA-256 over
-/// the decoded bytes, lower-case hex. For HTML see `page_pass`.
+/// the decoded bytes, lower-case hex. HTML has [`page_pass`](crate::page::page_pass).
 pub fn bytes_hash(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }

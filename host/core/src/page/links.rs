@@ -1,0 +1,86 @@
+//! A page's links, all their text in one string.
+
+use std::ops::Range;
+
+/// A link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link<'a> {
+    /// Where it leads: absolute, as written, its fragment included.
+    pub to: &'a str,
+    /// What it says: its text, else its images' `alt`, else its label or title.
+    pub anchor: &'a str,
+    /// Its `rel`, white space collapsed; empty without one.
+    pub rel: &'a str,
+    /// The page does not vouch for it: `rel` nofollow, ugc or sponsored, or the page's
+    /// own robots directive.
+    pub nofollow: bool,
+}
+
+/// Links in document order, repeats included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    text: String,
+    items: Vec<Item>,
+    /// Links beyond the limit.
+    pub dropped: usize,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    to: Range<u32>,
+    anchor: Range<u32>,
+    rel: Range<u32>,
+    nofollow: bool,
+}
+
+impl Links {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Link<'_>> {
+        self.items.iter().map(|item| Link {
+            to: self.part(&item.to),
+            anchor: self.part(&item.anchor),
+            rel: self.part(&item.rel),
+            nofollow: item.nofollow,
+        })
+    }
+
+    fn part(&self, range: &Range<u32>) -> &str {
+        self.text
+            .get(range.start as usize..range.end as usize)
+            .unwrap_or("")
+    }
+
+    /// Room for `links` links with `text` bytes of text, `dropped` already left out.
+    pub(super) fn with_capacity(links: usize, text: usize, dropped: usize) -> Self {
+        Self {
+            text: String::with_capacity(text),
+            items: Vec::with_capacity(links),
+            dropped,
+        }
+    }
+
+    pub(super) fn push(&mut self, link: Link<'_>) {
+        let mut put = |text: &str| {
+            let start = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+            self.text.push_str(text);
+            start..u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+        };
+        let (to, anchor, rel) = (put(link.to), put(link.anchor), put(link.rel));
+        self.items.push(Item {
+            to,
+            anchor,
+            rel,
+            nofollow: link.nofollow,
+        });
+    }
+}

@@ -1,0 +1,256 @@
+use super::*;
+use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS};
+
+const URL: &str = "https://a.example/dir/page?x=1#top";
+
+fn facts(html: &str) -> PageFacts {
+    page_pass(html, URL)
+}
+
+fn hash(html: &str) -> String {
+    facts(html).content_hash
+}
+
+fn links(html: &str) -> Vec<(String, String)> {
+    facts(html)
+        .links
+        .iter()
+        .map(|link| (link.to.to_owned(), link.anchor.to_owned()))
+        .collect()
+}
+
+fn targets(html: &str) -> Vec<String> {
+    links(html).into_iter().map(|(to, _)| to).collect()
+}
+
+#[test]
+fn title_canonical_robots_and_refresh_are_found() {
+    let facts = facts(
+        "<!doctype html><head><title> A &amp;\n B </title><link rel='x CANONICAL' href='/c?a=1&amp;b'>\
+         <meta name=Robots content='NoIndex, max-snippet:20'><meta name=googlebot content=nofollow>\
+         <meta http-equiv=Refresh content='3; url=/next'></head><body><title>no</title>text",
+    );
+    assert_eq!(facts.title.as_deref(), Some("A & B"));
+    assert_eq!(
+        facts.canonical.as_deref(),
+        Some("https://a.example/c?a=1&b")
+    );
+    assert!(facts.robots.noindex && !facts.robots.nofollow);
+    assert_eq!(facts.robots.all, ["noindex", "max-snippet:20"]);
+    assert_eq!(
+        facts.refresh,
+        Some(Refresh {
+            seconds: 3,
+            url: Some("/next".into())
+        })
+    );
+    assert_eq!(
+        (facts.text_chars, facts.base.as_str(), facts.degraded),
+        (4, URL, false)
+    );
+}
+
+#[test]
+fn the_title_is_the_first_one_in_rcdata() {
+    assert_eq!(
+        facts("<svg><title>icon</title></svg><title>page</title>")
+            .title
+            .as_deref(),
+        Some("page")
+    );
+    assert_eq!(
+        facts("<p>no head<title>late</title>").title.as_deref(),
+        Some("late")
+    );
+    assert_eq!(
+        facts("<title></title><textarea>typed</textarea>").title,
+        None
+    );
+    assert_eq!(facts("<title><b>x</b>").title.as_deref(), Some("<b>x</b>"));
+    assert_eq!(facts("<p>none").title, None);
+}
+
+#[test]
+fn links_are_resolved_with_their_texts() {
+    let html = "<a href='../x?a=1&amp;b=2&copy=3#f'>One <b>two</b>\n three</a> <a name=no>no</a>\
+                <map><area HREF=/area alt='An area'></map><a href=//b.example/>four<p>five</a>\
+                <svg><a xlink:href='s'><text>six</text></a></svg>";
+    assert_eq!(
+        links(html),
+        [
+            ("https://a.example/x?a=1&b=2&copy=3#f", "One two three"),
+            ("https://a.example/area", "An area"),
+            ("https://b.example/", "four five"),
+            ("https://a.example/dir/s", "six"),
+        ]
+        .map(|(to, anchor)| (to.to_owned(), anchor.to_owned()))
+    );
+    assert_eq!(
+        targets("<a href='mailto:x@y'>m</a><a href='javascript:x'>j</a><a href='http://'>e</a>")
+            .len(),
+        0
+    );
+    assert_eq!(
+        targets("<template><a href=t></a></template>"),
+        ["https://a.example/dir/t"]
+    );
+    assert_eq!(
+        targets("<script>'<a href=s>'</script><!-- <a href=c> --><textarea><a href=t></textarea>")
+            .len(),
+        0
+    );
+}
+
+#[test]
+fn a_link_without_text_takes_what_stands_for_it() {
+    let anchors = |html: &str| {
+        links(html)
+            .into_iter()
+            .map(|(_, anchor)| anchor)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        anchors("<a href=1><img alt='A &amp; B'><img alt=C></a><a href=2 title=T><img></a>"),
+        ["A & B C", "T"]
+    );
+    assert_eq!(
+        anchors("<a href=1></a><img alt=out><a href=2 aria-label=L title=T> </a>"),
+        ["", "L"]
+    );
+    assert_eq!(
+        anchors("<a href=1>one<a href=2>two</a> after"),
+        ["one", "two"]
+    );
+    assert_eq!(
+        anchors("<a href=1>a<script>b</script><style>c</style>d</a>"),
+        ["ad"]
+    );
+    assert_eq!(anchors("<a href=1>é"), ["é"]);
+    let long = "wörter ".repeat(1000);
+    let cut = &anchors(&format!("<a href=1>{long}</a>"))[0];
+    assert!(cut.len() <= MAX_ANCHOR_BYTES && cut.len() > MAX_ANCHOR_BYTES - 8);
+}
+
+#[test]
+fn nofollow_is_the_links_or_the_pages() {
+    let flags = |html: &str| {
+        facts(html)
+            .links
+            .iter()
+            .map(|link| link.nofollow)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        flags("<a href=1 rel='x NoFollow'></a><a href=2 rel=ugc></a><a href=3 rel=nofollowx></a>"),
+        [true, true, false]
+    );
+    assert_eq!(
+        flags("<meta name=robots content=none><a href=1></a>"),
+        [true]
+    );
+    assert_eq!(
+        facts("<a href=1 rel=' noopener\n ugc '></a>")
+            .links
+            .iter()
+            .next()
+            .unwrap()
+            .rel,
+        "noopener ugc"
+    );
+}
+
+/// Row 34.
+#[test]
+fn the_first_usable_base_counts_for_all_links() {
+    assert_eq!(
+        targets("<a href=x></a><base href=/b/><base href=/c/><a href=y>"),
+        ["https://a.example/b/x", "https://a.example/b/y"]
+    );
+    assert_eq!(
+        targets("<base href='//o.example/p/q'><a href=x>"),
+        ["https://o.example/p/x"]
+    );
+    assert_eq!(
+        targets("<base target=_top><base href=../up/><a href=x>"),
+        ["https://a.example/up/x"]
+    );
+    for unusable in [
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "http://[",
+        "mailto:x",
+    ] {
+        assert_eq!(
+            targets(&format!("<base href='{unusable}'><a href=x>")),
+            ["https://a.example/dir/x"],
+            "{unusable}"
+        );
+    }
+    assert!(page_pass("<a href=x>", "not a url").links.is_empty());
+    assert_eq!(
+        page_pass("<base href=https://b.example/><a href=x>", "")
+            .links
+            .len(),
+        1
+    );
+}
+
+#[test]
+fn the_hash_ignores_what_no_reader_sees() {
+    let plain = hash("<title>T</title><p>Hello &amp; welcome</p><p>all</p>");
+    for same in [
+        "<title>T</title>\n<p class=x data-t='1'>Hello & welcome</p>\n\n<p>all</p>",
+        "<title>T</title><p>Hello <b>&#38;</b> wel<i>come</i></p><div>all</div>",
+        "<title>T</title><script nonce=1>var t = 17;</script><p>Hello&nbsp;&amp; welcome<br>all<style>p{}</style>",
+        "<title>T</title><p>Hello &amp; welcome</p><template>x</template><p>all</p><!-- 12:30 -->",
+        "<title>T</title><p>Hello &amp; welcome</p><div hidden>x<div>y</div></div><p>all</p><noscript>n</noscript>",
+        "<title>T</title><p>Hello &amp; welcome</p><section><span hidden>x</section><p>all</p><input hidden>",
+    ] {
+        assert_eq!(hash(same), plain, "{same}");
+    }
+    for other in [
+        "<title>U</title><p>Hello &amp; welcome</p><p>all</p>",
+        "<title>T</title><p>Hello &amp; welcome</p><p>all!</p>",
+        "<title>T</title><link rel=canonical href=/c><p>Hello &amp; welcome</p><p>all</p>",
+        "<title>T</title><p>Hello &amp; welcome all</p><p hidden>seen<p>all</p>",
+        "<title>T</title><p>Hello & welcomeall",
+    ] {
+        assert_ne!(hash(other), plain, "{other}");
+    }
+    assert_eq!(plain.len(), 64);
+    assert!(
+        plain
+            .bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    );
+}
+
+/// Row 33.
+#[test]
+fn hostile_markup_is_read_or_given_up() {
+    let nested = "<div>".repeat(10_000) + "deep<a href=d>x";
+    let facts = facts(&nested);
+    assert_eq!((facts.text_chars, facts.links.len()), (5, 1));
+    let attributes: String = (0..1_000_000).map(|n| format!(" a{n}=1")).collect();
+    let many = page_pass(&format!("<p{attributes}>x<a href=y>z"), URL);
+    assert!(many.links.len() == 1 || many.degraded);
+    for html in [
+        "",
+        "<",
+        "<a",
+        "<a href",
+        "<a href='",
+        "<a href='x",
+        "</a",
+        "<!--",
+        "<title>",
+        "\0<a \0href=x\0>\0",
+        "<a href=x><a href=y></a></a>",
+    ] {
+        page_pass(html, URL);
+    }
+    let deep = page_pass(&"<div><span hidden>".repeat(500_000), URL);
+    assert_eq!(deep.content_hash.len(), 64);
+    let links = page_pass(&"<a href=x>y</a>".repeat(MAX_LINKS + 5), URL).links;
+    assert_eq!((links.len(), links.dropped), (MAX_LINKS, 5));
+}
