@@ -13,6 +13,7 @@ mod html;
 mod kind;
 mod measure;
 mod meta;
+mod names;
 mod phrases;
 mod raw;
 mod sections;

@@ -2,6 +2,7 @@
 
 use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
 
+use crate::names;
 use crate::words::{self, Marks};
 
 /// Not rendered: scripts, hidden elements, comments. Never part of any output.
@@ -182,12 +183,12 @@ fn marks_of(node: Node<'_>, max_words: u32) -> Marks {
     for a in node.attrs() {
         marks |= match a.id() {
             attr::CLASS | attr::ID | attr::DATA_COMPONENT | attr::DATA_TESTID => {
-                words::marks(a.value(), max_words)
+                names::marks(a.value(), max_words)
             }
-            attr::ITEMPROP if a.value() == "articleBody" => words::STRONG | words::CONTENT,
+            attr::ITEMPROP if a.value() == "articleBody" => words::STRONG,
             attr::ROLE => match a.value() {
                 "navigation" | "menu" | "menubar" | "tablist" => words::NAV,
-                "banner" => words::HEAD,
+                "banner" => words::NAV,
                 "contentinfo" => words::FOOT,
                 "complementary" => words::SIDE,
                 "dialog" | "alertdialog" | "tooltip" => words::POPUP,
