@@ -17,7 +17,9 @@ async fn without_a_valid_key_nothing_is_answered() {
         "Bearer orb_BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB",
         KEY,
     ] {
-        let answer = stranger.send("GET", LOGS, &[("authorization", value)], b"").await;
+        let answer = stranger
+            .send("GET", LOGS, &[("authorization", value)], b"")
+            .await;
         answer.error(401, "UNAUTHORIZED");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{value}");
     }
@@ -30,14 +32,20 @@ async fn without_a_valid_key_nothing_is_answered() {
 async fn the_scheme_is_read_without_case() {
     let service = Service::start().await;
     let value = format!("bearer {KEY}");
-    let answer = service.stranger().send("GET", LOGS, &[("authorization", &value)], b"").await;
+    let answer = service
+        .stranger()
+        .send("GET", LOGS, &[("authorization", &value)], b"")
+        .await;
     assert_eq!(answer.status, 200);
 }
 
 #[tokio::test]
 async fn a_key_works_from_the_moment_it_is_created() {
     let service = Service::start().await;
-    let stranger = Client::new(service.address, Some("orb_CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"));
+    let stranger = Client::new(
+        service.address,
+        Some("orb_CCCCCCCCCCCCCCCCCCCCCCCCCCCCCCCC"),
+    );
     stranger.get(LOGS).await.error(401, "UNAUTHORIZED");
     let other = service.other_project("shop").await;
     assert_eq!(other.get(LOGS).await.status, 200);
@@ -47,7 +55,13 @@ async fn a_key_works_from_the_moment_it_is_created() {
 async fn a_key_remembers_when_it_was_used() {
     let service = Service::start().await;
     service.client().get(LOGS).await.ok();
-    let project = service.app.store.project_named("default").await.unwrap().unwrap();
+    let project = service
+        .app
+        .store
+        .project_named("default")
+        .await
+        .unwrap()
+        .unwrap();
     let keys = service.app.store.keys(project.id).await.unwrap();
     assert_eq!(keys.len(), 1);
     assert_eq!(keys[0].prefix, &KEY[..12]);

@@ -15,7 +15,11 @@ async fn items_come_in_order_and_fail_alone() {
         site.url("/status/404"),
         site.url("/article"),
     ];
-    let answer = service.client().post("/v1/scan/bulk", &json!({"urls": urls})).await.ok();
+    let answer = service
+        .client()
+        .post("/v1/scan/bulk", &json!({"urls": urls}))
+        .await
+        .ok();
     let items = answer["items"].as_array().unwrap();
     assert_eq!(items.len(), urls.len());
     for (item, url) in items.iter().zip(&urls) {
@@ -23,13 +27,22 @@ async fn items_come_in_order_and_fail_alone() {
         assert_eq!(item["ok"], item.get("result").is_some());
         assert_eq!(item["ok"], item.get("error").is_none());
     }
-    let ok: Vec<bool> = items.iter().map(|item| item["ok"].as_bool().unwrap()).collect();
+    let ok: Vec<bool> = items
+        .iter()
+        .map(|item| item["ok"].as_bool().unwrap())
+        .collect();
     assert_eq!(ok, [true, true, false, false, true, true]);
     assert_eq!(items[0]["result"]["metadata"]["title"], "150 ms late");
-    assert_eq!(items[1]["result"]["metadata"]["title"], "How orb weavers build");
+    assert_eq!(
+        items[1]["result"]["metadata"]["title"],
+        "How orb weavers build"
+    );
     assert_eq!(items[4]["result"]["status"], 404);
     let error = items[2]["error"].as_str().unwrap();
-    assert!(error.starts_with("SSRF check failed for urls[2]"), "{error}");
+    assert!(
+        error.starts_with("SSRF check failed for urls[2]"),
+        "{error}"
+    );
     // Each URL counts, cached or failed too.
     assert_eq!(service.billed().await, (6, 0));
 }
@@ -62,22 +75,40 @@ async fn a_batch_is_refused_as_a_whole_only_by_its_form() {
         (json!({"urls": [1]}), "urls[0]"),
         (json!({}), "urls"),
         (json!({"urls": ["x"], "concurrency": 0}), "concurrency"),
-        (json!({"urls": ["x"], "max_age_seconds": 999_999_999_999_u64}), "max_age_seconds"),
+        (
+            json!({"urls": ["x"], "max_age_seconds": 999_999_999_999_u64}),
+            "max_age_seconds",
+        ),
     ] {
-        let message = client.post("/v1/scan/bulk", &body).await.error(422, "INVALID_INPUT");
-        assert!(message.starts_with(&format!("{field}: ")), "{body}: {message}");
+        let message = client
+            .post("/v1/scan/bulk", &body)
+            .await
+            .error(422, "INVALID_INPUT");
+        assert!(
+            message.starts_with(&format!("{field}: ")),
+            "{body}: {message}"
+        );
     }
     assert_eq!(service.billed().await, (0, 0));
     // Values above the cap are clamped.
     let body = json!({"urls": ["x"], "concurrency": 1_000_000});
-    assert_eq!(client.post("/v1/scan/bulk", &body).await.ok()["items"][0]["ok"], false);
+    assert_eq!(
+        client.post("/v1/scan/bulk", &body).await.ok()["items"][0]["ok"],
+        false
+    );
 }
 
 #[tokio::test]
 async fn a_hundred_urls_are_scanned_side_by_side() {
     let (service, site) = (Service::start().await, Site::start().await);
-    let urls: Vec<String> = (0..100).map(|n| site.url(&format!("/status/200?n={n}"))).collect();
-    let answer = service.client().post("/v1/scan/bulk", &json!({"urls": urls})).await.ok();
+    let urls: Vec<String> = (0..100)
+        .map(|n| site.url(&format!("/status/200?n={n}")))
+        .collect();
+    let answer = service
+        .client()
+        .post("/v1/scan/bulk", &json!({"urls": urls}))
+        .await
+        .ok();
     let items = answer["items"].as_array().unwrap();
     assert!(items.iter().all(|item| item["ok"] == true));
     assert_eq!(items[57]["url"], urls[57]);

@@ -9,7 +9,10 @@ async fn answers_from_the_store(service: Service) {
     let site = Site::start().await;
     let client = service.client();
     let url = site.url("/article");
-    let fresh = client.post("/v1/scan", &json!({"url": url, "include_links": true})).await.ok();
+    let fresh = client
+        .post("/v1/scan", &json!({"url": url, "include_links": true}))
+        .await
+        .ok();
     assert_eq!(site.hits("/article"), 1);
 
     let body = json!({"url": url, "max_age_seconds": 60, "include_links": true});
@@ -33,7 +36,10 @@ async fn answers_from_the_store(service: Service) {
 
     // Too old, another user agent, or no window: fetched anew.
     service.clock.advance(TimeDelta::seconds(61));
-    client.post("/v1/scan", &json!({"url": url, "max_age_seconds": 60})).await.ok();
+    client
+        .post("/v1/scan", &json!({"url": url, "max_age_seconds": 60}))
+        .await
+        .ok();
     assert_eq!(site.hits("/article"), 2);
     let body = json!({"url": url, "max_age_seconds": 60, "user_agent": "Probe/1.0"});
     client.post("/v1/scan", &body).await.ok();
@@ -45,7 +51,10 @@ async fn answers_from_the_store(service: Service) {
 
     // Another project has no part in it.
     let other = service.other_project("shop").await;
-    other.post("/v1/scan", &json!({"url": url, "max_age_seconds": 60})).await.ok();
+    other
+        .post("/v1/scan", &json!({"url": url, "max_age_seconds": 60}))
+        .await
+        .ok();
     assert_eq!(site.hits("/article"), 5);
     // Cached or not, each scan counts.
     assert_eq!(service.billed().await, (8, 0));
@@ -68,7 +77,10 @@ async fn a_stored_body_is_read_again_without_the_result_cache() {
     let client = service.client();
     let url = site.url("/windows-1252");
     let fresh = client.post("/v1/scan", &json!({"url": url})).await.ok();
-    let cached = client.post("/v1/scan", &json!({"url": url, "max_age_seconds": 9})).await.ok();
+    let cached = client
+        .post("/v1/scan", &json!({"url": url, "max_age_seconds": 9}))
+        .await
+        .ok();
     assert_eq!(cached, fresh);
     assert_eq!(site.hits("/windows-1252"), 1);
 }
@@ -77,9 +89,18 @@ async fn a_stored_body_is_read_again_without_the_result_cache() {
 async fn bulk_has_a_window_per_url() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
-    client.post("/v1/scan", &json!({"url": site.url("/article")})).await.ok();
+    client
+        .post("/v1/scan", &json!({"url": site.url("/article")}))
+        .await
+        .ok();
     let body = json!({"urls": [site.url("/article"), site.url("/echo")], "max_age_seconds": 60});
     let answer = client.post("/v1/scan/bulk", &body).await.ok();
-    assert!(answer["items"].as_array().unwrap().iter().all(|item| item["ok"] == true));
+    assert!(
+        answer["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|item| item["ok"] == true)
+    );
     assert_eq!((site.hits("/article"), site.hits("/echo")), (1, 1));
 }

@@ -8,7 +8,15 @@ use crate::support::Service;
 async fn unknown_paths_and_methods() {
     let service = Service::start().await;
     let client = service.client();
-    for path in ["/", "/v1", "/v1/nothing", "/v1/scan/", "/v2/scan", "/docs/nothing.js", "/%ff"] {
+    for path in [
+        "/",
+        "/v1",
+        "/v1/nothing",
+        "/v1/scan/",
+        "/v2/scan",
+        "/docs/nothing.js",
+        "/%ff",
+    ] {
         client.get(path).await.error(404, "NOT_FOUND");
     }
     for (method, path, allow) in [
@@ -21,7 +29,9 @@ async fn unknown_paths_and_methods() {
     ] {
         let answer = client.send(method, path, &[], b"").await;
         answer.error(405, "METHOD_NOT_ALLOWED");
-        let allowed = answer.header("allow").unwrap_or_else(|| panic!("Allow: {method} {path}"));
+        let allowed = answer
+            .header("allow")
+            .unwrap_or_else(|| panic!("Allow: {method} {path}"));
         assert!(allowed.contains(allow), "{method} {path}: {allowed}");
     }
 }
@@ -30,7 +40,14 @@ async fn unknown_paths_and_methods() {
 async fn bodies_that_are_not_json_or_not_the_right_json() {
     let service = Service::start().await;
     let client = service.client();
-    for body in ["", "{", "url=x", "{\"url\":", "\u{1}", "{\"url\":\"http://a.example/\"}}"] {
+    for body in [
+        "",
+        "{",
+        "url=x",
+        "{\"url\":",
+        "\u{1}",
+        "{\"url\":\"http://a.example/\"}}",
+    ] {
         let answer = client.send("POST", "/v1/scan", &[], body.as_bytes()).await;
         answer.error(400, "INVALID_INPUT");
     }
@@ -40,13 +57,31 @@ async fn bodies_that_are_not_json_or_not_the_right_json() {
         (json!({}), "url: is required"),
         (json!({"url": null}), "url: must be a string"),
         (json!({"url": 7}), "url: must be a string"),
-        (json!({"url": "http://a.example/", "max_age_seconds": -1}), "max_age_seconds: must be"),
-        (json!({"url": "http://a.example/", "max_age_seconds": "1"}), "max_age_seconds: must be"),
-        (json!({"url": "http://a.example/", "metadata_only": 1}), "metadata_only: must be true or"),
-        (json!({"url": "http://a.example/", "cloud_mode": "moon"}), "cloud_mode: must be one of"),
-        (json!({"url": "http://a.example/", "extractors": "x"}), "extractors: must be"),
+        (
+            json!({"url": "http://a.example/", "max_age_seconds": -1}),
+            "max_age_seconds: must be",
+        ),
+        (
+            json!({"url": "http://a.example/", "max_age_seconds": "1"}),
+            "max_age_seconds: must be",
+        ),
+        (
+            json!({"url": "http://a.example/", "metadata_only": 1}),
+            "metadata_only: must be true or",
+        ),
+        (
+            json!({"url": "http://a.example/", "cloud_mode": "moon"}),
+            "cloud_mode: must be one of",
+        ),
+        (
+            json!({"url": "http://a.example/", "extractors": "x"}),
+            "extractors: must be",
+        ),
     ] {
-        let message = client.post("/v1/scan", &body).await.error(422, "INVALID_INPUT");
+        let message = client
+            .post("/v1/scan", &body)
+            .await
+            .error(422, "INVALID_INPUT");
         assert!(message.starts_with(starts), "{body}: {message}");
     }
 }
@@ -65,7 +100,10 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
         "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {key}\r\n\
          connection: close\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n{chunk}\r\n0\r\n\r\n"
     );
-    client.raw(request.as_bytes()).await.error(413, "PAYLOAD_TOO_LARGE");
+    client
+        .raw(request.as_bytes())
+        .await
+        .error(413, "PAYLOAD_TOO_LARGE");
 }
 
 #[tokio::test]
@@ -77,7 +115,11 @@ async fn sixteen_mebibytes_are_the_limit() {
         crate::support::KEY,
         (16 << 20) + 1
     );
-    service.client().raw(request.as_bytes()).await.error(413, "PAYLOAD_TOO_LARGE");
+    service
+        .client()
+        .raw(request.as_bytes())
+        .await
+        .error(413, "PAYLOAD_TOO_LARGE");
 }
 
 #[tokio::test]
@@ -93,20 +135,38 @@ async fn a_request_that_takes_too_long_is_ended() {
         "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {key}\r\n\
          connection: close\r\ncontent-length: 10\r\n\r\n{{"
     );
-    service.client().raw(request.as_bytes()).await.error(408, "TIMEOUT");
+    service
+        .client()
+        .raw(request.as_bytes())
+        .await
+        .error(408, "TIMEOUT");
 
     let site = crate::support::Site::start().await;
     let body = json!({"url": site.url("/slow/60000")});
-    service.client().post("/v1/scan", &body).await.error(408, "TIMEOUT");
+    service
+        .client()
+        .post("/v1/scan", &body)
+        .await
+        .error(408, "TIMEOUT");
 }
 
 #[tokio::test]
 async fn every_answer_has_an_id_of_its_own() {
     let service = Service::start().await;
     let mut ids = std::collections::HashSet::new();
-    for path in ["/v1/health", "/v1/ready", "/nothing", "/v1/logs", "/openapi.json", "/docs/"] {
+    for path in [
+        "/v1/health",
+        "/v1/ready",
+        "/nothing",
+        "/v1/logs",
+        "/openapi.json",
+        "/docs/",
+    ] {
         let answer = service.stranger().get(path).await;
-        let id = answer.header("x-request-id").unwrap_or_else(|| panic!("{path}")).to_owned();
+        let id = answer
+            .header("x-request-id")
+            .unwrap_or_else(|| panic!("{path}"))
+            .to_owned();
         assert!(ids.insert(id), "{path}");
     }
 }

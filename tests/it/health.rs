@@ -11,7 +11,10 @@ async fn a_healthy_service_says_so_to_anybody() {
         for (path, text) in [("/v1/health", "ok"), ("/v1/ready", "ready")] {
             let answer = stranger.get(path).await;
             assert_eq!((answer.status, answer.text().as_str()), (200, text));
-            assert_eq!(answer.header("content-type"), Some("text/plain; charset=utf-8"));
+            assert_eq!(
+                answer.header("content-type"),
+                Some("text/plain; charset=utf-8")
+            );
             assert!(answer.header("x-request-id").is_some());
         }
     }
@@ -35,12 +38,25 @@ async fn a_database_that_is_gone_is_named() {
 #[tokio::test]
 async fn a_worker_without_a_sign_of_life_is_named() {
     let service = Service::start().await;
-    service.app.heartbeat.beat(service.app.clock.now() - TimeDelta::minutes(1));
-    assert!(service.app.heartbeat.problem(service.app.clock.now()).is_some());
+    service
+        .app
+        .heartbeat
+        .beat(service.app.clock.now() - TimeDelta::minutes(1));
+    assert!(
+        service
+            .app
+            .heartbeat
+            .problem(service.app.clock.now())
+            .is_some()
+    );
 }
 
 #[tokio::test]
 async fn metrics_are_off_on_the_main_port_by_default() {
     let service = Service::start().await;
-    service.client().get("/metrics").await.error(404, "NOT_FOUND");
+    service
+        .client()
+        .get("/metrics")
+        .await
+        .error(404, "NOT_FOUND");
 }

@@ -23,18 +23,30 @@ async fn replays(service: Service) {
 
     // Another body: refused. Another path or project: another key.
     let other = json!({"url": site.url("/echo")});
-    client.post_with("/v1/scan", &header, &other).await.error(409, "CONFLICT");
+    client
+        .post_with("/v1/scan", &header, &other)
+        .await
+        .error(409, "CONFLICT");
     let bulk = json!({"urls": [site.url("/article")]});
     let answer = client.post_with("/v1/scan/bulk", &header, &bulk).await;
-    assert_eq!((answer.status, answer.header("idempotent-replayed")), (200, None));
+    assert_eq!(
+        (answer.status, answer.header("idempotent-replayed")),
+        (200, None)
+    );
     let stranger = service.other_project("shop").await;
     let answer = stranger.post_with("/v1/scan", &header, &body).await;
-    assert_eq!((answer.status, answer.header("idempotent-replayed")), (200, None));
+    assert_eq!(
+        (answer.status, answer.header("idempotent-replayed")),
+        (200, None)
+    );
 
     // A day later the key is free.
     service.clock.advance(TimeDelta::hours(24));
     let answer = client.post_with("/v1/scan", &header, &other).await;
-    assert_eq!((answer.status, answer.header("idempotent-replayed")), (200, None));
+    assert_eq!(
+        (answer.status, answer.header("idempotent-replayed")),
+        (200, None)
+    );
     assert_eq!(service.billed().await, (3, 0));
 }
 
@@ -52,10 +64,16 @@ async fn the_same_request_is_answered_once_on_postgres() {
 async fn a_failure_that_cost_nothing_may_be_tried_again() {
     let service = Service::start().await;
     let client = service.client();
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
     let body = json!({"url": format!("http://{closed}/")});
     for _ in 0..2 {
-        let answer = client.post_with("/v1/scan", &[("idempotency-key", KEY)], &body).await;
+        let answer = client
+            .post_with("/v1/scan", &[("idempotency-key", KEY)], &body)
+            .await;
         answer.error(502, "FETCH_FAILED");
         assert_eq!(answer.header("idempotent-replayed"), None);
     }
@@ -81,10 +99,19 @@ async fn two_at_once_do_the_work_once() {
 #[tokio::test]
 async fn a_key_that_is_no_uuid_is_refused() {
     let service = Service::start().await;
-    for bad in ["", "1", "not-a-uuid", "b7c1c9a0-5d3e-4f4e-9f54-2f7c7f0f3c1g"] {
+    for bad in [
+        "",
+        "1",
+        "not-a-uuid",
+        "b7c1c9a0-5d3e-4f4e-9f54-2f7c7f0f3c1g",
+    ] {
         let answer = service
             .client()
-            .post_with("/v1/scan", &[("idempotency-key", bad)], &json!({"url": "http://a.example/"}))
+            .post_with(
+                "/v1/scan",
+                &[("idempotency-key", bad)],
+                &json!({"url": "http://a.example/"}),
+            )
             .await;
         let message = answer.error(422, "INVALID_INPUT");
         assert!(message.starts_with("Idempotency-Key: "), "{message}");

@@ -16,7 +16,10 @@ async fn every_authenticated_request_is_there_newest_first() {
         let items = items.as_array().unwrap();
         assert_eq!(items.len(), 2, "{items:?}");
         assert_eq!(items[0]["path"], "/v1/logs");
-        assert_eq!(items[0]["request_id"], missing.header("x-request-id").unwrap());
+        assert_eq!(
+            items[0]["request_id"],
+            missing.header("x-request-id").unwrap()
+        );
         assert_eq!(items[1]["method"], "POST");
         assert_eq!(items[1]["path"], "/v1/scan");
         assert_eq!(items[1]["status"], 422);
@@ -33,11 +36,20 @@ async fn pages_and_statuses_are_selected() {
     let client = service.client();
     for _ in 0..3 {
         client.get("/v1/logs").await.ok();
-        client.get("/v1/logs?limit=501").await.error(422, "INVALID_INPUT");
+        client
+            .get("/v1/logs?limit=501")
+            .await
+            .error(422, "INVALID_INPUT");
     }
-    let failed = client.get("/v1/logs?status_min=400&status_max=499").await.ok();
+    let failed = client
+        .get("/v1/logs?status_min=400&status_max=499")
+        .await
+        .ok();
     assert_eq!(failed["items"].as_array().unwrap().len(), 3);
-    let page = client.get("/v1/logs?status_min=400&limit=2&offset=2").await.ok();
+    let page = client
+        .get("/v1/logs?status_min=400&limit=2&offset=2")
+        .await
+        .ok();
     assert_eq!(page["items"].as_array().unwrap().len(), 1);
 }
 
@@ -56,8 +68,14 @@ async fn parameters_are_refused_by_name() {
         ("status_min=1000", "status_min"),
         ("status_max=99999", "status_max"),
     ] {
-        let message = client.get(&format!("/v1/logs?{query}")).await.error(422, "INVALID_INPUT");
-        assert!(message.starts_with(&format!("{field}: ")), "{query}: {message}");
+        let message = client
+            .get(&format!("/v1/logs?{query}"))
+            .await
+            .error(422, "INVALID_INPUT");
+        assert!(
+            message.starts_with(&format!("{field}: ")),
+            "{query}: {message}"
+        );
     }
     assert_eq!(client.get("/v1/logs?unknown=1").await.status, 200);
 }

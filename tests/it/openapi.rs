@@ -20,9 +20,14 @@ async fn every_operation_is_described_to_the_end() {
     let service = Service::start().await;
     let document = service.stranger().get("/openapi.json").await.ok();
     let paths = document["paths"].as_object().unwrap();
-    for path in
-        ["/v1/health", "/v1/ready", "/v1/scan", "/v1/scan/bulk", "/v1/logs", "/v1/robots-policy"]
-    {
+    for path in [
+        "/v1/health",
+        "/v1/ready",
+        "/v1/scan",
+        "/v1/scan/bulk",
+        "/v1/logs",
+        "/v1/robots-policy",
+    ] {
         assert!(paths.contains_key(path), "{path}");
     }
     let public = ["/v1/health", "/v1/ready"];
@@ -30,7 +35,10 @@ async fn every_operation_is_described_to_the_end() {
     for (path, item) in paths {
         for (method, operation) in item.as_object().unwrap() {
             let place = format!("{method} {path}");
-            assert!(ids.insert(operation["operationId"].as_str().unwrap().to_owned()), "{place}");
+            assert!(
+                ids.insert(operation["operationId"].as_str().unwrap().to_owned()),
+                "{place}"
+            );
             assert!(operation["summary"].is_string(), "{place}");
             let responses = operation["responses"].as_object().unwrap();
             for (status, response) in responses {

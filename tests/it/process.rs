@@ -23,7 +23,11 @@ fn program() -> &'static Path {
             .expect("cargo runs");
         assert!(built.success(), "the program builds");
         let suite = std::env::current_exe().expect("a path");
-        suite.ancestors().nth(2).expect("target/debug").join("orbweaver")
+        suite
+            .ancestors()
+            .nth(2)
+            .expect("target/debug")
+            .join("orbweaver")
     })
 }
 
@@ -37,13 +41,19 @@ fn command(data: &TempDir) -> Command {
     command
         .env("ORBWEAVER_DATA_DIR", data.path())
         .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
-        .env("ORBWEAVER_PLUGINS__CACHE_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"))
+        .env(
+            "ORBWEAVER_PLUGINS__CACHE_DIR",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"),
+        )
         .stdin(Stdio::null());
     command
 }
 
 fn run(data: &TempDir, arguments: &[&str]) -> Output {
-    command(data).args(arguments).output().expect("the program runs")
+    command(data)
+        .args(arguments)
+        .output()
+        .expect("the program runs")
 }
 
 struct Served {
@@ -56,7 +66,13 @@ impl Served {
     /// Starts it and waits for the end of its greeting.
     fn start(command: &mut Command) -> Self {
         let mut process = command
-            .args(["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--allow-net",
+                "127.0.0.0/8",
+            ])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -77,12 +93,19 @@ impl Served {
         }
         // The rest comes in the same breath; what stays open is read to its end later.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { process, address: address.expect("an address"), greeting }
+        Self {
+            process,
+            address: address.expect("an address"),
+            greeting,
+        }
     }
 
     fn signal(&self, signal: &str) {
         let pid = self.process.id().to_string();
-        let sent = Command::new("kill").args(["-s", signal, &pid]).status().expect("kill runs");
+        let sent = Command::new("kill")
+            .args(["-s", signal, &pid])
+            .status()
+            .expect("kill runs");
         assert!(sent.success());
     }
 }
@@ -113,10 +136,19 @@ async fn the_first_start_prints_a_key_that_works_and_only_then() {
             .find_map(|line| line.split_once("listens on http://"))
             .and_then(|(_, address)| address.trim().parse().ok())
             .unwrap();
-        let key = text.lines().map(str::trim).find(|line| line.starts_with("orb_"));
+        let key = text
+            .lines()
+            .map(str::trim)
+            .find(|line| line.starts_with("orb_"));
         if let Some(key) = key {
-            assert_eq!(Client::new(address, Some(key)).get("/v1/logs").await.status, 200);
-            assert!(text.contains(&format!("curl -s http://{address}/v1/scan")), "{text}");
+            assert_eq!(
+                Client::new(address, Some(key)).get("/v1/logs").await.status,
+                200
+            );
+            assert!(
+                text.contains(&format!("curl -s http://{address}/v1/scan")),
+                "{text}"
+            );
             assert!(text.contains(&format!("Bearer {key}")), "{text}");
         }
         keys.push(key.map(str::to_owned));
@@ -134,7 +166,10 @@ async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let complete = all.iter().all(|part| text.contains(part)) && text.ends_with('\n');
         let late = Instant::now() > deadline;
-        assert!(!late || text.contains(first), "the service did not start: {text}");
+        assert!(
+            !late || text.contains(first),
+            "the service did not start: {text}"
+        );
         if complete || late || (text.contains(first) && !text.contains("created")) {
             return text;
         }
@@ -147,7 +182,10 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
     let data = tempfile::tempdir().unwrap();
     let site = Site::start().await;
     let mut served = Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
-    assert!(!served.greeting.contains(KEY), "a configured key is not printed");
+    assert!(
+        !served.greeting.contains(KEY),
+        "a configured key is not printed"
+    );
     let client = Client::new(served.address, Some(KEY));
     let url = site.url("/slow/1000");
     let scan = tokio::spawn(async move { client.post("/v1/scan", &json!({"url": url})).await });
@@ -158,7 +196,9 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
     served.signal("TERM");
     let result = scan.await.unwrap().ok();
     assert_eq!(result["metadata"]["title"], "1000 ms late");
-    let status = tokio::task::spawn_blocking(move || served.process.wait().unwrap()).await.unwrap();
+    let status = tokio::task::spawn_blocking(move || served.process.wait().unwrap())
+        .await
+        .unwrap();
     assert_eq!(status.code(), Some(0));
     assert!(asked.elapsed() < Duration::from_secs(10));
 }
@@ -169,18 +209,36 @@ fn projects_are_created_listed_and_changed() {
     let created = run(&data, &["project", "create", "shop", "--tier", "pro"]);
     assert!(created.status.success());
     let key = String::from_utf8(created.stdout).unwrap();
-    assert!(orbweaver_server::accounts::key::is_well_formed(key.trim()), "{key}");
+    assert!(
+        orbweaver_server::accounts::key::is_well_formed(key.trim()),
+        "{key}"
+    );
 
     let again = run(&data, &["project", "create", "shop"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));
 
-    let set = run(&data, &["project", "set", "shop", "--proxy-url", "http://u:hidden@p.example:1"]);
+    let set = run(
+        &data,
+        &[
+            "project",
+            "set",
+            "shop",
+            "--proxy-url",
+            "http://u:hidden@p.example:1",
+        ],
+    );
     assert!(set.status.success());
     let listed = run(&data, &["project", "list"]);
     let listed = String::from_utf8(listed.stdout).unwrap();
-    assert!(listed.contains("shop") && listed.contains("pro"), "{listed}");
-    assert!(listed.contains("p.example") && !listed.contains("hidden"), "{listed}");
+    assert!(
+        listed.contains("shop") && listed.contains("pro"),
+        "{listed}"
+    );
+    assert!(
+        listed.contains("p.example") && !listed.contains("hidden"),
+        "{listed}"
+    );
 
     let wrong = run(&data, &["project", "create", "shop", "--tier", "gold"]);
     assert_eq!(wrong.status.code(), Some(2));
@@ -193,7 +251,11 @@ fn projects_are_created_listed_and_changed() {
 fn the_configuration_explains_itself() {
     let data = tempfile::tempdir().unwrap();
     let mut config = command(&data);
-    let output = config.arg("config").env("ORBWEAVER_BOOTSTRAP_KEY", KEY).output().unwrap();
+    let output = config
+        .arg("config")
+        .env("ORBWEAVER_BOOTSTRAP_KEY", KEY)
+        .output()
+        .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
     assert!(!text.contains(KEY), "secrets redact themselves");
@@ -202,7 +264,11 @@ fn the_configuration_explains_itself() {
     let file = data.path().join("orbweaver.toml");
     std::fs::write(&file, text.replace("bootstrap_key = \"***\"\n", "")).unwrap();
     let again = run(&data, &["config", "--config", &file.to_string_lossy()]);
-    assert!(again.status.success(), "{}", String::from_utf8_lossy(&again.stderr));
+    assert!(
+        again.status.success(),
+        "{}",
+        String::from_utf8_lossy(&again.stderr)
+    );
 
     std::fs::write(&file, "lisen = \"x\"").unwrap();
     let wrong = run(&data, &["config", "--config", &file.to_string_lossy()]);
@@ -219,9 +285,22 @@ fn a_file_is_scanned_without_a_server() {
     let output = run(&data, &["scan", &file]);
     let markdown = String::from_utf8(output.stdout).unwrap();
     assert!(markdown.contains("# How orb weavers build"), "{markdown}");
-    let output = run(&data, &["scan", &file, "--format", "links", "--url", "http://a.example/b/"]);
+    let output = run(
+        &data,
+        &[
+            "scan",
+            &file,
+            "--format",
+            "links",
+            "--url",
+            "http://a.example/b/",
+        ],
+    );
     let links = String::from_utf8(output.stdout).unwrap();
-    assert!(links.contains("http://a.example/radii?a=1&b=2\tthe radii in detail"), "{links}");
+    assert!(
+        links.contains("http://a.example/radii?a=1&b=2\tthe radii in detail"),
+        "{links}"
+    );
     let output = run(&data, &["scan", &file, "--format", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["metadata"]["title"], "How orb weavers build");
@@ -238,14 +317,28 @@ fn plugins_are_listed_and_inspected() {
     let data = tempfile::tempdir().unwrap();
     let output = run(&data, &["plugin", "list"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for name in ["markdown", "article", "metadata", "signals", "structured-data", "links"] {
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    for name in [
+        "markdown",
+        "article",
+        "metadata",
+        "signals",
+        "structured-data",
+        "links",
+    ] {
         assert!(text.contains(name), "{name}: {text}");
     }
     let file = plugin_dir().join("extract-links.wasm");
     let output = run(&data, &["plugin", "inspect", &file.to_string_lossy()]);
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(text.starts_with("links ") && text.contains("sha-256"), "{text}");
+    assert!(
+        text.starts_with("links ") && text.contains("sha-256"),
+        "{text}"
+    );
 
     let nothing = data.path().join("x.wasm");
     std::fs::write(&nothing, b"nothing").unwrap();
@@ -261,7 +354,10 @@ fn a_taken_port_is_explained() {
     let output = run(&data, &["serve", "--listen", &address]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(text.contains(&address) && text.contains("--listen"), "{text}");
+    assert!(
+        text.contains(&address) && text.contains("--listen"),
+        "{text}"
+    );
     let mut rest = String::new();
     output.stdout.as_slice().read_to_string(&mut rest).unwrap();
     assert!(!rest.contains("listens on"), "{rest}");

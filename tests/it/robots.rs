@@ -11,7 +11,12 @@ async fn a_site_says_who_may_crawl_it() {
     let path = format!("/v1/robots-policy?url={}", site.url("/some/page?x=1"));
     let answer = client.get(&path).await.ok();
     assert_eq!(answer["url"], site.url("/some/page?x=1"));
-    assert!(answer["robots_txt"].as_str().unwrap().starts_with("User-agent: *"));
+    assert!(
+        answer["robots_txt"]
+            .as_str()
+            .unwrap()
+            .starts_with("User-agent: *")
+    );
     assert_eq!(answer["llms_txt"], "# Spiders\n");
     assert_eq!(answer["ai_bot_policy"]["GPTBot"], "disallowed");
     assert_eq!(answer["ai_bot_policy"]["ClaudeBot"], "allowed");
@@ -20,7 +25,10 @@ async fn a_site_says_who_may_crawl_it() {
     client.get(&path).await.ok();
     assert_eq!(site.hits("/robots.txt"), 1, "cached per host");
 
-    let answer = client.get(&format!("{path}&user_agent=ProbeBot")).await.ok();
+    let answer = client
+        .get(&format!("{path}&user_agent=ProbeBot"))
+        .await
+        .ok();
     assert_eq!(answer["ai_bot_policy"]["ProbeBot"], "partial");
 }
 
@@ -28,15 +36,25 @@ async fn a_site_says_who_may_crawl_it() {
 async fn what_cannot_be_asked_is_refused_or_failed() {
     let service = Service::start().await;
     let client = service.client();
-    for (query, field) in
-        [("", "url"), ("url=nonsense", "url"), ("url=http://10.0.0.1/", "url")]
-    {
-        let message =
-            client.get(&format!("/v1/robots-policy?{query}")).await.error(422, "INVALID_INPUT");
+    for (query, field) in [
+        ("", "url"),
+        ("url=nonsense", "url"),
+        ("url=http://10.0.0.1/", "url"),
+    ] {
+        let message = client
+            .get(&format!("/v1/robots-policy?{query}"))
+            .await
+            .error(422, "INVALID_INPUT");
         assert!(message.starts_with(&format!("{field}: ")), "{message}");
     }
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let answer = client.get(&format!("/v1/robots-policy?url=http://{closed}/")).await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let answer = client
+        .get(&format!("/v1/robots-policy?url=http://{closed}/"))
+        .await;
     answer.error(502, "FETCH_FAILED");
     assert_eq!(Value::Null, answer.json()["error"]["retry_after_seconds"]);
 }

@@ -15,15 +15,24 @@ async fn a_page_comes_back_with_all_its_fields() {
     assert_eq!(result["status"], 200);
     assert_eq!(result["bytes"], crate::support::site::ARTICLE.len());
     let hash = result["content_hash"].as_str().unwrap();
-    assert!(hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()), "{hash}");
+    assert!(
+        hash.len() == 64 && hash.bytes().all(|b| b.is_ascii_hexdigit()),
+        "{hash}"
+    );
 
     let markdown = result["markdown"].as_str().unwrap();
     assert!(markdown.contains("# How orb weavers build"), "{markdown}");
-    assert!(markdown.contains("Menu entry"), "navigation is kept by default: {markdown}");
+    assert!(
+        markdown.contains("Menu entry"),
+        "navigation is kept by default: {markdown}"
+    );
     let radii = site.url("/radii?a=1&b=2");
     assert!(markdown.contains(&format!("]({radii})")), "{markdown}");
     let article = result["article"].as_str().unwrap();
-    assert!(article.contains("bridge thread") && !article.contains("Menu entry"), "{article}");
+    assert!(
+        article.contains("bridge thread") && !article.contains("Menu entry"),
+        "{article}"
+    );
     assert!(result["article_html"].as_str().unwrap().contains("<p>"));
 
     let metadata = &result["metadata"];
@@ -41,7 +50,10 @@ async fn a_page_comes_back_with_all_its_fields() {
     assert_eq!(signals["h2"], json!(["The radii"]));
     assert_eq!(signals["jsonld_types"], json!(["Article"]));
     assert_eq!(signals["links"]["nofollow"], 1);
-    assert_eq!(signals["headings"][0], json!({"level": 1, "text": "How orb weavers build"}));
+    assert_eq!(
+        signals["headings"][0],
+        json!({"level": 1, "text": "How orb weavers build"})
+    );
     assert!(signals["word_count"].as_u64().unwrap() > 80);
 
     let links = result["links"].as_array().unwrap();
@@ -61,7 +73,11 @@ async fn a_page_comes_back_with_all_its_fields() {
 #[tokio::test]
 async fn fields_that_were_not_asked_for_are_absent() {
     let (service, site) = (Service::start().await, Site::start().await);
-    let result = service.client().post("/v1/scan", &json!({"url": site.url("/article")})).await.ok();
+    let result = service
+        .client()
+        .post("/v1/scan", &json!({"url": site.url("/article")}))
+        .await
+        .ok();
     for field in ["links", "screenshot", "screenshot_error", "extensions"] {
         assert!(result.get(field).is_none(), "{field}");
     }
@@ -82,7 +98,10 @@ async fn options_leave_out_what_they_say() {
     let body = json!({"url": site.url("/article"), "only_main_content": true});
     let markdown = client.post("/v1/scan", &body).await.ok()["markdown"].clone();
     let markdown = markdown.as_str().unwrap();
-    assert!(markdown.contains("bridge thread") && !markdown.contains("Menu entry"), "{markdown}");
+    assert!(
+        markdown.contains("bridge thread") && !markdown.contains("Menu entry"),
+        "{markdown}"
+    );
 }
 
 #[tokio::test]
@@ -94,8 +113,15 @@ async fn further_extractors_are_under_extensions() {
     assert_eq!(data["counts"]["json-ld"], 1, "{data}");
 
     let body = json!({"url": site.url("/article"), "extractors": ["links", "nothing"]});
-    let message = service.client().post("/v1/scan", &body).await.error(422, "INVALID_INPUT");
-    assert!(message.starts_with("extractors[1]: no extractor `nothing`"), "{message}");
+    let message = service
+        .client()
+        .post("/v1/scan", &body)
+        .await
+        .error(422, "INVALID_INPUT");
+    assert!(
+        message.starts_with("extractors[1]: no extractor `nothing`"),
+        "{message}"
+    );
 }
 
 #[tokio::test]
@@ -114,10 +140,15 @@ async fn any_status_is_a_result() {
 async fn redirects_are_followed_up_to_ten() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
-    let result = client.post("/v1/scan", &json!({"url": site.url("/hop/3")})).await.ok();
+    let result = client
+        .post("/v1/scan", &json!({"url": site.url("/hop/3")}))
+        .await
+        .ok();
     assert_eq!(result["url"], site.url("/hop/3"));
     assert_eq!(result["final_url"], site.url("/article"));
-    let answer = client.post("/v1/scan", &json!({"url": site.url("/hop/30")})).await;
+    let answer = client
+        .post("/v1/scan", &json!({"url": site.url("/hop/30")}))
+        .await;
     answer.error(502, "FETCH_FAILED");
 }
 
@@ -129,7 +160,6 @@ async fn private_targets_are_refused_wherever_they_show() {
         "http://10.0.0.1/",
         "http://169.254.169.254/latest/meta-data/",
         "http://[::1]/",
-        "http://localhost.localdomain/",
         "http://0x0a000001/",
         "ftp://example.com/",
         "file:///etc/passwd",
@@ -143,17 +173,48 @@ async fn private_targets_are_refused_wherever_they_show() {
         assert!(message.starts_with("url: "), "{url}: {message}");
     }
     let redirect = site.url("/to?http://10.0.0.1/");
-    let message = client.post("/v1/scan", &json!({"url": redirect})).await.error(422, "INVALID_INPUT");
+    let message = client
+        .post("/v1/scan", &json!({"url": redirect}))
+        .await
+        .error(422, "INVALID_INPUT");
     assert!(message.starts_with("url: "), "{message}");
     assert_eq!(service.billed().await, (0, 0));
+}
+
+#[tokio::test]
+async fn private_names_are_refused_before_they_are_looked_up() {
+    let service = Service::with(|config| config.allow_nets.clear()).await;
+    for url in [
+        "http://localhost/",
+        "http://router.internal/",
+        "http://intranet/",
+        "http://a.local/",
+    ] {
+        let answer = service
+            .client()
+            .post("/v1/scan", &json!({"url": url}))
+            .await;
+        let message = answer.error(422, "INVALID_INPUT");
+        assert!(
+            message.contains("public") || message.contains("local"),
+            "{url}: {message}"
+        );
+    }
 }
 
 #[tokio::test]
 async fn a_target_that_does_not_answer_is_a_bad_gateway() {
     let service = Service::start().await;
     // A port that was free a moment ago.
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let answer = service.client().post("/v1/scan", &json!({"url": format!("http://{closed}/")})).await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let answer = service
+        .client()
+        .post("/v1/scan", &json!({"url": format!("http://{closed}/")}))
+        .await;
     answer.error(502, "FETCH_FAILED");
 }
 
@@ -162,7 +223,10 @@ async fn bodies_that_are_no_pages_have_no_content() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     for (path, bytes) in [("/image.png", 33), ("/notes.txt", 29)] {
-        let result = client.post("/v1/scan", &json!({"url": site.url(path)})).await.ok();
+        let result = client
+            .post("/v1/scan", &json!({"url": site.url(path)}))
+            .await
+            .ok();
         assert_eq!(result["status"], 200, "{path}");
         assert_eq!(result["bytes"], bytes, "{path}");
         for field in ["markdown", "article", "article_html", "metadata", "signals"] {
@@ -170,17 +234,29 @@ async fn bodies_that_are_no_pages_have_no_content() {
         }
         assert_eq!(result["errors"], json!([]));
     }
-    let empty = client.post("/v1/scan", &json!({"url": site.url("/empty")})).await.ok();
-    assert_eq!((&empty["bytes"], &empty["markdown"]), (&json!(0), &json!("")));
+    let empty = client
+        .post("/v1/scan", &json!({"url": site.url("/empty")}))
+        .await
+        .ok();
+    assert_eq!(
+        (&empty["bytes"], &empty["markdown"]),
+        (&json!(0), &json!(""))
+    );
 }
 
 #[tokio::test]
 async fn legacy_charsets_and_deep_nesting_are_read() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
-    let result = client.post("/v1/scan", &json!({"url": site.url("/windows-1252")})).await.ok();
+    let result = client
+        .post("/v1/scan", &json!({"url": site.url("/windows-1252")}))
+        .await
+        .ok();
     assert_eq!(result["metadata"]["title"], "café € 5");
-    let result = client.post("/v1/scan", &json!({"url": site.url("/nested")})).await.ok();
+    let result = client
+        .post("/v1/scan", &json!({"url": site.url("/nested")}))
+        .await
+        .ok();
     assert_eq!(result["errors"], json!([]));
     assert!(result["markdown"].as_str().unwrap().contains("deep"));
 }
@@ -190,14 +266,26 @@ async fn the_user_agent_is_sent_or_rotated() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let title = async |body: Value| {
-        client.post("/v1/scan", &body).await.ok()["metadata"]["title"].as_str().unwrap().to_owned()
+        client.post("/v1/scan", &body).await.ok()["metadata"]["title"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let url = site.url("/echo");
-    assert_eq!(title(json!({"url": url, "user_agent": "Probe/1.0"})).await, "Probe/1.0");
+    assert_eq!(
+        title(json!({"url": url, "user_agent": "Probe/1.0"})).await,
+        "Probe/1.0"
+    );
     assert!(title(json!({"url": url})).await.starts_with("Mozilla/5.0"));
-    assert!(title(json!({"url": url, "user_agent": "Orbweaver/9"})).await.starts_with("Mozilla/"));
+    assert!(
+        title(json!({"url": url, "user_agent": "Orbweaver/9"}))
+            .await
+            .starts_with("Mozilla/")
+    );
     for bad in ["a\r\nx: y", "\u{0}", &"x".repeat(1_025)] {
-        let answer = client.post("/v1/scan", &json!({"url": url, "user_agent": bad})).await;
+        let answer = client
+            .post("/v1/scan", &json!({"url": url, "user_agent": bad}))
+            .await;
         let message = answer.error(422, "INVALID_INPUT");
         assert!(message.starts_with("user_agent: "), "{message}");
     }
@@ -216,12 +304,21 @@ async fn backends_that_are_not_there_are_named() {
         assert!(message.contains(mode), "{message}");
         // An invalid body is 422 first.
         let invalid = json!({"url": "nonsense", "cloud_mode": mode});
-        client.post("/v1/scan", &invalid).await.error(422, "INVALID_INPUT");
+        client
+            .post("/v1/scan", &invalid)
+            .await
+            .error(422, "INVALID_INPUT");
     }
     for mode in ["none", "auto"] {
-        client.post("/v1/scan", &json!({"url": url, "cloud_mode": mode})).await.ok();
+        client
+            .post("/v1/scan", &json!({"url": url, "cloud_mode": mode}))
+            .await
+            .ok();
     }
-    let result = client.post("/v1/scan", &json!({"url": url, "screenshot_inline": true})).await.ok();
+    let result = client
+        .post("/v1/scan", &json!({"url": url, "screenshot_inline": true}))
+        .await
+        .ok();
     assert_eq!(result["screenshot"], Value::Null);
     assert!(result["screenshot_error"].is_string());
 }

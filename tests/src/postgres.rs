@@ -53,7 +53,10 @@ impl Postgres {
              `apt-get install postgresql` brings them",
         )?;
         let user = unprivileged_user()?;
-        let folder = tempfile::Builder::new().prefix("orbweaver-pg-").tempdir()?.keep();
+        let folder = tempfile::Builder::new()
+            .prefix("orbweaver-pg-")
+            .tempdir()?
+            .keep();
         if let Some(user) = &user {
             run(Command::new("chown").arg(user).arg(&folder))?;
         }
@@ -61,7 +64,12 @@ impl Postgres {
         run(command(user.as_deref(), &bin.join("initdb"))
             .arg("-D")
             .arg(&data)
-            .args(["--auth=trust", "--username=postgres", "--no-sync", "--encoding=UTF8"])
+            .args([
+                "--auth=trust",
+                "--username=postgres",
+                "--no-sync",
+                "--encoding=UTF8",
+            ])
             .args(["--locale=C"]))?;
         let mut guard = command(user.as_deref(), Path::new("sh"))
             .args(["-c", GUARD, "guard"])
@@ -73,8 +81,14 @@ impl Postgres {
             .stderr(Stdio::piped())
             .spawn()
             .context("cannot start the server")?;
-        let alive = guard.stdin.take().context("the guard has no standard input")?;
-        let log = guard.stderr.take().context("the guard has no standard error")?;
+        let alive = guard
+            .stdin
+            .take()
+            .context("the guard has no standard input")?;
+        let log = guard
+            .stderr
+            .take()
+            .context("the guard has no standard error")?;
         let mut lines = BufReader::new(log).lines();
         let mut seen = Vec::new();
         loop {
@@ -108,7 +122,10 @@ impl Postgres {
             .arg("-h")
             .arg(&self.sockets)
             .args(["-U", "postgres", &name]))?;
-        Ok(format!("postgres://postgres@localhost/{name}?host={}", self.sockets.display()))
+        Ok(format!(
+            "postgres://postgres@localhost/{name}?host={}",
+            self.sockets.display()
+        ))
     }
 }
 
@@ -162,9 +179,14 @@ fn run(command: &mut Command) -> Result<()> {
 }
 
 fn output(command: &mut Command) -> Result<String> {
-    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
-        bail!("{command:?}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        bail!(
+            "{command:?}: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
     }
     Ok(String::from_utf8(output.stdout)?)
 }

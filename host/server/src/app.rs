@@ -63,7 +63,9 @@ impl Deref for App {
 
 impl fmt::Debug for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("App").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("App")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 

@@ -23,7 +23,10 @@ pub struct Answer {
 
 impl Client {
     pub fn new(address: SocketAddr, key: Option<&str>) -> Self {
-        Self { address, key: key.map(str::to_owned) }
+        Self {
+            address,
+            key: key.map(str::to_owned),
+        }
     }
 
     pub async fn get(&self, path: &str) -> Answer {
@@ -37,7 +40,8 @@ impl Client {
     pub async fn post_with(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Answer {
         let mut all = vec![("content-type", "application/json")];
         all.extend_from_slice(headers);
-        self.send("POST", path, &all, body.to_string().as_bytes()).await
+        self.send("POST", path, &all, body.to_string().as_bytes())
+            .await
     }
 
     pub async fn send(
@@ -63,7 +67,9 @@ impl Client {
 
     /// Sends bytes as they are.
     pub async fn raw(&self, request: &[u8]) -> Answer {
-        let mut stream = TcpStream::connect(self.address).await.expect("the service listens");
+        let mut stream = TcpStream::connect(self.address)
+            .await
+            .expect("the service listens");
         let (mut reader, mut writer) = stream.split();
         let mut answer = Vec::new();
         // The service may answer before it has read everything, and close.
@@ -83,7 +89,10 @@ impl Answer {
             .unwrap_or_else(|| panic!("no head in {:?}", String::from_utf8_lossy(bytes)));
         let head = String::from_utf8_lossy(&bytes[..end]);
         let mut lines = head.lines();
-        let status = lines.next().and_then(|line| line.split(' ').nth(1)).expect("a status");
+        let status = lines
+            .next()
+            .and_then(|line| line.split(' ').nth(1))
+            .expect("a status");
         let headers: Vec<(String, String)> = lines
             .filter_map(|line| line.split_once(':'))
             .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -100,7 +109,10 @@ impl Answer {
     }
 
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     pub fn text(&self) -> String {
@@ -108,7 +120,12 @@ impl Answer {
     }
 
     pub fn json(&self) -> Value {
-        assert_eq!(self.header("content-type"), Some("application/json"), "{}", self.text());
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/json"),
+            "{}",
+            self.text()
+        );
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
@@ -127,8 +144,14 @@ impl Answer {
         let body = self.json();
         assert_eq!(body["error"]["code"], code, "{body}");
         assert_eq!(body.as_object().expect("an object").len(), 1, "{body}");
-        assert!(self.header("x-request-id").is_some(), "an id on every answer");
-        body["error"]["message"].as_str().expect("a message").to_owned()
+        assert!(
+            self.header("x-request-id").is_some(),
+            "an id on every answer"
+        );
+        body["error"]["message"]
+            .as_str()
+            .expect("a message")
+            .to_owned()
     }
 }
 

@@ -54,11 +54,15 @@ impl Service {
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
         change(&mut config);
         let (clock, manual) = Clock::manual(start());
-        let app = app::build(config, clock, None).await.expect("the service's parts");
+        let app = app::build(config, clock, None)
+            .await
+            .expect("the service's parts");
         bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
             .await
             .expect("the first project");
-        let running = serve::start(app.clone()).await.expect("a listening service");
+        let running = serve::start(app.clone())
+            .await
+            .expect("a listening service");
         Self {
             address: running.address.expect("an API"),
             app,
@@ -87,17 +91,34 @@ impl Service {
         let project = NewProject {
             name,
             tier: "free",
-            key: NewKey { hash: KeyHash::of(&secret), prefix: key::shown(&secret), label: None },
+            key: NewKey {
+                hash: KeyHash::of(&secret),
+                prefix: key::shown(&secret),
+                label: None,
+            },
         };
-        self.app.store.create_project(&project, self.app.clock.now()).await.expect("a project");
+        self.app
+            .store
+            .create_project(&project, self.app.clock.now())
+            .await
+            .expect("a project");
         Client::new(self.address, Some(&secret))
     }
 
     /// Pages and cloud pages billed to the first project so far.
     pub async fn billed(&self) -> (u64, u64) {
-        let project = self.app.store.project_named("default").await.expect("a database");
+        let project = self
+            .app
+            .store
+            .project_named("default")
+            .await
+            .expect("a database");
         let project = project.expect("the first project").id;
-        let days = self.app.store.usage_days(project, start().date_naive()).await;
+        let days = self
+            .app
+            .store
+            .usage_days(project, start().date_naive())
+            .await;
         let days = days.expect("a database");
         (
             days.iter().map(|day| day.pages).sum(),

@@ -58,7 +58,10 @@ impl Site {
             .route("/echo", get(echo))
             .route("/windows-1252", get(windows_1252))
             .route("/slow/{millis}", get(slow))
-            .route("/nested", get(async || Html("<div>".repeat(10_000) + "deep")))
+            .route(
+                "/nested",
+                get(async || Html("<div>".repeat(10_000) + "deep")),
+            )
             .route("/robots.txt", get(async || ROBOTS))
             .route("/llms.txt", get(async || "# Spiders\n"))
             .layer(middleware::from_fn_with_state(Arc::clone(&hits), count))
@@ -75,7 +78,12 @@ impl Site {
 
     /// How often a path was asked for.
     pub fn hits(&self, path: &str) -> usize {
-        self.hits.lock().expect("no panic").get(path).copied().unwrap_or(0)
+        self.hits
+            .lock()
+            .expect("no panic")
+            .get(path)
+            .copied()
+            .unwrap_or(0)
     }
 }
 
@@ -90,11 +98,21 @@ async fn count(State(hits): State<Hits>, request: Request, next: Next) -> Respon
 
 async fn status(Path(status): Path<u16>) -> Response {
     let status = StatusCode::from_u16(status).expect("a status");
-    (status, Html(format!("<title>Status {status}</title><p>Body of {status}</p>"))).into_response()
+    (
+        status,
+        Html(format!(
+            "<title>Status {status}</title><p>Body of {status}</p>"
+        )),
+    )
+        .into_response()
 }
 
 async fn hop(Path(left): Path<u32>) -> Response {
-    let to = if left == 0 { "/article".to_owned() } else { format!("/hop/{}", left - 1) };
+    let to = if left == 0 {
+        "/article".to_owned()
+    } else {
+        format!("/hop/{}", left - 1)
+    };
     (StatusCode::FOUND, [(header::LOCATION, to)]).into_response()
 }
 
@@ -105,18 +123,25 @@ async fn to(request: Request) -> Response {
 }
 
 async fn image() -> Response {
-    let png: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+    let png: &[u8] =
+        b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
     ([(header::CONTENT_TYPE, "image/png")], png).into_response()
 }
 
 async fn echo(headers: HeaderMap) -> Html<String> {
-    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|value| value.to_str().ok());
     Html(format!("<title>{}</title>", agent.unwrap_or("none")))
 }
 
 async fn windows_1252() -> Response {
     let body: &[u8] = b"<title>caf\xe9 \x80 5</title><p>na\xefve</p>";
-    ([(header::CONTENT_TYPE, "text/html; charset=iso-8859-1")], body).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/html; charset=iso-8859-1")],
+        body,
+    )
+        .into_response()
 }
 
 async fn slow(Path(millis): Path<u64>) -> Html<String> {

@@ -27,7 +27,10 @@ pub enum Code {
     /// No valid key.
     Unauthorized,
     /// The key may not do this.
-    #[expect(dead_code, reason = "described for clients; no endpoint answers it yet")]
+    #[expect(
+        dead_code,
+        reason = "described for clients; no endpoint answers it yet"
+    )]
     Forbidden,
     /// No such resource in this project, or no such path.
     NotFound,
@@ -40,12 +43,18 @@ pub enum Code {
     /// The body is larger than accepted.
     PayloadTooLarge,
     /// A cap is reached; `retry_after_seconds` says for how long.
-    #[expect(dead_code, reason = "described for clients; no endpoint answers it yet")]
+    #[expect(
+        dead_code,
+        reason = "described for clients; no endpoint answers it yet"
+    )]
     RateLimited,
     /// The service failed.
     Internal,
     /// A plugin failed.
-    #[expect(dead_code, reason = "described for clients; no endpoint answers it yet")]
+    #[expect(
+        dead_code,
+        reason = "described for clients; no endpoint answers it yet"
+    )]
     PluginFailed,
     /// What the request needs is not configured.
     NotImplemented,

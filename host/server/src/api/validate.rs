@@ -14,17 +14,27 @@ const MAX_EXTRACTORS: usize = 16;
 
 /// An absolute http or https URL that the guard lets through.
 pub(super) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
-    app.pipeline.fetcher.judge(url).map(|_| ()).map_err(|refusal| ApiError::invalid(field, refusal))
+    app.pipeline
+        .fetcher
+        .judge(url)
+        .map(|_| ())
+        .map_err(|refusal| ApiError::invalid(field, refusal))
 }
 
 /// What can be sent as `User-Agent`.
 pub(super) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
     let Some(agent) = agent else { return Ok(()) };
     if agent.len() > MAX_USER_AGENT {
-        return Err(ApiError::invalid("user_agent", "must be at most 1024 characters"));
+        return Err(ApiError::invalid(
+            "user_agent",
+            "must be at most 1024 characters",
+        ));
     }
     if HeaderValue::from_str(agent).is_err() {
-        return Err(ApiError::invalid("user_agent", "must not hold control characters"));
+        return Err(ApiError::invalid(
+            "user_agent",
+            "must not hold control characters",
+        ));
     }
     Ok(())
 }
@@ -32,7 +42,10 @@ pub(super) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
 /// A cache window.
 pub(super) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
     if seconds.is_some_and(|seconds| seconds > MAX_AGE_SECONDS) {
-        return Err(ApiError::invalid("max_age_seconds", "must be at most 315360000 (ten years)"));
+        return Err(ApiError::invalid(
+            "max_age_seconds",
+            "must be at most 315360000 (ten years)",
+        ));
     }
     Ok(())
 }
@@ -54,7 +67,10 @@ pub(super) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
                 .collect();
             return Err(ApiError::invalid(
                 &format!("extractors[{index}]"),
-                format!("no extractor `{name}` is loaded; there are {}", loaded.join(", ")),
+                format!(
+                    "no extractor `{name}` is loaded; there are {}",
+                    loaded.join(", ")
+                ),
             ));
         }
     }

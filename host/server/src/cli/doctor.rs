@@ -12,8 +12,12 @@ use crate::config::Config;
 use crate::pipeline::Pipeline;
 
 /// Browsers that are looked for, best first.
-const BROWSERS: [&str; 4] =
-    ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+const BROWSERS: [&str; 4] = [
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+];
 
 /// Say what is missing on this machine and how to get it. Changes nothing but the data
 /// folder, which it creates. Exit code 1 when something that `serve` needs is missing.
@@ -56,12 +60,20 @@ impl Doctor {
             println!("{mark:<5} {what:<12} {says}");
         }
         let bad = findings.iter().any(|finding| finding.state == State::Bad);
-        Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if bad {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
     }
 }
 
 fn finding(what: &'static str, state: State, says: impl Into<String>) -> Finding {
-    Finding { what, state, says: says.into() }
+    Finding {
+        what,
+        state,
+        says: says.into(),
+    }
 }
 
 fn data_dir(config: &Config) -> Finding {
@@ -84,7 +96,11 @@ async fn database(config: &Config) -> Finding {
             let projects = store.projects().await.map_or(0, |projects| projects.len());
             let kind = store.kind();
             store.close().await;
-            finding(what, State::Good, format!("{kind}, up to date, {projects} projects"))
+            finding(
+                what,
+                State::Good,
+                format!("{kind}, up to date, {projects} projects"),
+            )
         }
         Err(error) => finding(what, State::Bad, error.to_string()),
     }
@@ -98,7 +114,11 @@ async fn plugins(config: &Config) -> Finding {
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
     };
     if let Some((file, why)) = engine.refused().first() {
-        return finding(what, State::Bad, format!("{} is refused: {why}", file.display()));
+        return finding(
+            what,
+            State::Bad,
+            format!("{} is refused: {why}", file.display()),
+        );
     }
     let missing: Vec<&str> = ["markdown", "article", "metadata", "signals", "links"]
         .into_iter()
@@ -106,7 +126,11 @@ async fn plugins(config: &Config) -> Finding {
         .collect();
     if missing.is_empty() {
         let count = engine.plugins().len();
-        finding(what, State::Good, format!("{count} in {}", folder.display()))
+        finding(
+            what,
+            State::Good,
+            format!("{count} in {}", folder.display()),
+        )
     } else {
         let roles = missing.join(", ");
         finding(

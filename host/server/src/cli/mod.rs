@@ -63,7 +63,10 @@ impl Common {
         flags.set("data_dir", self.data_dir.as_ref());
         flags.set("database_url", self.database_url.as_ref());
         flags.set("plugin_dir", self.plugin_dir.as_ref());
-        flags.set("allow_nets", (!self.allow_nets.is_empty()).then_some(&self.allow_nets));
+        flags.set(
+            "allow_nets",
+            (!self.allow_nets.is_empty()).then_some(&self.allow_nets),
+        );
         flags.set("browser", self.browser.as_ref());
         flags
     }
@@ -104,7 +107,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
     let done = runtime.block_on(async {
         match cli.command {
             Command::Serve(command) => command.run(&cli.common).await,

@@ -74,7 +74,10 @@ impl List {
         if self.json {
             println!("{}", serde_json::to_string_pretty(&plugins)?);
         } else {
-            println!("{:<10} {:<18} {:<9} {:>8} {:<14} DESCRIPTION", "KIND", "NAME", "VERSION", "KIB", "DIGEST");
+            println!(
+                "{:<10} {:<18} {:<9} {:>8} {:<14} DESCRIPTION",
+                "KIND", "NAME", "VERSION", "KIB", "DIGEST"
+            );
             for plugin in &plugins {
                 println!(
                     "{:<10} {:<18} {:<9} {:>8} {:<14} {}",
@@ -97,7 +100,11 @@ impl List {
                 config.plugin_dir().display()
             );
         }
-        Ok(if refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        Ok(if refused.is_empty() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
     }
 }
 
@@ -120,7 +127,12 @@ impl Inspect {
 
 fn show(found: &Inspection) {
     let manifest = &found.manifest;
-    println!("{} {} ({})", manifest.name, manifest.version, manifest.kind.as_str());
+    println!(
+        "{} {} ({})",
+        manifest.name,
+        manifest.version,
+        manifest.kind.as_str()
+    );
     if !manifest.description.is_empty() {
         println!("{}", manifest.description);
     }
@@ -134,7 +146,10 @@ fn show(found: &Inspection) {
     }
     println!("asks for     {}", permissions(&manifest.permissions));
     println!("functions    {}", found.shape.functions);
-    println!("memory       {} bytes at the start", found.shape.initial_memory);
+    println!(
+        "memory       {} bytes at the start",
+        found.shape.initial_memory
+    );
     for import in &found.imports {
         println!("imports      {import}");
     }
@@ -153,25 +168,40 @@ fn permissions(asked: &Permissions) -> String {
     if asked.crawl_data {
         parts.push("crawl-data".to_owned());
     }
-    parts.extend(asked.wasi.iter().map(|capability| format!("wasi={capability}")));
-    if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
+    parts.extend(
+        asked
+            .wasi
+            .iter()
+            .map(|capability| format!("wasi={capability}")),
+    );
+    if parts.is_empty() {
+        "nothing".to_owned()
+    } else {
+        parts.join(", ")
+    }
 }
 
 impl Pack {
     fn run(self) -> anyhow::Result<ExitCode> {
         let component = read(&self.input)?;
         let text = std::fs::read_to_string(&self.manifest).with_context(|| {
-            format!("cannot read {}; name the manifest with --manifest", self.manifest.display())
+            format!(
+                "cannot read {}; name the manifest with --manifest",
+                self.manifest.display()
+            )
         })?;
         let parsed = manifest::Manifest::parse(&text)
             .with_context(|| self.manifest.display().to_string())?;
-        let packed = manifest::embed(&component, &text)
-            .with_context(|| self.input.display().to_string())?;
+        let packed =
+            manifest::embed(&component, &text).with_context(|| self.input.display().to_string())?;
         let wanted = file_name(parsed.kind, &parsed.name);
         let output = self.output.unwrap_or_else(|| PathBuf::from(&wanted));
         write(&output, &packed)?;
         eprintln!("Wrote {} ({} bytes).", output.display(), packed.len());
-        if output.file_name().is_none_or(|name| name != wanted.as_str()) {
+        if output
+            .file_name()
+            .is_none_or(|name| name != wanted.as_str())
+        {
             eprintln!("In the plugin folder it has to be named {wanted}.");
         }
         Ok(ExitCode::SUCCESS)

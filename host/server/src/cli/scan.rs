@@ -86,7 +86,11 @@ impl Scan {
         telemetry::start_logs(&config.log)?;
         let pipeline = Pipeline::start(&config).await?;
         let remote = is_url(&self.source);
-        let mut document = if remote { self.fetch(&pipeline).await? } else { self.read().await? };
+        let mut document = if remote {
+            self.fetch(&pipeline).await?
+        } else {
+            self.read().await?
+        };
         let text = match self.format.role() {
             None => self.whole(&pipeline, &mut document, remote).await?,
             Some(role) => self.role(&pipeline, &mut document, role).await?,
@@ -98,16 +102,20 @@ impl Scan {
     }
 
     async fn fetch(&self, pipeline: &Pipeline) -> anyhow::Result<Document> {
-        let request =
-            Request { user_agent: self.user_agent.clone(), ..Request::get(&self.source) };
-        let response = Box::pin(pipeline.fetcher.fetch(request)).await.map_err(|error| {
-            let hint = if error.kind == orbweaver_fetch::Kind::Refused {
-                "; --allow-net opens a private network"
-            } else {
-                ""
-            };
-            anyhow::anyhow!("{}: {error}{hint}", self.source)
-        })?;
+        let request = Request {
+            user_agent: self.user_agent.clone(),
+            ..Request::get(&self.source)
+        };
+        let response = Box::pin(pipeline.fetcher.fetch(request))
+            .await
+            .map_err(|error| {
+                let hint = if error.kind == orbweaver_fetch::Kind::Refused {
+                    "; --allow-net opens a private network"
+                } else {
+                    ""
+                };
+                anyhow::anyhow!("{}: {error}{hint}", self.source)
+            })?;
         let now = Clock::system().now();
         Ok(pipeline::blocking(move || Document::from_response(response, now).0).await?)
     }
@@ -115,7 +123,10 @@ impl Scan {
     async fn read(&self) -> anyhow::Result<Document> {
         let path = Path::new(&self.source);
         let body = std::fs::read(path).with_context(|| {
-            format!("{} is neither an http(s) URL nor a file that can be read", path.display())
+            format!(
+                "{} is neither an http(s) URL nor a file that can be read",
+                path.display()
+            )
         })?;
         let url = self.url.clone();
         let now = Clock::system().now();
@@ -154,7 +165,9 @@ impl Scan {
             ""
         };
         let request = RoleRequest::new(role, options);
-        let outcome = pipeline.extract(document, std::slice::from_ref(&request)).await?;
+        let outcome = pipeline
+            .extract(document, std::slice::from_ref(&request))
+            .await?;
         if let Some(error) = outcome.errors.first() {
             bail!("{role}: {}", error.message);
         }
@@ -167,7 +180,11 @@ impl Scan {
     fn show(&self, json: &str) -> anyhow::Result<String> {
         let value: Value = serde_json::from_str(json)?;
         let field = |name: &str| {
-            value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+            value
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
         };
         Ok(match self.format {
             Format::Markdown => value.as_str().unwrap_or_default().to_owned(),

@@ -3,20 +3,20 @@
 use std::path::Path;
 
 use figment::providers::{Env, Format as _, Serialized, Toml};
-use figment::value::{Dict, Map};
+use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
 use super::Config;
 
-/// Settings given on the command line: dotted path and value.
+/// Settings given on the command line: name (of the top level) and value.
 #[derive(Clone, Debug, Default)]
 pub struct Flags(Vec<(&'static str, serde_json::Value)>);
 
 impl Flags {
     /// Adds one, if it was given.
-    pub fn set<T: serde::Serialize>(&mut self, path: &'static str, value: Option<T>) {
+    pub fn set<T: serde::Serialize>(&mut self, setting: &'static str, value: Option<T>) {
         if let Some(value) = value.and_then(|value| serde_json::to_value(value).ok()) {
-            self.0.push((path, value));
+            self.0.push((setting, value));
         }
     }
 }
@@ -27,11 +27,11 @@ impl Provider for Flags {
     }
 
     fn data(&self) -> Result<Map<Profile, Dict>, figment::Error> {
-        let mut figment = Figment::new();
-        for (path, value) in &self.0 {
-            figment = figment.merge(Serialized::default(path, value));
+        let mut dict = Dict::new();
+        for (setting, value) in &self.0 {
+            dict.insert((*setting).to_owned(), Value::serialize(value)?);
         }
-        figment.data()
+        Ok(Profile::Default.collect(dict))
     }
 }
 

@@ -4,6 +4,7 @@
 mod load;
 mod reference;
 mod secret;
+mod settings;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -286,12 +287,15 @@ impl Config {
 
     /// The plugin folder: the configured one, or `plugins` beside the binary's folder.
     pub fn plugin_dir(&self) -> PathBuf {
-        self.plugin_dir.clone().or_else(|| self.plugins.plugin_dir.clone()).unwrap_or_else(|| {
-            std::env::current_exe()
-                .ok()
-                .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
-                .unwrap_or_else(|| PathBuf::from("plugins"))
-        })
+        self.plugin_dir
+            .clone()
+            .or_else(|| self.plugins.plugin_dir.clone())
+            .unwrap_or_else(|| {
+                std::env::current_exe()
+                    .ok()
+                    .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
+                    .unwrap_or_else(|| PathBuf::from("plugins"))
+            })
     }
 
     /// Folder of compiled plugins.

@@ -5,154 +5,8 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::load::variable;
+use super::settings::SETTINGS;
 use super::{Config, Loaded};
-
-/// A setting, or a table of settings that is described as a whole.
-struct Setting {
-    path: &'static str,
-    flag: Option<&'static str>,
-    help: &'static str,
-}
-
-const fn setting(path: &'static str, help: &'static str) -> Setting {
-    Setting {
-        path,
-        flag: None,
-        help,
-    }
-}
-
-const fn flagged(path: &'static str, flag: &'static str, help: &'static str) -> Setting {
-    Setting {
-        path,
-        flag: Some(flag),
-        help,
-    }
-}
-
-const SETTINGS: &[Setting] = &[
-    flagged(
-        "listen",
-        "--listen",
-        "Address and port that the API listens on.",
-    ),
-    flagged(
-        "data_dir",
-        "--data-dir",
-        "Folder for the SQLite file and compiled plugins. Only this user may write there: compiled plugins are run as machine code.",
-    ),
-    flagged(
-        "database_url",
-        "--database-url",
-        "postgres://USER:PASSWORD@HOST/DATABASE for several nodes; unset, a SQLite file in the data folder.",
-    ),
-    flagged(
-        "plugin_dir",
-        "--plugin-dir",
-        "Folder of plugins, watched: a file that appears, changes or goes is taken over while running. Unset, `plugins` beside the binary's folder.",
-    ),
-    flagged(
-        "allow_nets",
-        "--allow-net",
-        "Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.",
-    ),
-    setting(
-        "bootstrap_key",
-        "The first key, used on the first start on an empty database: orb_ and 24 random bytes in base64url. Unset, a fresh key is printed once.",
-    ),
-    flagged(
-        "browser",
-        "--browser",
-        "Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium, chromium-browser, google-chrome.",
-    ),
-    flagged(
-        "tls_cert",
-        "--tls-cert",
-        "Certificate chain (PEM), to serve HTTPS directly. Unset, a proxy in front terminates TLS.",
-    ),
-    flagged(
-        "tls_key",
-        "--tls-key",
-        "Private key (PEM) of the certificate.",
-    ),
-    flagged(
-        "roles",
-        "--roles",
-        "What this process does: api, worker, scheduler.",
-    ),
-    setting(
-        "trusted_proxies",
-        "Networks of proxies in front whose X-Forwarded-For is believed.",
-    ),
-    setting(
-        "http.max_body_bytes",
-        "Largest request body, in bytes; a larger one is answered 413.",
-    ),
-    setting(
-        "http.header_timeout_ms",
-        "Time for a client to send a request's head, in milliseconds.",
-    ),
-    setting(
-        "http.body_timeout_ms",
-        "Time for a client to send a request's body, in milliseconds.",
-    ),
-    setting(
-        "http.request_timeout_ms",
-        "Longest time to an answer, in milliseconds; then 408.",
-    ),
-    setting(
-        "http.shutdown_ms",
-        "On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).",
-    ),
-    setting(
-        "database.connections",
-        "Connections kept: for reading (SQLite), in all (PostgreSQL).",
-    ),
-    setting(
-        "database.acquire_timeout_ms",
-        "Longest wait for a free connection, in milliseconds.",
-    ),
-    setting(
-        "database.writer_queue",
-        "Writes that wait for the writer before callers wait too.",
-    ),
-    setting(
-        "scan.extractors",
-        "Extractors that run for every scanned page besides those of the contract; their output is under `extensions`.",
-    ),
-    setting(
-        "scan.result_cache_mib",
-        "Memory for extracted results of stored pages, in MiB; 0 keeps none.",
-    ),
-    setting(
-        "scan.concurrent",
-        "Scans at once in this process; more wait.",
-    ),
-    setting(
-        "log.format",
-        "pretty (for people) or json (one object a line). Logs go to standard error.",
-    ),
-    setting(
-        "log.filter",
-        "Least level logged, and exceptions: `info`, `warn,orbweaver_server=debug` …",
-    ),
-    setting(
-        "metrics.listen",
-        "Address and port of Prometheus metrics (GET /metrics). Unset, none.",
-    ),
-    setting(
-        "metrics.public",
-        "Whether /metrics is on the API's port, too.",
-    ),
-    setting(
-        "retention.scans_days",
-        "Days that scanned pages are kept for `max_age_seconds`.",
-    ),
-    setting(
-        "retention.request_log_days",
-        "Days that GET /v1/logs goes back.",
-    ),
-];
 
 /// The effective configuration as a TOML file, each setting with its meaning, flag,
 /// variable, default and source. Secrets show as `***`.
@@ -229,7 +83,11 @@ fn show(value: &Value) -> String {
 /// Bare where TOML allows it.
 fn quoted(key: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !key.is_empty() && key.bytes().all(bare) { key.to_owned() } else { format!("{key:?}") }
+    if !key.is_empty() && key.bytes().all(bare) {
+        key.to_owned()
+    } else {
+        format!("{key:?}")
+    }
 }
 
 fn wrap(text: &str) -> Vec<String> {

@@ -23,12 +23,7 @@ struct Article<'a> {
 const NO_BROWSER: &str = "no browser backend is configured";
 
 /// The answer of `POST /v1/scan`.
-pub fn assemble(
-    document: &Document,
-    content: &Content,
-    outcome: &Outcome,
-    site: &Site,
-) -> String {
+pub fn assemble(document: &Document, content: &Content, outcome: &Outcome, site: &Site) -> String {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = outcome.role("article").and_then(|json| {
         serde_json::from_str::<Article<'_>>(json)
@@ -48,8 +43,18 @@ pub fn assemble(
     out.value("bytes", &document.bytes);
     out.value("content_hash", &document.content_hash);
     out.raw("markdown", outcome.role("markdown").unwrap_or("null"));
-    out.raw("article", article.as_ref().map_or("null", |article| article.text.get()));
-    out.raw("article_html", article.as_ref().map_or("null", |article| article.html.get()));
+    out.raw(
+        "article",
+        article
+            .as_ref()
+            .map_or("null", |article| article.text.get()),
+    );
+    out.raw(
+        "article_html",
+        article
+            .as_ref()
+            .map_or("null", |article| article.html.get()),
+    );
     out.raw("metadata", outcome.role("metadata").unwrap_or("null"));
     out.raw("signals", outcome.role("signals").unwrap_or("null"));
     out.raw("ai_bot_policy", site.policy.as_deref().unwrap_or("null"));
@@ -57,7 +62,11 @@ pub fn assemble(
     out.value("llms_full_txt", &site.llms_full);
     if content.include_links {
         // A body that is no page has no links; a plugin that failed leaves null.
-        let none = if document.kind == Kind::Html { "null" } else { "[]" };
+        let none = if document.kind == Kind::Html {
+            "null"
+        } else {
+            "[]"
+        };
         out.raw("links", outcome.role("links").unwrap_or(none));
     }
     if content.screenshot {

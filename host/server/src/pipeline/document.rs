@@ -66,7 +66,10 @@ impl Document {
         let redirects: Vec<Hop> = response
             .redirects
             .iter()
-            .map(|hop| Hop { url: hop.url.clone(), status: hop.status })
+            .map(|hop| Hop {
+                url: hop.url.clone(),
+                status: hop.status,
+            })
             .collect();
         let body = response.body;
         let kind = content::sniff(content_type.as_deref(), &body).kind;
@@ -128,7 +131,11 @@ impl Document {
             headers: serde_json::from_str(&stored.headers).ok()?,
             redirects: Vec::new(),
             page: None,
-            stored: Some(Stored { store: store.clone(), project, blob }),
+            stored: Some(Stored {
+                store: store.clone(),
+                project,
+                blob,
+            }),
         })
     }
 
@@ -141,7 +148,11 @@ impl Document {
             return Ok(Arc::clone(page));
         }
         let missing = || ScanError::Internal("a stored body is missing".to_owned());
-        let Stored { store, project, blob } = self.stored.as_ref().ok_or_else(missing)?;
+        let Stored {
+            store,
+            project,
+            blob,
+        } = self.stored.as_ref().ok_or_else(missing)?;
         let stored = store.body(*project, *blob).await?.ok_or_else(missing)?;
         let content_type = self.header("content-type").map(str::to_owned);
         let kind = self.kind;
@@ -158,7 +169,10 @@ impl Document {
 
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The redirects that led here; unknown for a stored page.

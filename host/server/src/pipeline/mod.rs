@@ -47,7 +47,9 @@ impl Pipeline {
         let mut fetch = config.fetch.clone();
         fetch.allow_nets.extend(config.allow_nets()?);
         let mut plugins = config.plugins.clone();
-        plugins.cache_dir.get_or_insert_with(|| config.compiled_dir());
+        plugins
+            .cache_dir
+            .get_or_insert_with(|| config.compiled_dir());
         plugins.plugin_dir = Some(config.plugin_dir());
         let fetcher = Fetcher::new(fetch).context("fetch")?;
         let engine = Engine::new(plugins)?;
@@ -141,7 +143,10 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
-            kind => Self::Fetch { kind: kind.code(), message: error.message },
+            kind => Self::Fetch {
+                kind: kind.code(),
+                message: error.message,
+            },
         }
     }
 }
@@ -186,9 +191,11 @@ async fn run(
     spec: &ScanSpec,
     usage: &NewUsage,
 ) -> Result<String, ScanError> {
-    let _slot = app.scans.acquire().await.map_err(|_| {
-        ScanError::Internal("the service is stopping".to_owned())
-    })?;
+    let _slot = app
+        .scans
+        .acquire()
+        .await
+        .map_err(|_| ScanError::Internal("the service is stopping".to_owned()))?;
     let pipeline = &app.pipeline;
     let site = site::Lookup::start(pipeline, &spec.url);
     let (mut document, new) = source::find(app, principal, spec).await?;

@@ -34,7 +34,9 @@ impl Lookup {
     /// Starts with the URL that is asked for.
     pub fn start(pipeline: &Pipeline, url: &str) -> Self {
         let url = Url::parse(url).ok();
-        let task = url.clone().map(|url| tokio::spawn(look_up(pipeline.clone(), url)));
+        let task = url
+            .clone()
+            .map(|url| tokio::spawn(look_up(pipeline.clone(), url)));
         Self { url, task }
     }
 
@@ -46,7 +48,9 @@ impl Lookup {
             }
             _ => self.task,
         };
-        let Some(task) = task else { return Site::default() };
+        let Some(task) = task else {
+            return Site::default();
+        };
         match tokio::time::timeout(PATIENCE, task).await {
             Ok(Ok(site)) => site,
             _ => Site::default(),
@@ -69,7 +73,11 @@ async fn look_up(pipeline: Pipeline, url: Url) -> Site {
         files.llms_txt(fetcher, &url),
         files.llms_full_txt(fetcher, &url),
     );
-    Site { policy: pipeline.policies.of(&robots), llms, llms_full }
+    Site {
+        policy: pipeline.policies.of(&robots),
+        llms,
+        llms_full,
+    }
 }
 
 /// Policies worked out already: 160 bots are too many to judge for every scan of a site.

@@ -22,7 +22,10 @@ pub(super) async fn find(
     check_mode(spec.cloud_mode)?;
     let url_key = key(&spec.url);
     // A rotated user agent is the same whatever came out of the rotation.
-    let asked = spec.user_agent.as_deref().filter(|agent| !user_agent::is_rotated(Some(agent)));
+    let asked = spec
+        .user_agent
+        .as_deref()
+        .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let user_agent = asked.unwrap_or_default();
     let mode = stored_mode(spec.cloud_mode);
     if let Some(seconds) = spec.max_age_seconds {
@@ -31,15 +34,22 @@ pub(super) async fn find(
             .and_then(TimeDelta::try_seconds)
             .and_then(|age| app.clock.now().checked_sub_signed(age))
             .unwrap_or(chrono::DateTime::<chrono::Utc>::MIN_UTC);
-        let query = CacheQuery { url_key: &url_key, user_agent, cloud_mode: mode, since };
+        let query = CacheQuery {
+            url_key: &url_key,
+            user_agent,
+            cloud_mode: mode,
+            since,
+        };
         let stored = app.store.cached_page(principal.project, &query).await?;
-        if let Some(mut document) = stored.and_then(|stored| Document::from_store(&app.store, principal.project, stored)) {
+        if let Some(mut document) =
+            stored.and_then(|stored| Document::from_store(&app.store, principal.project, stored))
+        {
             document.url.clone_from(&spec.url);
             return Ok((document, None));
         }
     }
     let request = Request {
-        user_agent: spec.user_agent.clone(),
+        user_agent: asked.map(str::to_owned),
         proxy: proxy(principal)?,
         ..Request::get(&spec.url)
     };
@@ -97,7 +107,14 @@ const fn stored_mode(mode: CloudMode) -> CloudMode {
 fn key(url: &str) -> String {
     Url::parse(url).map_or_else(
         |_| url.to_owned(),
-        |url| orbweaver_urls::key(&url, KeyRules { drop_tracking: false }),
+        |url| {
+            orbweaver_urls::key(
+                &url,
+                KeyRules {
+                    drop_tracking: false,
+                },
+            )
+        },
     )
 }
 

@@ -57,14 +57,22 @@ pub(super) struct RobotsPolicy {
     )
 )]
 pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> JsonAnswer<RobotsPolicy> {
-    let Params { url, user_agent: agent } = query.0;
+    let Params {
+        url,
+        user_agent: agent,
+    } = query.0;
     validate::url(&ctx.app, "url", &url)?;
     validate::user_agent(agent.as_deref())?;
     let parsed = Url::parse(&url).map_err(|error| ApiError::invalid("url", error))?;
     let fetcher = &ctx.app.pipeline.fetcher;
-    fetcher.judge_resolved(&url).await.map_err(|error| ApiError::from(ScanError::from(error)))?;
+    fetcher
+        .judge_resolved(&url)
+        .await
+        .map_err(|error| ApiError::from(ScanError::from(error)))?;
     let files = fetcher.site_files();
-    let agent = agent.as_deref().filter(|agent| !user_agent::is_rotated(Some(agent)));
+    let agent = agent
+        .as_deref()
+        .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let (robots, llms_txt) = tokio::join!(
         files.robots_as(fetcher, &parsed, agent),
         files.llms_txt(fetcher, &parsed)
@@ -80,7 +88,9 @@ fn answer(
 ) -> Result<RobotsPolicy, ApiError> {
     if robots.status.is_none() {
         let why = robots.error.as_deref().unwrap_or("no answer");
-        return Err(ApiError::fetch_failed(format!("robots.txt could not be fetched: {why}")));
+        return Err(ApiError::fetch_failed(format!(
+            "robots.txt could not be fetched: {why}"
+        )));
     }
     let bots = ai_crawlers().iter().map(String::as_str).chain(agent);
     Ok(RobotsPolicy {

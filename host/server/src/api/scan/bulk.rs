@@ -129,12 +129,23 @@ pub(super) async fn scan_bulk(
 }
 
 async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToken) -> String {
-    let Batch { urls, concurrency, spec } = batch;
+    let Batch {
+        urls,
+        concurrency,
+        spec,
+    } = batch;
     let mut items: Vec<(usize, String)> = futures::stream::iter(urls.into_iter().enumerate())
         .map(|(index, url)| {
             let (app, principal) = (app.clone(), Arc::clone(&principal));
-            let spec = ScanSpec { url, ..spec.clone() };
-            let bill = Bill { token: token.part(index), call: "bulk", always: true };
+            let spec = ScanSpec {
+                url,
+                ..spec.clone()
+            };
+            let bill = Bill {
+                token: token.part(index),
+                call: "bulk",
+                always: true,
+            };
             async move { (index, item(&app, &principal, index, &spec, bill).await) }
         })
         .buffer_unordered(concurrency)

@@ -12,7 +12,9 @@ use crate::app::App;
 use crate::pipeline::ScanError;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(one::scan)).routes(routes!(bulk::scan_bulk))
+    OpenApiRouter::new()
+        .routes(routes!(one::scan))
+        .routes(routes!(bulk::scan_bulk))
 }
 
 impl From<ScanError> for ApiError {

@@ -18,7 +18,11 @@ use crate::pipeline::{self, Bill, Content, ScanSpec};
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct ScanRequest {
     /// Absolute, http or https, on the public internet.
-    #[schema(format = "uri", pattern = "^[Hh][Tt][Tt][Pp][Ss]?://", example = "https://example.com/")]
+    #[schema(
+        format = "uri",
+        pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
+        example = "https://example.com/"
+    )]
     url: String,
     /// User agent to send; by default one of current browsers.
     #[schema(max_length = 1024)]
@@ -111,15 +115,16 @@ impl ScanRequest {
         BodyErrors,
     )
 )]
-pub(super) async fn scan(
-    ctx: Ctx,
-    payload: Payload<ScanRequest>,
-) -> Result<Response, ApiError> {
+pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let spec = payload.value.check(&ctx.app, ctx.principal.cloud_mode)?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
-        let bill = Bill { token: token.whole(), call: "scan", always: false };
+        let bill = Bill {
+            token: token.whole(),
+            call: "scan",
+            always: false,
+        };
         match pipeline::scan(&app, &principal, &spec, bill).await {
             Ok(json) => raw_json(json),
             Err(error) => ApiError::from(error).into_response(),

@@ -1,0 +1,239 @@
+//! Every setting with its meaning.
+
+/// A setting, or a table of settings that is described as a whole.
+pub(super) struct Setting {
+    pub(super) path: &'static str,
+    pub(super) flag: Option<&'static str>,
+    pub(super) help: &'static str,
+}
+
+const fn setting(path: &'static str, help: &'static str) -> Setting {
+    Setting {
+        path,
+        flag: None,
+        help,
+    }
+}
+
+const fn flagged(path: &'static str, flag: &'static str, help: &'static str) -> Setting {
+    Setting {
+        path,
+        flag: Some(flag),
+        help,
+    }
+}
+
+/// All of them, in the order of the configuration file.
+pub(super) const SETTINGS: &[Setting] = &[
+    flagged(
+        "listen",
+        "--listen",
+        "Address and port that the API listens on.",
+    ),
+    flagged(
+        "data_dir",
+        "--data-dir",
+        "Folder for the SQLite file and compiled plugins. Only this user may write there: compiled plugins are run as machine code.",
+    ),
+    flagged(
+        "database_url",
+        "--database-url",
+        "postgres://USER:PASSWORD@HOST/DATABASE for several nodes; unset, a SQLite file in the data folder.",
+    ),
+    flagged(
+        "plugin_dir",
+        "--plugin-dir",
+        "Folder of plugins, watched: a file that appears, changes or goes is taken over while running. Unset, `plugins` beside the binary's folder.",
+    ),
+    flagged(
+        "allow_nets",
+        "--allow-net",
+        "Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.",
+    ),
+    setting(
+        "bootstrap_key",
+        "The first key, used on the first start on an empty database: orb_ and 24 random bytes in base64url. Unset, a fresh key is printed once.",
+    ),
+    flagged(
+        "browser",
+        "--browser",
+        "Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium, chromium-browser, google-chrome.",
+    ),
+    flagged(
+        "tls_cert",
+        "--tls-cert",
+        "Certificate chain (PEM), to serve HTTPS directly. Unset, a proxy in front terminates TLS.",
+    ),
+    flagged(
+        "tls_key",
+        "--tls-key",
+        "Private key (PEM) of the certificate.",
+    ),
+    flagged(
+        "roles",
+        "--roles",
+        "What this process does: api, worker, scheduler.",
+    ),
+    setting(
+        "trusted_proxies",
+        "Networks of proxies in front whose X-Forwarded-For is believed.",
+    ),
+    setting(
+        "http.max_body_bytes",
+        "Largest request body, in bytes; a larger one is answered 413.",
+    ),
+    setting(
+        "http.header_timeout_ms",
+        "Time for a client to send a request's head, in milliseconds.",
+    ),
+    setting(
+        "http.body_timeout_ms",
+        "Time for a client to send a request's body, in milliseconds.",
+    ),
+    setting(
+        "http.request_timeout_ms",
+        "Longest time to an answer, in milliseconds; then 408.",
+    ),
+    setting(
+        "http.shutdown_ms",
+        "On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).",
+    ),
+    setting("fetch.allow_nets", "As allow_nets; both lists count."),
+    setting(
+        "fetch.user_agents",
+        "User agents to rotate through instead of the built-in browsers'.",
+    ),
+    setting(
+        "fetch.proxy_pools",
+        "Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or socks5 URLs. `{country}` in one stands for the ISO-2 code asked for, `{session}` for a number new with each request.",
+    ),
+    setting(
+        "fetch.limits.connect_ms",
+        "Time to resolve, connect and shake hands, in milliseconds.",
+    ),
+    setting(
+        "fetch.limits.first_byte_ms",
+        "Time to the end of the response's headers, in milliseconds.",
+    ),
+    setting(
+        "fetch.limits.total_ms",
+        "Time of a whole fetch, redirects included, in milliseconds.",
+    ),
+    setting(
+        "fetch.limits.max_body_bytes",
+        "Largest body, as received and decoded alike, in bytes.",
+    ),
+    setting("fetch.limits.max_redirects", "Redirects followed."),
+    setting(
+        "fetch.limits.min_rate",
+        "Bytes a second below which a body counts as stalled; 0: never.",
+    ),
+    setting(
+        "fetch.limits.min_rate_window_ms",
+        "How long a body may stay below that rate, in milliseconds.",
+    ),
+    setting("fetch.limits.max_headers", "Response headers, by number."),
+    setting(
+        "fetch.limits.max_header_bytes",
+        "Response headers, by their total size in bytes.",
+    ),
+    setting(
+        "fetch.limits.idle_per_host",
+        "Idle connections kept per host.",
+    ),
+    setting(
+        "fetch.limits.idle_ms",
+        "How long an idle connection is kept, in milliseconds.",
+    ),
+    setting(
+        "fetch.limits.max_clients",
+        "HTTP clients kept: one for direct requests, one per proxy in use.",
+    ),
+    setting("plugins.plugin_dir", "As plugin_dir, which wins."),
+    setting(
+        "plugins.cache_dir",
+        "Folder of compiled plugins; unset, `compiled` in the data folder. Only this user may write there: what lies there is run as machine code.",
+    ),
+    setting(
+        "plugins.max_component_bytes",
+        "Largest plugin file, in bytes.",
+    ),
+    setting(
+        "plugins.compile_timeout_ms",
+        "Longest compilation of one plugin, in milliseconds.",
+    ),
+    setting(
+        "plugins.max_instances",
+        "Extractor instances alive at once.",
+    ),
+    setting(
+        "plugins.extractor_threads",
+        "Threads that run extractors; 0 takes one per core.",
+    ),
+    setting(
+        "plugins.max_actors",
+        "Actor and fetcher calls at once; more wait.",
+    ),
+    setting(
+        "plugins.roles",
+        "Which extractor serves a role, where it is not the one of the role's name: { article = \"my-article\" }.",
+    ),
+    setting(
+        "plugins.grants",
+        "What plugins are granted, by name: \"all\", \"none\", or a table { http, extract, render, crawl-data, wasi }. A plugin of the folder that is not named gets all that its manifest asks.",
+    ),
+    setting(
+        "plugins.limits.extractor",
+        "Budgets of an extractor's call: `default` for one that asks for nothing, `max` for one that asks. Times in milliseconds.",
+    ),
+    setting("plugins.limits.actor", "Budgets of an actor's call."),
+    setting("plugins.limits.fetcher", "Budgets of a fetcher's call."),
+    setting(
+        "database.connections",
+        "Connections kept: for reading (SQLite), in all (PostgreSQL).",
+    ),
+    setting(
+        "database.acquire_timeout_ms",
+        "Longest wait for a free connection, in milliseconds.",
+    ),
+    setting(
+        "database.writer_queue",
+        "Writes that wait for the writer before callers wait too.",
+    ),
+    setting(
+        "scan.extractors",
+        "Extractors that run for every scanned page besides those of the contract; their output is under `extensions`.",
+    ),
+    setting(
+        "scan.result_cache_mib",
+        "Memory for extracted results of stored pages, in MiB; 0 keeps none.",
+    ),
+    setting(
+        "scan.concurrent",
+        "Scans at once in this process; more wait.",
+    ),
+    setting(
+        "log.format",
+        "pretty (for people) or json (one object a line). Logs go to standard error.",
+    ),
+    setting(
+        "log.filter",
+        "Least level logged, and exceptions: `info`, `warn,orbweaver_server=debug` …",
+    ),
+    setting(
+        "metrics.listen",
+        "Address and port of Prometheus metrics (GET /metrics). Unset, none.",
+    ),
+    setting(
+        "metrics.public",
+        "Whether /metrics is on the API's port, too.",
+    ),
+    setting(
+        "retention.scans_days",
+        "Days that scanned pages are kept for `max_age_seconds`.",
+    ),
+    setting(
+        "retention.request_log_days",
+        "Days that GET /v1/logs goes back.",
+    ),
+];
