@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -14,7 +14,7 @@ pub struct ApiError {
     code: Code,
     message: Cow<'static, str>,
     retry_after: Option<u64>,
-    headers: HeaderMap,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// The vocabulary of `error.code`.
@@ -89,7 +89,7 @@ impl ApiError {
             code,
             message: message.into(),
             retry_after: None,
-            headers: HeaderMap::new(),
+            headers: Vec::new(),
         }
     }
 
@@ -112,7 +112,7 @@ impl ApiError {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, Code::Unauthorized, message);
         error
             .headers
-            .insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            .push((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
         error
     }
 
@@ -194,13 +194,6 @@ impl ApiError {
                 )
             },
         }
-    }
-
-    /// With a header.
-    #[must_use]
-    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.insert(name, value);
-        self
     }
 
     /// Its status.

@@ -15,7 +15,6 @@ use crate::config::reference;
 pub(super) struct ConfigCommand {}
 
 impl ConfigCommand {
-    #[expect(clippy::unused_self, reason = "every command has the same form")]
     pub(super) fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         print!("{}", reference(&common.load()?)?);
         Ok(ExitCode::SUCCESS)

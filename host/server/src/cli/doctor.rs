@@ -40,7 +40,6 @@ enum State {
 }
 
 impl Doctor {
-    #[expect(clippy::unused_self, reason = "every command has the same form")]
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let config = common.load()?.config;
         let findings = [
