@@ -22,7 +22,8 @@ const MAX_HTML: usize = 1 << 28;
 ///
 /// Beyond these, and beyond what pages are made of, an element keeps its first 512 attributes,
 /// a page its first 256 MiB, and attributes that unclosed formatting elements repeat are
-/// repeated up to four times the page's size.
+/// repeated up to four times the page's size. Where more than 512 elements are open at once, or more
+/// than 64 for hundreds of thousands of tags, the tree is built by simpler rules than the standard's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most nodes of a snapshot; later ones in document order are left out.

@@ -114,6 +114,20 @@ fn repeated_body_tags_with_new_attributes() {
     assert!(view.truncated());
 }
 
+#[test]
+fn many_tags_at_great_depth_keep_their_text() {
+    let page = "<span>".repeat(500)
+        + &"</q><i>x</i></p><title></title>".repeat(100_000)
+        + "<a href=y>end</a>";
+    let snapshot = parse(&page);
+    let view = snapshot.view().expect("a snapshot");
+    assert!(view.truncated());
+    let text = view.root().text_content();
+    assert_eq!(text.len(), 100_003);
+    let link = view.nodes().find(|n| n.tag() == tag::A).expect("a link");
+    assert_eq!(link.text_content(), "end");
+}
+
 /// Formatting elements that were never closed come back in every paragraph.
 #[test]
 fn reopened_formatting_is_bounded() {

@@ -22,12 +22,24 @@ use super::tokenizer::Consumer;
 
 /// Open and formatting elements that the tree builder may have.
 const MAX_OPEN: u32 = 512;
+/// Looks at an element that the tree builder may take for one page, about: some seconds. Twenty
+/// elements deep, that is six million tokens.
+const MAX_LOOKS: u64 = 1 << 27;
+/// Open elements that are few enough to go on with after that.
+const FEW_OPEN: u32 = 64;
 
 /// The tree builder, with deep nesting kept away from it.
 pub(super) struct Nesting {
     builder: TreeBuilder<Handle, Sink>,
     /// Start tags that surely fit before the open elements are counted again.
     unchecked: Cell<u32>,
+    /// Elements that the tree builder had when they were counted last.
+    counted: Cell<u32>,
+    /// At most that many for each token so far, summed up.
+    looks: Cell<u64>,
+    /// Whether the tree builder waits for the end tag of an element that holds only text, and can
+    /// make nothing of other tags.
+    in_text: Cell<bool>,
     deep: RefCell<Deep>,
 }
 
@@ -77,6 +89,9 @@ impl Nesting {
         Self {
             builder: TreeBuilder::new(sink, TreeBuilderOpts::default()),
             unchecked: Cell::new(0),
+            counted: Cell::new(0),
+            looks: Cell::new(0),
+            in_text: Cell::new(false),
             deep: RefCell::default(),
         }
     }
@@ -90,7 +105,24 @@ impl Nesting {
     }
 
     fn pass(&self, token: Token) -> TokenSinkResult<Handle> {
-        self.builder.process_token(token, 1)
+        let looks = self.looks.get() + u64::from(self.counted.get());
+        self.looks.set(looks);
+        let is_text = matches!(token, Token::CharacterTokens(_));
+        let result = self.builder.process_token(token, 1);
+        if !is_text {
+            self.in_text
+                .set(matches!(result, TokenSinkResult::RawData(_)));
+        }
+        result
+    }
+
+    /// Whether the tree builder has done enough for this page. From then on it gets no more tags.
+    fn is_exhausted(&self) -> bool {
+        let is_exhausted = self.looks.get() > MAX_LOOKS && self.counted.get() > FEW_OPEN;
+        if is_exhausted {
+            self.sink().set_truncated();
+        }
+        is_exhausted
     }
 
     /// The elements that the tree builder looks at, counted, and how many have this name.
@@ -106,11 +138,15 @@ impl Nesting {
 
     /// Whether there is no room for one more element in the tree builder.
     fn is_deep(&self) -> bool {
+        if self.is_exhausted() {
+            return true;
+        }
         if let Some(left) = self.unchecked.get().checked_sub(1) {
             self.unchecked.set(left);
             return false;
         }
-        let free = MAX_OPEN.saturating_sub(self.count(&local_name!("")).all.get());
+        self.counted.set(self.count(&local_name!("")).all.get());
+        let free = MAX_OPEN.saturating_sub(self.counted.get());
         // One `<td>` can open four elements.
         self.unchecked.set(free / 4);
         free == 0
@@ -177,7 +213,7 @@ impl Nesting {
             while deep.pop().is_some_and(|closed| *closed.name() != tag.name) {}
             return TokenSinkResult::Continue;
         }
-        if self.count(&tag.name).named.get() == 0 {
+        if self.is_exhausted() || self.count(&tag.name).named.get() == 0 {
             return TokenSinkResult::Continue;
         }
         // It closes an element above those here, and so all of these.
@@ -229,6 +265,9 @@ impl TokenSink for Nesting {
         match token {
             Token::TagToken(tag) if tag.kind == TagKind::StartTag && self.is_deep() => {
                 self.start_tag(tag)
+            }
+            Token::TagToken(_) if !self.in_text.get() && self.is_exhausted() => {
+                TokenSinkResult::Continue
             }
             // After these the current node could no longer be found out.
             Token::TagToken(Tag {

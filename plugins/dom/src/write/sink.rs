@@ -74,6 +74,11 @@ impl Sink {
         self.arena.borrow().nodes.len() > self.max_nodes
     }
 
+    /// Notes that the tree is not the one that the standard prescribes.
+    pub(super) fn set_truncated(&self) {
+        self.arena.borrow_mut().truncated = true;
+    }
+
     /// Where a node goes that is appended during `work`, which is not appended.
     pub(super) fn probe(&self, work: impl FnOnce()) -> Option<Handle> {
         self.probing.set(true);
