@@ -125,11 +125,16 @@ impl Engine {
         source: Source,
         grants: Grants,
     ) -> Result<PluginInfo, LoadError> {
-        let plugin = self.inner.load(bytes.into(), source, grants).await?;
-        let info = plugin.info(None);
-        self.inner
-            .change(|registry, roles| registry.insert(plugin, roles));
-        Ok(info)
+        let inner = Arc::clone(&self.inner);
+        let bytes = bytes.into();
+        let load = self.inner.tasks.spawn(async move {
+            let plugin = inner.load(bytes, source, grants).await?;
+            let info = plugin.info(None);
+            inner.change(|registry, roles| registry.insert(plugin, roles));
+            Ok(info)
+        });
+        load.await
+            .map_err(|error| LoadError::Unreadable(error.to_string()))?
     }
 
     /// Removes an upload; the folder's plugin of that name, if there is one, serves again.

@@ -80,10 +80,17 @@ impl Engine {
             }
         };
         let inner = Arc::clone(&self.inner);
-        let applied = self.inner.tasks.spawn(async move { inner.apply(found).await }).await;
+        let applied = self
+            .inner
+            .tasks
+            .spawn(async move { inner.apply(found).await })
+            .await;
         if let Err(error) = applied {
             let error = LoadError::Unreadable(error.to_string());
-            return LoadReport { loaded: Vec::new(), refused: vec![(dir, error)] };
+            return LoadReport {
+                loaded: Vec::new(),
+                refused: vec![(dir, error)],
+            };
         }
         LoadReport {
             loaded: self.plugins(),
@@ -212,7 +219,7 @@ impl Inner {
                 self.change(|registry, roles| registry.insert(plugin, roles));
             }
             Err(error) => {
-                let serving = self.registry().from_file(path).is_some();
+                let serving = self.registry().of_file(path).is_some();
                 tracing::warn!(
                     file = %path.display(),
                     "plugin refused{}: {error}",

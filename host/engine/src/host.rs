@@ -55,31 +55,41 @@ pub enum WaitFor {
 /// A finished crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunInfo {
+    /// The run's id.
     pub id: i64,
+    /// Its seed.
     pub url: String,
     /// `done` or `failed`.
     pub status: String,
+    /// Page rows.
     pub page_count: u64,
 }
 
 /// A page row of a crawl.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRow {
+    /// The row's id.
     pub id: i64,
+    /// Normalised.
     pub url: String,
+    /// HTTP status.
     pub status: u16,
+    /// Length of the decoded body.
     pub bytes: u64,
 }
 
 /// Links of a batch of pages, one element of each column per link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkColumns {
+    /// Page ids.
     pub from_page: Vec<i64>,
     /// The page of the same run that the link leads to, or -1.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,
+    /// Whether the link carries `rel=nofollow`.
     pub nofollow: Vec<bool>,
+    /// Distinct anchor texts.
     pub anchors: Vec<String>,
     /// `after` of the next batch; none at the end.
     pub next: Option<i64>,
@@ -88,10 +98,15 @@ pub struct LinkColumns {
 /// Severity of a plugin's log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
+    /// Step by step.
     Trace,
+    /// For the plugin's author.
     Debug,
+    /// For the operator.
     Info,
+    /// Something is odd.
     Warn,
+    /// Something failed.
     Error,
 }
 

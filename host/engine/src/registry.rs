@@ -74,7 +74,7 @@ impl Registry {
     }
 
     /// The plugin that this file holds at present.
-    pub fn from_file(&self, path: &Path) -> Option<&Arc<Plugin>> {
+    pub fn of_file(&self, path: &Path) -> Option<&Arc<Plugin>> {
         let is_it =
             |plugin: &&Arc<Plugin>| matches!(&plugin.source, Source::Folder(p) if p == path);
         self.slots
@@ -101,10 +101,7 @@ impl Registry {
 
     /// Notes why a file's new contents were refused, beside what it held before.
     pub fn note(&mut self, path: &Path, problem: &str) {
-        let Some(id) = self
-            .from_file(path)
-            .map(|p| (p.kind(), p.name().to_owned()))
-        else {
+        let Some(id) = self.of_file(path).map(|p| (p.kind(), p.name().to_owned())) else {
             return;
         };
         if let Some(slot) = self.slots.get_mut(&id) {
@@ -125,10 +122,7 @@ impl Registry {
 
     /// Removes what a file held. False if it held nothing.
     pub fn remove_file(&mut self, path: &Path, overrides: &BTreeMap<String, String>) -> bool {
-        let Some(id) = self
-            .from_file(path)
-            .map(|p| (p.kind(), p.name().to_owned()))
-        else {
+        let Some(id) = self.of_file(path).map(|p| (p.kind(), p.name().to_owned())) else {
             return false;
         };
         if let Some(slot) = self.slots.get_mut(&id) {

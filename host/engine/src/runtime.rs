@@ -45,7 +45,7 @@ impl Runtime {
     pub fn new(config: &EngineConfig) -> wasmtime::Result<Self> {
         let pool = Engine::new(&pooled(config))?;
         let on_demand = Engine::new(
-            &common()
+            common()
                 // What passes strings between two components that were composed into one
                 // uses the memories of both, and wasmtime panics where that is off.
                 .wasm_multi_memory(true)

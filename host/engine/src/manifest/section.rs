@@ -37,10 +37,10 @@ pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
     let mut depth = 0_usize;
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(not_a_component)? {
-            Payload::Version { encoding, .. } if depth == 0 => {
-                if encoding != wasmparser::Encoding::Component {
-                    return Err(LoadError::NotAComponent("it is a core module".to_owned()));
-                }
+            Payload::Version { encoding, .. }
+                if depth == 0 && encoding != wasmparser::Encoding::Component =>
+            {
+                return Err(LoadError::NotAComponent("it is a core module".to_owned()));
             }
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),

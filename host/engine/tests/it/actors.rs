@@ -9,7 +9,10 @@ use serde_json::json;
 use crate::support::{TestHost, engine, engine_with, fixture, load};
 
 fn with_engine(wave: usize, engine: &orbweaver_engine::Engine) -> Arc<TestHost> {
-    Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(wave) })
+    Arc::new(TestHost {
+        engine: Some(engine.clone()),
+        ..TestHost::new(wave)
+    })
 }
 
 #[tokio::test]
@@ -18,7 +21,10 @@ async fn an_actor_fetches_concurrently_and_extracts() {
     // Neither fetch is answered before both are under way.
     let host = with_engine(2, &engine);
     let input = json!({"url": "https://example.com/"});
-    let output = engine.run_actor("good-actor", &input, host.clone()).await.unwrap();
+    let output = engine
+        .run_actor("good-actor", &input, host.clone())
+        .await
+        .unwrap();
     let value: serde_json::Value = serde_json::from_str(&output.json).unwrap();
     assert_eq!(value["sizes"], json!([10, 10]));
     assert_eq!(value["good"]["role"], "good");
@@ -31,8 +37,10 @@ async fn an_actor_fetches_concurrently_and_extracts() {
 async fn fetch_many_is_concurrent_for_languages_that_cannot_await() {
     let engine = engine_with("sync-actor").await;
     let host = with_engine(3, &engine);
-    let output =
-        engine.run_actor("sync-actor", &json!("https://example.com/"), host).await.unwrap();
+    let output = engine
+        .run_actor("sync-actor", &json!("https://example.com/"), host)
+        .await
+        .unwrap();
     let value: serde_json::Value = serde_json::from_str(&output.json).unwrap();
     let urls = value["urls"].as_array().unwrap();
     assert_eq!(urls[0], "https://example.com/?1", "in the order asked");
@@ -46,22 +54,48 @@ async fn a_fetcher_serves_its_domains_only() {
     let engine = engine();
     load(&engine, &["good-fetcher"]).await;
     let host = with_engine(1, &engine);
-    assert_eq!(engine.fetcher_for("example.com").unwrap().name, "good-fetcher");
-    assert_eq!(engine.fetcher_for("WWW.example.com").unwrap().name, "good-fetcher");
-    assert_eq!(engine.fetcher_for("en.example.org").unwrap().name, "good-fetcher");
+    assert_eq!(
+        engine.fetcher_for("example.com").unwrap().name,
+        "good-fetcher"
+    );
+    assert_eq!(
+        engine.fetcher_for("WWW.example.com").unwrap().name,
+        "good-fetcher"
+    );
+    assert_eq!(
+        engine.fetcher_for("en.example.org").unwrap().name,
+        "good-fetcher"
+    );
     assert!(engine.fetcher_for("example.net").is_none());
     let output = engine
         .run_fetcher("example.com", "a/b", &json!({"q": 1}), host.clone())
         .await
         .unwrap();
     let items: serde_json::Value = serde_json::from_str(&output.json).unwrap();
-    assert_eq!(items[1], json!({"url": "https://example.com/b", "size": 10, "params": {"q": 1}}));
+    assert_eq!(
+        items[1],
+        json!({"url": "https://example.com/b", "size": 10, "params": {"q": 1}})
+    );
     // Serving a domain is no permission to fetch from it.
-    let error =
-        engine.run_fetcher("en.example.org", "a", &json!({}), host.clone()).await.unwrap_err();
+    let error = engine
+        .run_fetcher("en.example.org", "a", &json!({}), host.clone())
+        .await
+        .unwrap_err();
     assert!(matches!(error, PluginError::Denied(_)), "{error}");
-    let error = engine.run_fetcher("example.net", "a", &json!({}), host).await.unwrap_err();
-    assert!(matches!(error, PluginError::NotFound { kind: "fetcher", .. }), "{error}");
+    let error = engine
+        .run_fetcher("example.net", "a", &json!({}), host)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            PluginError::NotFound {
+                kind: "fetcher",
+                ..
+            }
+        ),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -72,8 +106,10 @@ async fn input_is_checked_before_the_actor_runs() {
         (json!({"url": 1}), "url: must be of type string"),
         (json!({"url": "x", "n": 0}), "n: must be at least 1"),
     ] {
-        let error =
-            engine.run_actor("good-actor", &input, Arc::new(NoHost)).await.unwrap_err();
+        let error = engine
+            .run_actor("good-actor", &input, Arc::new(NoHost))
+            .await
+            .unwrap_err();
         assert_eq!(error, PluginError::InvalidInput(expected.into()));
     }
     assert_eq!(engine.plugin(Kind::Actor, "good-actor").unwrap().calls, 0);
@@ -84,12 +120,27 @@ async fn a_failed_fetch_and_a_missing_actor_are_typed() {
     let engine = engine_with("good-actor").await;
     let host = with_engine(1, &engine);
     let input = json!({"url": "https://unreachable.example/", "n": 1});
-    let error = engine.run_actor("good-actor", &input, host.clone()).await.unwrap_err();
+    let error = engine
+        .run_actor("good-actor", &input, host.clone())
+        .await
+        .unwrap_err();
     assert_eq!(error, PluginError::FetchFailed("connection refused".into()));
     let error = engine.run_actor("no-such", &input, host).await.unwrap_err();
-    assert_eq!(error, PluginError::NotFound { kind: "actor", name: "no-such".into() });
-    let error = engine.run_actor("good", &input, Arc::new(NoHost)).await.unwrap_err();
-    assert!(matches!(error, PluginError::NotFound { .. }), "an extractor is no actor");
+    assert_eq!(
+        error,
+        PluginError::NotFound {
+            kind: "actor",
+            name: "no-such".into()
+        }
+    );
+    let error = engine
+        .run_actor("good", &input, Arc::new(NoHost))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, PluginError::NotFound { .. }),
+        "an extractor is no actor"
+    );
 }
 
 #[tokio::test]
@@ -97,7 +148,10 @@ async fn an_actor_and_an_extractor_may_share_a_name() {
     let engine = engine();
     let text = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\n";
     let actor = orbweaver_engine::manifest::embed(&fixture("fetch-narrow"), text).unwrap();
-    engine.load_bytes(actor, Source::Upload, Grants::All).await.unwrap();
+    engine
+        .load_bytes(actor, Source::Upload, Grants::All)
+        .await
+        .unwrap();
     load(&engine, &["good"]).await;
     assert!(engine.actor("good").is_some());
     assert_eq!(engine.role("good").unwrap().kind, Kind::Extractor);

@@ -17,8 +17,18 @@ async fn a_guest_sees_the_page_and_its_options() {
     let got = value(extract(&engine, "good").await);
     assert_eq!(got["role"], "good");
     assert_eq!(got["status"], 200);
-    assert_eq!((got["headers"].as_u64(), got["hops"].as_u64()), (Some(1), Some(1)));
-    assert_eq!((got["size"].as_u64(), got["body"].as_u64(), got["html"].as_u64()), (Some(8), Some(8), Some(8)));
+    assert_eq!(
+        (got["headers"].as_u64(), got["hops"].as_u64()),
+        (Some(1), Some(1))
+    );
+    assert_eq!(
+        (
+            got["size"].as_u64(),
+            got["body"].as_u64(),
+            got["html"].as_u64()
+        ),
+        (Some(8), Some(8), Some(8))
+    );
     assert_eq!(got["words"], page.snapshot().words.len());
     assert_eq!(got["text"], page.snapshot().text.len());
     assert_eq!(got["options"]["attack"], true);
@@ -28,10 +38,13 @@ async fn a_guest_sees_the_page_and_its_options() {
 async fn roles_of_one_component_share_an_instance_and_pages_do_not() {
     let engine = engine_with("peek").await;
     for _ in 0..2 {
-        let answers =
-            engine.extract(&page(), vec![call("good"), call("peek"), call("good-too")]).await;
-        let calls: Vec<_> =
-            answers.into_iter().map(|answer| value(answer)["calls"].as_u64()).collect();
+        let answers = engine
+            .extract(&page(), vec![call("good"), call("peek"), call("good-too")])
+            .await;
+        let calls: Vec<_> = answers
+            .into_iter()
+            .map(|answer| value(answer)["calls"].as_u64())
+            .collect();
         assert_eq!(calls, [Some(1), None, Some(2)]);
     }
 }
@@ -45,7 +58,10 @@ async fn answers_come_in_the_order_of_the_calls() {
     assert_eq!(value(too)["role"], "good-too");
     assert_eq!(
         missing,
-        Err(PluginError::NotFound { kind: "extractor", name: "no-such-role".into() })
+        Err(PluginError::NotFound {
+            kind: "extractor",
+            name: "no-such-role".into()
+        })
     );
     assert_eq!(value(peek)["env"], 0);
     assert_eq!(value(good)["role"], "good");
@@ -57,7 +73,11 @@ async fn the_inert_base_tells_a_guest_nothing() {
     let first = value(extract(&engine, "peek").await);
     assert_eq!(first["env"], 0);
     assert_eq!(first["stdin"], 0, "closed");
-    assert_eq!(first, value(extract(&engine, "peek").await), "hash seeds repeat");
+    assert_eq!(
+        first,
+        value(extract(&engine, "peek").await),
+        "hash seeds repeat"
+    );
 }
 
 #[tokio::test]
@@ -69,7 +89,9 @@ async fn many_pages_at_once_all_get_answers() {
             tokio::spawn(async move {
                 let html = format!("<p>{}", "x".repeat(i));
                 let page = Page::from_html("https://example.com/", &html);
-                let answers = engine.extract(&page, vec![call("good"), call("peek")]).await;
+                let answers = engine
+                    .extract(&page, vec![call("good"), call("peek")])
+                    .await;
                 answers.into_iter().map(value).next().unwrap()["html"].as_u64()
             })
         })
@@ -84,20 +106,41 @@ async fn many_pages_at_once_all_get_answers() {
 async fn a_page_is_parsed_once_for_all_and_shared() {
     let engine = engine_with("peek").await;
     let page = page();
-    engine.extract(&page, vec![call("good")]).await.pop().unwrap().unwrap();
+    engine
+        .extract(&page, vec![call("good")])
+        .await
+        .pop()
+        .unwrap()
+        .unwrap();
     let parsed = Arc::clone(page.snapshot());
-    engine.extract(&page, vec![call("good")]).await.pop().unwrap().unwrap();
+    engine
+        .extract(&page, vec![call("good")])
+        .await
+        .pop()
+        .unwrap()
+        .unwrap();
     assert!(Arc::ptr_eq(&parsed, page.snapshot()));
 }
 
 #[test]
 fn the_blocking_call_answers_the_same() {
     let engine: Engine = engine();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
     runtime.block_on(load(&engine, &["good"]));
-    let plain = RoleCall { role: "good".into(), options: String::new() };
-    let blocking = engine.extract_blocking(&page(), vec![plain.clone()]).pop().unwrap();
-    let waiting = runtime.block_on(engine.extract(&page(), vec![plain])).pop().unwrap();
+    let plain = RoleCall {
+        role: "good".into(),
+        options: String::new(),
+    };
+    let blocking = engine
+        .extract_blocking(&page(), vec![plain.clone()])
+        .pop()
+        .unwrap();
+    let waiting = runtime
+        .block_on(engine.extract(&page(), vec![plain]))
+        .pop()
+        .unwrap();
     assert_eq!(blocking, waiting);
     assert!(blocking.is_ok());
 }
@@ -112,7 +155,9 @@ async fn an_extractor_with_wasi_grants_runs_beside_the_pool() {
     .unwrap();
     crate::support::load_bytes(&engine, with_clock).await;
     load(&engine, &["good"]).await;
-    let answers = engine.extract(&page(), vec![call("clock"), call("good")]).await;
+    let answers = engine
+        .extract(&page(), vec![call("clock"), call("good")])
+        .await;
     let seconds: u64 = answers[0].as_ref().unwrap().parse().unwrap();
     assert!(seconds > 1_700_000_000, "{seconds}");
     assert_good_still_runs(&engine).await;

@@ -60,7 +60,11 @@ async fn a_dropped_call_stops_spinning() {
     limits.extractor.max = limits.extractor.default;
     limits.extractor.max.wall_ms = 600_000;
     limits.extractor.default.wall_ms = 600_000;
-    let config = EngineConfig { extractor_threads: 1, limits, ..config() };
+    let config = EngineConfig {
+        extractor_threads: 1,
+        limits,
+        ..config()
+    };
     let engine = Engine::new(config).unwrap();
     load(&engine, &["good", "spin"]).await;
     let spinning = tokio::spawn({
@@ -77,7 +81,11 @@ async fn a_dropped_call_stops_spinning() {
 #[tokio::test]
 async fn memory_growth_stops_at_the_limit() {
     let engine = engine_with("memory-grow").await;
-    let pages: u64 = extract(&engine, "memory-grow").await.unwrap().parse().unwrap();
+    let pages: u64 = extract(&engine, "memory-grow")
+        .await
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!(pages <= 256 * 16, "{pages} pages");
     assert!(pages > 256 * 15, "{pages} pages");
     assert_good_still_runs(&engine).await;
@@ -110,7 +118,10 @@ async fn tables_grow_no_further_than_allowed() {
 #[tokio::test]
 async fn runaway_recursion_exhausts_its_own_stack_only() {
     let engine = engine_with("recursion").await;
-    assert_eq!(extract(&engine, "recursion").await, Err(PluginError::Limit(Limit::Stack)));
+    assert_eq!(
+        extract(&engine, "recursion").await,
+        Err(PluginError::Limit(Limit::Stack))
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -125,7 +136,10 @@ async fn recursion_without_a_shadow_stack_is_the_same() {
     };
     load_bytes(&engine, raw.build()).await;
     load(&engine, &["good"]).await;
-    assert_eq!(extract(&engine, "raw").await, Err(PluginError::Limit(Limit::Stack)));
+    assert_eq!(
+        extract(&engine, "raw").await,
+        Err(PluginError::Limit(Limit::Stack))
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -171,13 +185,19 @@ async fn a_log_flood_is_cut_and_cleaned() {
     let engine = engine_with("log-flood").await;
     assert_eq!(extract(&engine, "log-flood").await.unwrap(), "null");
     let text = String::from_utf8(log.lock().unwrap().clone()).unwrap();
-    let lines: Vec<&str> = text.lines().filter(|l| l.contains("extractor:log-flood")).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|l| l.contains("extractor:log-flood"))
+        .collect();
     assert!(lines[0].contains(r"\u{1b}[2J"), "{}", lines[0]);
     assert!(lines[0].contains("forged line"), "one line stays one line");
     assert!(lines[1].len() < 5_000, "{} bytes", lines[1].len());
     // The budget for log calls, the same for stderr, and a note on what was dropped of each.
     assert_eq!(lines.len(), 2 * (100 + 1), "{}", lines.len());
-    assert!(lines.iter().any(|l| l.contains("dropped_lines=999902")), "says what is missing");
+    assert!(
+        lines.iter().any(|l| l.contains("dropped_lines=999902")),
+        "says what is missing"
+    );
     assert!(!text.contains('\u{1b}'));
     assert_good_still_runs(&engine).await;
 }
@@ -187,7 +207,10 @@ async fn what_a_plugin_returns_is_not_believed() {
     let engine = engine_with("bad-output").await;
     for role in ["empty", "not-json", "nan", "control", "deep"] {
         let error = extract(&engine, role).await.unwrap_err();
-        assert!(matches!(error, PluginError::BadOutput(_)), "{role}: {error}");
+        assert!(
+            matches!(error, PluginError::BadOutput(_)),
+            "{role}: {error}"
+        );
     }
     for role in ["long", "huge"] {
         let error = extract(&engine, role).await.unwrap_err();
@@ -204,17 +227,25 @@ async fn a_trap_costs_one_call_and_its_instance() {
     for role in ["panic", "unreachable", "exit", "abort", "divide"] {
         let error = extract(&engine, role).await.unwrap_err();
         assert!(matches!(&error, PluginError::Trap(_)), "{role}: {error}");
-        assert!(!error.to_string().contains("a message for the log"), "{error}");
+        assert!(
+            !error.to_string().contains("a message for the log"),
+            "{error}"
+        );
     }
     let error = extract(&engine, "exit").await.unwrap_err();
     // WASI 0.2 knows success and failure only.
     assert_eq!(error, PluginError::Trap("it exited with status 1".into()));
     // Roles after a trap on the same page get an instance of their own.
-    let calls = ["good-again", "panic", "good-again", "good-again"].map(call).to_vec();
+    let calls = ["good-again", "panic", "good-again", "good-again"]
+        .map(call)
+        .to_vec();
     let answers = engine.extract(&page(), calls).await;
     assert_eq!(answers[0].as_deref(), Ok("1"));
     assert!(answers[1].is_err());
-    assert_eq!((answers[2].as_deref(), answers[3].as_deref()), (Ok("1"), Ok("2")));
+    assert_eq!(
+        (answers[2].as_deref(), answers[3].as_deref()),
+        (Ok("1"), Ok("2"))
+    );
     assert_good_still_runs(&engine).await;
 }
 

@@ -16,9 +16,15 @@ use crate::support::{TestHost, assert_good_still_runs, config, engine_with, load
 async fn a_spinning_actor_ends_at_its_cpu_budget() {
     let engine = engine_with("spin-actor").await;
     for input in ["spin", "yield"] {
-        let error =
-            engine.run_actor("spin-actor", &json!(input), Arc::new(NoHost)).await.unwrap_err();
-        assert_eq!(error, PluginError::Limit(Limit::Cpu(Duration::from_millis(200))), "{input}");
+        let error = engine
+            .run_actor("spin-actor", &json!(input), Arc::new(NoHost))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error,
+            PluginError::Limit(Limit::Cpu(Duration::from_millis(200))),
+            "{input}"
+        );
     }
     assert_good_still_runs(&engine).await;
 }
@@ -31,15 +37,23 @@ async fn spinning_actors_do_not_starve_one_another() {
         .map(|_| {
             let engine = engine.clone();
             tokio::spawn(async move {
-                engine.run_actor("spin-actor", &json!(""), Arc::new(NoHost)).await
+                engine
+                    .run_actor("spin-actor", &json!(""), Arc::new(NoHost))
+                    .await
             })
         })
         .collect();
-    let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+    let host = Arc::new(TestHost {
+        engine: Some(engine.clone()),
+        ..TestHost::new(2)
+    });
     let input = json!({"url": "https://example.com/"});
     engine.run_actor("good-actor", &input, host).await.unwrap();
     for spin in spins {
-        assert!(matches!(spin.await.unwrap(), Err(PluginError::Limit(Limit::Cpu(_)))));
+        assert!(matches!(
+            spin.await.unwrap(),
+            Err(PluginError::Limit(Limit::Cpu(_)))
+        ));
     }
     assert_good_still_runs(&engine).await;
 }
@@ -56,16 +70,32 @@ async fn a_fetch_outside_the_grants_never_reaches_the_host() {
         "http://allowed.example/",
         "https://allowed.example:8443/",
     ] {
-        let error = engine.run_actor("fetch-narrow", &json!(url), host.clone()).await.unwrap_err();
+        let error = engine
+            .run_actor("fetch-narrow", &json!(url), host.clone())
+            .await
+            .unwrap_err();
         assert!(matches!(error, PluginError::Denied(_)), "{url}: {error}");
     }
     for url in ["file:///etc/passwd", "nonsense"] {
-        let error = engine.run_actor("fetch-narrow", &json!(url), host.clone()).await.unwrap_err();
-        assert!(matches!(error, PluginError::InvalidInput(_)), "{url}: {error}");
+        let error = engine
+            .run_actor("fetch-narrow", &json!(url), host.clone())
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, PluginError::InvalidInput(_)),
+            "{url}: {error}"
+        );
     }
     assert_eq!(host.fetches.load(Ordering::SeqCst), 0);
     let url = json!("https://allowed.example/x");
-    assert_eq!(engine.run_actor("fetch-narrow", &url, host).await.unwrap().json, "200");
+    assert_eq!(
+        engine
+            .run_actor("fetch-narrow", &url, host)
+            .await
+            .unwrap()
+            .json,
+        "200"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -74,8 +104,10 @@ async fn a_flood_of_fetches_is_counted_and_narrowed() {
     let engine = engine_with("fetch-flood").await;
     for input in ["each", "many"] {
         let host = Arc::new(TestHost::new(1));
-        let output =
-            engine.run_actor("fetch-flood", &json!(input), host.clone()).await.unwrap();
+        let output = engine
+            .run_actor("fetch-flood", &json!(input), host.clone())
+            .await
+            .unwrap();
         assert_eq!(output.json, r#"{"ok":100,"denied":9900}"#, "{input}");
         assert_eq!(output.fetches, 100);
         assert_eq!(host.fetches.load(Ordering::SeqCst), 100);
@@ -88,8 +120,14 @@ async fn a_flood_of_fetches_is_counted_and_narrowed() {
 async fn fetched_bytes_have_a_budget() {
     let engine = engine_with("fetch-flood").await;
     let body = Arc::from(vec![b'x'; 1 << 20]);
-    let host = Arc::new(TestHost { body, ..TestHost::new(1) });
-    let output = engine.run_actor("fetch-flood", &json!("each"), host).await.unwrap();
+    let host = Arc::new(TestHost {
+        body,
+        ..TestHost::new(1)
+    });
+    let output = engine
+        .run_actor("fetch-flood", &json!("each"), host)
+        .await
+        .unwrap();
     let value: serde_json::Value = serde_json::from_str(&output.json).unwrap();
     // 4 MiB, and as many more as were under way when it ran out.
     let ok = value["ok"].as_u64().unwrap();
@@ -101,14 +139,21 @@ async fn fetched_bytes_have_a_budget() {
 async fn leaked_handles_end_the_call() {
     let engine = engine_with("resource-leak").await;
     for input in ["pages", "streams"] {
-        let error =
-            engine.run_actor("resource-leak", &json!(input), Arc::new(NoHost)).await.unwrap_err();
+        let error = engine
+            .run_actor("resource-leak", &json!(input), Arc::new(NoHost))
+            .await
+            .unwrap_err();
         assert_eq!(error, PluginError::Limit(Limit::Handles(1_000)), "{input}");
     }
-    let error =
-        engine.run_actor("resource-leak", &json!("bytes"), Arc::new(NoHost)).await.unwrap_err();
+    let error = engine
+        .run_actor("resource-leak", &json!("bytes"), Arc::new(NoHost))
+        .await
+        .unwrap_err();
     assert!(
-        matches!(error, PluginError::Limit(Limit::HostCall(_) | Limit::Memory(_))),
+        matches!(
+            error,
+            PluginError::Limit(Limit::HostCall(_) | Limit::Memory(_))
+        ),
         "{error}"
     );
     assert_good_still_runs(&engine).await;
@@ -117,15 +162,24 @@ async fn leaked_handles_end_the_call() {
 #[tokio::test]
 async fn an_actor_waiting_for_an_extractor_cannot_deadlock() {
     // One slot and one thread of everything.
-    let config =
-        EngineConfig { extractor_threads: 1, max_actors: 1, max_instances: 2, ..config() };
+    let config = EngineConfig {
+        extractor_threads: 1,
+        max_actors: 1,
+        max_instances: 2,
+        ..config()
+    };
     let engine = Engine::new(config).unwrap();
     load(&engine, &["good", "good-actor"]).await;
     let calls = (0..8).map(|_| {
-        let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+        let host = Arc::new(TestHost {
+            engine: Some(engine.clone()),
+            ..TestHost::new(2)
+        });
         let engine = engine.clone();
         async move {
-            engine.run_actor("good-actor", &json!({"url": "https://example.com/"}), host).await
+            engine
+                .run_actor("good-actor", &json!({"url": "https://example.com/"}), host)
+                .await
         }
     });
     for output in futures::future::join_all(calls).await {
@@ -140,10 +194,19 @@ async fn extraction_is_granted_by_role() {
     let text = "name = \"good-actor\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\nextract = [\"links\"]\n";
     let other = orbweaver_engine::manifest::embed(&crate::support::fixture("good-actor"), text);
     crate::support::load_bytes(&engine, other.unwrap()).await;
-    let host = Arc::new(TestHost { engine: Some(engine.clone()), ..TestHost::new(2) });
+    let host = Arc::new(TestHost {
+        engine: Some(engine.clone()),
+        ..TestHost::new(2)
+    });
     let input = json!({"url": "https://example.com/"});
-    let error = engine.run_actor("good-actor", &input, host).await.unwrap_err();
-    assert!(matches!(&error, PluginError::Denied(d) if d.contains("extract=good")), "{error}");
+    let error = engine
+        .run_actor("good-actor", &input, host)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, PluginError::Denied(d) if d.contains("extract=good")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -161,7 +224,10 @@ impl Host for Silent {
 
 #[tokio::test]
 async fn a_caller_that_leaves_takes_its_guest_along() {
-    let config = EngineConfig { max_actors: 4, ..config() };
+    let config = EngineConfig {
+        max_actors: 4,
+        ..config()
+    };
     let engine = Engine::new(config).unwrap();
     load(&engine, &["good", "good-actor"]).await;
     let waiting = Arc::new(());
@@ -182,6 +248,8 @@ async fn a_caller_that_leaves_takes_its_guest_along() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), all_gone).await.expect("guests leaked");
+    tokio::time::timeout(Duration::from_secs(60), all_gone)
+        .await
+        .expect("guests leaked");
     assert_good_still_runs(&engine).await;
 }

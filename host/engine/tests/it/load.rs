@@ -8,7 +8,10 @@ use crate::support::{assert_good_still_runs, config, engine, fixture, load, load
 use crate::wat::{Extractor, MANIFEST, component};
 
 async fn refused(engine: &Engine, bytes: Vec<u8>) -> LoadError {
-    engine.load_bytes(bytes, Source::Upload, Grants::All).await.unwrap_err()
+    engine
+        .load_bytes(bytes, Source::Upload, Grants::All)
+        .await
+        .unwrap_err()
 }
 
 async fn good_engine() -> Engine {
@@ -30,7 +33,10 @@ async fn what_is_no_component_is_refused() {
         ("cut short", cut),
     ] {
         let error = refused(&engine, bytes).await;
-        assert!(matches!(error, LoadError::NotAComponent(_)), "{what}: {error}");
+        assert!(
+            matches!(error, LoadError::NotAComponent(_)),
+            "{what}: {error}"
+        );
     }
     assert_good_still_runs(&engine).await;
 }
@@ -52,7 +58,10 @@ async fn damaged_components_are_refused_or_harmless() {
 async fn a_component_without_a_manifest_is_refused() {
     let engine = good_engine().await;
     let error = refused(&engine, wat::parse_str("(component)").unwrap()).await;
-    assert!(matches!(&error, LoadError::Manifest(m) if m.contains("orbweaver:manifest")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Manifest(m) if m.contains("orbweaver:manifest")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -60,11 +69,19 @@ async fn a_component_without_a_manifest_is_refused() {
 async fn a_missing_or_foreign_export_is_refused() {
     let engine = good_engine().await;
     let error = refused(&engine, component("(component)")).await;
-    assert!(matches!(&error, LoadError::Export(e) if e.contains("extracting@0.1.0")), "{error}");
-    let newer =
-        Extractor { export: "orbweaver:plugin/extracting@7.0.0", ..Extractor::default() };
+    assert!(
+        matches!(&error, LoadError::Export(e) if e.contains("extracting@0.1.0")),
+        "{error}"
+    );
+    let newer = Extractor {
+        export: "orbweaver:plugin/extracting@7.0.0",
+        ..Extractor::default()
+    };
     let error = refused(&engine, newer.build()).await;
-    assert!(matches!(&error, LoadError::Export(e) if e.contains("@7.0.0")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Export(e) if e.contains("@7.0.0")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -80,7 +97,10 @@ async fn an_export_of_the_right_name_and_wrong_type_is_refused() {
              (export "orbweaver:plugin/extracting@0.1.0" (instance $out)))"#,
     );
     let error = refused(&engine, wrong).await;
-    assert!(matches!(&error, LoadError::SelfTest(e) if e.contains("expected")), "{error}");
+    assert!(
+        matches!(&error, LoadError::SelfTest(e) if e.contains("expected")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -89,16 +109,28 @@ async fn an_import_that_is_not_granted_is_refused_by_name() {
     let engine = good_engine().await;
     let imports = [
         ("wasi:sockets/tcp@0.2.6", "wasi:sockets/tcp"),
-        ("wasi:http/outgoing-handler@0.2.6", "wasi:http/outgoing-handler"),
+        (
+            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:http/outgoing-handler",
+        ),
         ("orbweaver:plugin/http@0.1.0", "orbweaver:plugin/http"),
-        ("orbweaver:plugin/pages@0.9.0", "orbweaver:plugin/pages@0.9.0"),
+        (
+            "orbweaver:plugin/pages@0.9.0",
+            "orbweaver:plugin/pages@0.9.0",
+        ),
         ("some:one/else", "some:one/else"),
     ];
     for (import, named) in imports {
         let text = format!("(import \"{import}\" (instance))");
-        let raw = Extractor { imports: &text, ..Extractor::default() };
+        let raw = Extractor {
+            imports: &text,
+            ..Extractor::default()
+        };
         let error = refused(&engine, raw.build()).await;
-        assert!(matches!(&error, LoadError::Import(i) if i.contains(named)), "{error}");
+        assert!(
+            matches!(&error, LoadError::Import(i) if i.contains(named)),
+            "{error}"
+        );
     }
     assert_good_still_runs(&engine).await;
 }
@@ -107,7 +139,10 @@ async fn an_import_that_is_not_granted_is_refused_by_name() {
 async fn clocks_are_refused_unless_asked_and_granted() {
     let engine = good_engine().await;
     let error = refused(&engine, fixture("clock-random")).await;
-    assert!(matches!(&error, LoadError::Import(i) if i.contains("wasi:clocks/")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Import(i) if i.contains("wasi:clocks/")),
+        "{error}"
+    );
     let asking = manifest::embed(
         &fixture("clock-random"),
         &format!("{MANIFEST}[permissions]\nwasi = [\"clocks\"]\n"),
@@ -118,9 +153,15 @@ async fn clocks_are_refused_unless_asked_and_granted() {
         .load_bytes(asking.clone(), Source::Upload, Grants::Configured)
         .await
         .unwrap_err();
-    assert!(matches!(&error, LoadError::Import(i) if i.contains("wasi=clocks")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Import(i) if i.contains("wasi=clocks")),
+        "{error}"
+    );
     let granted = Grants::Only(Permissions::from_names(&["wasi=clocks"]).unwrap());
-    let info = engine.load_bytes(asking, Source::Upload, granted).await.unwrap();
+    let info = engine
+        .load_bytes(asking, Source::Upload, granted)
+        .await
+        .unwrap();
     assert_eq!(info.granted.wasi, ["clocks"]);
     assert_good_still_runs(&engine).await;
 }
@@ -132,7 +173,10 @@ async fn an_actor_without_the_http_grant_is_refused() {
         .load_bytes(fixture("fetch-narrow"), Source::Upload, Grants::Configured)
         .await
         .unwrap_err();
-    assert!(matches!(&error, LoadError::Import(i) if i.contains("permission http")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Import(i) if i.contains("permission http")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -140,15 +184,32 @@ async fn an_actor_without_the_http_grant_is_refused() {
 async fn too_much_static_memory_is_refused_at_load() {
     let engine = good_engine().await;
     let memory = "(memory (export \"memory\") 65536)";
-    let error = refused(&engine, Extractor { memory, ..Extractor::default() }.build()).await;
-    assert!(matches!(&error, LoadError::Limits(l) if l.contains("initial memory")), "{error}");
+    let error = refused(
+        &engine,
+        Extractor {
+            memory,
+            ..Extractor::default()
+        }
+        .build(),
+    )
+    .await;
+    assert!(
+        matches!(&error, LoadError::Limits(l) if l.contains("initial memory")),
+        "{error}"
+    );
 
     let hundred: String = "(core module (memory 1))".repeat(100);
     let error = refused(&engine, component(&format!("(component {hundred})"))).await;
-    assert!(matches!(&error, LoadError::Limits(l) if l.contains("memories")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Limits(l) if l.contains("memories")),
+        "{error}"
+    );
 
     let memory = "(memory (export \"memory\") i64 1)";
-    let text = Extractor { memory, ..Extractor::default() };
+    let text = Extractor {
+        memory,
+        ..Extractor::default()
+    };
     let built = std::panic::catch_unwind(|| text.build());
     if let Ok(bytes) = built {
         let error = refused(&engine, bytes).await;
@@ -156,39 +217,76 @@ async fn too_much_static_memory_is_refused_at_load() {
     }
 
     let core = "(table 5000000 funcref)";
-    let error = refused(&engine, Extractor { core, ..Extractor::default() }.build()).await;
-    assert!(matches!(&error, LoadError::Limits(l) if l.contains("table elements")), "{error}");
+    let error = refused(
+        &engine,
+        Extractor {
+            core,
+            ..Extractor::default()
+        }
+        .build(),
+    )
+    .await;
+    assert!(
+        matches!(&error, LoadError::Limits(l) if l.contains("table elements")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
 #[tokio::test]
 async fn too_large_a_binary_is_refused() {
-    let engine = Engine::new(EngineConfig { max_component_bytes: 1 << 20, ..config() }).unwrap();
+    let engine = Engine::new(EngineConfig {
+        max_component_bytes: 1 << 20,
+        ..config()
+    })
+    .unwrap();
     load(&engine, &["good"]).await;
     let error = refused(&engine, vec![0; (1 << 20) + 1]).await;
     assert!(matches!(error, LoadError::Limits(_)), "{error}");
 
     let functions = "(func)".repeat(100_000);
-    let error = refused(&engine, component(&format!("(component (core module {functions}))"))).await;
-    assert!(matches!(&error, LoadError::Limits(l) if l.contains("functions")), "{error}");
+    let error = refused(
+        &engine,
+        component(&format!("(component (core module {functions}))")),
+    )
+    .await;
+    assert!(
+        matches!(&error, LoadError::Limits(l) if l.contains("functions")),
+        "{error}"
+    );
 
-    let nested = (0..20).fold("(component)".to_owned(), |inner, _| format!("(component {inner})"));
+    let nested = (0..20).fold("(component)".to_owned(), |inner, _| {
+        format!("(component {inner})")
+    });
     let error = refused(&engine, component(&nested)).await;
-    assert!(matches!(&error, LoadError::Limits(l) if l.contains("nested")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Limits(l) if l.contains("nested")),
+        "{error}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
 #[tokio::test]
 async fn compilation_has_a_time_limit() {
-    let engine = Engine::new(EngineConfig { compile_timeout_ms: 0, ..config() }).unwrap();
+    let engine = Engine::new(EngineConfig {
+        compile_timeout_ms: 0,
+        ..config()
+    })
+    .unwrap();
     let error = refused(&engine, fixture("good")).await;
-    assert!(matches!(&error, LoadError::Compile(c) if c.contains("took longer")), "{error}");
+    assert!(
+        matches!(&error, LoadError::Compile(c) if c.contains("took longer")),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_plugin_that_fails_its_self_test_is_refused() {
     let engine = good_engine().await;
-    let raw = Extractor { core: "(func $f unreachable) (start $f)", ..Extractor::default() };
+    let raw = Extractor {
+        core: "(func $f unreachable) (start $f)",
+        ..Extractor::default()
+    };
     let error = refused(&engine, raw.build()).await;
     assert!(matches!(error, LoadError::SelfTest(_)), "{error}");
     assert!(engine.plugin(Kind::Extractor, "raw").is_none());
@@ -201,8 +299,16 @@ async fn inspection_tells_what_is_inside_without_running_it() {
     let found: Inspection = engine.inspect(&fixture("good-actor")).unwrap();
     assert_eq!(found.manifest.name, "good-actor");
     assert_eq!(found.manifest.kind, Kind::Actor);
-    assert!(found.imports.contains(&"orbweaver:plugin/http@0.1.0".to_owned()));
-    assert!(found.exports.contains(&"orbweaver:plugin/acting@0.1.0".to_owned()));
+    assert!(
+        found
+            .imports
+            .contains(&"orbweaver:plugin/http@0.1.0".to_owned())
+    );
+    assert!(
+        found
+            .exports
+            .contains(&"orbweaver:plugin/acting@0.1.0".to_owned())
+    );
     assert_eq!(found.digest.len(), 64);
     assert_eq!(found.shape.memories, 1);
 }
@@ -211,7 +317,9 @@ async fn inspection_tells_what_is_inside_without_running_it() {
 async fn a_listing_shows_what_is_asked_granted_and_done() {
     let engine = good_engine().await;
     let granted = Permissions::from_names(&["http=https://*.example.com", "crawl-data"]).unwrap();
-    let result = engine.load_bytes(fixture("good-actor"), Source::Upload, Grants::Only(granted)).await;
+    let result = engine
+        .load_bytes(fixture("good-actor"), Source::Upload, Grants::Only(granted))
+        .await;
     // It imports no browser, so `render` may stay ungranted.
     let info = result.unwrap();
     assert_eq!(info.asked.http, ["*"]);
@@ -228,7 +336,11 @@ async fn a_listing_shows_what_is_asked_granted_and_done() {
 #[tokio::test]
 async fn configured_grants_narrow_the_folder() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("actor-fetch-narrow.wasm"), fixture("fetch-narrow")).unwrap();
+    std::fs::write(
+        dir.path().join("actor-fetch-narrow.wasm"),
+        fixture("fetch-narrow"),
+    )
+    .unwrap();
     let config: EngineConfig = EngineConfig {
         plugin_dir: Some(dir.path().to_owned()),
         grants: serde_json::from_str(r#"{"actor:fetch-narrow": "none"}"#).unwrap(),
@@ -245,7 +357,13 @@ async fn compiled_code_is_kept_only_where_nobody_else_writes() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().join("code");
-    let with_cache = || Engine::new(EngineConfig { cache_dir: Some(cache.clone()), ..config() }).unwrap();
+    let with_cache = || {
+        Engine::new(EngineConfig {
+            cache_dir: Some(cache.clone()),
+            ..config()
+        })
+        .unwrap()
+    };
     let files = || std::fs::read_dir(&cache).unwrap().count();
 
     let engine = with_cache();
@@ -258,7 +376,12 @@ async fn compiled_code_is_kept_only_where_nobody_else_writes() {
     let engine = with_cache();
     load_bytes(&engine, fixture("good")).await;
     assert_good_still_runs(&engine).await;
-    let file = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
+    let file = std::fs::read_dir(&cache)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;

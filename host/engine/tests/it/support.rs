@@ -22,13 +22,20 @@ pub fn fixtures() -> PathBuf {
 pub fn fixture(name: &str) -> Vec<u8> {
     let path = fixtures().join(format!("{name}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| {
-        panic!("{}: {error}; `cargo xtask build-fixtures` builds it", path.display())
+        panic!(
+            "{}: {error}; `cargo xtask build-fixtures` builds it",
+            path.display()
+        )
     })
 }
 
 /// Small enough that tests in parallel do not weigh on each other.
 pub fn config() -> EngineConfig {
-    EngineConfig { max_instances: 16, extractor_threads: 2, ..EngineConfig::default() }
+    EngineConfig {
+        max_instances: 16,
+        extractor_threads: 2,
+        ..EngineConfig::default()
+    }
 }
 
 pub fn engine() -> Engine {
@@ -43,7 +50,10 @@ pub async fn load(engine: &Engine, names: &[&str]) {
 }
 
 pub async fn load_bytes(engine: &Engine, bytes: Vec<u8>) -> PluginInfo {
-    engine.load_bytes(bytes, Source::Upload, Grants::All).await.unwrap()
+    engine
+        .load_bytes(bytes, Source::Upload, Grants::All)
+        .await
+        .unwrap()
 }
 
 /// An engine with `good` and one other fixture.
@@ -59,19 +69,29 @@ pub fn page() -> Arc<Page> {
         final_url: "https://example.com/b".into(),
         status: 200,
         headers: vec![("content-type".into(), "text/html".into())],
-        redirects: vec![orbweaver_engine::Hop { url: "http://example.com/a".into(), status: 301 }],
+        redirects: vec![orbweaver_engine::Hop {
+            url: "http://example.com/a".into(),
+            status: 301,
+        }],
         body: Arc::from(&b"<p>hello"[..]),
         html: Arc::from("<p>hello"),
     })
 }
 
 pub fn call(role: &str) -> RoleCall {
-    RoleCall { role: role.into(), options: r#"{"attack":true}"#.into() }
+    RoleCall {
+        role: role.into(),
+        options: r#"{"attack":true}"#.into(),
+    }
 }
 
 /// One role of a page.
 pub async fn extract(engine: &Engine, role: &str) -> Result<String, PluginError> {
-    engine.extract(&page(), vec![call(role)]).await.pop().unwrap()
+    engine
+        .extract(&page(), vec![call(role)])
+        .await
+        .pop()
+        .unwrap()
 }
 
 /// What ends every hostile test: a well-behaved plugin still runs, and it runs afresh.
@@ -111,7 +131,10 @@ impl TestHost {
 #[async_trait]
 impl Host for TestHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
-        assert!(request.may_visit(&request.url), "the engine checked the grant");
+        assert!(
+            request.may_visit(&request.url),
+            "the engine checked the grant"
+        );
         self.fetches.fetch_add(1, Ordering::SeqCst);
         let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(running, Ordering::SeqCst);
@@ -138,8 +161,14 @@ impl Host for TestHost {
         options: &str,
     ) -> Result<String, HostError> {
         let engine = self.engine.as_ref().unwrap();
-        let call = RoleCall { role: role.into(), options: options.into() };
+        let call = RoleCall {
+            role: role.into(),
+            options: options.into(),
+        };
         let mut answers = engine.extract(&page, vec![call]).await;
-        answers.pop().unwrap().map_err(|e| HostError::Failed(e.to_string()))
+        answers
+            .pop()
+            .unwrap()
+            .map_err(|e| HostError::Failed(e.to_string()))
     }
 }

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use orbweaver_engine::{
-    Engine, EngineConfig, Grants, Kind, PluginInfo, Source, manifest,
-};
+use orbweaver_engine::{Engine, EngineConfig, Grants, Kind, PluginInfo, Source, manifest};
 
-use crate::support::{assert_good_still_runs, config, extract, fixture, page, call};
+use crate::support::{assert_good_still_runs, call, config, extract, fixture, page};
 
 /// `peek` under the name `good`: other answers, the same identity.
 fn other_good() -> Vec<u8> {
@@ -24,7 +22,11 @@ fn renamed(fixture_name: &str, name: &str, version: &str) -> Vec<u8> {
 }
 
 fn on_folder(dir: &Path) -> Engine {
-    Engine::new(EngineConfig { plugin_dir: Some(dir.to_owned()), ..config() }).unwrap()
+    Engine::new(EngineConfig {
+        plugin_dir: Some(dir.to_owned()),
+        ..config()
+    })
+    .unwrap()
 }
 
 /// Waits until the engine's state satisfies `reached`; fails if nothing does for long.
@@ -35,11 +37,16 @@ async fn until(engine: &Engine, reached: impl Fn(&Engine) -> bool) {
             changes.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("the change never came");
+    tokio::time::timeout(Duration::from_secs(60), wait)
+        .await
+        .expect("the change never came");
 }
 
 fn good(engine: &Engine) -> Option<PluginInfo> {
-    engine.plugins().into_iter().find(|p| p.kind == Kind::Extractor && p.name == "good")
+    engine
+        .plugins()
+        .into_iter()
+        .find(|p| p.kind == Kind::Extractor && p.name == "good")
 }
 
 fn version(engine: &Engine) -> Option<String> {
@@ -64,8 +71,14 @@ async fn the_folder_is_loaded_and_refusals_are_reported() {
         .map(|(path, e)| format!("{}: {e}", path.file_name().unwrap().to_string_lossy()))
         .collect();
     assert_eq!(refused.len(), 2, "{refused:?}");
-    assert!(refused[0].starts_with("actor-broken.wasm: not a component"), "{refused:?}");
-    assert!(refused[1].contains("must be extract-good.wasm"), "{refused:?}");
+    assert!(
+        refused[0].starts_with("actor-broken.wasm: not a component"),
+        "{refused:?}"
+    );
+    assert!(
+        refused[1].contains("must be extract-good.wasm"),
+        "{refused:?}"
+    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -85,24 +98,44 @@ async fn a_new_file_takes_over_and_no_call_fails() {
             let (engine, stop, calls) = (engine.clone(), Arc::clone(&stop), Arc::clone(&calls));
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
-                    let answer = engine.extract(&page(), vec![call("good")]).await.pop().unwrap();
+                    let answer = engine
+                        .extract(&page(), vec![call("good")])
+                        .await
+                        .pop()
+                        .unwrap();
                     assert!(answer.is_ok(), "{answer:?}");
                     calls.fetch_add(1, Ordering::Relaxed);
                 }
             })
         })
         .collect();
-    for (bytes, expected) in [(other_good(), "2.0.0"), (fixture("good"), "0.1.0"), (other_good(), "2.0.0")] {
+    for (bytes, expected) in [
+        (other_good(), "2.0.0"),
+        (fixture("good"), "0.1.0"),
+        (other_good(), "2.0.0"),
+    ] {
         // In place, in pieces: the watcher must not take half a file for a whole one.
         let (a, b) = bytes.split_at(bytes.len() / 2);
         std::fs::write(&file, a).unwrap();
         tokio::task::yield_now().await;
-        let mut open = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
+        let mut open = std::fs::OpenOptions::new()
+            .append(true)
+            .open(&file)
+            .unwrap();
         std::io::Write::write_all(&mut open, b).unwrap();
         drop(open);
-        until(&engine, |engine| version(engine).as_deref() == Some(expected)).await;
+        until(&engine, |engine| {
+            version(engine).as_deref() == Some(expected)
+        })
+        .await;
     }
-    assert!(extract(&engine, "good").await.unwrap().contains("\"env\":0"), "the new one answers");
+    assert!(
+        extract(&engine, "good")
+            .await
+            .unwrap()
+            .contains("\"env\":0"),
+        "the new one answers"
+    );
     stop.store(true, Ordering::Relaxed);
     for task in load {
         task.await.unwrap();
@@ -120,7 +153,10 @@ async fn a_bad_file_leaves_the_old_plugin_serving_and_says_why() {
     engine.watch();
 
     std::fs::write(&file, b"\0asm garbage").unwrap();
-    until(&engine, |engine| good(engine).is_some_and(|p| p.problem.is_some())).await;
+    until(&engine, |engine| {
+        good(engine).is_some_and(|p| p.problem.is_some())
+    })
+    .await;
     let plugin = good(&engine).unwrap();
     assert_eq!(plugin.version, "0.1.0");
     assert!(plugin.problem.unwrap().contains("not a component"));
@@ -129,7 +165,10 @@ async fn a_bad_file_leaves_the_old_plugin_serving_and_says_why() {
     let fixed = dir.path().join(".fixed");
     std::fs::write(&fixed, other_good()).unwrap();
     std::fs::rename(&fixed, &file).unwrap();
-    until(&engine, |engine| version(engine).as_deref() == Some("2.0.0")).await;
+    until(&engine, |engine| {
+        version(engine).as_deref() == Some("2.0.0")
+    })
+    .await;
     assert_eq!(good(&engine).unwrap().problem, None);
     assert!(engine.refused().is_empty());
 }
@@ -154,7 +193,10 @@ async fn calls_under_way_finish_on_the_version_they_began_with() {
     crate::support::load(&engine, &["good"]).await;
     let calls = (0..50).map(|_| extract(&engine, "good"));
     let swap = async {
-        engine.load_bytes(other_good(), Source::Upload, Grants::All).await.unwrap();
+        engine
+            .load_bytes(other_good(), Source::Upload, Grants::All)
+            .await
+            .unwrap();
     };
     let (answers, ()) = futures::future::join(futures::future::join_all(calls), swap).await;
     assert!(answers.into_iter().all(|answer| answer.is_ok()));
@@ -168,7 +210,10 @@ async fn an_upload_shadows_the_folder_until_it_is_removed() {
     let engine = on_folder(dir.path());
     engine.load_dir().await;
     assert!(!engine.remove(Kind::Extractor, "good"), "no upload yet");
-    engine.load_bytes(other_good(), Source::Upload, Grants::Configured).await.unwrap();
+    engine
+        .load_bytes(other_good(), Source::Upload, Grants::Configured)
+        .await
+        .unwrap();
     assert_eq!(good(&engine).unwrap().source, Source::Upload);
     assert!(engine.remove(Kind::Extractor, "good"));
     assert_eq!(version(&engine).as_deref(), Some("0.1.0"));
@@ -177,14 +222,27 @@ async fn an_upload_shadows_the_folder_until_it_is_removed() {
 
 #[tokio::test]
 async fn a_role_goes_to_the_plugin_that_the_configuration_names() {
-    let roles = [("good-too".to_owned(), "other".to_owned())].into_iter().collect();
+    let roles = [("good-too".to_owned(), "other".to_owned())]
+        .into_iter()
+        .collect();
     let engine = Engine::new(EngineConfig { roles, ..config() }).unwrap();
     crate::support::load(&engine, &["good"]).await;
     assert_eq!(engine.role("good-too").unwrap().name, "good");
     let text = "name = \"other\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\nroles = [\"good-too\", \"good\"]\n";
     let other = manifest::embed(&fixture("peek"), text).unwrap();
-    engine.load_bytes(other, Source::Upload, Grants::All).await.unwrap();
+    engine
+        .load_bytes(other, Source::Upload, Grants::All)
+        .await
+        .unwrap();
     assert_eq!(engine.role("good-too").unwrap().name, "other");
-    assert_eq!(engine.role("good").unwrap().name, "good", "the role of its own name stays");
-    assert_eq!(engine.role("other").unwrap().name, "other", "by plugin name");
+    assert_eq!(
+        engine.role("good").unwrap().name,
+        "good",
+        "the role of its own name stays"
+    );
+    assert_eq!(
+        engine.role("other").unwrap().name,
+        "other",
+        "by plugin name"
+    );
 }

@@ -28,7 +28,13 @@ impl Default for Extractor<'_> {
 impl Extractor<'_> {
     /// The component, with a manifest that names it `raw`.
     pub fn build(&self) -> Vec<u8> {
-        let Self { imports, memory, core, attack, export } = self;
+        let Self {
+            imports,
+            memory,
+            core,
+            attack,
+            export,
+        } = self;
         let text = format!(
             r#"(component
   (import "orbweaver:plugin/types@0.1.0" (instance $types
