@@ -129,8 +129,7 @@ pub fn is_self_test(page: &Page) -> bool {
 #[macro_export]
 macro_rules! manifest {
     () => {
-        const TEXT: &[u8] =
-            include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml"));
+        const TEXT: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml"));
         #[used]
         #[unsafe(link_section = "orbweaver:manifest")]
         static MANIFEST: [u8; TEXT.len()] = {
@@ -167,7 +166,7 @@ macro_rules! extractor {
                     extract(&role, page, &options)
                 }
             }
-            $crate::extractor::export_extractor!(Plugin with_types_in $crate::extractor);
+    $crate::extractor::export_extractor!(Plugin with_types_in $crate::extractor);
         };
     };
 }
@@ -184,7 +183,7 @@ macro_rules! actor {
                     $run(input).await
                 }
             }
-            $crate::actor::export_actor!(Plugin with_types_in $crate::actor);
+    $crate::actor::export_actor!(Plugin with_types_in $crate::actor);
         };
     };
 }

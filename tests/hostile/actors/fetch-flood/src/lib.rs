@@ -26,6 +26,9 @@ async fn run(input: String) -> Result<String, Error> {
         join_all((0..N).map(|_| http::fetch(get(url)))).await
     };
     let ok = results.iter().filter(|r| r.is_ok()).count();
-    let denied = results.iter().filter(|r| matches!(r, Err(Error::Denied(_)))).count();
+    let denied = results
+        .iter()
+        .filter(|r| matches!(r, Err(Error::Denied(_))))
+        .count();
     Ok(format!(r#"{{"ok":{ok},"denied":{denied}}}"#))
 }

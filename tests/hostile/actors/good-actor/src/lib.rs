@@ -26,11 +26,20 @@ async fn run(input: String) -> Result<String, Error> {
             Err(_) => errors += 1,
         }
     }
-    Ok(format!(r#"{{"sizes":[{}],"errors":{errors},"good":{first}}}"#, sizes.join(",")))
+    Ok(format!(
+        r#"{{"sizes":[{}],"errors":{errors},"good":{first}}}"#,
+        sizes.join(",")
+    ))
 }
 
 /// A flat JSON field's text; enough for the tests' inputs.
 fn field(json: &str, name: &str) -> Option<String> {
     let (_, rest) = json.split_once(&format!("\"{name}\":"))?;
-    Some(rest.split([',', '}']).next()?.trim().trim_matches('"').to_owned())
+    Some(
+        rest.split([',', '}'])
+            .next()?
+            .trim()
+            .trim_matches('"')
+            .to_owned(),
+    )
 }

@@ -8,7 +8,11 @@ hostile_support::actor!(run);
 
 async fn run(input: String) -> Result<String, Error> {
     let mut kept = Vec::new();
-    let html = if input.contains("bytes") { "x".repeat(30 << 20) } else { "<p>x".to_owned() };
+    let html = if input.contains("bytes") {
+        "x".repeat(30 << 20)
+    } else {
+        "<p>x".to_owned()
+    };
     loop {
         if input.contains("streams") {
             streams::leak();

@@ -27,10 +27,17 @@ fn run(url: &str) -> Result<String, Error> {
         timeout_ms: None,
     };
     let pages = fetch_many(&[request(1), request(2), request(3)], 0);
-    let urls: Vec<String> =
-        pages.into_iter().map(|page| Ok(format!("\"{}\"", page?.url()))).collect::<Result<_, Error>>()?;
+    let urls: Vec<String> = pages
+        .into_iter()
+        .map(|page| Ok(format!("\"{}\"", page?.url())))
+        .collect::<Result<_, Error>>()?;
     let denied = |error: &Error| matches!(error, Error::Denied(_));
-    let rendered = render_many(&[url.to_owned()], 0).pop().is_some_and(|r| r.is_err_and(|e| denied(&e)));
+    let rendered = render_many(&[url.to_owned()], 0)
+        .pop()
+        .is_some_and(|r| r.is_err_and(|e| denied(&e)));
     let read = crawl_data::get_run(1).is_err_and(|e| denied(&e));
-    Ok(format!(r#"{{"urls":[{}],"render_denied":{rendered},"crawl_denied":{read}}}"#, urls.join(",")))
+    Ok(format!(
+        r#"{{"urls":[{}],"render_denied":{rendered},"crawl_denied":{read}}}"#,
+        urls.join(",")
+    ))
 }

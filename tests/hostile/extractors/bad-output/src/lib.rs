@@ -9,7 +9,9 @@ hostile_support::extractor!(|role, _, _| match role {
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
     "long" => Ok(string(40 << 20)),
     "huge" => Ok(string(100 << 20)),
-    _ => Err(hostile_support::Error::Failed("\u{1b}[31mred\nline".to_owned())),
+    _ => Err(hostile_support::Error::Failed(
+        "\u{1b}[31mred\nline".to_owned()
+    )),
 });
 
 /// A JSON string of this length, without a copy that would exceed the memory limit first.
