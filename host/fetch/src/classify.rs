@@ -25,7 +25,10 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
         if let Some(found) = error.downcast_ref::<T>() {
             return Some(found);
         }
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        next = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
             Some(inner) => Some(inner),
             None => error.source(),
         };
@@ -41,7 +44,10 @@ fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
         if texts.iter().any(|known| text.contains(known)) {
             return true;
         }
-        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+        next = match error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref)
+        {
             Some(inner) => Some(inner),
             None => error.source(),
         };
@@ -83,7 +89,11 @@ pub(crate) fn fault(error: &reqwest::Error, stage: Stage) -> Fault {
     if error.is_builder() || error.is_request() && says(source, &["invalid URL", "builder error"]) {
         return Fault::new(Kind::InvalidRequest, None, cause(source));
     }
-    Fault::new(Kind::Protocol, None, format!("the exchange failed: {}", cause(source)))
+    Fault::new(
+        Kind::Protocol,
+        None,
+        format!("the exchange failed: {}", cause(source)),
+    )
 }
 
 /// A lookup that was made apart from a connection.
@@ -98,7 +108,11 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
                 ResolveError::Other(_) => "other",
             };
             let fault = Fault::new(Kind::Dns, sub, format!("DNS: {error}"));
-            if *failure == ResolveError::NxDomain { fault } else { fault.retryable() }
+            if *failure == ResolveError::NxDomain {
+                fault
+            } else {
+                fault.retryable()
+            }
         }
     }
 }
@@ -108,28 +122,52 @@ fn connect_fault(error: &reqwest::Error) -> Fault {
     if error.is_timeout() {
         return Fault::new(Kind::Connect, "timeout", "no connection in time").retryable();
     }
-    if says(source, &["proxy authorization required", "authentication error", "credentials"]) {
+    if says(
+        source,
+        &[
+            "proxy authorization required",
+            "authentication error",
+            "credentials",
+        ],
+    ) {
         return Fault::new(Kind::Proxy, "auth", "the proxy refuses our credentials");
     }
     if says(source, &["socks", "SOCKS", "tunnel"]) {
-        return Fault::new(Kind::Proxy, "other", format!("the proxy gives no connection: {}", cause(source))).retryable();
+        return Fault::new(
+            Kind::Proxy,
+            "other",
+            format!("the proxy gives no connection: {}", cause(source)),
+        )
+        .retryable();
     }
     match find::<io::Error>(source).map(io::Error::kind) {
         Some(io::ErrorKind::ConnectionRefused) => {
             Fault::new(Kind::Connect, "refused", "the server refuses connections").retryable()
         }
-        Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe) => {
-            Fault::new(Kind::Connect, "reset", "the server reset the connection").retryable()
-        }
+        Some(
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe,
+        ) => Fault::new(Kind::Connect, "reset", "the server reset the connection").retryable(),
         // TLS that ends in the middle of its handshake.
-        Some(io::ErrorKind::UnexpectedEof) => {
-            Fault::new(Kind::Tls, "handshake", "the server closed the connection during the TLS handshake").retryable()
-        }
+        Some(io::ErrorKind::UnexpectedEof) => Fault::new(
+            Kind::Tls,
+            "handshake",
+            "the server closed the connection during the TLS handshake",
+        )
+        .retryable(),
         Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
             Fault::new(Kind::Connect, "unreachable", "no route to the server").retryable()
         }
-        Some(io::ErrorKind::TimedOut) => Fault::new(Kind::Connect, "timeout", "no connection in time").retryable(),
-        _ => Fault::new(Kind::Connect, "other", format!("no connection: {}", cause(source))).retryable(),
+        Some(io::ErrorKind::TimedOut) => {
+            Fault::new(Kind::Connect, "timeout", "no connection in time").retryable()
+        }
+        _ => Fault::new(
+            Kind::Connect,
+            "other",
+            format!("no connection: {}", cause(source)),
+        )
+        .retryable(),
     }
 }
 
@@ -160,27 +198,50 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
     if let Some(io) = error.get_io() {
         return io_fault(io, stage);
     }
-    let reason = error.reason().map_or_else(|| error.to_string(), |reason| reason.to_string());
-    let what = if error.is_go_away() { "GOAWAY" } else { "RST_STREAM" };
+    let reason = error
+        .reason()
+        .map_or_else(|| error.to_string(), |reason| reason.to_string());
+    let what = if error.is_go_away() {
+        "GOAWAY"
+    } else {
+        "RST_STREAM"
+    };
     if error.is_remote() {
         return Fault::new(Kind::Reset, "http2", format!("HTTP/2 {what}: {reason}")).stale();
     }
     if says(error, &["header", "HEADER"]) {
-        return Fault::new(Kind::HeaderTooLarge, None, "the response's headers are too large");
+        return Fault::new(
+            Kind::HeaderTooLarge,
+            None,
+            "the response's headers are too large",
+        );
     }
     Fault::new(Kind::Protocol, "http2", format!("HTTP/2: {reason}"))
 }
 
 fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
     if error.is_parse_too_large() {
-        return Some(Fault::new(Kind::HeaderTooLarge, None, "the response's headers are too many or too large"));
+        return Some(Fault::new(
+            Kind::HeaderTooLarge,
+            None,
+            "the response's headers are too many or too large",
+        ));
     }
     if error.is_parse() {
-        return Some(Fault::new(Kind::Protocol, "malformed", format!("the response is not HTTP: {error}")));
+        return Some(Fault::new(
+            Kind::Protocol,
+            "malformed",
+            format!("the response is not HTTP: {error}"),
+        ));
     }
     if error.is_incomplete_message() {
         return Some(match stage {
-            Stage::Head => Fault::new(Kind::Reset, "closed", "the server closed the connection without an answer").stale(),
+            Stage::Head => Fault::new(
+                Kind::Reset,
+                "closed",
+                "the server closed the connection without an answer",
+            )
+            .stale(),
             Stage::Body => incomplete(),
         });
     }
@@ -191,15 +252,28 @@ fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
 }
 
 pub(crate) fn incomplete() -> Fault {
-    Fault::new(Kind::IncompleteBody, None, "the connection ended before the body did").retryable()
+    Fault::new(
+        Kind::IncompleteBody,
+        None,
+        "the connection ended before the body did",
+    )
+    .retryable()
 }
 
 fn io_fault(error: &io::Error, stage: Stage) -> Fault {
     match (error.kind(), stage) {
         (io::ErrorKind::UnexpectedEof, Stage::Body) => incomplete(),
-        (io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe, Stage::Body) => {
-            Fault::new(Kind::Reset, "body", "the server reset the connection in the middle of the body").retryable()
-        }
+        (
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe,
+            Stage::Body,
+        ) => Fault::new(
+            Kind::Reset,
+            "body",
+            "the server reset the connection in the middle of the body",
+        )
+        .retryable(),
         (
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::ConnectionReset
@@ -209,9 +283,16 @@ fn io_fault(error: &io::Error, stage: Stage) -> Fault {
             Stage::Head,
         ) => Fault::new(Kind::Reset, "closed", "the server reset the connection").stale(),
         // Chunked framing: hyper reports it as an error of the input.
-        (io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData, _) => {
-            Fault::new(Kind::Protocol, "malformed", format!("the body's framing is broken: {error}"))
-        }
-        _ => Fault::new(Kind::Reset, "other", format!("the connection failed: {error}")).retryable(),
+        (io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData, _) => Fault::new(
+            Kind::Protocol,
+            "malformed",
+            format!("the body's framing is broken: {error}"),
+        ),
+        _ => Fault::new(
+            Kind::Reset,
+            "other",
+            format!("the connection failed: {error}"),
+        )
+        .retryable(),
     }
 }

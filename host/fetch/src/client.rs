@@ -8,6 +8,7 @@ use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 
+use crate::classify;
 use crate::config::{FetchConfig, Limits};
 use crate::error::{Fault, Kind};
 use crate::proxy::ProxyUrl;
@@ -34,44 +35,73 @@ impl Clients {
     pub fn new(config: &FetchConfig, resolver: Arc<dyn Resolver>) -> Result<Self, ConfigError> {
         let limits = config.limits.clone();
         let policy = Arc::new(Policy::with_nets(config.allow_nets.clone()));
-        let guarded = Guarded { policy, resolver, timeout: limits.connect() };
+        let guarded = Guarded {
+            policy,
+            resolver,
+            timeout: limits.connect(),
+        };
         let tls = tls_config(&config.extra_roots)?;
-        let direct = build(&limits, &tls, &guarded, None).map_err(|error| ConfigError(error.to_string()))?;
+        let direct =
+            build(&limits, &tls, &guarded, None).map_err(|error| ConfigError(error.to_string()))?;
         let proxied = Cache::builder()
             .max_capacity(u64::from(limits.max_clients))
             .time_to_idle(limits.idle())
             .build();
-        Ok(Self { direct, proxied, tls, limits, guarded })
+        Ok(Self {
+            direct,
+            proxied,
+            tls,
+            limits,
+            guarded,
+        })
     }
 
     pub const fn guarded(&self) -> &Guarded {
         &self.guarded
     }
 
-    /// The client for requests through `proxy`. A name of a proxy is judged when it is
-    /// resolved, a literal here: the connector would not ask the resolver about it.
-    pub fn get(&self, proxy: Option<&ProxyUrl>) -> Result<reqwest::Client, Fault> {
-        let Some(proxy) = proxy else { return Ok(self.direct.clone()) };
-        self.judge_proxy(proxy)?;
+    /// The client for requests through `proxy`, whose own address is judged as a target's
+    /// is: a literal here, since the connector would not ask the resolver about it, and a
+    /// name both here and when it is connected to.
+    pub async fn get(&self, proxy: Option<&ProxyUrl>) -> Result<reqwest::Client, Fault> {
+        let Some(proxy) = proxy else {
+            return Ok(self.direct.clone());
+        };
+        self.judge_proxy(proxy).await?;
         self.proxied
-            .try_get_with(proxy.cache_key(), || build(&self.limits, &self.tls, &self.guarded, Some(proxy)))
-            .map_err(|error| Fault::new(Kind::InvalidRequest, None, format!("proxy {proxy}: {error}")))
+            .try_get_with(proxy.cache_key(), || {
+                build(&self.limits, &self.tls, &self.guarded, Some(proxy))
+            })
+            .map_err(|error| {
+                Fault::new(
+                    Kind::InvalidRequest,
+                    None,
+                    format!("proxy {proxy}: {error}"),
+                )
+            })
     }
 
-    fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
-        let refused = |error: &dyn std::fmt::Display| format!("proxy {proxy}: {error}");
-        let url = url::Url::parse(proxy.expose())
-            .map_err(|error| Fault::new(Kind::InvalidRequest, None, refused(&error)))?;
-        // A URL of another scheme than http(s) keeps its host as text.
-        let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);
-        let policy = &self.guarded.policy;
-        let special = url::Host::parse(url.host_str().unwrap_or(""));
-        let verdict = match special {
-            Ok(url::Host::Ipv4(ip)) => policy.judge_ip(ip.into()),
-            Ok(url::Host::Ipv6(ip)) => policy.judge_ip(ip.into()),
-            _ => policy.judge_name(host.trim_end_matches('.')),
-        };
-        verdict.map_err(|refusal| Fault::new(Kind::Refused, refusal.code(), refused(&refusal)))
+    async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
+        let url = url::Url::parse(proxy.expose()).map_err(|error| {
+            Fault::new(
+                Kind::InvalidRequest,
+                None,
+                format!("proxy {proxy}: {error}"),
+            )
+        })?;
+        // The host of a URL whose scheme is not http(s) is not parsed as an address yet.
+        let host = url.host_str().unwrap_or("").trim_end_matches('.');
+        let name = url::Host::parse(host).map_or_else(|_| host.to_owned(), |host| host.to_string());
+        match self.guarded.lookup(&name).await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let fault = classify::lookup_fault(&error);
+                Err(Fault {
+                    message: format!("proxy {proxy}: {}", fault.message),
+                    ..fault
+                })
+            }
+        }
     }
 }
 
@@ -90,11 +120,13 @@ fn tls_config(extra_roots: &[Vec<u8>]) -> Result<ClientConfig, ConfigError> {
             .add(CertificateDer::from(root.clone()))
             .map_err(|error| ConfigError(format!("extra_roots: {error}")))?;
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| ConfigError(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let mut config =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| ConfigError(error.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
 

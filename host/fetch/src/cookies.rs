@@ -88,7 +88,13 @@ impl CookieJar {
 
 impl Store {
     fn put(&mut self, parsed: Parsed) {
-        let Parsed { domain, name, path, cookie, expired } = parsed;
+        let Parsed {
+            domain,
+            name,
+            path,
+            cookie,
+            expired,
+        } = parsed;
         let entries = self.domains.entry(domain).or_default();
         let key = (name, path);
         if expired {
@@ -137,10 +143,18 @@ fn parse(line: &str, host: &str, url: &Url) -> Option<Parsed> {
     let (name, value) = parts.next()?.split_once('=')?;
     let (name, value) = (name.trim(), value.trim());
     let legal = |text: &str| !text.bytes().any(|b| b.is_ascii_control() || b == b';');
-    if name.is_empty() || name.len() + value.len() > MAX_COOKIE_BYTES || !legal(name) || !legal(value) {
+    if name.is_empty()
+        || name.len() + value.len() > MAX_COOKIE_BYTES
+        || !legal(name)
+        || !legal(value)
+    {
         return None;
     }
-    let mut cookie = Cookie { value: value.to_owned(), host_only: true, secure: false };
+    let mut cookie = Cookie {
+        value: value.to_owned(),
+        host_only: true,
+        secure: false,
+    };
     let mut domain = host.to_owned();
     let mut path = default_path(url.path()).to_owned();
     let mut expired = false;
@@ -155,7 +169,9 @@ fn parse(line: &str, host: &str, url: &Url) -> Option<Parsed> {
                     continue;
                 }
                 // A foreign domain or a public suffix: the cookie is refused (RFC 6265, 5.3).
-                let within = host.strip_suffix(&asked).is_some_and(|rest| rest.ends_with('.'));
+                let within = host
+                    .strip_suffix(&asked)
+                    .is_some_and(|rest| rest.ends_with('.'));
                 if !within || is_public_suffix(&asked) || parent(host, host).is_none() {
                     return None;
                 }
@@ -171,7 +187,13 @@ fn parse(line: &str, host: &str, url: &Url) -> Option<Parsed> {
     }
     // Max-Age wins over Expires.
     let expired = max_age.map_or(expired, |age| age <= 0);
-    Some(Parsed { domain, name: name.to_owned(), path, cookie, expired })
+    Some(Parsed {
+        domain,
+        name: name.to_owned(),
+        path,
+        cookie,
+        expired,
+    })
 }
 
 /// Servers delete a cookie by a date in 1970; other dates are in the future, as far as a
@@ -188,7 +210,8 @@ fn default_path(path: &str) -> &str {
 }
 
 fn path_matches(path: &str, cookie: &str) -> bool {
-    path.strip_prefix(cookie).is_some_and(|rest| cookie.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
+    path.strip_prefix(cookie)
+        .is_some_and(|rest| cookie.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -207,8 +230,18 @@ mod tests {
 
     #[test]
     fn cookies_return_to_their_host_path_and_scheme() {
-        let jar = jar("https://a.example.com/x/y", &["h=1", "d=2; Domain=.example.com; Path=/", "s=3; Secure; Path=/x"]);
-        assert_eq!(jar.header(&url("https://a.example.com/x/z")).unwrap(), "h=1; s=3; d=2");
+        let jar = jar(
+            "https://a.example.com/x/y",
+            &[
+                "h=1",
+                "d=2; Domain=.example.com; Path=/",
+                "s=3; Secure; Path=/x",
+            ],
+        );
+        assert_eq!(
+            jar.header(&url("https://a.example.com/x/z")).unwrap(),
+            "h=1; s=3; d=2"
+        );
         assert_eq!(jar.header(&url("http://a.example.com/")).unwrap(), "d=2");
         assert_eq!(jar.header(&url("https://b.example.com/x/")).unwrap(), "d=2");
         assert_eq!(jar.header(&url("https://a.example.com/xy")).unwrap(), "d=2");
@@ -219,7 +252,12 @@ mod tests {
     #[test]
     fn public_suffixes_and_foreign_domains_are_refused() {
         let at = "https://shop.example.co.uk/";
-        for line in ["a=1; Domain=uk", "a=1; Domain=co.uk", "a=1; Domain=other.example", "a=1; Domain=hop.example.co.uk"] {
+        for line in [
+            "a=1; Domain=uk",
+            "a=1; Domain=co.uk",
+            "a=1; Domain=other.example",
+            "a=1; Domain=hop.example.co.uk",
+        ] {
             assert!(jar(at, &[line]).is_empty(), "{line}");
         }
         assert!(jar("https://x.github.io/", &["a=1; Domain=github.io"]).is_empty());
@@ -233,7 +271,10 @@ mod tests {
         let lines: Vec<String> = (0..10_000).map(|n| format!("c{n}={n}")).collect();
         let jar = CookieJar::new();
         for n in 0..40 {
-            jar.store(&url(&format!("https://h{n}.example/")), lines.iter().map(String::as_str));
+            jar.store(
+                &url(&format!("https://h{n}.example/")),
+                lines.iter().map(String::as_str),
+            );
         }
         assert_eq!(jar.len(), MAX_IN_JAR);
         assert!(jar.header(&url("https://h0.example/")).unwrap().len() <= MAX_HEADER_BYTES);
@@ -246,7 +287,13 @@ mod tests {
         let jar = jar("https://a.example/", &["a=1", "b=2", "a=3"]);
         jar.store(&url("https://a.example/"), ["b=; Max-Age=0"].into_iter());
         assert_eq!(jar.header(&url("https://a.example/")).unwrap(), "a=3");
-        jar.store(&url("https://a.example/"), ["a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"].into_iter());
-        assert_eq!((jar.len(), jar.header(&url("https://a.example/"))), (0, None));
+        jar.store(
+            &url("https://a.example/"),
+            ["a=; Expires=Thu, 01 Jan 1970 00:00:00 GMT"].into_iter(),
+        );
+        assert_eq!(
+            (jar.len(), jar.header(&url("https://a.example/"))),
+            (0, None)
+        );
     }
 }

@@ -37,7 +37,11 @@ pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<
             "zstd" => Coding::Zstd,
             other => {
                 let shown: String = other.chars().take(40).collect();
-                return Err(Fault::new(Kind::Decode, "unknown_coding", format!("content coding {shown:?} is not supported")));
+                return Err(Fault::new(
+                    Kind::Decode,
+                    "unknown_coding",
+                    format!("content coding {shown:?} is not supported"),
+                ));
             }
         };
         if found.len() == MAX_CODINGS {
@@ -101,8 +105,15 @@ impl Body {
             _ => None,
         };
         // An announced length is a wish, not a reason to allocate a megabyte up front.
-        let expected = hint.map_or(0, |length| usize::try_from(length).unwrap_or(max)).min(1 << 20).min(max);
-        let (raw, out) = if keep_raw.is_some() { (expected, expected * 3) } else { (0, expected) };
+        let expected = hint
+            .map_or(0, |length| usize::try_from(length).unwrap_or(max))
+            .min(1 << 20)
+            .min(max);
+        let (raw, out) = if keep_raw.is_some() {
+            (expected, expected * 3)
+        } else {
+            (0, expected)
+        };
         Self {
             layers: layers.collect(),
             out: Vec::with_capacity(out),
@@ -122,7 +133,9 @@ impl Body {
     pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
         self.wire += input.len() as u64;
         if self.wire > self.max as u64 {
-            let room = self.max.saturating_sub(usize::try_from(self.wire).unwrap_or(usize::MAX) - input.len());
+            let room = self
+                .max
+                .saturating_sub(usize::try_from(self.wire).unwrap_or(usize::MAX) - input.len());
             let input = input.get(..room).unwrap_or_default();
             push_through(&mut self.layers, input, &mut self.out, self.max)?;
             return Err(Stop::Full);
@@ -135,7 +148,11 @@ impl Body {
 
     /// The body so far, cut off.
     pub fn cut(self) -> Decoded {
-        Decoded { body: self.out.into(), raw: None, truncated: true }
+        Decoded {
+            body: self.out.into(),
+            raw: None,
+            truncated: true,
+        }
     }
 
     /// The body, which ended as HTTP says. A coding's stream that did not is a truncation,
@@ -144,36 +161,69 @@ impl Body {
         let complete = self.layers.iter().all(|layer| layer.codec.is_complete());
         let clean = complete && self.layers.iter().all(|layer| !layer.codec.has_trailing());
         if !complete && self.out.is_empty() && self.wire > 0 {
-            return Err(malformed("the stream ends before its first byte of content"));
+            return Err(malformed(
+                "the stream ends before its first byte of content",
+            ));
         }
         let raw = match self.keep_raw {
-            Some(encoding) if clean && self.wire > 0 => Some(Raw { encoding, bytes: self.raw.into() }),
+            Some(encoding) if clean && self.wire > 0 => Some(Raw {
+                encoding,
+                bytes: self.raw.into(),
+            }),
             _ => None,
         };
-        Ok(Decoded { body: self.out.into(), raw, truncated: !complete && self.wire > 0 })
+        Ok(Decoded {
+            body: self.out.into(),
+            raw,
+            truncated: !complete && self.wire > 0,
+        })
     }
 }
 
 /// The fault for a malformed stream.
 pub(crate) fn malformed(what: &str) -> Fault {
-    Fault::new(Kind::Decode, "malformed", format!("the content coding is broken: {what}"))
+    Fault::new(
+        Kind::Decode,
+        "malformed",
+        format!("the content coding is broken: {what}"),
+    )
 }
 
 /// Pushes `input` through the first layer, its output through the rest. As deep as there
 /// are codings, which is [`MAX_CODINGS`].
-fn push_through(layers: &mut [Layer], input: &[u8], out: &mut Vec<u8>, max: usize) -> Result<(), Stop> {
+fn push_through(
+    layers: &mut [Layer],
+    input: &[u8],
+    out: &mut Vec<u8>,
+    max: usize,
+) -> Result<(), Stop> {
     let Some((layer, rest)) = layers.split_first_mut() else {
         let room = max - out.len().min(max);
         out.extend_from_slice(input.get(..room.min(input.len())).unwrap_or_default());
-        return if input.len() > room { Err(Stop::Full) } else { Ok(()) };
+        return if input.len() > room {
+            Err(Stop::Full)
+        } else {
+            Ok(())
+        };
     };
     let mut input = input;
     loop {
-        let Step { read, written, more } =
-            layer.codec.step(input, &mut layer.block).map_err(Stop::Malformed)?;
+        let Step {
+            read,
+            written,
+            more,
+        } = layer
+            .codec
+            .step(input, &mut layer.block)
+            .map_err(Stop::Malformed)?;
         input = input.get(read..).unwrap_or_default();
         layer.produced = layer.produced.saturating_add(written);
-        push_through(rest, layer.block.get(..written).unwrap_or_default(), out, max)?;
+        push_through(
+            rest,
+            layer.block.get(..written).unwrap_or_default(),
+            out,
+            max,
+        )?;
         if layer.produced > max {
             return Err(Stop::Full);
         }

@@ -113,8 +113,18 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub fn new(kind: Kind, sub: impl Into<Option<&'static str>>, message: impl Into<String>) -> Self {
-        Self { kind, sub: sub.into(), message: message.into(), retryable: false, stale: false }
+    pub fn new(
+        kind: Kind,
+        sub: impl Into<Option<&'static str>>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            sub: sub.into(),
+            message: message.into(),
+            retryable: false,
+            stale: false,
+        }
     }
 
     pub fn retryable(mut self) -> Self {

@@ -63,7 +63,13 @@ pub(crate) async fn send(
     let headers = response.headers().clone();
     check_headers(&headers, bounds.limits)?;
     let bodyless = is_head || matches!(status.as_u16(), 204 | 205 | 304);
-    Ok(Head { status, headers, remote_addr: response.remote_addr(), response, bodyless })
+    Ok(Head {
+        status,
+        headers,
+        remote_addr: response.remote_addr(),
+        response,
+        bodyless,
+    })
 }
 
 fn total_timeout(bounds: &Bounds<'_>) -> Fault {
@@ -74,7 +80,10 @@ fn total_timeout(bounds: &Bounds<'_>) -> Fault {
 /// Limits of number and size, which HTTP/1 and HTTP/2 count differently; and framing that
 /// two readers could read differently.
 fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
-    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    let size: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
     let over = |count: usize, max: u32| u32::try_from(count).map_or(true, |count| count > max);
     if over(headers.len(), limits.max_headers) || over(size, limits.max_header_bytes) {
         let message = format!("the response has {} headers of {size} bytes", headers.len());
@@ -82,12 +91,23 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
     }
     if let Some(coding) = headers.get(TRANSFER_ENCODING) {
         if headers.contains_key(CONTENT_LENGTH) {
-            return Err(Fault::new(Kind::Protocol, "framing", "both Content-Length and Transfer-Encoding"));
+            return Err(Fault::new(
+                Kind::Protocol,
+                "framing",
+                "both Content-Length and Transfer-Encoding",
+            ));
         }
-        if !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")
+        if !coding
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"chunked")
             || headers.get_all(TRANSFER_ENCODING).iter().count() > 1
         {
-            return Err(Fault::new(Kind::Protocol, "framing", "a transfer coding other than chunked"));
+            return Err(Fault::new(
+                Kind::Protocol,
+                "framing",
+                "a transfer coding other than chunked",
+            ));
         }
     }
     Ok(())
@@ -97,20 +117,39 @@ impl Head {
     /// Reads and decodes the body.
     pub async fn read(mut self, bounds: &Bounds<'_>) -> Result<Received, Fault> {
         if self.bodyless {
-            return Ok(Received { body: Bytes::new(), raw: None, truncated: false, wire_bytes: 0 });
+            return Ok(Received {
+                body: Bytes::new(),
+                raw: None,
+                truncated: false,
+                wire_bytes: 0,
+            });
         }
-        let encodings = self.headers.get_all(CONTENT_ENCODING).iter().map(|value| value.to_str().unwrap_or("?"));
+        let encodings = self
+            .headers
+            .get_all(CONTENT_ENCODING)
+            .iter()
+            .map(|value| value.to_str().unwrap_or("?"));
         let codings = decode::codings(encodings)?;
         let length = self.response.content_length();
-        if length.is_some_and(|length| length > bounds.max_bytes) && bounds.oversize == Oversize::Fail {
+        if length.is_some_and(|length| length > bounds.max_bytes)
+            && bounds.oversize == Oversize::Fail
+        {
             let message = format!("the body announces {} bytes", length.unwrap_or(0));
-            return Err(Fault::new(Kind::TooLarge, None, format!("{message}; the limit is {}", bounds.max_bytes)));
+            return Err(Fault::new(
+                Kind::TooLarge,
+                None,
+                format!("{message}; the limit is {}", bounds.max_bytes),
+            ));
         }
         let max = usize::try_from(bounds.max_bytes).unwrap_or(usize::MAX);
         let mut body = Body::new(&codings, max, length);
         let stopped = self.pump(&mut body, bounds).await?;
         let wire_bytes = body.wire_bytes();
-        let Decoded { body, raw, truncated } = match stopped {
+        let Decoded {
+            body,
+            raw,
+            truncated,
+        } = match stopped {
             None => body.finish()?,
             Some(Stop::Malformed(what)) => return Err(malformed(what)),
             Some(Stop::Full) if bounds.oversize == Oversize::Truncate => body.cut(),
@@ -119,16 +158,29 @@ impl Head {
                 return Err(Fault::new(Kind::TooLarge, None, message));
             }
         };
-        Ok(Received { body, raw, truncated, wire_bytes })
+        Ok(Received {
+            body,
+            raw,
+            truncated,
+            wire_bytes,
+        })
     }
 
     async fn pump(&mut self, body: &mut Body, bounds: &Bounds<'_>) -> Result<Option<Stop>, Fault> {
         let window = Duration::from_millis(bounds.limits.min_rate_window_ms);
-        let least = bounds.limits.min_rate.saturating_mul(bounds.limits.min_rate_window_ms) / 1000;
+        let least = bounds
+            .limits
+            .min_rate
+            .saturating_mul(bounds.limits.min_rate_window_ms)
+            / 1000;
         let mut window_end = Instant::now() + window;
         let mut window_start_bytes = 0;
         loop {
-            let until = if least > 0 { window_end.min(bounds.deadline) } else { bounds.deadline };
+            let until = if least > 0 {
+                window_end.min(bounds.deadline)
+            } else {
+                bounds.deadline
+            };
             match timeout_at(until, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => {
                     if let Err(stop) = body.push(&chunk) {
@@ -146,7 +198,10 @@ impl Head {
             }
             if least > 0 && Instant::now() >= window_end {
                 if body.wire_bytes() - window_start_bytes < least {
-                    let message = format!("the body comes slower than {} bytes a second", bounds.limits.min_rate);
+                    let message = format!(
+                        "the body comes slower than {} bytes a second",
+                        bounds.limits.min_rate
+                    );
                     return Err(Fault::new(Kind::Slow, None, message).retryable());
                 }
                 window_start_bytes = body.wire_bytes();

@@ -54,10 +54,15 @@ impl ProxyUrl {
     /// Fills a pool's placeholders. `country` must be two ASCII letters.
     pub(crate) fn filled(&self, country: Option<&str>, session: u64) -> Result<Self, InvalidProxy> {
         let country = country.unwrap_or("").to_ascii_lowercase();
-        if !country.is_empty() && !(country.len() == 2 && country.bytes().all(|b| b.is_ascii_lowercase())) {
+        if !country.is_empty()
+            && !(country.len() == 2 && country.bytes().all(|b| b.is_ascii_lowercase()))
+        {
             return Err(InvalidProxy("country is not an ISO-2 code"));
         }
-        self.0.replace("{country}", &country).replace("{session}", &session.to_string()).parse()
+        self.0
+            .replace("{country}", &country)
+            .replace("{session}", &session.to_string())
+            .parse()
     }
 }
 
@@ -72,7 +77,9 @@ impl FromStr for ProxyUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let url = Url::parse(text).map_err(|_| InvalidProxy("not a URL"))?;
         if !matches!(url.scheme(), "http" | "https" | "socks5") {
-            return Err(InvalidProxy("the scheme of a proxy is http, https or socks5"));
+            return Err(InvalidProxy(
+                "the scheme of a proxy is http, https or socks5",
+            ));
         }
         if url.host_str().is_none_or(str::is_empty) {
             return Err(InvalidProxy("a proxy needs a host"));
@@ -115,7 +122,9 @@ impl Serialize for ProxyUrl {
 
 impl<'de> Deserialize<'de> for ProxyUrl {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -125,27 +134,53 @@ mod tests {
 
     #[test]
     fn credentials_never_show() {
-        let proxy: ProxyUrl = "socks5://customer:hunter2@gate.example:1080".parse().unwrap();
-        let shown = format!("{proxy} {proxy:?} {}", serde_json::to_string(&proxy).unwrap());
+        let proxy: ProxyUrl = "socks5://customer:hunter2@gate.example:1080"
+            .parse()
+            .unwrap();
+        let shown = format!(
+            "{proxy} {proxy:?} {}",
+            serde_json::to_string(&proxy).unwrap()
+        );
         assert!(shown.contains("gate.example:1080"));
-        assert!(!shown.contains("hunter2") && !shown.contains("customer"), "{shown}");
+        assert!(
+            !shown.contains("hunter2") && !shown.contains("customer"),
+            "{shown}"
+        );
         assert!(proxy.expose().contains("hunter2"));
     }
 
     #[test]
     fn only_the_contracts_schemes_are_proxies() {
-        for ok in ["http://p:3128", "https://u:p@p.example", "socks5://10.0.0.1:1080/"] {
+        for ok in [
+            "http://p:3128",
+            "https://u:p@p.example",
+            "socks5://10.0.0.1:1080/",
+        ] {
             assert!(ok.parse::<ProxyUrl>().is_ok(), "{ok}");
         }
-        for bad in ["", "p:3128", "socks4://p", "socks5h://p", "ftp://p", "http://", "http://p/path", "http://p?x"] {
+        for bad in [
+            "",
+            "p:3128",
+            "socks4://p",
+            "socks5h://p",
+            "ftp://p",
+            "http://",
+            "http://p/path",
+            "http://p?x",
+        ] {
             assert!(bad.parse::<ProxyUrl>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn pools_fill_their_placeholders() {
-        let proxy: ProxyUrl = "http://user-{country}-{session}:pw@gate.example:8000".parse().unwrap();
-        assert_eq!(proxy.filled(Some("DE"), 7).unwrap().expose(), "http://user-de-7:pw@gate.example:8000");
+        let proxy: ProxyUrl = "http://user-{country}-{session}:pw@gate.example:8000"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            proxy.filled(Some("DE"), 7).unwrap().expose(),
+            "http://user-de-7:pw@gate.example:8000"
+        );
         assert!(proxy.filled(Some("x@y"), 7).is_err());
     }
 }

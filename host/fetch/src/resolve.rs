@@ -42,14 +42,20 @@ pub struct SystemResolver;
 #[async_trait]
 impl Resolver for SystemResolver {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, ResolveError> {
-        let found = tokio::net::lookup_host((name, 0)).await.map_err(|error| from_io(&error))?;
+        let found = tokio::net::lookup_host((name, 0))
+            .await
+            .map_err(|error| from_io(&error))?;
         let mut addresses: Vec<IpAddr> = Vec::new();
         for address in found {
             if !addresses.contains(&address.ip()) {
                 addresses.push(address.ip());
             }
         }
-        if addresses.is_empty() { Err(ResolveError::NxDomain) } else { Ok(addresses) }
+        if addresses.is_empty() {
+            Err(ResolveError::NxDomain)
+        } else {
+            Ok(addresses)
+        }
     }
 }
 
@@ -57,9 +63,19 @@ impl Resolver for SystemResolver {
 fn from_io(error: &io::Error) -> ResolveError {
     let text = error.to_string();
     let says = |texts: &[&str]| texts.iter().any(|known| text.contains(known));
-    if says(&["Name or service not known", "No address associated", "Name does not resolve", "Name has no usable"]) {
+    if says(&[
+        "Name or service not known",
+        "No address associated",
+        "Name does not resolve",
+        "Name has no usable",
+    ]) {
         ResolveError::NxDomain
-    } else if says(&["Temporary failure", "Try again", "Non-recoverable", "Unrecoverable"]) {
+    } else if says(&[
+        "Temporary failure",
+        "Try again",
+        "Non-recoverable",
+        "Unrecoverable",
+    ]) {
         ResolveError::ServFail
     } else if error.kind() == io::ErrorKind::TimedOut {
         ResolveError::Timeout
@@ -93,7 +109,10 @@ impl Guarded {
             self.policy.judge_ip(ip)?;
             return Ok(vec![ip]);
         }
-        let failed = |error| LookupError::Failed { name: name.to_owned(), error };
+        let failed = |error| LookupError::Failed {
+            name: name.to_owned(),
+            error,
+        };
         let answers = tokio::time::timeout(self.timeout, self.resolver.resolve(name))
             .await
             .map_err(|_| failed(ResolveError::Timeout))?

@@ -24,22 +24,34 @@ pub struct Headers(Vec<(String, String)>);
 
 impl Headers {
     pub(crate) fn from_map(map: &HeaderMap) -> Self {
-        Self(map.iter().map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes()))).collect())
+        Self(
+            map.iter()
+                .map(|(name, value)| (name.as_str().to_owned(), text(value.as_bytes())))
+                .collect(),
+        )
     }
 
     /// The first value of `name` (lower case).
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// All values of `name` (lower case).
     pub fn get_all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.0
+            .iter()
+            .filter(move |(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// All headers.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.0
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// How many there are.
@@ -130,10 +142,19 @@ mod tests {
         map.append("Set-Cookie", HeaderValue::from_static("a=1"));
         map.append("x-name", HeaderValue::from_bytes(b"caf\xe9").unwrap());
         map.append("set-cookie", HeaderValue::from_static("b=2"));
-        map.append("x-utf8", HeaderValue::from_bytes("café".as_bytes()).unwrap());
+        map.append(
+            "x-utf8",
+            HeaderValue::from_bytes("café".as_bytes()).unwrap(),
+        );
         let headers = Headers::from_map(&map);
-        assert_eq!(headers.get_all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
-        assert_eq!((headers.get("x-name"), headers.get("x-utf8")), (Some("café"), Some("café")));
+        assert_eq!(
+            headers.get_all("set-cookie").collect::<Vec<_>>(),
+            ["a=1", "b=2"]
+        );
+        assert_eq!(
+            (headers.get("x-name"), headers.get("x-utf8")),
+            (Some("café"), Some("café"))
+        );
         assert_eq!((headers.len(), headers.get("absent")), (4, None));
     }
 }

@@ -64,7 +64,11 @@ struct Life;
 
 impl<K, T> Expiry<K, Stored<T>> for Life {
     fn expire_after_create(&self, _: &K, stored: &Stored<T>, _: Instant) -> Option<Duration> {
-        Some(if stored.failed { FAILURE_LIFE } else { ANSWER_LIFE })
+        Some(if stored.failed {
+            FAILURE_LIFE
+        } else {
+            ANSWER_LIFE
+        })
     }
 }
 
@@ -98,10 +102,18 @@ impl SiteFiles {
 
     /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
     /// crawler with a file of its own.
-    pub async fn robots_as(&self, fetcher: &Fetcher, url: &Url, agent: Option<&str>) -> Arc<RobotsAnswer> {
+    pub async fn robots_as(
+        &self,
+        fetcher: &Fetcher,
+        url: &Url,
+        agent: Option<&str>,
+    ) -> Arc<RobotsAnswer> {
         let origin = origin(url);
         let key = agent.map_or_else(|| origin.clone(), |agent| format!("{origin} {agent}"));
-        let made = self.robots.get_with(key, fetch_robots(fetcher, origin, agent)).await;
+        let made = self
+            .robots
+            .get_with(key, fetch_robots(fetcher, origin, agent))
+            .await;
         made.value
     }
 
@@ -117,7 +129,10 @@ impl SiteFiles {
 
     async fn text(&self, fetcher: &Fetcher, url: &Url, name: Name) -> TextFile {
         let origin = origin(url);
-        self.texts.get_with((origin.clone(), name), fetch_text(fetcher, origin, name)).await.value
+        self.texts
+            .get_with((origin.clone(), name), fetch_text(fetcher, origin, name))
+            .await
+            .value
     }
 }
 
@@ -143,7 +158,11 @@ fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
     }
 }
 
-async fn fetch_robots(fetcher: &Fetcher, origin: String, agent: Option<&str>) -> Stored<Arc<RobotsAnswer>> {
+async fn fetch_robots(
+    fetcher: &Fetcher,
+    origin: String,
+    agent: Option<&str>,
+) -> Stored<Arc<RobotsAnswer>> {
     // One byte more than is read, so that the parser sees that the file was cut.
     let request = Request {
         user_agent: agent.map(str::to_owned),
@@ -153,14 +172,24 @@ async fn fetch_robots(fetcher: &Fetcher, origin: String, agent: Option<&str>) ->
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
         // Beyond the redirects that are followed: as if there were no file (RFC 9309, 2.3.1.2).
-        Err(error) if error.kind == Kind::BadRedirect => (Some(404), Default::default(), Some(error)),
+        Err(error) if error.kind == Kind::BadRedirect => {
+            (Some(404), Default::default(), Some(error))
+        }
         Err(error) => (None, Default::default(), Some(error)),
     };
     let found = status.is_some_and(|status| (200..300).contains(&status));
     // A page that is served for every path is no robots.txt, whatever lines are in it.
     let is_page = found && content::looks_like_html(&body);
     let robots = Robots::from_answer(status, if is_page { b"" } else { &body });
-    let text = (found && !is_page).then(|| charset::decode(&body, Some("text/plain; charset=utf-8"), charset::Limits::default()).text.into_owned());
+    let text = (found && !is_page).then(|| {
+        charset::decode(
+            &body,
+            Some("text/plain; charset=utf-8"),
+            charset::Limits::default(),
+        )
+        .text
+        .into_owned()
+    });
     let bytes = weight(text.as_ref().map_or(0, |text| text.len() * 2));
     let failed = robots.is_unreachable();
     let answer = RobotsAnswer {
@@ -170,7 +199,11 @@ async fn fetch_robots(fetcher: &Fetcher, origin: String, agent: Option<&str>) ->
         robots,
         error: error.map(|error: FetchError| error.to_string()),
     };
-    Stored { value: Arc::new(answer), bytes, failed }
+    Stored {
+        value: Arc::new(answer),
+        bytes,
+        failed,
+    }
 }
 
 async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<TextFile> {
@@ -179,15 +212,28 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
         Name::LlmsFull => "/llms-full.txt",
     };
     let result = Box::pin(fetcher.fetch(request(&origin, path, MAX_LLMS_BYTES))).await;
-    let failed = result.as_ref().map_or(true, |response| response.status >= 500);
-    let text = result.ok().filter(|response| response.status == 200).and_then(|response| {
-        let kind = content::sniff(response.content_type(), &response.body).kind;
-        // Sites that answer every path with a page have no llms.txt.
-        if kind != content::Kind::Text || content::looks_like_html(&response.body) {
-            return None;
-        }
-        let decoded = charset::decode(&response.body, response.content_type(), charset::Limits::default());
-        Some(Arc::<str>::from(decoded.text.as_ref()))
-    });
-    Stored { bytes: weight(text.as_ref().map_or(0, |text| text.len())), value: text, failed }
+    let failed = result
+        .as_ref()
+        .map_or(true, |response| response.status >= 500);
+    let text = result
+        .ok()
+        .filter(|response| response.status == 200)
+        .and_then(|response| {
+            let kind = content::sniff(response.content_type(), &response.body).kind;
+            // Sites that answer every path with a page have no llms.txt.
+            if kind != content::Kind::Text || content::looks_like_html(&response.body) {
+                return None;
+            }
+            let decoded = charset::decode(
+                &response.body,
+                response.content_type(),
+                charset::Limits::default(),
+            );
+            Some(Arc::<str>::from(decoded.text.as_ref()))
+        });
+    Stored {
+        bytes: weight(text.as_ref().map_or(0, |text| text.len())),
+        value: text,
+        failed,
+    }
 }

@@ -46,7 +46,10 @@ pub(super) struct Codec {
 
 impl fmt::Debug for Codec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Codec").field("coding", &self.coding).field("ended", &self.ended).finish_non_exhaustive()
+        f.debug_struct("Codec")
+            .field("coding", &self.coding)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
     }
 }
 
@@ -69,7 +72,13 @@ fn engine(coding: Coding) -> Engine {
 
 impl Codec {
     pub fn new(coding: Coding) -> Self {
-        Self { coding, engine: engine(coding), ended: false, started: false, trailing: false }
+        Self {
+            coding,
+            engine: engine(coding),
+            ended: false,
+            started: false,
+            trailing: false,
+        }
     }
 
     /// A whole number of streams was decoded.
@@ -83,12 +92,18 @@ impl Codec {
     }
 
     pub fn step(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step, &'static str> {
-        let ignored = Step { read: input.len(), written: 0, more: false };
+        let ignored = Step {
+            read: input.len(),
+            written: 0,
+            more: false,
+        };
         if self.trailing || (input.is_empty() && !self.started) {
             return Ok(ignored);
         }
         if self.ended {
-            let Some(&first) = input.first() else { return Ok(ignored) };
+            let Some(&first) = input.first() else {
+                return Ok(ignored);
+            };
             // Further members of gzip and frames of zstd; whatever else follows, as
             // padding does, is ignored as browsers ignore it.
             let member = match self.coding {
@@ -111,7 +126,11 @@ impl Codec {
             let read = wanted.min(input.len());
             held.extend_from_slice(input.get(..read).unwrap_or_default());
             if held.len() < 2 {
-                return Ok(Step { read, written: 0, more: false });
+                return Ok(Step {
+                    read,
+                    written: 0,
+                    more: false,
+                });
             }
             return self.begin_deflate(read, out);
         }
@@ -122,15 +141,23 @@ impl Codec {
     }
 
     fn begin_deflate(&mut self, read: usize, out: &mut [u8]) -> Result<Step, &'static str> {
-        let Engine::UnknownDeflate(held) = &self.engine else { return Err("deflate") };
-        let &[cmf, flg] = held.as_slice() else { return Err("deflate") };
+        let Engine::UnknownDeflate(held) = &self.engine else {
+            return Err("deflate");
+        };
+        let &[cmf, flg] = held.as_slice() else {
+            return Err("deflate");
+        };
         let zlib = cmf & 0x0f == 8 && (u16::from(cmf) << 8 | u16::from(flg)) % 31 == 0;
         self.engine = Engine::Flate(Decompress::new(zlib));
         let step = self.decode(&[cmf, flg], out)?;
         if step.read < 2 && !self.ended {
             return Err("deflate header");
         }
-        Ok(Step { read, written: step.written, more: true })
+        Ok(Step {
+            read,
+            written: step.written,
+            more: true,
+        })
     }
 
     fn decode(&mut self, input: &[u8], out: &mut [u8]) -> Result<Step, &'static str> {
@@ -139,29 +166,54 @@ impl Codec {
                 let (read, written) = (inflate.total_in(), inflate.total_out());
                 let status = inflate
                     .decompress(input, out, FlushDecompress::None)
-                    .map_err(|_| if self.coding == Coding::Gzip { "not gzip" } else { "not deflate" })?;
+                    .map_err(|_| {
+                        if self.coding == Coding::Gzip {
+                            "not gzip"
+                        } else {
+                            "not deflate"
+                        }
+                    })?;
                 self.ended = status == Status::StreamEnd;
                 let read = usize::try_from(inflate.total_in() - read).unwrap_or(input.len());
                 let written = usize::try_from(inflate.total_out() - written).unwrap_or(0);
-                Ok(Step { read, written, more: false })
+                Ok(Step {
+                    read,
+                    written,
+                    more: false,
+                })
             }
             Engine::Brotli(state) => {
                 let (mut available, mut read) = (input.len(), 0);
                 let (mut room, mut written, mut total) = (out.len(), 0, 0);
                 let result = BrotliDecompressStream(
-                    &mut available, &mut read, input, &mut room, &mut written, out, &mut total, state,
+                    &mut available,
+                    &mut read,
+                    input,
+                    &mut room,
+                    &mut written,
+                    out,
+                    &mut total,
+                    state,
                 );
                 match result {
                     BrotliResult::ResultFailure => return Err("not brotli"),
                     BrotliResult::ResultSuccess => self.ended = true,
                     BrotliResult::NeedsMoreInput | BrotliResult::NeedsMoreOutput => {}
                 }
-                Ok(Step { read, written, more: false })
+                Ok(Step {
+                    read,
+                    written,
+                    more: false,
+                })
             }
             Engine::Zstd(decoder) => {
                 let status = decoder.run_on_buffers(input, out).map_err(|_| "not zstd")?;
                 self.ended = status.remaining == 0;
-                Ok(Step { read: status.bytes_read, written: status.bytes_written, more: false })
+                Ok(Step {
+                    read: status.bytes_read,
+                    written: status.bytes_written,
+                    more: false,
+                })
             }
             Engine::UnknownDeflate(_) | Engine::Broken => Err("no decoder"),
         }

@@ -1,0 +1,158 @@
+use orbweaver_fetch::{FetchConfig, Fetcher, Request};
+use orbweaver_origin::{Origin, Reply};
+
+use crate::support::{Names, config, failure, fetcher, get, with_names};
+
+#[tokio::test]
+async fn loopback_is_refused_unless_it_is_allowed() {
+    let origin = Origin::start().await.unwrap();
+    let closed = Fetcher::new(FetchConfig::default()).unwrap();
+    assert_eq!(
+        failure(&closed, &origin.url("/")).await,
+        ("refused", Some("address_not_public"))
+    );
+    assert_eq!(
+        failure(&closed, "ftp://example.com/").await,
+        ("refused", Some("scheme_not_allowed"))
+    );
+    assert_eq!(
+        failure(&closed, "http://u:p@example.com/").await,
+        ("refused", Some("credentials_in_url"))
+    );
+    assert_eq!(origin.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_name_is_judged_by_every_address_that_it_resolves_to() {
+    let names = Names::default();
+    names
+        .then("private.example", &["10.0.0.1"])
+        .then("mixed.example", &["127.0.0.1", "169.254.169.254"]);
+    let fetcher = with_names(config(), names);
+    for host in ["private.example", "mixed.example"] {
+        assert_eq!(
+            failure(&fetcher, &format!("http://{host}/")).await,
+            ("refused", Some("address_not_public")),
+            "{host}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_turns_private_on_its_second_lookup_is_refused() {
+    let origin = Origin::start().await.unwrap();
+    let names = Names::default();
+    names
+        .then("rebind.example", &["127.0.0.1"])
+        .then("rebind.example", &["10.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    let url = origin.url_at("rebind.example", "/fault/closed");
+    // The first connection breaks, the retry resolves again, and is judged again.
+    assert_eq!(
+        failure(&fetcher, &url).await,
+        ("refused", Some("address_not_public"))
+    );
+    assert_eq!(origin.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_judged_address_is_the_one_connected_to() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("pinned"));
+    let names = Names::default();
+    names
+        .then("pinned.example", &["127.0.0.1"])
+        .then("pinned.example", &["10.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    let response = get(&fetcher, &origin.url_at("pinned.example", "/"))
+        .await
+        .unwrap();
+    assert_eq!(response.remote_addr, Some(origin.address()));
+}
+
+#[tokio::test]
+async fn a_redirect_to_a_private_address_is_refused() {
+    let origin = Origin::start().await.unwrap();
+    for target in [
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::1]/",
+        "http://2852039166/",
+        "gopher://127.0.0.1/",
+    ] {
+        let error = get(
+            &fetcher(),
+            &origin.url(&format!("/fault/redirect/302?{target}")),
+        )
+        .await
+        .unwrap_err();
+        assert_eq!(error.kind.code(), "refused", "{target}");
+        assert_eq!(error.redirects.len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn judging_ahead_tells_what_a_fetch_would_say() {
+    let names = Names::default();
+    names
+        .then("private.example", &["10.0.0.1"])
+        .then("fine.example", &["127.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    assert!(fetcher.judge("http://private.example/").is_ok());
+    assert_eq!(
+        fetcher
+            .judge_resolved("http://private.example/")
+            .await
+            .unwrap_err()
+            .kind
+            .code(),
+        "refused"
+    );
+    assert_eq!(
+        fetcher
+            .judge_resolved("http://none.example/")
+            .await
+            .unwrap_err()
+            .sub,
+        Some("nxdomain")
+    );
+    assert_eq!(
+        fetcher
+            .judge_resolved("http://fine.example/")
+            .await
+            .unwrap()
+            .port,
+        80
+    );
+}
+
+#[tokio::test]
+async fn framing_headers_can_not_be_set() {
+    let origin = Origin::start().await.unwrap();
+    for name in [
+        "Host",
+        "content-length",
+        "Transfer-Encoding",
+        "Connection",
+        "Proxy-Authorization",
+        "bad name",
+    ] {
+        let request = Request {
+            headers: vec![(name.into(), "x".into())],
+            ..Request::get(origin.url("/echo"))
+        };
+        assert_eq!(
+            fetcher().fetch(request).await.unwrap_err().kind.code(),
+            "invalid_request",
+            "{name}"
+        );
+    }
+    let request = Request {
+        headers: vec![("X-A".into(), "b\r\nHost: c".into())],
+        ..Request::get(origin.url("/echo"))
+    };
+    assert_eq!(
+        fetcher().fetch(request).await.unwrap_err().kind.code(),
+        "invalid_request"
+    );
+    assert_eq!(origin.requests().len(), 0);
+}

@@ -1,0 +1,125 @@
+use orbweaver_fetch::{CookieJar, Request};
+use orbweaver_origin::{Origin, Reply};
+
+use crate::support::{failure, fetcher, get};
+
+#[tokio::test]
+async fn row_18_too_many_or_too_large_headers_are_refused() {
+    let origin = Origin::start().await.unwrap();
+    for path in ["/fault/big-header", "/fault/many-headers"] {
+        assert_eq!(
+            failure(&fetcher(), &origin.url(path)).await,
+            ("header_too_large", None),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn row_19_ambiguous_framing_is_refused() {
+    let origin = Origin::start().await.unwrap();
+    for path in ["/fault/bad-header", "/fault/two-lengths"] {
+        assert_eq!(
+            failure(&fetcher(), &origin.url(path)).await,
+            ("protocol", Some("malformed")),
+            "{path}"
+        );
+    }
+    for path in ["/fault/length-and-chunked", "/fault/gzip-transfer"] {
+        assert_eq!(
+            failure(&fetcher(), &origin.url(path)).await,
+            ("protocol", Some("framing")),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn row_20_what_is_not_http_is_a_protocol_error() {
+    let origin = Origin::start().await.unwrap();
+    for path in ["/fault/http09", "/fault/garbage"] {
+        assert_eq!(
+            failure(&fetcher(), &origin.url(path)).await,
+            ("protocol", Some("malformed")),
+            "{path}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn opaque_header_bytes_survive() {
+    let origin = Origin::start().await.unwrap();
+    let response = get(&fetcher(), &origin.url("/fault/opaque")).await.unwrap();
+    assert_eq!(response.headers.get("x-opaque"), Some("caf\u{e9}"));
+}
+
+#[tokio::test]
+async fn given_headers_replace_the_usual_ones() {
+    let origin = Origin::start().await.unwrap();
+    let request = Request {
+        headers: vec![
+            ("Accept".into(), "application/json".into()),
+            ("X-Two".into(), "1".into()),
+            ("x-two".into(), "2".into()),
+        ],
+        user_agent: Some("Tester/1".into()),
+        cookies: Some("a=1; b=2".into()),
+        ..Request::get(origin.url("/echo"))
+    };
+    fetcher().fetch(request).await.unwrap();
+    let sent = &origin.requests()[0];
+    assert_eq!(sent.header("accept"), Some("application/json"));
+    assert_eq!(sent.header("user-agent"), Some("Tester/1"));
+    assert_eq!(sent.header("cookie"), Some("a=1; b=2"));
+    assert_eq!(
+        sent.headers
+            .iter()
+            .filter(|(name, _)| name == "x-two")
+            .count(),
+        2
+    );
+}
+
+#[tokio::test]
+async fn row_39_a_jar_belongs_to_its_job() {
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/set",
+        Reply::html("set")
+            .header("Set-Cookie", "session=1; Path=/")
+            .header("Set-Cookie", "evil=1; Domain=com"),
+    );
+    let fetcher = fetcher();
+    let jar = CookieJar::new();
+    let with = |path: &str, jar: &CookieJar| Request {
+        jar: Some(jar.clone()),
+        ..Request::get(origin.url(path))
+    };
+    fetcher.fetch(with("/set", &jar)).await.unwrap();
+    fetcher.fetch(with("/echo", &jar)).await.unwrap();
+    fetcher
+        .fetch(with("/echo", &CookieJar::new()))
+        .await
+        .unwrap();
+    fetcher
+        .fetch(Request {
+            cookies: Some("session=mine; x=2".into()),
+            ..with("/echo", &jar)
+        })
+        .await
+        .unwrap();
+    let sent: Vec<_> = origin
+        .requests()
+        .iter()
+        .map(|request| request.header("cookie").map(str::to_owned))
+        .collect();
+    assert_eq!(
+        sent,
+        [
+            None,
+            Some("session=1".to_owned()),
+            None,
+            Some("session=mine; x=2".to_owned())
+        ]
+    );
+}

@@ -1,0 +1,13 @@
+//! What a fetch survives, on real connections. Tests are named after the fault that they
+//! are about; numbers are those of the list of crawler faults.
+
+mod body;
+mod decoding;
+mod guard;
+mod headers;
+mod network;
+mod proxies;
+mod redirects;
+mod site_files;
+mod support;
+mod tls;

@@ -1,0 +1,148 @@
+use orbweaver_fetch::{FetchConfig, Fetcher, Pool, ProxyUrl, Request};
+use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
+
+use crate::support::{Names, config, fetcher, with_config, with_names};
+
+fn through(proxy: &str, url: String) -> Request {
+    Request {
+        proxy: Some(proxy.parse().unwrap()),
+        ..Request::get(url)
+    }
+}
+
+#[tokio::test]
+async fn requests_go_through_http_and_socks5_proxies_with_credentials() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("through"));
+    let url = origin.url_at("a.example", "/");
+    let http = Proxy::http(origin.address()).await.unwrap();
+    let socks = Proxy::socks5(origin.address()).await.unwrap();
+    for proxy in [&http, &socks] {
+        let response = fetcher()
+            .fetch(through(&proxy.url(), url.clone()))
+            .await
+            .unwrap();
+        assert_eq!(response.body, "through");
+    }
+    assert_eq!(http.asked(), [url]);
+    // SOCKS is given the address that was judged, not the name.
+    assert_eq!(socks.asked(), [origin.address().to_string()]);
+}
+
+#[tokio::test]
+async fn https_is_tunnelled() {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, Flaw::None).await.unwrap();
+    let address = origin
+        .url("127.0.0.1")
+        .trim_start_matches("https://")
+        .trim_end_matches('/')
+        .parse()
+        .unwrap();
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config()
+    });
+    for proxy in [
+        Proxy::http(address).await.unwrap(),
+        Proxy::socks5(address).await.unwrap(),
+    ] {
+        let response = fetcher
+            .fetch(through(&proxy.url(), origin.url("secure.example")))
+            .await
+            .unwrap();
+        assert_eq!(response.body, "secure");
+        assert_eq!(proxy.asked().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_the_proxys_refusal() {
+    let origin = Origin::start().await.unwrap();
+    let proxy = Proxy::socks5(origin.address()).await.unwrap();
+    let error = fetcher()
+        .fetch(through(
+            &proxy.url_with("customer", "wrong"),
+            origin.url("/"),
+        ))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind.code(), "proxy", "{error}");
+    assert!(!error.message.contains("wrong"));
+    let proxy = Proxy::http(origin.address()).await.unwrap();
+    let response = fetcher()
+        .fetch(through(
+            &proxy.url_with("customer", "wrong"),
+            origin.url("/"),
+        ))
+        .await;
+    let error = response.expect_err("407 is the proxy's answer, not the site's");
+    assert_eq!((error.kind.code(), error.sub), ("proxy", Some("auth")));
+    assert_eq!(origin.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn a_proxys_own_address_is_judged() {
+    let names = Names::default();
+    names
+        .then("gate.example", &["10.0.0.1"])
+        .then("a.example", &["127.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    for proxy in [
+        "http://10.0.0.1:3128",
+        "socks5://169.254.169.254:1080",
+        "http://gate.example:3128",
+        "socks5://gate.example:1080",
+        "http://[::1]:3128",
+    ] {
+        let error = fetcher
+            .fetch(through(proxy, "http://a.example/".into()))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.kind.code(), error.sub),
+            ("refused", Some("address_not_public")),
+            "{proxy}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_a_proxy_would_resolve_is_judged_here_first() {
+    let origin = Origin::start().await.unwrap();
+    let names = Names::default();
+    names.then("private.example", &["10.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    for proxy in [
+        Proxy::http(origin.address()).await.unwrap(),
+        Proxy::socks5(origin.address()).await.unwrap(),
+    ] {
+        let error = fetcher
+            .fetch(through(&proxy.url(), "http://private.example/".into()))
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind.code(), "refused");
+        assert!(proxy.asked().is_empty());
+    }
+}
+
+#[test]
+fn pools_are_picked_from() {
+    let pool: Vec<ProxyUrl> = vec![
+        "http://one.example:1".parse().unwrap(),
+        "http://u-{country}:p@two.example:2".parse().unwrap(),
+    ];
+    let config = FetchConfig {
+        proxy_pools: [(Pool::Isp, pool)].into(),
+        ..FetchConfig::default()
+    };
+    let fetcher = Fetcher::new(config).unwrap();
+    assert!(fetcher.has_pool(Pool::Isp) && !fetcher.has_pool(Pool::Mobile));
+    assert_eq!(fetcher.pool_proxy(Pool::Mobile, None, 0).unwrap(), None);
+    let picked = fetcher
+        .pool_proxy(Pool::Isp, Some("DE"), 1)
+        .unwrap()
+        .unwrap();
+    assert_eq!(picked.expose(), "http://u-de:p@two.example:2");
+    assert!(fetcher.pool_proxy(Pool::Isp, Some("../x"), 1).is_err());
+}

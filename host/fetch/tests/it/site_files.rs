@@ -1,0 +1,144 @@
+use std::sync::Arc;
+
+use orbweaver_fetch::{Fetcher, Request, RobotsAnswer};
+use orbweaver_origin::{Origin, Reply};
+use url::Url;
+
+use crate::support::{fetcher, get};
+
+async fn robots(fetcher: &Fetcher, origin: &Origin) -> Arc<RobotsAnswer> {
+    fetcher
+        .site_files()
+        .robots(fetcher, &Url::parse(&origin.url("/any/page")).unwrap())
+        .await
+}
+
+#[tokio::test]
+async fn robots_txt_is_fetched_once_and_obeyed_when_asked() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/robots.txt", Reply::text("user-agent: *\ndisallow: /\n\nuser-agent: orbweaver\ndisallow: /private\nsitemap: /s.xml"));
+    let fetcher = fetcher();
+    let polite = |path: &str| Request {
+        respect_robots: true,
+        ..Request::get(origin.url(path))
+    };
+    assert_eq!(fetcher.fetch(polite("/echo")).await.unwrap().status, 200);
+    let error = fetcher.fetch(polite("/private/x")).await.unwrap_err();
+    assert_eq!((error.kind.code(), error.retryable), ("robots", false));
+    let error = fetcher
+        .fetch(polite("/fault/redirect/302?/private"))
+        .await
+        .unwrap_err();
+    assert_eq!((error.kind.code(), error.redirects.len()), ("robots", 1));
+    assert_eq!(
+        get(&fetcher, &origin.url("/private")).await.unwrap().status,
+        404
+    );
+    let answer = robots(&fetcher, &origin).await;
+    assert_eq!(answer.robots.sitemaps(), ["/s.xml"]);
+    assert!(answer.text.as_deref().unwrap().starts_with("user-agent: *"));
+    assert_eq!(origin.count("/robots.txt"), 1);
+    assert_eq!(
+        origin
+            .requests()
+            .iter()
+            .filter(|request| request.path() == "/private")
+            .count(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn concurrent_requests_fetch_robots_txt_once() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/robots.txt", Reply::redirect(302, "/held/robots"));
+    origin.set("/held/robots", Reply::text("user-agent: *\ndisallow: /x"));
+    let fetcher = fetcher();
+    let asking = (0..20).map(|_| robots(&fetcher, &origin));
+    let (answers, ()) = tokio::join!(futures::future::join_all(asking), async {
+        origin.asked("/held/robots", 1).await;
+        origin.release();
+    });
+    assert!(answers.iter().all(|answer| !answer.rules.allows("/x")));
+    assert_eq!(
+        (origin.count("/robots.txt"), origin.count("/held/robots")),
+        (1, 1)
+    );
+}
+
+#[tokio::test]
+async fn row_41_the_status_decides_where_there_is_no_file() {
+    let page = "<!doctype html><p>\nuser-agent: *\ndisallow: /\n";
+    for (reply, allowed, has_text) in [
+        (Reply::new(404, "user-agent: *\ndisallow: /"), true, false),
+        (Reply::new(403, ""), true, false),
+        (Reply::new(500, ""), false, false),
+        (Reply::new(503, ""), false, false),
+        (Reply::html(page), true, false),
+        (Reply::text(page), true, false),
+        (Reply::redirect(302, "/robots.txt"), true, false),
+        (
+            Reply::new(200, "user-agent: *\ndisallow: /").header("Content-Type", "text/html"),
+            false,
+            true,
+        ),
+        (Reply::text(""), true, true),
+    ] {
+        let origin = Origin::start().await.unwrap();
+        origin.set("/robots.txt", reply.clone());
+        let answer = robots(&fetcher(), &origin).await;
+        assert_eq!(answer.rules.allows("/page"), allowed, "{reply:?}");
+        assert_eq!(answer.text.is_some(), has_text, "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn row_41_an_unreachable_site_disallows_all() {
+    let closed = Origin::start().await.unwrap();
+    closed.set(
+        "/robots.txt",
+        Reply::redirect(302, "http://10.0.0.1/robots.txt"),
+    );
+    let answer = robots(&fetcher(), &closed).await;
+    assert!(!answer.rules.allows("/") && answer.robots.is_unreachable());
+    assert!(answer.error.is_some() && answer.status.is_none());
+}
+
+#[tokio::test]
+async fn row_41_a_huge_robots_txt_is_cut_and_redirects_are_followed() {
+    let origin = Origin::start().await.unwrap();
+    let mut huge = b"user-agent: *\ndisallow: /early\n".to_vec();
+    huge.extend(b"# filler\n".repeat(100_000));
+    huge.extend(b"disallow: /late\n");
+    origin.set("/real/robots", Reply::text(huge));
+    origin.set("/robots.txt", Reply::redirect(301, "/real/robots"));
+    let answer = robots(&fetcher(), &origin).await;
+    assert!(!answer.rules.allows("/early") && answer.rules.allows("/late"));
+}
+
+#[tokio::test]
+async fn llms_txt_is_text_or_absent() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/llms.txt", Reply::text("# Site\n> summary"));
+    origin.set("/llms-full.txt", Reply::html("<!doctype html><p>not found"));
+    let fetcher = fetcher();
+    let url = Url::parse(&origin.url("/deep/page?x")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(
+            fetcher
+                .site_files()
+                .llms_txt(&fetcher, &url)
+                .await
+                .as_deref(),
+            Some("# Site\n> summary")
+        );
+        assert_eq!(
+            fetcher.site_files().llms_full_txt(&fetcher, &url).await,
+            None
+        );
+    }
+    assert_eq!(
+        (origin.count("/llms.txt"), origin.count("/llms-full.txt")),
+        (1, 1)
+    );
+}

@@ -1,0 +1,102 @@
+use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request};
+use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
+
+use crate::support::{config, get, with_config};
+
+async fn served(flaw: Flaw) -> (Fetcher, TlsOrigin) {
+    let certificates = Certificates::new().unwrap();
+    let origin = TlsOrigin::start(&certificates, flaw).await.unwrap();
+    (
+        with_config(FetchConfig {
+            extra_roots: vec![certificates.root()],
+            ..config()
+        }),
+        origin,
+    )
+}
+
+#[tokio::test]
+async fn a_good_certificate_is_fetched_from() {
+    let (fetcher, origin) = served(Flaw::None).await;
+    for host in ["secure.example", "127.0.0.1"] {
+        assert_eq!(
+            get(&fetcher, &origin.url(host)).await.unwrap().body,
+            "secure",
+            "{host}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn row_22_every_flaw_of_tls_has_its_word() {
+    for (flaw, sub) in [
+        (Flaw::Expired, "expired"),
+        (Flaw::NotYetValid, "not_yet_valid"),
+        (Flaw::WrongHost, "wrong_host"),
+        (Flaw::UntrustedRoot, "untrusted"),
+        (Flaw::SelfSigned, "untrusted"),
+        (Flaw::OldVersion, "version"),
+    ] {
+        let (fetcher, origin) = served(flaw).await;
+        let error = get(&fetcher, &origin.url("secure.example"))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.kind.code(), error.sub, error.retryable),
+            ("tls", Some(sub), false),
+            "{flaw:?}: {error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn row_21_a_reset_stream_and_a_goaway_are_tried_once_more() {
+    for (flaw, requests) in [
+        (Flaw::Http2Reset(1), 2),
+        (Flaw::Http2GoAway(1), 2),
+        (Flaw::Http2Reset(0), 1),
+    ] {
+        let (fetcher, origin) = served(flaw).await;
+        let response = get(&fetcher, &origin.url("secure.example")).await.unwrap();
+        assert_eq!(
+            (&response.body[..], origin.requests()),
+            (b"secure".as_slice(), requests),
+            "{flaw:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn row_21_a_server_that_keeps_resetting_is_a_typed_error() {
+    for flaw in [Flaw::Http2Reset(usize::MAX), Flaw::Http2GoAway(usize::MAX)] {
+        let (fetcher, origin) = served(flaw).await;
+        let error = get(&fetcher, &origin.url("secure.example"))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (error.kind.code(), error.retryable),
+            ("reset", true),
+            "{flaw:?}: {error}"
+        );
+        let (fetcher, origin) = served(flaw).await;
+        let post = Request {
+            body: Some("x".into()),
+            ..Request::new(Method::POST, origin.url("secure.example"))
+        };
+        assert_eq!(
+            fetcher.fetch(post).await.unwrap_err().kind.code(),
+            "reset",
+            "{flaw:?}"
+        );
+        assert_eq!(origin.requests(), 1, "a POST is never repeated");
+    }
+}
+
+#[tokio::test]
+async fn row_18_a_megabyte_of_header_is_refused_over_http2_too() {
+    let (fetcher, origin) = served(Flaw::Http2BigHeader).await;
+    let error = get(&fetcher, &origin.url("secure.example"))
+        .await
+        .unwrap_err();
+    assert_eq!(error.kind.code(), "header_too_large", "{error}");
+}

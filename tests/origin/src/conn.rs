@@ -1,0 +1,85 @@
+//! Reading requests off a socket.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+/// A stream of either kind.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
+
+/// A request as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// The method.
+    pub method: String,
+    /// The target as sent: a path with its query, or, to a proxy, a URL.
+    pub target: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The number of the connection that it came over, from 0.
+    pub connection: usize,
+}
+
+impl Recorded {
+    /// The first header of a name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The path without its query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or(&self.target)
+    }
+
+    /// The query; empty without one.
+    pub fn query(&self) -> &str {
+        self.target.split_once('?').map_or("", |(_, query)| query)
+    }
+}
+
+/// Reads one request; `None` at the end of the stream.
+pub(crate) async fn read(
+    stream: &mut impl Stream,
+    connection: usize,
+) -> io::Result<Option<Recorded>> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            Err(error) => return Err(error),
+        }
+    }
+    let head = String::from_utf8_lossy(&head);
+    let mut lines = head.split("\r\n");
+    let mut first = lines.next().unwrap_or("").split(' ');
+    let (method, target) = (
+        first.next().unwrap_or("").to_owned(),
+        first.next().unwrap_or("").to_owned(),
+    );
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let mut request = Recorded {
+        method,
+        target,
+        headers,
+        body: Vec::new(),
+        connection,
+    };
+    let length = request
+        .header("content-length")
+        .and_then(|length| length.parse().ok())
+        .unwrap_or(0);
+    request.body.resize(length, 0);
+    stream.read_exact(&mut request.body).await?;
+    Ok(Some(request))
+}

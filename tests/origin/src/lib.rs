@@ -1,0 +1,16 @@
+//! Servers that tests fetch from, on loopback: sites of given pages, one route for each
+//! way in which a server can fail, TLS with bad certificates, proxies.
+//!
+//! They speak over plain sockets, so that they can break every rule of HTTP.
+
+mod conn;
+mod fault;
+mod proxy;
+mod site;
+mod tls;
+
+pub use conn::Recorded;
+pub use fault::{BOMB_BYTES, bomb};
+pub use proxy::Proxy;
+pub use site::{Origin, Reply};
+pub use tls::{Certificates, Flaw, TlsOrigin};

@@ -1,0 +1,173 @@
+//! HTTP and SOCKS5 proxies that ask for credentials and remember who was asked for.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::conn;
+
+/// User name and password that both kinds ask for.
+const USER: &str = "customer";
+const PASSWORD: &str = "secret";
+
+/// A proxy on loopback. Whatever host it is asked for, it connects to `upstream`.
+pub struct Proxy {
+    address: SocketAddr,
+    scheme: &'static str,
+    asked: Arc<Mutex<Vec<String>>>,
+    task: JoinHandle<()>,
+}
+
+impl Proxy {
+    /// An HTTP proxy: forwards requests with an absolute URL, tunnels CONNECT.
+    ///
+    /// # Errors
+    /// The port can't be had.
+    pub async fn http(upstream: SocketAddr) -> io::Result<Self> {
+        Self::start("http", upstream).await
+    }
+
+    /// A SOCKS5 proxy.
+    ///
+    /// # Errors
+    /// The port can't be had.
+    pub async fn socks5(upstream: SocketAddr) -> io::Result<Self> {
+        Self::start("socks5", upstream).await
+    }
+
+    async fn start(scheme: &'static str, upstream: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&asked);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let log = Arc::clone(&log);
+                tokio::spawn(async move {
+                    match scheme {
+                        "http" => http(stream, upstream, &log).await,
+                        _ => socks5(stream, upstream, &log).await,
+                    }
+                });
+            }
+        });
+        Ok(Self {
+            address,
+            scheme,
+            asked,
+            task,
+        })
+    }
+
+    /// Its URL with the right credentials.
+    pub fn url(&self) -> String {
+        self.url_with(USER, PASSWORD)
+    }
+
+    /// Its URL with these credentials.
+    pub fn url_with(&self, user: &str, password: &str) -> String {
+        format!("{}://{user}:{password}@{}", self.scheme, self.address)
+    }
+
+    /// The targets it was asked for, in order: URLs, or `host:port`.
+    pub fn asked(&self) -> Vec<String> {
+        self.asked.lock().clone()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn http(
+    mut stream: TcpStream,
+    upstream: SocketAddr,
+    log: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    let Some(request) = conn::read(&mut stream, 0).await? else {
+        return Ok(());
+    };
+    // Basic customer:secret.
+    if request.header("proxy-authorization") != Some("Basic Y3VzdG9tZXI6c2VjcmV0") {
+        let refusal = b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n";
+        return stream.write_all(refusal).await;
+    }
+    log.lock().push(request.target.clone());
+    let mut server = TcpStream::connect(upstream).await?;
+    if request.method == "CONNECT" {
+        stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").await?;
+    } else {
+        let path = request.target.splitn(4, '/').nth(3).unwrap_or("");
+        let mut head = format!("{} /{path} HTTP/1.1\r\n", request.method);
+        for (name, value) in request
+            .headers
+            .iter()
+            .filter(|(name, _)| !name.starts_with("proxy-") && name != "connection")
+        {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("Connection: close\r\n\r\n");
+        server.write_all(head.as_bytes()).await?;
+        server.write_all(&request.body).await?;
+    }
+    copy_bidirectional(&mut stream, &mut server).await?;
+    Ok(())
+}
+
+/// RFC 1928 with RFC 1929's credentials.
+async fn socks5(
+    mut stream: TcpStream,
+    upstream: SocketAddr,
+    log: &Mutex<Vec<String>>,
+) -> io::Result<()> {
+    let [_, methods] = read_array(&mut stream).await?;
+    let mut offered = vec![0; usize::from(methods)];
+    stream.read_exact(&mut offered).await?;
+    if !offered.contains(&2) {
+        return stream.write_all(&[5, 0xff]).await;
+    }
+    stream.write_all(&[5, 2]).await?;
+    let [_, length] = read_array(&mut stream).await?;
+    let user = read_text(&mut stream, length).await?;
+    let length = stream.read_u8().await?;
+    let password = read_text(&mut stream, length).await?;
+    let known = user == USER && password == PASSWORD;
+    stream.write_all(&[1, u8::from(!known)]).await?;
+    if !known {
+        return Ok(());
+    }
+    let [_, _, _, kind] = read_array(&mut stream).await?;
+    let host = match kind {
+        1 => Ipv4Addr::from(read_array::<4>(&mut stream).await?).to_string(),
+        4 => Ipv6Addr::from(read_array::<16>(&mut stream).await?).to_string(),
+        _ => {
+            let length = stream.read_u8().await?;
+            read_text(&mut stream, length).await?
+        }
+    };
+    let port = stream.read_u16().await?;
+    log.lock().push(format!("{host}:{port}"));
+    let mut server = TcpStream::connect(upstream).await?;
+    stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).await?;
+    copy_bidirectional(&mut stream, &mut server).await?;
+    Ok(())
+}
+
+async fn read_array<const N: usize>(stream: &mut TcpStream) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+async fn read_text(stream: &mut TcpStream, length: u8) -> io::Result<String> {
+    let mut bytes = vec![0; usize::from(length)];
+    stream.read_exact(&mut bytes).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

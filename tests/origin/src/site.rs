@@ -1,0 +1,247 @@
+//! A site of given pages that remembers what it was asked.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::conn::{self, Recorded, Stream};
+use crate::fault::{self, After};
+
+/// A response.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The status.
+    pub status: u16,
+    /// Headers, as they are sent; Content-Length is added.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Reply {
+    /// A reply without headers.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    /// A page.
+    pub fn html(body: impl Into<Vec<u8>>) -> Self {
+        Self::new(200, body).header("Content-Type", "text/html; charset=utf-8")
+    }
+
+    /// Plain text.
+    pub fn text(body: impl Into<Vec<u8>>) -> Self {
+        Self::new(200, body).header("Content-Type", "text/plain; charset=utf-8")
+    }
+
+    /// A redirect.
+    pub fn redirect(status: u16, location: &str) -> Self {
+        Self::new(status, "").header("Location", location)
+    }
+
+    /// With another header.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn bytes(&self, with_body: bool) -> Vec<u8> {
+        let mut out = format!(
+            "HTTP/1.1 {} x\r\nContent-Length: {}\r\n",
+            self.status,
+            self.body.len()
+        )
+        .into_bytes();
+        for (name, value) in &self.headers {
+            out.extend(format!("{name}: {value}\r\n").as_bytes());
+        }
+        out.extend(b"\r\n");
+        if with_body {
+            out.extend(&self.body);
+        }
+        out
+    }
+}
+
+/// What every connection of an origin shares.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pages: Mutex<HashMap<String, Reply>>,
+    log: Mutex<Vec<Recorded>>,
+    connections: AtomicUsize,
+    /// A request came.
+    came: Notify,
+    /// Pages under `/held/` answer once this is notified.
+    release: Notify,
+}
+
+impl Shared {
+    pub fn set(&self, path: &str, reply: Reply) {
+        self.pages.lock().insert(path.to_owned(), reply);
+    }
+}
+
+/// A server on loopback. Besides its pages it has the faults under `/fault/`, and
+/// `/echo`, which answers with the request that it got. It ends when dropped.
+pub struct Origin {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+impl Origin {
+    /// Starts a server on a free port.
+    ///
+    /// # Errors
+    /// The port can't be had.
+    pub async fn start() -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared::default());
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self {
+            address,
+            shared,
+            task,
+        })
+    }
+
+    /// Sets what a path answers, its query included where the path given has one.
+    pub fn set(&self, path: &str, reply: Reply) -> &Self {
+        self.shared.set(path, reply);
+        self
+    }
+
+    /// The absolute URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// As [`url`](Self::url), by a name instead of the address.
+    pub fn url_at(&self, host: &str, path: &str) -> String {
+        format!("http://{host}:{}{path}", self.address.port())
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// All requests so far.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.log.lock().clone()
+    }
+
+    /// Requests for a path so far.
+    pub fn count(&self, path: &str) -> usize {
+        self.shared
+            .log
+            .lock()
+            .iter()
+            .filter(|request| request.path() == path)
+            .count()
+    }
+
+    /// Waits until a path was asked for `times` times.
+    pub async fn asked(&self, path: &str, times: usize) {
+        loop {
+            let came = self.shared.came.notified();
+            if self.count(path) >= times {
+                return;
+            }
+            came.await;
+        }
+    }
+
+    /// Lets everything that waits under `/held/` answer.
+    pub fn release(&self) {
+        self.shared.release.notify_waiters();
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move { serve(stream, &shared).await });
+    }
+}
+
+/// Serves one connection until either side ends it.
+pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Result<()> {
+    let connection = shared.connections.fetch_add(1, Ordering::SeqCst);
+    let mut served = 0;
+    while let Some(request) = conn::read(&mut stream, connection).await? {
+        shared.log.lock().push(request.clone());
+        // Before the waiters wake, the wait for a release has begun.
+        let release = shared.release.notified();
+        shared.came.notify_waiters();
+        let known = {
+            let pages = shared.pages.lock();
+            pages
+                .get(&request.target)
+                .or_else(|| pages.get(request.path()))
+                .cloned()
+        };
+        if request.path().starts_with("/held/") {
+            release.await;
+        }
+        let with_body = request.method != "HEAD";
+        let after = match known {
+            Some(reply) => {
+                stream.write_all(&reply.bytes(with_body)).await?;
+                After::Keep
+            }
+            None if request.path() == "/echo" => {
+                stream
+                    .write_all(&Reply::text(echo(&request)).bytes(with_body))
+                    .await?;
+                After::Keep
+            }
+            None => match request.path().strip_prefix("/fault/") {
+                Some(name) => fault::answer(&mut stream, name, &request, served).await?,
+                None => {
+                    stream
+                        .write_all(&Reply::new(404, "not here").bytes(with_body))
+                        .await?;
+                    After::Keep
+                }
+            },
+        };
+        served += 1;
+        stream.flush().await?;
+        if after == After::Close {
+            return stream.shutdown().await;
+        }
+    }
+    Ok(())
+}
+
+/// The request, a line for its method and target, one for each header, then its body.
+fn echo(request: &Recorded) -> Vec<u8> {
+    let mut out = format!("{} {}\n", request.method, request.target);
+    for (name, value) in &request.headers {
+        out.push_str(&format!("{name}: {value}\n"));
+    }
+    out.push('\n');
+    [out.as_bytes(), &request.body].concat()
+}

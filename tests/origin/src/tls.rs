@@ -1,0 +1,290 @@
+//! TLS servers, good and bad, and HTTP/2 that breaks off.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
+    date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::conn::Stream;
+use crate::site::{self, Reply, Shared};
+
+/// What is wrong with a TLS server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flaw {
+    /// Nothing.
+    None,
+    /// Its certificate's time is over.
+    Expired,
+    /// Its certificate's time is to come.
+    NotYetValid,
+    /// Its certificate is for another host.
+    WrongHost,
+    /// Its certificate is signed by itself.
+    SelfSigned,
+    /// Its certificate is signed by a root that nobody trusts.
+    UntrustedRoot,
+    /// It speaks no version of TLS later than 1.0.
+    OldVersion,
+    /// It speaks HTTP/2 and resets that many streams in the middle of their bodies.
+    Http2Reset(usize),
+    /// It speaks HTTP/2 and sends GOAWAY instead of that many responses.
+    Http2GoAway(usize),
+    /// It speaks HTTP/2 and sends a header of 1 MiB.
+    Http2BigHeader,
+}
+
+/// A root to trust in a test, and what it signs.
+pub struct Certificates {
+    root: CertificateDer<'static>,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+impl Certificates {
+    /// A root of its own.
+    ///
+    /// # Errors
+    /// Keys can't be made.
+    pub fn new() -> Result<Self, Failure> {
+        Self::named("Orbweaver test root")
+    }
+
+    fn named(name: &str) -> Result<Self, Failure> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let root = params.self_signed(&key)?.der().clone();
+        Ok(Self {
+            root,
+            issuer: Issuer::new(params, key),
+        })
+    }
+
+    /// The root certificate (DER), to be trusted.
+    pub fn root(&self) -> Vec<u8> {
+        self.root.to_vec()
+    }
+
+    fn server(&self, flaw: Flaw) -> Result<ServerConfig, Failure> {
+        let key = KeyPair::generate()?;
+        let host = if flaw == Flaw::WrongHost {
+            "other.example"
+        } else {
+            "secure.example"
+        };
+        let mut params = CertificateParams::new(vec![host.to_owned()])?;
+        if flaw != Flaw::WrongHost {
+            params
+                .subject_alt_names
+                .push(SanType::IpAddress(IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        }
+        match flaw {
+            Flaw::Expired => {
+                params.not_before = date_time_ymd(2001, 1, 1);
+                params.not_after = date_time_ymd(2002, 1, 1);
+            }
+            Flaw::NotYetValid => params.not_before = date_time_ymd(3001, 1, 1),
+            _ => {}
+        }
+        let certificate = match flaw {
+            Flaw::SelfSigned => params.self_signed(&key)?,
+            Flaw::UntrustedRoot => {
+                params.signed_by(&key, &Self::named("A root nobody trusts")?.issuer)?
+            }
+            _ => params.signed_by(&key, &self.issuer)?,
+        };
+        let key = PrivateKeyDer::try_from(key.serialize_der())?;
+        let mut config =
+            ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+                .with_safe_default_protocol_versions()?
+                .with_no_client_auth()
+                .with_single_cert(vec![certificate.der().clone()], key)?;
+        let http2 = matches!(
+            flaw,
+            Flaw::Http2Reset(_) | Flaw::Http2GoAway(_) | Flaw::Http2BigHeader
+        );
+        config.alpn_protocols = vec![if http2 {
+            b"h2".to_vec()
+        } else {
+            b"http/1.1".to_vec()
+        }];
+        Ok(config)
+    }
+}
+
+/// A TLS server on loopback, for `secure.example` and 127.0.0.1. It answers every path
+/// with the page `secure`. It ends when dropped.
+pub struct TlsOrigin {
+    address: SocketAddr,
+    task: JoinHandle<()>,
+    /// HTTP/2 requests so far.
+    requests: Arc<AtomicUsize>,
+}
+
+impl TlsOrigin {
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// No port, or no certificate.
+    pub async fn start(certificates: &Certificates, flaw: Flaw) -> Result<Self, Failure> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let acceptor = TlsAcceptor::from(Arc::new(certificates.server(flaw)?));
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&requests);
+        let shared = Arc::new(Shared::default());
+        shared.set("/", Reply::html("secure"));
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, counter, shared) =
+                    (acceptor.clone(), Arc::clone(&counter), Arc::clone(&shared));
+                tokio::spawn(async move {
+                    if flaw == Flaw::OldVersion {
+                        return refuse_version(stream).await;
+                    }
+                    let stream = acceptor.accept(stream).await?;
+                    match flaw {
+                        Flaw::Http2Reset(_) | Flaw::Http2GoAway(_) | Flaw::Http2BigHeader => {
+                            http2(stream, flaw, &counter).await
+                        }
+                        _ => site::serve(stream, &shared).await,
+                    }
+                });
+            }
+        });
+        Ok(Self {
+            address,
+            task,
+            requests,
+        })
+    }
+
+    /// The URL of `/` by a host.
+    pub fn url(&self, host: &str) -> String {
+        format!("https://{host}:{}/", self.address.port())
+    }
+
+    /// HTTP/2 requests so far.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for TlsOrigin {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Answers a ClientHello with the alert `protocol_version`, as a server of TLS 1.0 does.
+async fn refuse_version(mut stream: TcpStream) -> io::Result<()> {
+    let mut hello = [0; 512];
+    let _ = stream.read(&mut hello).await?;
+    stream
+        .write_all(&[0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 70])
+        .await?;
+    stream.shutdown().await
+}
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const CONTINUATION: u8 = 9;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap_or(0).to_be_bytes();
+    let mut out = length.get(1..).unwrap_or_default().to_vec();
+    out.extend([kind, flags]);
+    out.extend(stream.to_be_bytes());
+    out.extend(payload);
+    out
+}
+
+/// Just enough of HTTP/2 to break it off.
+async fn http2(mut stream: impl Stream, flaw: Flaw, requests: &AtomicUsize) -> io::Result<()> {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).await?;
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let [a, b, c, kind, flags, id @ ..] = head;
+        let mut payload = vec![0; usize::try_from(u32::from_be_bytes([0, a, b, c])).unwrap_or(0)];
+        stream.read_exact(&mut payload).await?;
+        match kind {
+            SETTINGS if flags & ACK == 0 => stream.write_all(&frame(SETTINGS, ACK, 0, &[])).await?,
+            HEADERS => {
+                let id = u32::from_be_bytes(id);
+                let answer = answer(flaw, requests.fetch_add(1, Ordering::SeqCst), id);
+                stream.write_all(&answer).await?;
+                stream.flush().await?;
+                if matches!(flaw, Flaw::Http2GoAway(_)) && answer.get(3) == Some(&GOAWAY) {
+                    return stream.shutdown().await;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn answer(flaw: Flaw, before: usize, id: u32) -> Vec<u8> {
+    // `:status: 200` of HPACK's static table.
+    let ok = frame(HEADERS, END_HEADERS, id, &[0x88]);
+    // INTERNAL_ERROR.
+    const CODE: [u8; 4] = [0, 0, 0, 2];
+    match flaw {
+        Flaw::Http2Reset(times) if before < times => [
+            ok,
+            frame(DATA, 0, id, b"part"),
+            frame(RST_STREAM, 0, id, &CODE),
+        ]
+        .concat(),
+        Flaw::Http2GoAway(times) if before < times => {
+            // The last stream that was looked at is 0: none.
+            frame(GOAWAY, 0, 0, &[[0; 4], CODE].concat())
+        }
+        Flaw::Http2BigHeader => {
+            // A literal header without indexing, its value 1 MiB long, over many frames.
+            let mut block = vec![0x88, 0x00, 1, b'x', 0x7f];
+            let mut length = (1 << 20) - 127;
+            while length >= 128 {
+                block.push(u8::try_from(length % 128).unwrap_or(0) | 128);
+                length /= 128;
+            }
+            block.push(u8::try_from(length).unwrap_or(0));
+            block.extend(std::iter::repeat_n(b'x', 1 << 20));
+            let mut out = Vec::new();
+            let pieces: Vec<&[u8]> = block.chunks(16_000).collect();
+            for (at, piece) in pieces.iter().enumerate() {
+                let kind = if at == 0 { HEADERS } else { CONTINUATION };
+                let flags = if at + 1 == pieces.len() {
+                    END_HEADERS
+                } else {
+                    0
+                };
+                out.extend(frame(kind, flags, id, piece));
+            }
+            out
+        }
+        _ => [ok, frame(DATA, END_STREAM, id, b"secure")].concat(),
+    }
+}
