@@ -1,8 +1,12 @@
 //! Every error, from any layer, wears the same envelope.
 
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use orbweaver_server::api;
 use serde_json::json;
 
-use crate::support::Service;
+use crate::support::{Client, Service};
 
 #[tokio::test]
 async fn unknown_paths_and_methods() {
@@ -169,4 +173,21 @@ async fn every_answer_has_an_id_of_its_own() {
             .to_owned();
         assert!(ids.insert(id), "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
+    let service = Service::start().await;
+    let panics = get(async || -> &'static str { panic!("a secret") });
+    let plain = get(async || (StatusCode::IM_A_TEAPOT, "not the envelope"));
+    let router = Router::new().route("/panic", panics).route("/plain", plain);
+    let router = api::around(router, service.app.clone());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::new(listener.local_addr().unwrap(), None);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let message = client.get("/panic").await.error(500, "INTERNAL");
+    assert!(!message.contains("secret"), "{message}");
+    // Whatever a layer answers without the envelope gets it.
+    client.get("/plain").await.error(418, "INVALID_INPUT");
+    client.get("/nothing").await.error(404, "NOT_FOUND");
 }

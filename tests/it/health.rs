@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 
-use crate::support::Service;
+use crate::support::{Client, Service};
 
 #[tokio::test]
 async fn a_healthy_service_says_so_to_anybody() {
@@ -59,4 +59,30 @@ async fn metrics_are_off_on_the_main_port_by_default() {
         .get("/metrics")
         .await
         .error(404, "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn metrics_have_a_port_of_their_own() {
+    let service = Service::with(|config| {
+        config.metrics.listen = Some("127.0.0.1:0".parse().expect("an address"));
+        config.metrics.public = true;
+    })
+    .await;
+    service.stranger().get("/v1/health").await;
+    service.stranger().get("/a/path/that/nobody/serves").await;
+    let own = Client::new(service.metrics.expect("an address"), None);
+    for answer in [
+        own.get("/metrics").await,
+        service.stranger().get("/metrics").await,
+    ] {
+        assert_eq!(answer.status, 200);
+        let text = answer.text();
+        let requests = "orbweaver_http_requests_total{method=\"GET\",route=\"/v1/health\"";
+        assert!(text.contains(requests), "{text}");
+        assert!(
+            !text.contains("nobody/serves"),
+            "strangers decide no labels: {text}"
+        );
+    }
+    own.get("/v1/health").await.error(404, "NOT_FOUND");
 }

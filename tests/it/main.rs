@@ -14,3 +14,4 @@ mod robots;
 mod scan;
 mod store;
 mod support;
+mod tls;

@@ -18,6 +18,8 @@ use crate::{api, housekeeping};
 pub struct Running {
     /// Where; with the port that was chosen if 0 was asked for. None without the role api.
     pub address: Option<SocketAddr>,
+    /// Where metrics are, if they have a port of their own.
+    pub metrics_address: Option<SocketAddr>,
     app: App,
     handle: Handle<SocketAddr>,
     tasks: Vec<tokio::task::JoinHandle<()>>,
@@ -38,11 +40,14 @@ pub async fn start(app: App) -> anyhow::Result<Running> {
         address = Some(at);
         server = Some(task);
     }
+    let mut metrics_address = None;
     if let Some(at) = app.config.metrics.listen {
         let listener = tokio::net::TcpListener::bind(at)
             .await
             .with_context(|| format!("metrics.listen: cannot listen on {at}"))?;
-        tracing::info!(address = %listener.local_addr()?, "metrics are at /metrics");
+        let at = listener.local_addr()?;
+        tracing::info!(address = %at, "metrics are at /metrics");
+        metrics_address = Some(at);
         let router = api::metrics_router(app.clone());
         tasks.push(tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
@@ -52,6 +57,7 @@ pub async fn start(app: App) -> anyhow::Result<Running> {
     }
     Ok(Running {
         address,
+        metrics_address,
         app,
         handle,
         tasks,
@@ -87,6 +93,8 @@ async fn listen(
         .max_concurrent_streams(256);
     let task = match (&config.tls_cert, &config.tls_key) {
         (Some(cert), Some(key)) => {
+            // Fails only where a provider was chosen before, which serves as well.
+            let _ = rustls::crypto::ring::default_provider().install_default();
             let tls = RustlsConfig::from_pem_file(cert, key)
                 .await
                 .with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))?;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use chrono::{DateTime, Utc};
 use orbweaver_server::accounts::bootstrap;
@@ -9,6 +10,7 @@ use orbweaver_server::app::{self, App};
 use orbweaver_server::clock::{Clock, ManualClock};
 use orbweaver_server::config::{Config, SafeUrl, Secret};
 use orbweaver_server::serve::{self, Running};
+use orbweaver_server::telemetry::{self, PrometheusHandle};
 use orbweaver_tests::postgres::Postgres;
 use tempfile::TempDir;
 
@@ -22,6 +24,7 @@ pub struct Service {
     pub address: SocketAddr,
     pub app: App,
     pub clock: ManualClock,
+    pub metrics: Option<SocketAddr>,
     _running: Running,
     _data: TempDir,
 }
@@ -54,7 +57,7 @@ impl Service {
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
         change(&mut config);
         let (clock, manual) = Clock::manual(start());
-        let app = app::build(config, clock, None)
+        let app = app::build(config, clock, Some(metrics()))
             .await
             .expect("the service's parts");
         bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
@@ -67,6 +70,7 @@ impl Service {
             address: running.address.expect("an API"),
             app,
             clock: manual,
+            metrics: running.metrics_address,
             _running: running,
             _data: data,
         }
@@ -125,6 +129,14 @@ impl Service {
             days.iter().map(|day| day.cloud_pages).sum(),
         )
     }
+}
+
+/// One recorder serves the whole process.
+fn metrics() -> PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| telemetry::start_metrics().expect("the first recorder"))
+        .clone()
 }
 
 fn start() -> DateTime<Utc> {

@@ -25,7 +25,7 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct IdempotencyHeader {
     /// A UUID. The same request with the same key within 24 hours gets the first answer
     /// again, unbilled, with `Idempotent-Replayed: true`.
-    #[param(rename = "Idempotency-Key", format = "uuid", required = false)]
+    #[param(rename = "Idempotency-Key", value_type = String, format = "uuid", required = false)]
     #[expect(dead_code, reason = "a schema, never constructed")]
     key: Option<String>,
 }

@@ -4,7 +4,8 @@ use axum::body::{Body, Bytes};
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::header::CONTENT_LENGTH;
 use http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize as _, Deserializer};
 use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
@@ -169,6 +170,26 @@ fn wrong_parameter(path: &str, message: &str) -> ApiError {
         other => other,
     };
     ApiError::invalid(if path == "." { "query" } else { path }, rule)
+}
+
+/// A count of any size: what is beyond `u64` counts as the largest.
+pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let whole = number.as_u64().or_else(|| {
+        let float = number.as_f64()?;
+        let whole = float > 0.0 && float.fract() == 0.0;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive, whole, and a cast saturates"
+        )]
+        whole.then_some(float as u64)
+    });
+    whole
+        .map(Some)
+        .ok_or_else(|| D::Error::custom("must be a whole number, 1 or more"))
 }
 
 #[cfg(test)]

@@ -30,13 +30,19 @@ pub fn router(app: App) -> Router {
     let document = openapi::complete(document);
     let mut router = router
         .route("/openapi.json", openapi::route(&document))
-        .merge(openapi::docs())
-        .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
-        .fallback(async || ApiError::no_such_path().into_response());
+        .merge(openapi::docs());
     if app.config.metrics.public {
         router = router.merge(metrics::routes());
     }
+    around(router, app)
+}
+
+/// What stands around every route: ids, the envelope, the net for panics, time limits,
+/// metrics, the request log.
+pub fn around(router: Router<App>, app: App) -> Router {
     router
+        .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
+        .fallback(async || ApiError::no_such_path().into_response())
         .route_layer(middleware::from_fn(scope::remember_route))
         .layer(middleware::from_fn_with_state(app.clone(), scope::layer))
         .with_state(app)
@@ -49,9 +55,7 @@ pub fn document() -> OpenApi {
 
 /// Prometheus metrics alone, for a port of their own.
 pub fn metrics_router(app: App) -> Router {
-    metrics::routes()
-        .fallback(async || ApiError::no_such_path().into_response())
-        .with_state(app)
+    around(metrics::routes(), app)
 }
 
 fn operations() -> OpenApiRouter<App> {

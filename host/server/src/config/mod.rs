@@ -140,7 +140,7 @@ impl Default for Config {
             trusted_proxies: Vec::new(),
             http: HttpConfig {
                 max_body_bytes: 16 << 20,
-                header_timeout_ms: 10_000,
+                header_timeout_ms: 30_000,
                 body_timeout_ms: 60_000,
                 request_timeout_ms: 300_000,
                 shutdown_ms: 8_000,

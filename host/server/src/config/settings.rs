@@ -84,7 +84,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "http.header_timeout_ms",
-        "Time for a client to send a request's head, in milliseconds.",
+        "Time for a client to send a request's head, in milliseconds; also how long an idle connection is kept.",
     ),
     setting(
         "http.body_timeout_ms",

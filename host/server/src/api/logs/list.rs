@@ -13,6 +13,8 @@ use crate::api::input::Query;
 
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 500;
+/// The largest whole number that every JSON reader keeps exactly.
+const MAX_OFFSET: u64 = (1 << 53) - 1;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -44,6 +46,12 @@ impl Params {
             if status.is_some_and(|status| status > 999) {
                 return Err(ApiError::invalid(name, "must be between 0 and 999"));
             }
+        }
+        if self.offset.is_some_and(|offset| offset > MAX_OFFSET) {
+            return Err(ApiError::invalid(
+                "offset",
+                "must be at most 9007199254740991",
+            ));
         }
         Ok(LogFilter {
             limit,

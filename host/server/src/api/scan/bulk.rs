@@ -13,7 +13,7 @@ use super::result::ScanResult;
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors};
 use crate::api::idempotency::{self, IdempotencyHeader, UsageToken};
-use crate::api::input::Payload;
+use crate::api::input::{self, Payload};
 use crate::api::{raw_json, validate};
 use crate::app::App;
 use crate::pipeline::{self, Bill, Content, ScanError, ScanSpec};
@@ -28,7 +28,8 @@ pub(super) struct BulkRequest {
     #[schema(min_items = 1, max_items = 100)]
     urls: Vec<String>,
     /// Scans at once; more than 64 count as 64.
-    #[schema(minimum = 1, default = 64, maximum = 9_007_199_254_740_991_u64)]
+    #[serde(default, deserialize_with = "input::count")]
+    #[schema(minimum = 1, default = 64)]
     concurrency: Option<u64>,
     /// Skips Markdown and article.
     #[schema(default = false)]
