@@ -32,7 +32,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(measure(args))
 }
 
@@ -62,13 +64,23 @@ async fn measure(args: &Args) -> Result<()> {
         Some(path) => path.clone(),
         None => this.with_file_name("orbweaver"),
     };
-    let _hello = Server(Command::new(&this).arg("hello").arg(hello.to_string()).spawn()?);
+    let _hello = Server(
+        Command::new(&this)
+            .arg("hello")
+            .arg(hello.to_string())
+            .spawn()?,
+    );
     let _service = Server(
         Command::new(&binary)
             .arg("serve")
             .arg("--data-dir")
             .arg(data.path())
-            .args(["--listen", &service.to_string(), "--allow-net", "127.0.0.0/8"])
+            .args([
+                "--listen",
+                &service.to_string(),
+                "--allow-net",
+                "127.0.0.0/8",
+            ])
             .env("ORBWEAVER_BOOTSTRAP_KEY", KEY)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -76,7 +88,8 @@ async fn measure(args: &Args) -> Result<()> {
             .with_context(|| binary.display().to_string())?,
     );
     let get = |path: &str| {
-        format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {KEY}\r\n\r\n").into_bytes()
+        format!("GET {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {KEY}\r\n\r\n")
+            .into_bytes()
     };
     let body = format!(r#"{{"url":"http://{origin}/page","max_age_seconds":3600}}"#);
     let scan = format!(
@@ -89,7 +102,12 @@ async fn measure(args: &Args) -> Result<()> {
         ("GET /v1/logs?limit=1", service, get("/v1/logs?limit=1")),
         ("POST /v1/scan, cached", service, scan.into_bytes()),
     ]
-    .map(|(name, address, request)| Candidate { name, address, request, rates: Vec::new() });
+    .map(|(name, address, request)| Candidate {
+        name,
+        address,
+        request,
+        rates: Vec::new(),
+    });
     wait_for(hello).await?;
     wait_for(service).await?;
     for candidate in &candidates {
@@ -98,15 +116,23 @@ async fn measure(args: &Args) -> Result<()> {
     }
     for _ in 0..args.rounds {
         for candidate in &mut candidates {
-            let rate =
-                load(candidate, args.connections, Duration::from_secs(args.seconds)).await?;
+            let rate = load(
+                candidate,
+                args.connections,
+                Duration::from_secs(args.seconds),
+            )
+            .await?;
             candidate.rates.push(rate);
         }
     }
     let base = median(&candidates[0].rates);
     for candidate in &candidates {
         let rate = median(&candidate.rates);
-        println!("{:<24} {rate:>9.0} requests/s   {:>5.2} x hello", candidate.name, rate / base);
+        println!(
+            "{:<24} {rate:>9.0} requests/s   {:>5.2} x hello",
+            candidate.name,
+            rate / base
+        );
     }
     Ok(())
 }
@@ -121,7 +147,9 @@ async fn load(candidate: &Candidate, connections: usize, time: Duration) -> Resu
         let mut count = 0_u64;
         while start.elapsed() < time {
             stream.write_all(&candidate.request).await?;
-            read_answer(&mut stream, &mut buffer).await.context(candidate.name)?;
+            read_answer(&mut stream, &mut buffer)
+                .await
+                .context(candidate.name)?;
             count += 1;
         }
         anyhow::Ok(count)

@@ -1,8 +1,8 @@
 //! `bench call`: what a call costs beside the plugin's own work.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -58,7 +58,10 @@ fn fresh_call(engine: &Engine, args: &Args) -> Result<()> {
         Duration::from_secs(20),
     )?;
     for (name, median) in rounds.medians() {
-        println!("{name:<12} {:>8.2} µs", median.as_secs_f64() * 1e6 / f64::from(BATCH));
+        println!(
+            "{name:<12} {:>8.2} µs",
+            median.as_secs_f64() * 1e6 / f64::from(BATCH)
+        );
     }
     let ratio = rounds.ratio("call", "Store::new").unwrap_or(f64::NAN);
     println!("call / Store::new: {ratio:.1}");
@@ -66,7 +69,10 @@ fn fresh_call(engine: &Engine, args: &Args) -> Result<()> {
 }
 
 fn links(engine: &Engine, page: &Arc<Page>) -> Result<()> {
-    let call = RoleCall { role: "links".to_owned(), options: String::new() };
+    let call = RoleCall {
+        role: "links".to_owned(),
+        options: String::new(),
+    };
     for answer in engine.extract_blocking(page, vec![call]) {
         black_box(answer.context("links")?);
     }
@@ -87,8 +93,10 @@ fn throughput(engine: &Engine, args: &Args) -> Result<()> {
                 .map(|_| {
                     scope.spawn(|| -> Result<()> {
                         while !stop.load(Ordering::Relaxed) {
-                            let call =
-                                RoleCall { role: "markdown".to_owned(), options: String::new() };
+                            let call = RoleCall {
+                                role: "markdown".to_owned(),
+                                options: String::new(),
+                            };
                             for answer in engine.extract_blocking(&page, vec![call]) {
                                 black_box(answer.context("markdown")?);
                             }
@@ -101,7 +109,9 @@ fn throughput(engine: &Engine, args: &Args) -> Result<()> {
             std::thread::sleep(Duration::from_secs(args.seconds));
             stop.store(true, Ordering::Relaxed);
             for worker in workers {
-                worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))??;
+                worker
+                    .join()
+                    .map_err(|_| anyhow::anyhow!("a worker panicked"))??;
             }
             Ok(())
         })?;
@@ -109,7 +119,10 @@ fn throughput(engine: &Engine, args: &Args) -> Result<()> {
         if threads == 1 {
             single = rate;
         }
-        println!("markdown of 100 KB, {threads} thread(s): {rate:.0} calls/s ({:.2} x one)", rate / single);
+        println!(
+            "markdown of 100 KB, {threads} thread(s): {rate:.0} calls/s ({:.2} x one)",
+            rate / single
+        );
     }
     Ok(())
 }

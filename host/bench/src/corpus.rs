@@ -17,7 +17,13 @@ pub const SIZES: [usize; 4] = [20_000, 100_000, 500_000, 1_000_000];
 
 /// One made-up page of about each size.
 pub fn generated() -> Vec<Sample> {
-    SIZES.iter().map(|&size| Sample { name: label(size), html: page(size) }).collect()
+    SIZES
+        .iter()
+        .map(|&size| Sample {
+            name: label(size),
+            html: page(size),
+        })
+        .collect()
 }
 
 /// From a folder of `.html` and `.html.gz`: for each size the page nearest to it.
@@ -41,7 +47,10 @@ pub fn from_folder(dir: &Path) -> Result<Vec<Sample>> {
                 .iter()
                 .min_by_key(|page| page.len().abs_diff(size))
                 .with_context(|| format!("{}: no pages", dir.display()))?;
-            Ok(Sample { name: format!("{} real", label(html.len())), html: html.clone() })
+            Ok(Sample {
+                name: format!("{} real", label(html.len())),
+                html: html.clone(),
+            })
         })
         .collect()
 }
@@ -57,25 +66,44 @@ pub fn page(bytes: usize) -> String {
     let mut random = Lcg(42);
     let mut html = String::with_capacity(bytes + 4096);
     html.push_str(HEAD);
-    html.push_str("<body class=\"post-template single\"><header id=\"top\"><nav class=\"main-nav\"><ul>");
+    html.push_str(
+        "<body class=\"post-template single\"><header id=\"top\"><nav class=\"main-nav\"><ul>",
+    );
     for i in 0..24 {
-        let _ = write!(html, "<li class=\"menu-item item-{i}\"><a href=\"/section/{i}/\" title=\"Section {i}\">Section {i}</a></li>");
+        let _ = write!(
+            html,
+            "<li class=\"menu-item item-{i}\"><a href=\"/section/{i}/\" title=\"Section {i}\">Section {i}</a></li>"
+        );
     }
     html.push_str("</ul></nav></header><main><article itemscope itemtype=\"https://schema.org/Article\"><h1 itemprop=\"headline\">How orb weavers build</h1>");
     let mut section = 0;
     while html.len() + 3_000 < bytes {
         section += 1;
-        let _ = write!(html, "<h2 id=\"s{section}\">Section {section}: {}</h2>", sentence(&mut random, 5));
+        let _ = write!(
+            html,
+            "<h2 id=\"s{section}\">Section {section}: {}</h2>",
+            sentence(&mut random, 5)
+        );
         for _ in 0..4 {
             html.push_str("<p>");
             for _ in 0..4 {
                 html.push_str(&sentence(&mut random, 14));
                 match random.below(5) {
                     0 => {
-                        let _ = write!(html, " <a href=\"/page/{}?ref=body#part\">{}</a>. ", random.below(9999), sentence(&mut random, 3));
+                        let _ = write!(
+                            html,
+                            " <a href=\"/page/{}?ref=body#part\">{}</a>. ",
+                            random.below(9999),
+                            sentence(&mut random, 3)
+                        );
                     }
                     1 => {
-                        let _ = write!(html, " <em>{}</em> &amp; <code>x_{}</code>. ", sentence(&mut random, 2), random.below(99));
+                        let _ = write!(
+                            html,
+                            " <em>{}</em> &amp; <code>x_{}</code>. ",
+                            sentence(&mut random, 2),
+                            random.below(99)
+                        );
                     }
                     2 => {
                         let _ = write!(html, " <strong>{}</strong>, ", sentence(&mut random, 2));
@@ -108,11 +136,19 @@ pub fn page(bytes: usize) -> String {
     }
     html.push_str("</article><section class=\"comments\">");
     for i in 0..6 {
-        let _ = write!(html, "<div class=\"comment\" id=\"c{i}\"><span class=\"author\">Reader {i}</span><p>{}</p></div>", sentence(&mut random, 20));
+        let _ = write!(
+            html,
+            "<div class=\"comment\" id=\"c{i}\"><span class=\"author\">Reader {i}</span><p>{}</p></div>",
+            sentence(&mut random, 20)
+        );
     }
     html.push_str("</section></main><aside class=\"sidebar\"><ul>");
     for i in 0..15 {
-        let _ = write!(html, "<li><a href=\"/related/{i}\">{}</a></li>", sentence(&mut random, 5));
+        let _ = write!(
+            html,
+            "<li><a href=\"/related/{i}\">{}</a></li>",
+            sentence(&mut random, 5)
+        );
     }
     html.push_str("</ul></aside><footer><p>&copy; Example</p></footer><script>window.dataLayer=window.dataLayer||[];function track(e){dataLayer.push(e)}</script></body></html>");
     html
@@ -149,7 +185,10 @@ struct Lcg(u64);
 
 impl Lcg {
     fn below(&mut self, n: u32) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % u64::from(n)) as u32
     }
 }

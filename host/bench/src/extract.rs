@@ -20,8 +20,14 @@ use crate::measure::{Candidate, Rounds};
 
 const URL: &str = "https://example.com/weavers";
 /// The roles of a scan, in the order of its answer.
-pub const ROLES: [&str; 6] =
-    ["markdown", "article", "metadata", "signals", "structured-data", "links"];
+pub const ROLES: [&str; 6] = [
+    "markdown",
+    "article",
+    "metadata",
+    "signals",
+    "structured-data",
+    "links",
+];
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -43,9 +49,20 @@ pub fn run(args: &Args) -> Result<()> {
         None => corpus::generated(),
     };
     let mut peers = Peers::start()?;
-    println!("{:<12} {:>10} {:>10} {:>10} {:>10} {:>13} {:>10} | {:>9} {:>9} {:>9} {:>9}",
-        "page", "parse µs", "native", "sandboxed", "scraper", "dom_smoothie", "htmd",
-        "/native", "/scraper", "/smoothie", "md MB/s");
+    println!(
+        "{:<12} {:>10} {:>10} {:>10} {:>10} {:>13} {:>10} | {:>9} {:>9} {:>9} {:>9}",
+        "page",
+        "parse µs",
+        "native",
+        "sandboxed",
+        "scraper",
+        "dom_smoothie",
+        "htmd",
+        "/native",
+        "/scraper",
+        "/smoothie",
+        "md MB/s"
+    );
     for sample in &samples {
         six_roles(&engine, sample, args, &mut peers)?;
         if args.roles {
@@ -59,8 +76,13 @@ pub fn run(args: &Args) -> Result<()> {
 pub fn engine() -> Result<Engine> {
     let dir = std::env::var_os("ORBWEAVER_PLUGIN_DIR")
         .context("ORBWEAVER_PLUGIN_DIR is not set; run `cargo xtask bench`")?;
-    let engine = Engine::new(EngineConfig { plugin_dir: Some(dir.into()), ..EngineConfig::default() })?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let engine = Engine::new(EngineConfig {
+        plugin_dir: Some(dir.into()),
+        ..EngineConfig::default()
+    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let report = runtime.block_on(engine.load_dir());
     if let Some((file, error)) = report.refused.first() {
         bail!("{}: {error}", file.display());
@@ -69,11 +91,24 @@ pub fn engine() -> Result<Engine> {
 }
 
 fn calls(roles: &[&str]) -> Vec<RoleCall> {
-    roles.iter().map(|role| RoleCall { role: (*role).to_owned(), options: String::new() }).collect()
+    roles
+        .iter()
+        .map(|role| RoleCall {
+            role: (*role).to_owned(),
+            options: String::new(),
+        })
+        .collect()
 }
 
 fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
-    let parts = orbweaver_sdk::Parts { url: URL, final_url: URL, status: 200, headers: &[], html, view };
+    let parts = orbweaver_sdk::Parts {
+        url: URL,
+        final_url: URL,
+        status: 200,
+        headers: &[],
+        html,
+        view,
+    };
     orbweaver_sdk::Page::from_parts(parts)
 }
 
@@ -91,7 +126,10 @@ fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
 }
 
 fn sandboxed(engine: &Engine, page: &std::sync::Arc<Page>, roles: &[&str]) -> Result<()> {
-    for (role, answer) in roles.iter().zip(engine.extract_blocking(page, calls(roles))) {
+    for (role, answer) in roles
+        .iter()
+        .zip(engine.extract_blocking(page, calls(roles)))
+    {
         black_box(answer.with_context(|| (*role).to_owned())?);
     }
     Ok(())
@@ -119,7 +157,9 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
             }
             Ok(())
         }),
-        Candidate::new("sandboxed", || sandboxed(engine, &Page::from_html(URL, html), &ROLES)),
+        Candidate::new("sandboxed", || {
+            sandboxed(engine, &Page::from_html(URL, html), &ROLES)
+        }),
         Candidate::new("scraper", || {
             black_box(scraper::Html::parse_document(html));
             for role in ROLES {
@@ -131,7 +171,10 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
             name: "dom_smoothie",
             run: Box::new(|| peers.borrow_mut().time("dom_smoothie", file.path())),
         },
-        Candidate { name: "htmd", run: Box::new(|| peers.borrow_mut().time("htmd", file.path())) },
+        Candidate {
+            name: "htmd",
+            run: Box::new(|| peers.borrow_mut().time("htmd", file.path())),
+        },
         Candidate::new("markdown", || {
             black_box(native("markdown", &warm)?);
             Ok(())
@@ -139,14 +182,26 @@ fn six_roles(engine: &Engine, sample: &Sample, args: &Args, peers: &mut Peers) -
     ];
     let rounds = Rounds::run(candidates, args.rounds, Duration::from_secs(20))?;
     let median = |name: &str| {
-        rounds.medians().find(|(n, _)| *n == name).map_or(0.0, |(_, d)| d.as_secs_f64() * 1e6)
+        rounds
+            .medians()
+            .find(|(n, _)| *n == name)
+            .map_or(0.0, |(_, d)| d.as_secs_f64() * 1e6)
     };
     let ratio = |a: &str, b: &str| rounds.ratio(a, b).unwrap_or(f64::NAN);
-    println!("{:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.0} {:>13.0} {:>10.0} | {:>9.2} {:>9.2} {:>9.2} {:>9.0}",
-        sample.name, median("parse"), median("native"), median("sandboxed"), median("scraper"),
-        median("dom_smoothie"), median("htmd"), ratio("sandboxed", "native"),
-        ratio("sandboxed", "scraper"), ratio("sandboxed", "dom_smoothie"),
-        html.len() as f64 / median("markdown"));
+    println!(
+        "{:<12} {:>10.0} {:>10.0} {:>10.0} {:>10.0} {:>13.0} {:>10.0} | {:>9.2} {:>9.2} {:>9.2} {:>9.0}",
+        sample.name,
+        median("parse"),
+        median("native"),
+        median("sandboxed"),
+        median("scraper"),
+        median("dom_smoothie"),
+        median("htmd"),
+        ratio("sandboxed", "native"),
+        ratio("sandboxed", "scraper"),
+        ratio("sandboxed", "dom_smoothie"),
+        html.len() as f64 / median("markdown")
+    );
     Ok(())
 }
 
@@ -168,9 +223,17 @@ fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
             args.rounds,
             Duration::from_secs(5),
         )?;
-        let medians: Vec<_> = rounds.medians().map(|(_, d)| d.as_secs_f64() * 1e6).collect();
-        println!("  {:<16} native {:>8.0} µs   sandboxed {:>8.0} µs   ratio {:>5.2}",
-            role, medians[0], medians[1], rounds.ratio("sandboxed", "native").unwrap_or(f64::NAN));
+        let medians: Vec<_> = rounds
+            .medians()
+            .map(|(_, d)| d.as_secs_f64() * 1e6)
+            .collect();
+        println!(
+            "  {:<16} native {:>8.0} µs   sandboxed {:>8.0} µs   ratio {:>5.2}",
+            role,
+            medians[0],
+            medians[1],
+            rounds.ratio("sandboxed", "native").unwrap_or(f64::NAN)
+        );
     }
     Ok(())
 }
@@ -185,8 +248,10 @@ impl Peers {
     fn start() -> Result<Self> {
         let program = std::env::var_os("ORBWEAVER_PEERS")
             .context("ORBWEAVER_PEERS is not set; run `cargo xtask bench`")?;
-        let mut child =
-            Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
         let answers = BufReader::new(child.stdout.take().context("no pipe")?);
         Ok(Self { child, answers })
     }
@@ -197,7 +262,10 @@ impl Peers {
         stdin.flush()?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
-        let nanos: u64 = line.trim().parse().with_context(|| format!("{tool} ended"))?;
+        let nanos: u64 = line
+            .trim()
+            .parse()
+            .with_context(|| format!("{tool} ended"))?;
         Ok(Duration::from_nanos(nanos))
     }
 }

@@ -16,7 +16,10 @@ impl<'a> Candidate<'a> {
             work()?;
             Ok(start.elapsed())
         };
-        Self { name, run: Box::new(run) }
+        Self {
+            name,
+            run: Box::new(run),
+        }
     }
 }
 
@@ -47,13 +50,20 @@ impl Rounds {
                 times.push((candidate.run)()?);
             }
         }
-        Ok(Self { names: candidates.iter().map(|c| c.name).collect(), times })
+        Ok(Self {
+            names: candidates.iter().map(|c| c.name).collect(),
+            times,
+        })
     }
 
     /// Names in order, each with its median.
     pub fn medians(&self) -> impl Iterator<Item = (&'static str, Duration)> + '_ {
         self.names.iter().zip(&self.times).map(|(name, times)| {
-            (*name, median(times.iter().map(Duration::as_secs_f64)).map_or(Duration::ZERO, Duration::from_secs_f64))
+            (
+                *name,
+                median(times.iter().map(Duration::as_secs_f64))
+                    .map_or(Duration::ZERO, Duration::from_secs_f64),
+            )
         })
     }
 
@@ -61,7 +71,11 @@ impl Rounds {
     pub fn ratio(&self, a: &str, b: &str) -> Option<f64> {
         let index = |name| self.names.iter().position(|n| *n == name);
         let (a, b) = (self.times.get(index(a)?)?, self.times.get(index(b)?)?);
-        median(a.iter().zip(b).map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()))
+        median(
+            a.iter()
+                .zip(b)
+                .map(|(a, b)| a.as_secs_f64() / b.as_secs_f64()),
+        )
     }
 }
 
