@@ -7,5 +7,7 @@ pub mod guard;
 pub mod ids;
 pub mod limits;
 pub mod page;
+pub mod retry_after;
 pub mod robots;
+pub mod sitemap;
 pub mod user_agent;
