@@ -209,7 +209,8 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
     if error.is_remote() {
         return Fault::new(Kind::Reset, "http2", format!("HTTP/2 {what}: {reason}")).stale();
     }
-    if says(error, &["header", "HEADER"]) {
+    // What our side finds excessive is a flood of header frames.
+    if error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
         return Fault::new(
             Kind::HeaderTooLarge,
             None,

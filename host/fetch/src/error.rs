@@ -12,7 +12,7 @@ use crate::response::Hop;
 pub enum Kind {
     /// The guard refuses the URL or an address behind it; sub-kind is the rule.
     Refused,
-    /// robots.txt disallows it.
+    /// robots.txt disallows it; sub-kinds `disallowed`, `unreachable`.
     Robots,
     /// The caller's own check refuses a URL on the way.
     Scope,

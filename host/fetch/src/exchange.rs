@@ -18,11 +18,20 @@ use crate::response::Raw;
 /// What one exchange is bounded by.
 pub(crate) struct Bounds<'a> {
     pub limits: &'a Limits,
+    pub started: Instant,
     pub deadline: Instant,
     /// What the caller calls the whole time, for messages.
     pub total: Duration,
     pub max_bytes: u64,
     pub oversize: Oversize,
+}
+
+impl Bounds<'_> {
+    /// The fault of a fetch that is past its deadline.
+    pub fn late(&self) -> Fault {
+        let message = format!("not finished within {} ms", self.total.as_millis());
+        Fault::new(Kind::Timeout, "total", message).retryable()
+    }
 }
 
 /// A response whose body is still to be read.
@@ -57,7 +66,7 @@ pub(crate) async fn send(
             let message = format!("no response within {} ms", bounds.limits.first_byte_ms);
             return Err(Fault::new(Kind::Timeout, "first_byte", message).retryable());
         }
-        Err(_) => return Err(total_timeout(bounds)),
+        Err(_) => return Err(bounds.late()),
     };
     let status = response.status();
     let headers = response.headers().clone();
@@ -70,11 +79,6 @@ pub(crate) async fn send(
         response,
         bodyless,
     })
-}
-
-fn total_timeout(bounds: &Bounds<'_>) -> Fault {
-    let message = format!("not finished within {} ms", bounds.total.as_millis());
-    Fault::new(Kind::Timeout, "total", message).retryable()
 }
 
 /// Limits of number and size, which HTTP/1 and HTTP/2 count differently; and framing that
@@ -189,12 +193,12 @@ impl Head {
                 }
                 Ok(Ok(None)) => return Ok(None),
                 Ok(Err(error)) => return Err(classify::fault(&error, Stage::Body)),
-                Err(_) if until >= bounds.deadline => return Err(total_timeout(bounds)),
+                Err(_) if until >= bounds.deadline => return Err(bounds.late()),
                 Err(_) => {}
             }
             // A body that trickles never lets the timer fire, so the clock is read here too.
             if Instant::now() >= bounds.deadline {
-                return Err(total_timeout(bounds));
+                return Err(bounds.late());
             }
             if least > 0 && Instant::now() >= window_end {
                 if body.wire_bytes() - window_start_bytes < least {

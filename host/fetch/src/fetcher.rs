@@ -1,28 +1,23 @@
 //! The fetch: redirects, retries, and what is asked before each step.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{
-    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderMap, HeaderName,
-    HeaderValue, LOCATION, SET_COOKIE, USER_AGENT,
-};
-use http::{Method, StatusCode};
+use http::header::{HeaderMap, LOCATION, SET_COOKIE};
 use orbweaver_core::guard::{Host, Policy, Refusal, Target};
-use orbweaver_core::user_agent;
-use tokio::time::Instant;
-use url::Url;
+use orbweaver_core::page::{Refresh, page_pass};
+use orbweaver_core::{charset, content, user_agent};
+use tokio::time::{Instant, timeout_at};
 
+use crate::classify;
 use crate::client::{Clients, ConfigError};
 use crate::config::{FetchConfig, Limits};
-use crate::cookies::CookieJar;
+use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind};
-use crate::exchange::{self, Bounds, Head};
+use crate::exchange::{self, Bounds};
 use crate::proxy::{Pool, ProxyUrl};
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
-use crate::response::{Headers, Hop, Response, Timings, text};
+use crate::response::{Headers, Response, Timings, text};
 use crate::site::SiteFiles;
 
 /// The one way out. Clones share connections, caches and limits.
@@ -34,17 +29,6 @@ struct Inner {
     policy: Policy,
     clients: Clients,
     files: SiteFiles,
-}
-
-/// A fetch on its way.
-struct Course {
-    target: Target,
-    method: Method,
-    body: Option<Bytes>,
-    headers: HeaderMap,
-    cookies: Option<String>,
-    jar: CookieJar,
-    redirects: Vec<Hop>,
 }
 
 impl Fetcher {
@@ -185,6 +169,7 @@ impl Fetcher {
             .unwrap_or_else(|| inner.config.limits.total());
         let bounds = Bounds {
             limits: &inner.config.limits,
+            started,
             deadline: started + total,
             total,
             max_bytes: request
@@ -197,8 +182,8 @@ impl Fetcher {
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
         let url = course.target.url.to_string();
         loop {
-            let step = self.step(request, &mut course, &bounds, started).await;
-            match step {
+            let step = timeout_at(bounds.deadline, self.step(request, &mut course, &bounds)).await;
+            match step.unwrap_or_else(|_| Err(bounds.late())) {
                 Ok(Some(response)) => return Ok(Response { url, ..response }),
                 Ok(None) => {}
                 Err(fault) => return Err(fault.at(course.target.url.as_str(), course.redirects)),
@@ -208,60 +193,11 @@ impl Fetcher {
 
     fn begin(&self, request: &Request) -> Result<Course, Fault> {
         let target = self.0.policy.judge_url(&request.url)?;
-        Ok(Course {
-            target,
-            method: request.method.clone(),
-            body: request.body.clone(),
-            headers: self.headers(request)?,
-            cookies: request
-                .cookies
-                .clone()
-                .filter(|cookies| !cookies.is_empty()),
-            jar: request.jar.clone().unwrap_or_default(),
-            redirects: Vec::new(),
-        })
-    }
-
-    fn headers(&self, request: &Request) -> Result<HeaderMap, Fault> {
-        let mut headers = HeaderMap::new();
-        let agent = match &request.user_agent {
-            Some(agent) => agent.as_str(),
-            None => self.user_agent(None, 0),
-        };
-        headers.insert(USER_AGENT, header_value("user-agent", agent)?);
-        headers.insert(
-            ACCEPT,
-            HeaderValue::from_static(
-                "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-            ),
-        );
-        headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static("en-US,en;q=0.9"));
-        headers.insert(
-            ACCEPT_ENCODING,
-            HeaderValue::from_static("gzip, deflate, br, zstd"),
-        );
-        let mut given: Vec<HeaderName> = Vec::new();
-        for (name, value) in &request.headers {
-            let invalid = || {
-                Fault::new(
-                    Kind::InvalidRequest,
-                    None,
-                    format!("{name:?} is not a header that can be set"),
-                )
-            };
-            let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
-            if is_framing(&name) {
-                return Err(invalid());
-            }
-            let value = header_value(name.as_str(), value)?;
-            if given.contains(&name) {
-                headers.append(name, value);
-            } else {
-                headers.insert(name.clone(), value);
-                given.push(name);
-            }
-        }
-        Ok(headers)
+        let agent = request
+            .user_agent
+            .as_deref()
+            .unwrap_or_else(|| self.user_agent(None, 0));
+        Course::new(request, target, agent)
     }
 
     /// One exchange. `Ok(None)`: a redirect was followed and `course` points at its target.
@@ -270,10 +206,9 @@ impl Fetcher {
         request: &Request,
         course: &mut Course,
         bounds: &Bounds<'_>,
-        started: Instant,
     ) -> Result<Option<Response>, Fault> {
         if request.respect_robots {
-            self.check_robots(&course.target, bounds).await?;
+            self.check_robots(&course.target).await?;
         }
         if request.proxy.is_some() {
             // The proxy resolves the name itself; what it will find is judged by what we find.
@@ -281,65 +216,47 @@ impl Fetcher {
         }
         let client = self.0.clients.get(request.proxy.as_ref()).await?;
         let mut retried = false;
-        let (head, received) = loop {
-            let attempt = self.attempt(&client, request, course, bounds).await;
-            match attempt {
+        let answer = loop {
+            match self.attempt(&client, request, course, bounds).await {
                 // A kept-alive connection may close just as it is used again, and a stream
                 // may be reset; another connection tells. Once, and only what is safe to repeat.
-                Err(fault)
-                    if fault.stale
-                        && !retried
-                        && course.method.is_safe()
-                        && Instant::now() < bounds.deadline =>
-                {
+                Err(fault) if fault.stale && !retried && course.method.is_safe() => {
                     retried = true;
                     metrics::counter!("orbweaver_fetch_retries_total").increment(1);
                 }
                 Err(fault) => return Err(fault),
-                Ok(Attempt::Redirected) => return Ok(None),
-                Ok(Attempt::Response(head, received)) => break (head, received),
+                Ok(answer) => break answer,
             }
         };
-        let (status, headers, remote_addr, first_byte) = head;
-        if status == StatusCode::NOT_MODIFIED && !is_conditional(&course.headers) {
-            return Err(Fault::new(
-                Kind::Protocol,
-                "not_modified",
-                "304 to a request without validators",
-            ));
+        let Some(response) = answer else {
+            return Ok(None);
+        };
+        if request.follow_refresh
+            && let Some(target) = refresh_target(&response)
+            && self.go_on(request, course, &target, response.status)? == HopVerdict::Follow
+        {
+            return Ok(None);
         }
         Ok(Some(Response {
-            url: String::new(),
-            final_url: course.target.url.to_string(),
-            status: status.as_u16(),
-            headers: Headers::from_map(&headers),
             redirects: std::mem::take(&mut course.redirects),
-            body: received.body,
-            raw: received.raw,
-            truncated: received.truncated,
-            wire_bytes: received.wire_bytes,
-            timings: Timings {
-                first_byte,
-                total: started.elapsed(),
-            },
-            remote_addr,
+            ..response
         }))
     }
 
+    /// One request and its response, URL and redirects left out. `Ok(None)`: as in
+    /// [`step`](Self::step).
     async fn attempt(
         &self,
         client: &reqwest::Client,
         request: &Request,
         course: &mut Course,
         bounds: &Bounds<'_>,
-    ) -> Result<Attempt, Fault> {
-        let sent = Instant::now();
+    ) -> Result<Option<Response>, Fault> {
         let head = exchange::send(client, course.request()?, bounds).await?;
-        let first_byte = sent.elapsed();
+        let first_byte = bounds.started.elapsed();
+        let (status, remote_addr) = (head.status, head.remote_addr);
         // Within a tunnel the site speaks; without one the proxy may.
-        if request.proxy.is_some()
-            && course.target.url.scheme() == "http"
-            && head.status.as_u16() == 407
+        if request.proxy.is_some() && course.target.url.scheme() == "http" && status.as_u16() == 407
         {
             return Err(Fault::new(
                 Kind::Proxy,
@@ -347,79 +264,80 @@ impl Fetcher {
                 "the proxy refuses our credentials",
             ));
         }
+        let cookies = head.headers.get_all(SET_COOKIE).iter();
         course.jar.store(
             &course.target.url,
-            head.headers
-                .get_all(SET_COOKIE)
-                .iter()
-                .filter_map(|value| value.to_str().ok()),
+            cookies.filter_map(|value| value.to_str().ok()),
         );
-        if request.follow_redirects && is_redirect(head.status) {
-            match self.follow(request, course, &head)? {
-                HopVerdict::Follow => return Ok(Attempt::Redirected),
-                HopVerdict::Stop => {}
-                HopVerdict::Refuse(message) => return Err(Fault::new(Kind::Scope, None, message)),
+        if request.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
+            let location = location(&head.headers, status.as_u16())?;
+            if self.go_on(request, course, &location, status.as_u16())? == HopVerdict::Follow {
+                return Ok(None);
             }
         }
-        let parts = (
-            head.status,
-            head.headers.clone(),
-            head.remote_addr,
-            first_byte,
-        );
+        if status.as_u16() == 304 && !course.is_conditional() {
+            return Err(Fault::new(
+                Kind::Protocol,
+                "not_modified",
+                "304 to a request without validators",
+            ));
+        }
+        let headers = Headers::from_map(&head.headers);
         let received = head.read(bounds).await?;
-        Ok(Attempt::Response(parts, received))
+        Ok(Some(Response {
+            url: String::new(),
+            final_url: course.target.url.to_string(),
+            status: status.as_u16(),
+            headers,
+            redirects: Vec::new(),
+            body: received.body,
+            raw: received.raw,
+            truncated: received.truncated,
+            wire_bytes: received.wire_bytes,
+            timings: Timings {
+                first_byte,
+                total: bounds.started.elapsed(),
+            },
+            remote_addr,
+        }))
     }
 
-    /// Judges a redirect and, if it is to be followed, turns `course` to its target.
-    fn follow(
+    /// Judges where a response sends us and, if it is to be followed, turns `course` there.
+    fn go_on(
         &self,
         request: &Request,
         course: &mut Course,
-        head: &Head,
+        location: &str,
+        status: u16,
     ) -> Result<HopVerdict, Fault> {
         let bad = |sub, message: String| Fault::new(Kind::BadRedirect, sub, message);
-        let mut locations = head.headers.get_all(LOCATION).iter();
-        let location = match (locations.next(), locations.next()) {
-            (Some(location), None) if !location.as_bytes().trim_ascii().is_empty() => {
-                text(location.as_bytes())
-            }
-            (Some(_), Some(_)) => {
-                return Err(bad(
-                    "ambiguous_location",
-                    "a redirect with several Locations".into(),
-                ));
-            }
-            _ => {
-                return Err(bad(
-                    "no_location",
-                    format!("{} without a Location", head.status.as_u16()),
-                ));
-            }
-        };
         let from = &course.target.url;
         let mut next = from.join(location.trim()).map_err(|error| {
             bad(
                 "invalid_location",
-                format!("the Location is not a URL: {error}"),
+                format!("the target is not a URL: {error}"),
             )
         })?;
         if next.fragment().is_none() {
             next.set_fragment(from.fragment());
         }
         let limit = self.0.config.limits.max_redirects;
-        if course.redirects.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        if u32::try_from(course.redirects.len()).is_ok_and(|followed| followed >= limit) {
             return Err(bad("too_many", format!("more than {limit} redirects")));
         }
         let target = self.0.policy.judge(next)?;
-        if let Some(check) = &request.hop_check {
-            let verdict = check(target.url.as_str());
-            if verdict != HopVerdict::Follow {
-                return Ok(verdict);
+        let verdict = request
+            .hop_check
+            .as_ref()
+            .map_or(HopVerdict::Follow, |check| check(target.url.as_str()));
+        match &verdict {
+            HopVerdict::Follow => course.turn(target, status),
+            HopVerdict::Stop => {}
+            HopVerdict::Refuse(message) => {
+                return Err(Fault::new(Kind::Scope, None, message.clone()));
             }
         }
-        course.turn(target, head.status);
-        Ok(HopVerdict::Follow)
+        Ok(verdict)
     }
 
     async fn lookup(&self, target: &Target) -> Result<(), Fault> {
@@ -429,188 +347,59 @@ impl Fetcher {
         let found = self.0.clients.guarded().lookup(name).await;
         found
             .map(|_| ())
-            .map_err(|error| crate::classify::lookup_fault(&error))
+            .map_err(|error| classify::lookup_fault(&error))
     }
 
-    async fn check_robots(&self, target: &Target, bounds: &Bounds<'_>) -> Result<(), Fault> {
-        let answer =
-            tokio::time::timeout_at(bounds.deadline, self.0.files.robots(self, &target.url)).await;
-        let Ok(answer) = answer else {
-            return Err(
-                Fault::new(Kind::Timeout, "total", "robots.txt did not come in time").retryable(),
-            );
-        };
+    async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
+        let answer = self.0.files.robots(self, &target.url).await;
         if answer.rules.allows_url(&target.url) {
             return Ok(());
         }
-        Err(Fault::new(
-            Kind::Robots,
-            None,
-            format!("robots.txt of {} disallows it", target.host),
-        ))
+        if answer.robots.is_unreachable() {
+            let message = format!(
+                "robots.txt of {} can't be had, which disallows everything",
+                target.host
+            );
+            return Err(Fault::new(Kind::Robots, "unreachable", message).retryable());
+        }
+        let message = format!("robots.txt of {} disallows it", target.host);
+        Err(Fault::new(Kind::Robots, "disallowed", message))
     }
 }
 
-/// Status, headers, peer and time to the first byte.
-type Parts = (
-    StatusCode,
-    HeaderMap,
-    Option<std::net::SocketAddr>,
-    Duration,
-);
-
-enum Attempt {
-    Redirected,
-    Response(Parts, exchange::Received),
-}
-
-impl Course {
-    fn request(&self) -> Result<reqwest::Request, Fault> {
-        let mut request = reqwest::Request::new(self.method.clone(), self.target.url.clone());
-        *request.headers_mut() = self.headers.clone();
-        if let Some(cookies) = self.cookie_header() {
-            request
-                .headers_mut()
-                .insert(COOKIE, header_value("cookie", &cookies)?);
+/// The one Location of a redirect.
+fn location(headers: &HeaderMap, status: u16) -> Result<String, Fault> {
+    let mut locations = headers.get_all(LOCATION).iter();
+    match (locations.next(), locations.next()) {
+        (Some(location), None) if !location.as_bytes().trim_ascii().is_empty() => {
+            Ok(text(location.as_bytes()))
         }
-        *request.body_mut() = self.body.clone().map(Into::into);
-        Ok(request)
-    }
-
-    /// The caller's cookies and the jar's; the caller's win.
-    fn cookie_header(&self) -> Option<String> {
-        let kept = self.jar.header(&self.target.url);
-        match (&self.cookies, kept) {
-            (None, kept) => kept,
-            (Some(given), None) => Some(given.clone()),
-            (Some(given), Some(kept)) => {
-                let names: Vec<&str> = given.split(';').map(cookie_name).collect();
-                let rest = kept
-                    .split("; ")
-                    .filter(|pair| !names.contains(&cookie_name(pair)));
-                Some(rest.fold(
-                    given.trim_end_matches([';', ' ']).to_owned(),
-                    |all, pair| all + "; " + pair,
-                ))
-            }
-        }
-    }
-
-    /// Goes on to a redirect's target: method and body as the Fetch standard says, and
-    /// nothing that was meant for one site to another.
-    fn turn(&mut self, target: Target, status: StatusCode) {
-        let from = std::mem::replace(&mut self.target, target);
-        let (here, there) = (&from.url, &self.target.url);
-        self.redirects.push(Hop {
-            url: here.to_string(),
-            status: status.as_u16(),
-            downgrade: here.scheme() == "https" && there.scheme() == "http",
-        });
-        let becomes_get = match status.as_u16() {
-            303 => self.method != Method::HEAD,
-            301 | 302 => self.method == Method::POST,
-            _ => false,
-        };
-        if becomes_get {
-            self.method = Method::GET;
-            self.body = None;
-            let content: Vec<HeaderName> = self
-                .headers
-                .keys()
-                .filter(|name| name.as_str().starts_with("content-"))
-                .cloned()
-                .collect();
-            for name in content {
-                self.headers.remove(name);
-            }
-        }
-        if !is_same_site(here, there) {
-            self.cookies = None;
-            let personal: Vec<HeaderName> = self
-                .headers
-                .keys()
-                .filter(|name| !is_impersonal(name))
-                .cloned()
-                .collect();
-            for name in personal {
-                self.headers.remove(name);
-            }
-        }
+        (Some(_), Some(_)) => Err(Fault::new(
+            Kind::BadRedirect,
+            "ambiguous_location",
+            "a redirect with several Locations",
+        )),
+        _ => Err(Fault::new(
+            Kind::BadRedirect,
+            "no_location",
+            format!("{status} without a Location"),
+        )),
     }
 }
 
-fn cookie_name(pair: &str) -> &str {
-    pair.split('=').next().unwrap_or(pair).trim()
-}
-
-/// Whether credentials for `from` may go to `to`: the same origin, or the same host's step
-/// up from http to https on the default ports.
-fn is_same_site(from: &Url, to: &Url) -> bool {
-    let upgrade = from.scheme() == "http"
-        && to.scheme() == "https"
-        && from.port().is_none()
-        && to.port().is_none();
-    from.host() == to.host()
-        && (upgrade
-            || (from.scheme() == to.scheme()
-                && from.port_or_known_default() == to.port_or_known_default()))
-}
-
-/// Headers that say nothing about who asks: all others stay with the site they were given
-/// for, since an `x-api-key` is as secret as an `authorization`.
-fn is_impersonal(name: &HeaderName) -> bool {
-    *name != AUTHORIZATION
-        && matches!(
-            name.as_str(),
-            "user-agent"
-                | "accept"
-                | "accept-language"
-                | "accept-encoding"
-                | "cache-control"
-                | "pragma"
-                | "dnt"
-                | "content-type"
-                | "content-language"
-                | "upgrade-insecure-requests"
-                | "save-data"
-        )
-}
-
-/// Headers that frame the message or speak to the connection.
-fn is_framing(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name.starts_with("proxy-")
-        || matches!(
-            name,
-            "host"
-                | "content-length"
-                | "transfer-encoding"
-                | "connection"
-                | "keep-alive"
-                | "te"
-                | "trailer"
-                | "upgrade"
-                | "expect"
-                | "http2-settings"
-        )
-}
-
-fn is_redirect(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-fn is_conditional(headers: &HeaderMap) -> bool {
-    ["if-none-match", "if-modified-since"]
-        .iter()
-        .any(|name| headers.contains_key(*name))
-}
-
-fn header_value(name: &str, value: &str) -> Result<HeaderValue, Fault> {
-    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
-        Fault::new(
-            Kind::InvalidRequest,
-            None,
-            format!("the value of {name} can't be sent in a header"),
-        )
-    })
+/// Where a page refreshes to: its Refresh header, else its `meta`. A page that refreshes
+/// itself goes nowhere.
+fn refresh_target(response: &Response) -> Option<String> {
+    if !(200..300).contains(&response.status) {
+        return None;
+    }
+    if let Some(refresh) = response.headers.get("refresh").and_then(Refresh::parse) {
+        return refresh.url;
+    }
+    let content_type = response.content_type();
+    if content::sniff(content_type, &response.body).kind != content::Kind::Html {
+        return None;
+    }
+    let page = charset::decode(&response.body, content_type, charset::Limits::default());
+    page_pass(&page.text, &response.final_url).refresh?.url
 }

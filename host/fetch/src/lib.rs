@@ -9,6 +9,7 @@ mod classify;
 mod client;
 mod config;
 mod cookies;
+mod course;
 mod decode;
 mod error;
 mod exchange;

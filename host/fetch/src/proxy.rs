@@ -54,9 +54,8 @@ impl ProxyUrl {
     /// Fills a pool's placeholders. `country` must be two ASCII letters.
     pub(crate) fn filled(&self, country: Option<&str>, session: u64) -> Result<Self, InvalidProxy> {
         let country = country.unwrap_or("").to_ascii_lowercase();
-        if !country.is_empty()
-            && !(country.len() == 2 && country.bytes().all(|b| b.is_ascii_lowercase()))
-        {
+        let is_code = country.len() == 2 && country.bytes().all(|b| b.is_ascii_lowercase());
+        if !(country.is_empty() || is_code) {
             return Err(InvalidProxy("country is not an ISO-2 code"));
         }
         self.0

@@ -57,6 +57,8 @@ pub struct Request {
     pub proxy: Option<ProxyUrl>,
     /// Follow redirects; else the redirect is the response.
     pub follow_redirects: bool,
+    /// Follow a Refresh header or a page's `meta` refresh too, as a redirect by GET.
+    pub follow_refresh: bool,
     /// Obey robots.txt, for the URL and for every redirect.
     pub respect_robots: bool,
     /// The whole fetch; by default the configured limit.
@@ -87,6 +89,7 @@ impl Request {
             user_agent: None,
             proxy: None,
             follow_redirects: true,
+            follow_refresh: false,
             respect_robots: false,
             timeout: None,
             max_bytes: None,

@@ -126,13 +126,14 @@ impl Certificates {
     }
 }
 
-/// A TLS server on loopback, for `secure.example` and 127.0.0.1. It answers every path
-/// with the page `secure`. It ends when dropped.
+/// A TLS server on loopback, for `secure.example` and 127.0.0.1. Its `/` is the page
+/// `secure`. It ends when dropped.
 pub struct TlsOrigin {
     address: SocketAddr,
     task: JoinHandle<()>,
     /// HTTP/2 requests so far.
     requests: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
 }
 
 impl TlsOrigin {
@@ -148,6 +149,7 @@ impl TlsOrigin {
         let counter = Arc::clone(&requests);
         let shared = Arc::new(Shared::default());
         shared.set("/", Reply::html("secure"));
+        let pages = Arc::clone(&shared);
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let (acceptor, counter, shared) =
@@ -170,7 +172,13 @@ impl TlsOrigin {
             address,
             task,
             requests,
+            shared: pages,
         })
+    }
+
+    /// Sets what a path answers over HTTP/1.
+    pub fn set(&self, path: &str, reply: Reply) {
+        self.shared.set(path, reply);
     }
 
     /// The URL of `/` by a host.

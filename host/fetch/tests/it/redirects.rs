@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
-use orbweaver_fetch::{HopVerdict, Method, Request};
-use orbweaver_origin::{Origin, Reply};
+use orbweaver_fetch::{FetchConfig, HopVerdict, Method, Request};
+use orbweaver_origin::{Certificates, Flaw, Origin, Reply, TlsOrigin};
 
-use crate::support::{failure, fetcher, get};
+use crate::support::{config, failure, fetcher, get, with_config};
 
 #[tokio::test]
 async fn redirects_are_followed_and_listed() {
@@ -153,6 +153,84 @@ async fn row_16_a_refresh_header_is_recorded_and_not_followed() {
         .unwrap();
     assert_eq!(response.headers.get("refresh"), Some("0; url=/echo"));
     assert_eq!(origin.count("/echo"), 0);
+}
+
+#[tokio::test]
+async fn row_16_a_refresh_is_followed_when_asked_and_counts_as_a_redirect() {
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/meta",
+        Reply::html("<meta http-equiv=refresh content='0; url=/echo?meta'>"),
+    );
+    origin.set(
+        "/itself",
+        Reply::html("<meta http-equiv=refresh content='0; url=/itself'>"),
+    );
+    origin.set(
+        "/reload",
+        Reply::html("<meta http-equiv=refresh content='30'>stays"),
+    );
+    let following = |path: &str| Request {
+        follow_refresh: true,
+        ..Request::get(origin.url(path))
+    };
+    for path in ["/fault/refresh", "/meta"] {
+        let response = fetcher().fetch(following(path)).await.unwrap();
+        assert!(response.body.starts_with(b"GET /echo"), "{path}");
+        assert_eq!(
+            (response.redirects.len(), response.redirects[0].status),
+            (1, 200)
+        );
+    }
+    assert_eq!(
+        fetcher()
+            .fetch(following("/reload"))
+            .await
+            .unwrap()
+            .redirects
+            .len(),
+        0
+    );
+    let error = fetcher().fetch(following("/itself")).await.unwrap_err();
+    assert_eq!((error.sub, error.redirects.len()), (Some("too_many"), 10));
+}
+
+#[tokio::test]
+async fn row_17_a_step_down_to_http_is_recorded() {
+    let certificates = Certificates::new().unwrap();
+    let origin = Origin::start().await.unwrap();
+    let secure = TlsOrigin::start(&certificates, Flaw::None).await.unwrap();
+    secure.set("/down", Reply::redirect(302, &origin.url("/echo")));
+    let fetcher = with_config(FetchConfig {
+        extra_roots: vec![certificates.root()],
+        ..config()
+    });
+    let down = get(&fetcher, &format!("{}down", secure.url("secure.example")))
+        .await
+        .unwrap();
+    assert_eq!(
+        down.redirects
+            .iter()
+            .map(|hop| hop.downgrade)
+            .collect::<Vec<_>>(),
+        [true]
+    );
+    let up = get(
+        &fetcher,
+        &origin.url(&format!(
+            "/fault/redirect/302?{}",
+            secure.url("secure.example")
+        )),
+    )
+    .await
+    .unwrap();
+    assert_eq!(
+        up.redirects
+            .iter()
+            .map(|hop| hop.downgrade)
+            .collect::<Vec<_>>(),
+        [false]
+    );
 }
 
 #[tokio::test]

@@ -12,7 +12,9 @@ use orbweaver_fetch::{
 
 /// Answers from a script: each lookup of a name takes its next answer, the last one stays.
 #[derive(Default)]
-pub struct Names(Mutex<HashMap<String, Vec<Result<Vec<IpAddr>, ResolveError>>>>);
+pub struct Names(Mutex<HashMap<String, Vec<Answer>>>);
+
+type Answer = Result<Vec<IpAddr>, ResolveError>;
 
 impl Names {
     /// A name's answer from here on.
@@ -28,7 +30,7 @@ impl Names {
         self.push(name, Err(error))
     }
 
-    fn push(&self, name: &str, answer: Result<Vec<IpAddr>, ResolveError>) -> &Self {
+    fn push(&self, name: &str, answer: Answer) -> &Self {
         self.0
             .lock()
             .unwrap()

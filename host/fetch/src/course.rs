@@ -1,0 +1,227 @@
+//! A fetch on its way: where it is, what it sends, and what a redirect changes.
+
+use bytes::Bytes;
+use http::Method;
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, HeaderMap, HeaderName, HeaderValue,
+    USER_AGENT,
+};
+use orbweaver_core::guard::Target;
+use url::Url;
+
+use crate::cookies::CookieJar;
+use crate::error::{Fault, Kind};
+use crate::request::Request;
+use crate::response::Hop;
+
+/// A fetch on its way.
+pub(crate) struct Course {
+    pub target: Target,
+    pub method: Method,
+    body: Option<Bytes>,
+    pub headers: HeaderMap,
+    cookies: Option<String>,
+    pub jar: CookieJar,
+    pub redirects: Vec<Hop>,
+}
+
+/// The headers of a request: the usual ones, replaced by those given.
+fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
+    let mut headers = HeaderMap::new();
+    headers.insert(USER_AGENT, header_value("user-agent", user_agent)?);
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"),
+    );
+    headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static("en-US,en;q=0.9"));
+    headers.insert(
+        ACCEPT_ENCODING,
+        HeaderValue::from_static("gzip, deflate, br, zstd"),
+    );
+    let mut given: Vec<HeaderName> = Vec::new();
+    for (name, value) in &request.headers {
+        let invalid = || {
+            let message = format!("{name:?} is not a header that can be set");
+            Fault::new(Kind::InvalidRequest, None, message)
+        };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        if is_framing(&name) {
+            return Err(invalid());
+        }
+        let value = header_value(name.as_str(), value)?;
+        if given.contains(&name) {
+            headers.append(name, value);
+        } else {
+            headers.insert(name.clone(), value);
+            given.push(name);
+        }
+    }
+    Ok(headers)
+}
+
+impl Course {
+    /// The course of `request`, whose URL was judged to be `target`.
+    pub fn new(request: &Request, target: Target, user_agent: &str) -> Result<Self, Fault> {
+        Ok(Self {
+            target,
+            method: request.method.clone(),
+            body: request.body.clone(),
+            headers: headers(request, user_agent)?,
+            cookies: request
+                .cookies
+                .clone()
+                .filter(|cookies| !cookies.is_empty()),
+            jar: request.jar.clone().unwrap_or_default(),
+            redirects: Vec::new(),
+        })
+    }
+
+    /// The request of the next exchange.
+    pub fn request(&self) -> Result<reqwest::Request, Fault> {
+        let mut request = reqwest::Request::new(self.method.clone(), self.target.url.clone());
+        *request.headers_mut() = self.headers.clone();
+        if let Some(cookies) = self.cookie_header() {
+            request
+                .headers_mut()
+                .insert(COOKIE, header_value("cookie", &cookies)?);
+        }
+        *request.body_mut() = self.body.clone().map(Into::into);
+        Ok(request)
+    }
+
+    /// Whether the request asks for a page only if it changed.
+    pub fn is_conditional(&self) -> bool {
+        let validators = ["if-none-match", "if-modified-since"];
+        validators
+            .iter()
+            .any(|name| self.headers.contains_key(*name))
+    }
+
+    /// The caller's cookies and the jar's; the caller's win.
+    fn cookie_header(&self) -> Option<String> {
+        let kept = self.jar.header(&self.target.url);
+        match (&self.cookies, kept) {
+            (None, kept) => kept,
+            (Some(given), None) => Some(given.clone()),
+            (Some(given), Some(kept)) => {
+                let names: Vec<&str> = given.split(';').map(cookie_name).collect();
+                let rest = kept
+                    .split("; ")
+                    .filter(|pair| !names.contains(&cookie_name(pair)));
+                Some(rest.fold(
+                    given.trim_end_matches([';', ' ']).to_owned(),
+                    |all, pair| all + "; " + pair,
+                ))
+            }
+        }
+    }
+
+    /// Goes on to the target of a redirect or refresh: method and body as the Fetch standard says, and
+    /// nothing that was meant for one site to another.
+    pub fn turn(&mut self, target: Target, status: u16) {
+        let from = std::mem::replace(&mut self.target, target);
+        let (here, there) = (&from.url, &self.target.url);
+        self.redirects.push(Hop {
+            url: here.to_string(),
+            status,
+            downgrade: here.scheme() == "https" && there.scheme() == "http",
+        });
+        let becomes_get = match status {
+            303 => self.method != Method::HEAD,
+            301 | 302 => self.method == Method::POST,
+            307 | 308 => false,
+            // A page's refresh.
+            _ => true,
+        };
+        if becomes_get {
+            self.method = Method::GET;
+            self.body = None;
+            let content: Vec<HeaderName> = self
+                .headers
+                .keys()
+                .filter(|name| name.as_str().starts_with("content-"))
+                .cloned()
+                .collect();
+            for name in content {
+                self.headers.remove(name);
+            }
+        }
+        if !is_same_site(here, there) {
+            self.cookies = None;
+            let personal: Vec<HeaderName> = self
+                .headers
+                .keys()
+                .filter(|name| !is_impersonal(name))
+                .cloned()
+                .collect();
+            for name in personal {
+                self.headers.remove(name);
+            }
+        }
+    }
+}
+
+fn cookie_name(pair: &str) -> &str {
+    pair.split('=').next().unwrap_or(pair).trim()
+}
+
+/// Whether credentials for `from` may go to `to`: the same origin, or the same host's step
+/// up from http to https on the default ports.
+fn is_same_site(from: &Url, to: &Url) -> bool {
+    let upgrade = from.scheme() == "http"
+        && to.scheme() == "https"
+        && from.port().is_none()
+        && to.port().is_none();
+    from.host() == to.host()
+        && (upgrade
+            || (from.scheme() == to.scheme()
+                && from.port_or_known_default() == to.port_or_known_default()))
+}
+
+/// Headers that say nothing about who asks: all others stay with the site they were given
+/// for, since an `x-api-key` is as secret as an `authorization`.
+fn is_impersonal(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "user-agent"
+            | "accept"
+            | "accept-language"
+            | "accept-encoding"
+            | "cache-control"
+            | "pragma"
+            | "dnt"
+            | "content-type"
+            | "content-language"
+            | "upgrade-insecure-requests"
+            | "save-data"
+    )
+}
+
+/// Headers that frame the message or speak to the connection.
+fn is_framing(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("proxy-")
+        || matches!(
+            name,
+            "host"
+                | "content-length"
+                | "transfer-encoding"
+                | "connection"
+                | "keep-alive"
+                | "te"
+                | "trailer"
+                | "upgrade"
+                | "expect"
+                | "http2-settings"
+        )
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, Fault> {
+    HeaderValue::from_bytes(value.as_bytes()).map_err(|_| {
+        Fault::new(
+            Kind::InvalidRequest,
+            None,
+            format!("the value of {name} can't be sent in a header"),
+        )
+    })
+}
