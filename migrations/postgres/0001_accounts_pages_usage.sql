@@ -84,7 +84,6 @@ CREATE TABLE request_log (
     key_prefix  TEXT NOT NULL
 );
 CREATE INDEX request_log_project ON request_log (project_id, id);
-CREATE INDEX request_log_age ON request_log (ts);
 
 -- Append-only: one row per chargeable call.
 CREATE TABLE usage_events (

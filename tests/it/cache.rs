@@ -78,7 +78,7 @@ async fn a_stored_body_is_read_again_without_the_result_cache() {
     let url = site.url("/windows-1252");
     let fresh = client.post("/v1/scan", &json!({"url": url})).await.ok();
     let cached = client
-        .post("/v1/scan", &json!({"url": url, "max_age_seconds": 9}))
+        .post("/v1/scan", &json!({"url": url, "max_age_seconds": 9.0}))
         .await
         .ok();
     assert_eq!(cached, fresh);

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use orbweaver_server::api;
+use orbweaver_server::{api, serve};
 use serde_json::json;
 
 use crate::support::{Client, Service};
@@ -181,10 +181,9 @@ async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
     let panics = get(async || -> &'static str { panic!("a secret") });
     let plain = get(async || (StatusCode::IM_A_TEAPOT, "not the envelope"));
     let router = Router::new().route("/panic", panics).route("/plain", plain);
-    let router = api::around(router, service.app.clone());
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let client = Client::new(listener.local_addr().unwrap(), None);
-    tokio::spawn(async move { axum::serve(listener, router).await });
+    let entry = api::around(router, service.app.clone(), Vec::new());
+    let running = serve::start_with(service.app.clone(), entry).await.unwrap();
+    let client = Client::new(running.address.unwrap(), None);
     let message = client.get("/panic").await.error(500, "INTERNAL");
     assert!(!message.contains("secret"), "{message}");
     // Whatever a layer answers without the envelope gets it.

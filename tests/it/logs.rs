@@ -87,3 +87,22 @@ async fn one_project_never_sees_anothers() {
     let other = service.other_project("shop").await;
     assert_eq!(other.get("/v1/logs").await.ok()["items"], json!([]));
 }
+
+#[tokio::test]
+async fn what_memory_forgot_the_database_still_has() {
+    let service = Service::start().await;
+    let client = service.client();
+    for _ in 0..600 {
+        client.get("/v1/logs?limit=1").await.ok();
+    }
+    let oldest = client.get("/v1/logs?limit=500&offset=590").await.ok();
+    assert_eq!(oldest["items"].as_array().unwrap().len(), 10);
+    let newest = client.get("/v1/logs?limit=500").await.ok();
+    let ids: std::collections::HashSet<&str> = newest["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["request_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids.len(), 500);
+}

@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{
-    CacheQuery, Claim, CloudMode, KeptAnswer, KeyHash, LogFilter, NewKey, NewLogEntry, NewPage,
+    CacheQuery, Claim, CloudMode, KeptAnswer, KeyHash, LogEntry, LogFilter, NewKey, NewPage,
     NewProject, NewUsage, Options, ProjectChange, Retention, Store, StoreError, StoredBody,
 };
 use orbweaver_tests::postgres::Postgres;
@@ -213,9 +213,8 @@ async fn projects_change(store: Store) {
     assert_eq!(store.project_named("none").await.unwrap(), None);
 }
 
-fn entry(project: ProjectId, status: u16) -> NewLogEntry {
-    NewLogEntry {
-        project,
+fn entry(status: u16) -> LogEntry {
+    LogEntry {
         ts: now(),
         method: "GET".to_owned(),
         path: "/v1/logs".to_owned(),
@@ -230,9 +229,9 @@ fn entry(project: ProjectId, status: u16) -> NewLogEntry {
 async fn the_log_is_per_project_and_in_order(store: Store) {
     let (a, b) = (project(&store, "a").await, project(&store, "b").await);
     for status in 200..700 {
-        store.log_request(entry(a, status));
+        store.log_request(a, entry(status));
     }
-    store.log_request(entry(b, 299));
+    store.log_request(b, entry(299));
     let all = LogFilter {
         limit: 500,
         offset: 0,
@@ -419,7 +418,7 @@ async fn a_bad_row_costs_only_its_own_request(store: Store) {
             page(a, "http://a/", b"a", now()),
             Some(usage(a, "t", now()))
         ),
-        async { store.log_request(entry(a, 200)) },
+        async { store.log_request(a, entry(200)) },
     );
     assert!(bad.is_err());
     assert!(good.unwrap().is_some());
@@ -498,7 +497,7 @@ async fn an_idempotency_key_is_claimed_once(store: Store) {
 
 async fn what_was_queued_is_there_after_a_restart(store: Store) {
     let a = project(&store, "a").await;
-    store.log_request(entry(a, 200));
+    store.log_request(a, entry(200));
     store.close().await;
     let error = store.bill(usage(a, "t", now())).await.unwrap_err();
     assert!(matches!(error, StoreError::Closed), "{error}");

@@ -82,8 +82,8 @@ pub async fn build(
     let store = Store::open(&config.store_options()).await?;
     let pipeline = Pipeline::start(&config).await?;
     Ok(App::new(Parts {
-        clock: clock.clone(),
-        keys: Keys::new(store.clone(), clock),
+        clock,
+        keys: Keys::new(store.clone()),
         store,
         pipeline,
         scans: Semaphore::new(config.scan.concurrent),

@@ -8,9 +8,11 @@ use axum_server::Handle;
 use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
+use tokio::task::JoinHandle;
 
+use crate::api::Entry;
 use crate::app::App;
-use crate::config::Role;
+use crate::config::{Config, Role};
 use crate::{api, housekeeping};
 
 /// A service that listens.
@@ -22,8 +24,8 @@ pub struct Running {
     pub metrics_address: Option<SocketAddr>,
     app: App,
     handle: Handle<SocketAddr>,
-    tasks: Vec<tokio::task::JoinHandle<()>>,
-    server: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+    background: JoinHandle<()>,
+    servers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
 /// Binds and serves; returns once requests are answered.
@@ -31,77 +33,88 @@ pub struct Running {
 /// # Errors
 /// When an address is taken, or certificate and key do not load.
 pub async fn start(app: App) -> anyhow::Result<Running> {
+    let service = api::service(app.clone());
+    start_with(app, service).await
+}
+
+/// As [`start`], with another service than the whole one.
+///
+/// # Errors
+/// As [`start`].
+pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     let roles = app.config.roles()?;
     let handle = Handle::new();
-    let mut tasks = vec![tokio::spawn(housekeeping::run(app.clone()))];
-    let (mut address, mut server) = (None, None);
+    let (mut address, mut metrics_address, mut servers) = (None, None, Vec::new());
     if roles.contains(&Role::Api) {
-        let (at, task) = listen(&app, handle.clone()).await?;
+        let tls = tls(&app.config).await?;
+        let (at, server) = listen(&app.config, app.config.listen, tls, &handle, service)
+            .with_context(|| {
+                let at = app.config.listen;
+                format!("cannot listen on {at}; is the port taken? name another with --listen")
+            })?;
         address = Some(at);
-        server = Some(task);
+        servers.push(server);
     }
-    let mut metrics_address = None;
     if let Some(at) = app.config.metrics.listen {
-        let listener = tokio::net::TcpListener::bind(at)
-            .await
+        let service = api::metrics_service(app.clone());
+        let (at, server) = listen(&app.config, at, None, &handle, service)
             .with_context(|| format!("metrics.listen: cannot listen on {at}"))?;
-        let at = listener.local_addr()?;
         tracing::info!(address = %at, "metrics are at /metrics");
         metrics_address = Some(at);
-        let router = api::metrics_router(app.clone());
-        tasks.push(tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!(%error, "the metrics listener ended");
-            }
-        }));
+        servers.push(server);
     }
+    let background = tokio::spawn(housekeeping::run(app.clone()));
     Ok(Running {
         address,
         metrics_address,
         app,
         handle,
-        tasks,
-        server,
+        background,
+        servers,
     })
 }
 
-async fn listen(
-    app: &App,
-    handle: Handle<SocketAddr>,
-) -> anyhow::Result<(SocketAddr, tokio::task::JoinHandle<std::io::Result<()>>)> {
-    let config = &app.config;
-    let listener = std::net::TcpListener::bind(config.listen).with_context(|| {
-        format!(
-            "cannot listen on {}; is the port taken? name another with --listen",
-            config.listen
-        )
-    })?;
+async fn tls(config: &Config) -> anyhow::Result<Option<RustlsConfig>> {
+    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
+        return Ok(None);
+    };
+    // Fails only where a provider was chosen before, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let loaded = RustlsConfig::from_pem_file(cert, key).await;
+    loaded
+        .map(Some)
+        .with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))
+}
+
+type Server = JoinHandle<std::io::Result<()>>;
+
+fn listen(
+    config: &Config,
+    at: SocketAddr,
+    tls: Option<RustlsConfig>,
+    handle: &Handle<SocketAddr>,
+    service: Entry,
+) -> std::io::Result<(SocketAddr, Server)> {
+    let listener = std::net::TcpListener::bind(at)?;
     listener.set_nonblocking(true)?;
     let address = listener.local_addr()?;
-    let header_timeout = Duration::from_millis(config.http.header_timeout_ms);
-    let service = api::router(app.clone()).into_make_service_with_connect_info::<SocketAddr>();
     let mut server = axum_server::from_tcp(listener)?
-        .handle(handle)
+        .handle(handle.clone())
         .acceptor(NoDelayAcceptor);
     server
         .http_builder()
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        .header_read_timeout(Duration::from_millis(config.http.header_timeout_ms))
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256);
-    let task = match (&config.tls_cert, &config.tls_key) {
-        (Some(cert), Some(key)) => {
-            // Fails only where a provider was chosen before, which serves as well.
-            let _ = rustls::crypto::ring::default_provider().install_default();
-            let tls = RustlsConfig::from_pem_file(cert, key)
-                .await
-                .with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))?;
+    let task = match tls {
+        Some(tls) => {
             let server = server.map(|tcp| RustlsAcceptor::new(tls).acceptor(tcp));
             tokio::spawn(server.serve(service))
         }
-        _ => tokio::spawn(server.serve(service)),
+        None => tokio::spawn(server.serve(service)),
     };
     Ok((address, task))
 }
@@ -117,14 +130,12 @@ impl Running {
     pub async fn stop(self) {
         let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
         self.handle.graceful_shutdown(Some(grace));
-        if let Some(server) = self.server
-            && !matches!(server.await, Ok(Ok(())))
-        {
-            tracing::warn!("the server did not end well");
+        for server in self.servers {
+            if !matches!(server.await, Ok(Ok(()))) {
+                tracing::warn!("a server did not end well");
+            }
         }
-        for task in self.tasks {
-            task.abort();
-        }
+        self.background.abort();
         self.app.store.close().await;
     }
 }

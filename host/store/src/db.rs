@@ -12,6 +12,7 @@ use sqlx::sqlite::{
 };
 
 use crate::error::StoreError;
+use crate::logs::Recent;
 use crate::writer::Writer;
 
 /// Either database. SQLite has one connection for every write, so that writers queue here
@@ -128,6 +129,7 @@ impl Options {
 pub struct Store {
     pub(crate) db: Db,
     pub(crate) writer: Arc<Writer>,
+    pub(crate) recent: Recent,
 }
 
 impl Store {
@@ -146,7 +148,11 @@ impl Store {
             ));
         };
         let writer = Arc::new(Writer::start(db.clone(), options.writer_queue));
-        Ok(Self { db, writer })
+        Ok(Self {
+            db,
+            writer,
+            recent: Recent::default(),
+        })
     }
 
     /// `sqlite` or `postgres`.
@@ -155,6 +161,11 @@ impl Store {
             Db::Lite(_) => "sqlite",
             Db::Pg(_) => "postgres",
         }
+    }
+
+    /// Whether other processes may write to the database, too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.db, Db::Pg(_))
     }
 
     /// A round trip to the database.

@@ -25,7 +25,7 @@ pub use db::{Options, Store};
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer};
 pub use keys::{ApiKey, KeyHash, NewKey, Principal};
-pub use logs::{LogEntry, LogFilter, NewLogEntry};
+pub use logs::{LogEntry, LogFilter};
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use projects::{CloudMode, NewProject, Project, ProjectChange};
 pub use purge::Retention;

@@ -1,39 +1,24 @@
 //! The request log of a project.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use chrono::{DateTime, Utc};
+use moka::sync::Cache;
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Store, read};
+use crate::db::{Db, Store, read};
 use crate::error::StoreError;
-use crate::time::from_ms;
+use crate::time::{from_ms, to_ms};
+
+/// Entries of a project kept in memory, and projects that have some there.
+const RECENT: usize = 512;
+const RECENT_PROJECTS: u64 = 1_000;
 
 /// An answered request.
-#[derive(Clone, Debug)]
-pub struct NewLogEntry {
-    /// Whose key it carried.
-    pub project: ProjectId,
-    /// When it arrived.
-    pub ts: DateTime<Utc>,
-    /// HTTP method.
-    pub method: String,
-    /// Path without query.
-    pub path: String,
-    /// HTTP status of the answer.
-    pub status: u16,
-    /// Time to the answer's head.
-    pub duration_ms: u64,
-    /// Who asked.
-    pub client_ip: String,
-    /// The answer's `X-Request-Id`.
-    pub request_id: String,
-    /// Prefix of the key.
-    pub key_prefix: String,
-}
-
-/// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// When the request arrived.
+    /// When it arrived, to the millisecond.
     pub ts: DateTime<Utc>,
     /// HTTP method.
     pub method: String,
@@ -64,6 +49,54 @@ pub struct LogFilter {
     pub status_max: Option<u16>,
 }
 
+impl LogFilter {
+    fn statuses(&self) -> std::ops::RangeInclusive<u16> {
+        self.status_min.unwrap_or(0)..=self.status_max.unwrap_or(u16::MAX)
+    }
+}
+
+/// The newest entries of each project that this process logged. Where it is the only one
+/// that logs, listings of what is newest need no database.
+#[derive(Clone, Debug)]
+pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<VecDeque<Arc<LogEntry>>>>>);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self(Cache::new(RECENT_PROJECTS))
+    }
+}
+
+impl Recent {
+    fn push(&self, project: ProjectId, entry: Arc<LogEntry>) {
+        let ring = self
+            .0
+            .get(&project)
+            .unwrap_or_else(|| self.0.get_with(project, Arc::default));
+        let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
+        if ring.len() == RECENT {
+            ring.pop_back();
+        }
+        ring.push_front(entry);
+    }
+
+    /// The answer, if enough entries are here for it.
+    fn find(&self, project: ProjectId, filter: &LogFilter) -> Option<Vec<Arc<LogEntry>>> {
+        let limit = usize::try_from(filter.limit).ok()?;
+        let offset = usize::try_from(filter.offset).ok()?;
+        let statuses = filter.statuses();
+        let ring = self.0.get(&project)?;
+        let ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let found: Vec<Arc<LogEntry>> = ring
+            .iter()
+            .filter(|entry| statuses.contains(&entry.status))
+            .skip(offset)
+            .take(limit)
+            .cloned()
+            .collect();
+        (found.len() == limit).then_some(found)
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct Row {
     ts: i64,
@@ -78,8 +111,16 @@ struct Row {
 
 impl Store {
     /// Logs an answered request; written with the next batch.
-    pub fn log_request(&self, entry: NewLogEntry) {
-        self.writer.log(entry);
+    pub fn log_request(&self, project: ProjectId, entry: LogEntry) {
+        let entry = Arc::new(LogEntry {
+            ts: from_ms(to_ms(entry.ts)),
+            ..entry
+        });
+        // Other nodes log into a shared database, so only a file of our own is all ours.
+        if let Db::Lite(_) = &self.db {
+            self.recent.push(project, Arc::clone(&entry));
+        }
+        self.writer.log(project, entry);
     }
 
     /// The newest entries first, everything logged before this call included.
@@ -87,8 +128,12 @@ impl Store {
         &self,
         project: ProjectId,
         filter: LogFilter,
-    ) -> Result<Vec<LogEntry>, StoreError> {
+    ) -> Result<Vec<Arc<LogEntry>>, StoreError> {
+        if let Some(found) = self.recent.find(project, &filter) {
+            return Ok(found);
+        }
         self.writer.barrier().await?;
+        let statuses = filter.statuses();
         let rows: Vec<Row> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT ts, method, path, status, duration_ms, client_ip, request_id, key_prefix
@@ -97,16 +142,15 @@ impl Store {
                  ORDER BY id DESC LIMIT $4 OFFSET $5",
             )
             .bind(project.get())
-            .bind(i64::from(filter.status_min.unwrap_or(0)))
-            .bind(i64::from(filter.status_max.unwrap_or(u16::MAX)))
+            .bind(i64::from(*statuses.start()))
+            .bind(i64::from(*statuses.end()))
             .bind(i64::from(filter.limit))
             .bind(i64::try_from(filter.offset).unwrap_or(i64::MAX))
             .fetch_all(pool)
             .await?
         });
-        Ok(rows
-            .into_iter()
-            .map(|row| LogEntry {
+        let entry = |row: Row| {
+            Arc::new(LogEntry {
                 ts: from_ms(row.ts),
                 method: row.method,
                 path: row.path,
@@ -116,6 +160,7 @@ impl Store {
                 request_id: row.request_id,
                 key_prefix: row.key_prefix,
             })
-            .collect())
+        };
+        Ok(rows.into_iter().map(entry).collect())
     }
 }

@@ -92,8 +92,8 @@ impl Store {
     async fn purge_log(&self, before: i64) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
-                "DELETE FROM request_log WHERE id IN (
-                     SELECT id FROM request_log WHERE ts < $1 ORDER BY ts LIMIT $2)",
+                "DELETE FROM request_log WHERE ts < $1 AND id IN (
+                     SELECT id FROM request_log ORDER BY id LIMIT $2)",
             )
             .bind(before)
             .bind(CHUNK)

@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::{KeyId, PageId};
+use orbweaver_core::ids::{KeyId, PageId, ProjectId};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
-use crate::logs::NewLogEntry;
+use crate::logs::LogEntry;
 use crate::pages::{NewPage, kind_word};
 use crate::time::{day, to_ms};
 use crate::usage::NewUsage;
@@ -28,7 +28,7 @@ pub const BATCH: usize = 250;
 type Saved = Result<Option<PageId>, StoreError>;
 
 enum Job {
-    Log(NewLogEntry),
+    Log(ProjectId, Arc<LogEntry>),
     Touch(KeyId, DateTime<Utc>),
     Scan(Box<Scan>, oneshot::Sender<Saved>),
     Barrier(oneshot::Sender<()>),
@@ -61,8 +61,8 @@ impl Writer {
 
     /// Never waits: a request must not hang because its log line can't be written. A full
     /// queue loses the entry and counts it.
-    pub(crate) fn log(&self, entry: NewLogEntry) {
-        self.offer(Job::Log(entry));
+    pub(crate) fn log(&self, project: ProjectId, entry: Arc<LogEntry>) {
+        self.offer(Job::Log(project, entry));
     }
 
     pub(crate) fn touch(&self, key: KeyId, at: DateTime<Utc>) {
@@ -124,7 +124,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
         let mut stop = false;
         for job in jobs.drain(..) {
             match job {
-                Job::Log(entry) => batch.logs.push(entry),
+                Job::Log(project, entry) => batch.logs.push((project, entry)),
                 Job::Touch(key, at) => {
                     batch.touched.insert(key, at);
                 }
@@ -145,7 +145,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
 
 #[derive(Default)]
 struct Batch {
-    logs: Vec<NewLogEntry>,
+    logs: Vec<(ProjectId, Arc<LogEntry>)>,
     touched: BTreeMap<KeyId, DateTime<Utc>>,
     scans: Vec<(Box<Scan>, oneshot::Sender<Saved>)>,
 }
@@ -179,7 +179,7 @@ impl Batch {
         }
         for entry in &self.logs {
             if let Err(error) = write(db, std::slice::from_ref(entry), &nothing, &[]).await {
-                tracing::error!(%error, request_id = %entry.request_id, "cannot log a request");
+                tracing::error!(%error, request_id = %entry.1.request_id, "cannot log a request");
             }
         }
         for (scan, done) in self.scans {
@@ -204,7 +204,7 @@ impl Scan {
 /// One transaction with all of it; the ids of the scans' pages in their order.
 async fn write(
     db: &Db,
-    logs: &[NewLogEntry],
+    logs: &[(ProjectId, Arc<LogEntry>)],
     touched: &BTreeMap<KeyId, DateTime<Utc>>,
     scans: &[&Scan],
 ) -> Result<Vec<Option<PageId>>, StoreError> {
@@ -320,8 +320,8 @@ async fn write(
                 "INSERT INTO request_log (project_id, ts, method, path, status, duration_ms,
                      client_ip, request_id, key_prefix) ",
             );
-            insert.push_values(logs, |mut row, entry| {
-                row.push_bind(entry.project.get())
+            insert.push_values(logs, |mut row, (project, entry)| {
+                row.push_bind(project.get())
                     .push_bind(to_ms(entry.ts))
                     .push_bind(entry.method.as_str())
                     .push_bind(entry.path.as_str())

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use moka::future::Cache;
+use chrono::{DateTime, Utc};
+use moka::sync::Cache;
 use orbweaver_store::{KeyHash, Principal, Store, StoreError};
 
 use super::key;
-use crate::clock::Clock;
 
 /// How long a key's project is remembered: the longest time for which another node still
 /// accepts a key that was revoked here. This process forgets a revoked key at once.
@@ -24,7 +24,6 @@ const TOUCH_EVERY_MS: i64 = 30_000;
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
-    clock: Clock,
     known: Cache<KeyHash, Arc<Known>>,
 }
 
@@ -36,16 +35,12 @@ struct Known {
 
 impl Keys {
     /// With an empty cache.
-    pub fn new(store: Store, clock: Clock) -> Self {
+    pub fn new(store: Store) -> Self {
         let known = Cache::builder()
             .max_capacity(10_000)
             .time_to_live(REMEMBERED)
             .build();
-        Self {
-            store,
-            clock,
-            known,
-        }
+        Self { store, known }
     }
 
     /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
@@ -53,13 +48,16 @@ impl Keys {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn authenticate(&self, key: &str) -> Result<Option<Arc<Principal>>, StoreError> {
+    pub async fn authenticate(
+        &self,
+        key: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Arc<Principal>>, StoreError> {
         if !key::is_well_formed(key) {
             return Ok(None);
         }
         let hash = KeyHash::of(key);
-        let now = self.clock.now();
-        let known = match self.known.get(&hash).await {
+        let known = match self.known.get(&hash) {
             Some(known) => known,
             None => {
                 let Some(principal) = self.store.principal(&hash, now).await? else {
@@ -69,7 +67,7 @@ impl Keys {
                     principal: Arc::new(principal),
                     touched_ms: AtomicI64::new(0),
                 });
-                self.known.insert(hash, Arc::clone(&known)).await;
+                self.known.insert(hash, Arc::clone(&known));
                 known
             }
         };

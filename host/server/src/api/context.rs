@@ -35,10 +35,11 @@ impl FromRequestParts<App> for Ctx {
             return Err(ApiError::internal(&"the scope layer is missing"));
         };
         let key = bearer(parts)?;
-        let Some(principal) = app.keys.authenticate(key).await? else {
+        let now = app.clock.now();
+        let Some(principal) = app.keys.authenticate(key, now).await? else {
             return Err(ApiError::unauthorized("the key is not valid"));
         };
-        scope.identify(&principal);
+        scope.identify(&principal, now);
         let idempotency_key = match parts.headers.get("idempotency-key") {
             None => None,
             Some(value) => Some(

@@ -172,24 +172,24 @@ fn wrong_parameter(path: &str, message: &str) -> ApiError {
     ApiError::invalid(if path == "." { "query" } else { path }, rule)
 }
 
-/// A count of any size: what is beyond `u64` counts as the largest.
-pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+/// A whole number, `3.0` too, as JSON Schema has it; what is beyond `u64` counts as the largest.
+pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
         return Ok(None);
     };
     let whole = number.as_u64().or_else(|| {
         let float = number.as_f64()?;
-        let whole = float > 0.0 && float.fract() == 0.0;
+        let whole = float >= 0.0 && float.fract() == 0.0;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "positive, whole, and a cast saturates"
+            reason = "not negative, whole, and a cast saturates"
         )]
         whole.then_some(float as u64)
     });
     whole
         .map(Some)
-        .ok_or_else(|| D::Error::custom("must be a whole number, 1 or more"))
+        .ok_or_else(|| D::Error::custom("must be a whole number, 0 or more"))
 }
 
 #[cfg(test)]

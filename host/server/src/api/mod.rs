@@ -1,11 +1,13 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
 mod context;
+mod entry;
 mod error;
 mod health;
 mod idempotency;
 mod input;
 mod logs;
+mod measure;
 mod metrics;
 mod openapi;
 mod robots;
@@ -13,39 +15,39 @@ mod scan;
 mod scope;
 mod validate;
 
-use axum::middleware;
 use axum::response::IntoResponse as _;
 use axum::{Json, Router};
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 
+pub use entry::{Entry, REQUEST_ID};
 pub use error::ApiError;
-pub use scope::REQUEST_ID;
 
 use crate::app::App;
 
-/// The whole service as a router.
-pub fn router(app: App) -> Router {
+/// The whole service.
+pub fn service(app: App) -> Entry {
     let (router, document) = operations().split_for_parts();
     let document = openapi::complete(document);
+    let mut paths: Vec<String> = document.paths.paths.keys().cloned().collect();
+    paths.push("/openapi.json".to_owned());
     let mut router = router
         .route("/openapi.json", openapi::route(&document))
         .merge(openapi::docs());
     if app.config.metrics.public {
         router = router.merge(metrics::routes());
     }
-    around(router, app)
+    around(router, app, paths)
 }
 
-/// What stands around every route: ids, the envelope, the net for panics, time limits,
-/// metrics, the request log.
-pub fn around(router: Router<App>, app: App) -> Router {
-    router
+/// A router with what stands around every route: ids, the envelope, the net for panics,
+/// time limits, metrics, the request log. `paths` are the routes that metrics tell apart.
+pub fn around(router: Router<App>, app: App, paths: Vec<String>) -> Entry {
+    let router = router
         .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
         .fallback(async || ApiError::no_such_path().into_response())
-        .route_layer(middleware::from_fn(scope::remember_route))
-        .layer(middleware::from_fn_with_state(app.clone(), scope::layer))
-        .with_state(app)
+        .with_state(app.clone());
+    Entry::new(app, router, paths)
 }
 
 /// The OpenAPI document of what this version serves.
@@ -54,8 +56,8 @@ pub fn document() -> OpenApi {
 }
 
 /// Prometheus metrics alone, for a port of their own.
-pub fn metrics_router(app: App) -> Router {
-    around(metrics::routes(), app)
+pub fn metrics_service(app: App) -> Entry {
+    around(metrics::routes(), app, Vec::new())
 }
 
 fn operations() -> OpenApiRouter<App> {
@@ -67,7 +69,7 @@ fn operations() -> OpenApiRouter<App> {
 }
 
 /// JSON that was put together already.
-fn raw_json(body: String) -> axum::response::Response {
+fn raw_json(body: bytes::Bytes) -> axum::response::Response {
     ([(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 

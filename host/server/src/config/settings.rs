@@ -206,7 +206,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "scan.result_cache_mib",
-        "Memory for extracted results of stored pages, in MiB; 0 keeps none.",
+        "Memory for extracted results and answers of stored pages, in MiB; 0 keeps none.",
     ),
     setting(
         "scan.concurrent",

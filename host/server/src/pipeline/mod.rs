@@ -2,6 +2,7 @@
 //! parsed once, every role in one call, the answer put together from the plugins' own JSON.
 
 mod answer;
+mod answers;
 mod document;
 mod json;
 mod results;
@@ -10,11 +11,17 @@ mod site;
 mod source;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::Context as _;
+use bytes::Bytes;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind};
 use orbweaver_store::{CloudMode, NewUsage, Principal, StoreError};
+use url::Url;
+
+use answers::Kept;
+use source::{Found, Row};
 
 pub use answer::assemble;
 pub use document::{Document, blocking};
@@ -32,6 +39,7 @@ pub struct Pipeline {
     /// The plugins.
     pub engine: Engine,
     results: results::ResultCache,
+    answers: answers::Answers,
     policies: site::Policies,
     /// Extractors that run for every page.
     extras: Arc<[String]>,
@@ -63,10 +71,13 @@ impl Pipeline {
             "plugins are loaded"
         );
         engine.watch();
+        // One half for what extractors returned, one for whole answers.
+        let half = config.scan.result_cache_mib << 19;
         Ok(Self {
             fetcher,
             engine,
-            results: results::ResultCache::new(config.scan.result_cache_mib << 20),
+            results: results::ResultCache::new(half),
+            answers: answers::Answers::new(half),
             policies: site::Policies::default(),
             extras: config.scan.extractors.clone().into(),
         })
@@ -89,7 +100,7 @@ pub struct ScanSpec {
 }
 
 /// What a scan's answer has in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content {
     /// No Markdown, no article.
     pub metadata_only: bool,
@@ -166,7 +177,7 @@ pub async fn scan(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     bill: Bill,
-) -> Result<String, ScanError> {
+) -> Result<Bytes, ScanError> {
     let usage = NewUsage {
         project: principal.project,
         token: bill.token,
@@ -190,25 +201,60 @@ async fn run(
     principal: &Arc<Principal>,
     spec: &ScanSpec,
     usage: &NewUsage,
-) -> Result<String, ScanError> {
+) -> Result<Bytes, ScanError> {
+    let (pipeline, project) = (&app.pipeline, principal.project);
+    if let Some(since) = source::since(app, spec)
+        && let Some(json) = pipeline.kept_answer(project, spec, since, app.store.is_shared())
+    {
+        app.store.bill(usage.clone()).await?;
+        return Ok(json);
+    }
     let _slot = app
         .scans
         .acquire()
         .await
         .map_err(|_| ScanError::Internal("the service is stopping".to_owned()))?;
-    let pipeline = &app.pipeline;
     let site = site::Lookup::start(pipeline, &spec.url);
-    let (mut document, new) = source::find(app, principal, spec).await?;
+    let Found {
+        mut document,
+        page_key,
+        row,
+    } = source::find(app, principal, spec).await?;
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
     let roles = spec.content.roles(&pipeline.extras);
+    let plugins = roles
+        .iter()
+        .map(|request| (request.role.clone(), pipeline.engine.role(&request.role)))
+        .collect();
     let (site, outcome) = tokio::join!(site, pipeline.extract(&mut document, &roles));
-    let answer = assemble(&document, &spec.content, &outcome?, &site);
-    match new {
-        Some(page) => {
-            app.store.save_page(page, Some(usage.clone())).await?;
+    let outcome = outcome?;
+    let json = Bytes::from(assemble(&document, &spec.content, &outcome, &site));
+    let page = match row {
+        Row::New(page) => app.store.save_page(*page, Some(usage.clone())).await?,
+        Row::Stored(page) => {
+            app.store.bill(usage.clone()).await?;
+            Some(page)
         }
-        None => app.store.bill(usage.clone()).await?,
+    };
+    if let Some(page) = page {
+        pipeline.answers.note_page(page_key.clone(), page);
+        // A plugin that failed may do better next time.
+        if outcome.errors.is_empty()
+            && let Ok(final_url) = Url::parse(&document.final_url)
+        {
+            let kept = Kept {
+                json: json.clone(),
+                page_key,
+                page,
+                fetched_at: document.fetched_at,
+                final_url,
+                site,
+                plugins,
+                at: Instant::now(),
+            };
+            pipeline.answers.keep(project, spec, kept);
+        }
     }
-    Ok(answer)
+    Ok(json)
 }

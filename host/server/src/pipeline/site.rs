@@ -34,9 +34,7 @@ impl Lookup {
     /// Starts with the URL that is asked for.
     pub fn start(pipeline: &Pipeline, url: &str) -> Self {
         let url = Url::parse(url).ok();
-        let task = url
-            .clone()
-            .map(|url| tokio::spawn(look_up(pipeline.clone(), url)));
+        let task = url.clone().map(|url| spawn(pipeline, url));
         Self { url, task }
     }
 
@@ -44,7 +42,7 @@ impl Lookup {
     pub async fn finish(self, pipeline: &Pipeline, final_url: &str) -> Site {
         let task = match Url::parse(final_url) {
             Ok(last) if self.url.is_none_or(|first| first.origin() != last.origin()) => {
-                Some(tokio::spawn(look_up(pipeline.clone(), last)))
+                Some(spawn(pipeline, last))
             }
             _ => self.task,
         };
@@ -58,6 +56,26 @@ impl Lookup {
     }
 }
 
+/// In a task of its own, so that it ends for the next scan when this one gives up.
+fn spawn(pipeline: &Pipeline, url: Url) -> JoinHandle<Site> {
+    let pipeline = pipeline.clone();
+    tokio::spawn(async move { look_up(&pipeline, &url).await })
+}
+
+impl Site {
+    /// Whether both came from the same answers of the site.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let same = |a: &TextFile, b: &TextFile| match (a, b) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        same(&self.policy, &other.policy)
+            && same(&self.llms, &other.llms)
+            && same(&self.llms_full, &other.llms_full)
+    }
+}
+
 impl Pipeline {
     /// What a URL's site says about itself.
     pub async fn site(&self, url: &str) -> Site {
@@ -65,13 +83,14 @@ impl Pipeline {
     }
 }
 
-async fn look_up(pipeline: Pipeline, url: Url) -> Site {
+/// Asks the cache, and the site where it has to.
+pub(super) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
     let fetcher = &pipeline.fetcher;
     let files = fetcher.site_files();
     let (robots, llms, llms_full) = tokio::join!(
-        files.robots(fetcher, &url),
-        files.llms_txt(fetcher, &url),
-        files.llms_full_txt(fetcher, &url),
+        files.robots(fetcher, url),
+        files.llms_txt(fetcher, url),
+        files.llms_full_txt(fetcher, url),
     );
     Site {
         policy: pipeline.policies.of(&robots),

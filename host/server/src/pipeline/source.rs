@@ -2,24 +2,52 @@
 
 use std::sync::Arc;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::PageId;
 use orbweaver_core::user_agent;
 use orbweaver_fetch::Request;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 use url::Url;
 
+use super::answers::PageKey;
 use super::document::{Document, blocking};
 use super::{ScanError, ScanSpec};
 use crate::app::App;
 
-/// The page, and its row if it is not stored yet.
+/// A page, where it is known, and whether it is stored.
+pub(super) struct Found {
+    pub(super) document: Document,
+    pub(super) page_key: PageKey,
+    pub(super) row: Row,
+}
+
+/// The page's row in the store.
+pub(super) enum Row {
+    /// Still to be stored.
+    New(Box<NewPage>),
+    /// There already.
+    Stored(PageId),
+}
+
+/// The oldest page that may answer; none where the caller wants it fetched.
+pub(super) fn since(app: &App, spec: &ScanSpec) -> Option<DateTime<Utc>> {
+    let seconds = spec.max_age_seconds?;
+    let since = i64::try_from(seconds)
+        .ok()
+        .and_then(TimeDelta::try_seconds)
+        .and_then(|age| app.clock.now().checked_sub_signed(age));
+    Some(since.unwrap_or(DateTime::<Utc>::MIN_UTC))
+}
+
+/// The page of the store, if it is young enough, else of the network.
 pub(super) async fn find(
     app: &App,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
-) -> Result<(Document, Option<NewPage>), ScanError> {
+) -> Result<Found, ScanError> {
     check_mode(spec.cloud_mode)?;
+    let project = principal.project;
     let url_key = key(&spec.url);
     // A rotated user agent is the same whatever came out of the rotation.
     let asked = spec
@@ -28,24 +56,24 @@ pub(super) async fn find(
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let user_agent = asked.unwrap_or_default();
     let mode = stored_mode(spec.cloud_mode);
-    if let Some(seconds) = spec.max_age_seconds {
-        let since = i64::try_from(seconds)
-            .ok()
-            .and_then(TimeDelta::try_seconds)
-            .and_then(|age| app.clock.now().checked_sub_signed(age))
-            .unwrap_or(chrono::DateTime::<chrono::Utc>::MIN_UTC);
+    let page_key = (project, url_key.clone(), user_agent.to_owned(), mode);
+    if let Some(since) = since(app, spec) {
         let query = CacheQuery {
             url_key: &url_key,
             user_agent,
             cloud_mode: mode,
             since,
         };
-        let stored = app.store.cached_page(principal.project, &query).await?;
-        if let Some(mut document) =
-            stored.and_then(|stored| Document::from_store(&app.store, principal.project, stored))
-        {
+        let stored = app.store.cached_page(project, &query).await?;
+        let id = stored.as_ref().map(|page| page.id);
+        let document = stored.and_then(|stored| Document::from_store(&app.store, project, stored));
+        if let (Some(mut document), Some(id)) = (document, id) {
             document.url.clone_from(&spec.url);
-            return Ok((document, None));
+            return Ok(Found {
+                document,
+                page_key,
+                row: Row::Stored(id),
+            });
         }
     }
     let request = Request {
@@ -60,7 +88,7 @@ pub(super) async fn find(
         blocking(move || Document::from_response(response, fetched_at)).await?;
     document.url.clone_from(&spec.url);
     let page = NewPage {
-        project: principal.project,
+        project,
         run: None,
         url: spec.url.clone(),
         url_key,
@@ -77,7 +105,11 @@ pub(super) async fn find(
         metadata: None,
         body: Some(body),
     };
-    Ok((document, Some(page)))
+    Ok(Found {
+        document,
+        page_key,
+        row: Row::New(Box::new(page)),
+    })
 }
 
 /// Modes that need a backend which this build does not have are refused, never ignored.

@@ -85,8 +85,9 @@ struct Item {
     key_prefix: String,
 }
 
-impl From<LogEntry> for Item {
-    fn from(entry: LogEntry) -> Self {
+impl From<&LogEntry> for Item {
+    fn from(entry: &LogEntry) -> Self {
+        let entry = entry.clone();
         Self {
             ts: entry.ts,
             method: entry.method,
@@ -112,6 +113,6 @@ pub(super) async fn list_logs(ctx: Ctx, query: Query<Params>) -> JsonAnswer<Logs
     let filter = query.0.filter()?;
     let entries = ctx.app.store.logs(ctx.principal.project, filter).await?;
     Ok(Json(Logs {
-        items: entries.into_iter().map(Item::from).collect(),
+        items: entries.iter().map(|entry| Item::from(&**entry)).collect(),
     }))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
+use bytes::Bytes;
 use futures::StreamExt as _;
 use orbweaver_store::Principal;
 use serde::Deserialize;
@@ -28,13 +29,14 @@ pub(super) struct BulkRequest {
     #[schema(min_items = 1, max_items = 100)]
     urls: Vec<String>,
     /// Scans at once; more than 64 count as 64.
-    #[serde(default, deserialize_with = "input::count")]
+    #[serde(default, deserialize_with = "input::whole")]
     #[schema(minimum = 1, default = 64)]
     concurrency: Option<u64>,
     /// Skips Markdown and article.
     #[schema(default = false)]
     metadata_only: Option<bool>,
     /// Per URL: a page that the project fetched less than so many seconds ago answers.
+    #[serde(default, deserialize_with = "input::whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     max_age_seconds: Option<u64>,
     /// User agent to send; by default one of current browsers.
@@ -129,13 +131,13 @@ pub(super) async fn scan_bulk(
     .await)
 }
 
-async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToken) -> String {
+async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToken) -> Bytes {
     let Batch {
         urls,
         concurrency,
         spec,
     } = batch;
-    let mut items: Vec<(usize, String)> = futures::stream::iter(urls.into_iter().enumerate())
+    let mut items: Vec<(usize, Vec<u8>)> = futures::stream::iter(urls.into_iter().enumerate())
         .map(|(index, url)| {
             let (app, principal) = (app.clone(), Arc::clone(&principal));
             let spec = ScanSpec {
@@ -153,16 +155,17 @@ async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToke
         .collect()
         .await;
     items.sort_unstable_by_key(|(index, _)| *index);
-    let mut answer = String::with_capacity(items.iter().map(|(_, item)| item.len() + 1).sum());
-    answer.push_str("{\"items\":[");
+    let size: usize = items.iter().map(|(_, item)| item.len() + 1).sum();
+    let mut answer = Vec::with_capacity(size + 16);
+    answer.extend_from_slice(b"{\"items\":[");
     for (index, item) in &items {
         if *index > 0 {
-            answer.push(',');
+            answer.push(b',');
         }
-        answer.push_str(item);
+        answer.extend_from_slice(item);
     }
-    answer.push_str("]}");
-    answer
+    answer.extend_from_slice(b"]}");
+    answer.into()
 }
 
 async fn item(
@@ -171,13 +174,18 @@ async fn item(
     index: usize,
     spec: &ScanSpec,
     bill: Bill,
-) -> String {
+) -> Vec<u8> {
     let url = Value::from(spec.url.as_str());
     match Box::pin(pipeline::scan(app, principal, spec, bill)).await {
-        Ok(result) => format!("{{\"url\":{url},\"ok\":true,\"result\":{result}}}"),
+        Ok(result) => {
+            let mut item = format!("{{\"url\":{url},\"ok\":true,\"result\":").into_bytes();
+            item.extend_from_slice(&result);
+            item.push(b'}');
+            item
+        }
         Err(error) => {
             let error = Value::from(sanitised(index, error));
-            format!("{{\"url\":{url},\"ok\":false,\"error\":{error}}}")
+            format!("{{\"url\":{url},\"ok\":false,\"error\":{error}}}").into_bytes()
         }
     }
 }

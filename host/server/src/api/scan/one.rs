@@ -9,7 +9,7 @@ use super::result::ScanResult;
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::api::idempotency::{self, IdempotencyHeader};
-use crate::api::input::Payload;
+use crate::api::input::{self, Payload};
 use crate::api::{raw_json, validate};
 use crate::app::App;
 use crate::pipeline::{self, Bill, Content, ScanSpec};
@@ -29,6 +29,7 @@ pub(super) struct ScanRequest {
     user_agent: Option<String>,
     /// A page of this URL that the project fetched less than so many seconds ago, with the
     /// same user agent and cloud mode, answers.
+    #[serde(default, deserialize_with = "input::whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     max_age_seconds: Option<u64>,
     /// Where the page comes from; by default the project's setting.
