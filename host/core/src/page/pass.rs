@@ -36,6 +36,8 @@ struct Selectors {
     link: Selector,
     meta: Selector,
     title: Selector,
+    style: Selector,
+    desc: Selector,
     template: Selector,
     hidden: Selector,
 }
@@ -58,6 +60,8 @@ static SELECTORS: LazyLock<Selectors> = LazyLock::new(|| {
         link: parse("link[rel][href]"),
         meta: parse("meta[content]"),
         title: parse("title"),
+        style: parse("style"),
+        desc: parse("desc"),
         template: parse("template"),
         hidden: parse("[hidden]"),
     }
@@ -104,7 +108,9 @@ fn run<'h>(html: &'h str, state: &RefCell<State<'h>>, hidden: &Rc<Cell<u32>>) ->
         .append_element_content_handler(on(&selectors.base, State::base))
         .append_element_content_handler(on(&selectors.link, State::link))
         .append_element_content_handler(on(&selectors.meta, State::meta))
-        .append_element_content_handler(on(&selectors.title, State::title))
+        .append_element_content_handler(on(&selectors.title, State::unseen))
+        .append_element_content_handler(on(&selectors.style, State::unseen))
+        .append_element_content_handler(on(&selectors.desc, State::unseen))
         .append_element_content_handler(hide(&selectors.template))
         .append_element_content_handler(hide(&selectors.hidden))
         .append_document_content_handler(DocumentContentHandlers::default().text(text));
@@ -172,7 +178,7 @@ impl<'h> El<'_, '_, 'h> {
 struct Found<'h> {
     href: &'h str,
     rel: &'h str,
-    /// Stands in for text: `alt` of an area, `aria-label`, `title`.
+    /// Stands in for text: `alt`, `aria-label` or `title`.
     label: &'h str,
     /// Its text, in [`State::anchors`].
     text: Range<usize>,
@@ -186,8 +192,10 @@ struct State<'h> {
     /// Text whose references are decoded.
     scratch: String,
     title: Option<String>,
-    /// Where the title's text begins, once its tag is seen.
-    title_at: Option<usize>,
+    /// The title is complete.
+    titled: bool,
+    /// Where the text of such an element as [`unseen`](Self::unseen) begins or goes on.
+    unseen_at: Option<usize>,
     base: Option<&'h str>,
     canonical: Option<&'h str>,
     found: Vec<Found<'h>>,
@@ -211,7 +219,8 @@ impl<'h> State<'h> {
             hasher: TextHasher::new(),
             scratch: String::new(),
             title: None,
-            title_at: None,
+            titled: false,
+            unseen_at: None,
             base: None,
             canonical: None,
             found: Vec::new(),
@@ -235,6 +244,9 @@ impl<'h> State<'h> {
         let text = chunk.as_str();
         match chunk.text_type() {
             TextType::Data | TextType::PlainText | TextType::CDataSection if text.is_empty() => {}
+            TextType::Data if self.unseen_at == Some(range.start) => {
+                self.unseen_at = Some(range.end)
+            }
             TextType::Data => {
                 if text.contains('&') {
                     let mut scratch = std::mem::take(&mut self.scratch);
@@ -247,9 +259,13 @@ impl<'h> State<'h> {
                 }
             }
             TextType::PlainText | TextType::CDataSection => self.visible(text, hidden),
-            TextType::RCData if self.title_at == Some(range.start) => {
-                // The title's text may come in pieces.
-                self.title_at = Some(range.end);
+            TextType::RCData if self.unseen_at == Some(range.start) => {
+                // The title's text may come in pieces; a second title is none.
+                self.unseen_at = Some(range.end);
+                if self.titled {
+                    return;
+                }
+                self.titled = chunk.last_in_text_node();
                 let title = self.title.get_or_insert_default();
                 let room = MAX_TITLE_BYTES.saturating_sub(title.len());
                 title.push_str(text.get(..text.floor_char_boundary(room)).unwrap_or(""));
@@ -308,13 +324,7 @@ impl<'h> State<'h> {
 
     fn anchor(&mut self, element: &El<'_, '_, 'h>) {
         self.close_link();
-        let label = || {
-            element
-                .attr("aria-label")
-                .filter(|label| !label.is_empty())
-                .or_else(|| element.attr("title"))
-        };
-        if let Some(index) = self.push(element, label().unwrap_or("")) {
+        if let Some(index) = self.push(element) {
             self.open = Some((index, element.end()));
             self.begun = false;
             self.space = false;
@@ -322,13 +332,10 @@ impl<'h> State<'h> {
     }
 
     fn area(&mut self, element: &El<'_, '_, 'h>) {
-        let label = ["alt", "aria-label", "title"]
-            .iter()
-            .find_map(|name| element.attr(name).filter(|label| !label.is_empty()));
-        self.push(element, label.unwrap_or(""));
+        self.push(element);
     }
 
-    fn push(&mut self, element: &El<'_, '_, 'h>, label: &'h str) -> Option<usize> {
+    fn push(&mut self, element: &El<'_, '_, 'h>) -> Option<usize> {
         let href = element
             .attr("href")
             .or_else(|| element.attr("xlink:href"))?;
@@ -336,6 +343,11 @@ impl<'h> State<'h> {
             self.dropped += 1;
             return None;
         }
+        let given = |name: &&str| element.attr(name).filter(|label| !label.is_empty());
+        let label = ["alt", "aria-label", "title"]
+            .iter()
+            .find_map(given)
+            .unwrap_or("");
         let start = self.anchors.len();
         self.found.push(Found {
             href,
@@ -392,10 +404,10 @@ impl<'h> State<'h> {
         }
     }
 
-    fn title(&mut self, element: &El<'_, '_, 'h>) {
-        if self.title.is_none() {
-            self.title_at = Some(element.end());
-        }
+    /// A title, or what a drawing has in its place: a tooltip, a description, a style sheet
+    /// that is no raw text there.
+    fn unseen(&mut self, element: &El<'_, '_, 'h>) {
+        self.unseen_at = Some(element.end());
     }
 
     fn finish(mut self, base_url: &str, degraded: bool) -> PageFacts {

@@ -68,6 +68,16 @@ fn the_title_is_the_first_one_in_rcdata() {
     );
     assert_eq!(facts("<title><b>x</b>").title.as_deref(), Some("<b>x</b>"));
     assert_eq!(facts("<p>none").title, None);
+    assert_eq!(
+        facts("<title>one</title><title>two</title>")
+            .title
+            .as_deref(),
+        Some("one")
+    );
+    assert_eq!(
+        facts("<title></title><title>two</title>").title.as_deref(),
+        Some("two")
+    );
 }
 
 #[test]
@@ -124,6 +134,12 @@ fn a_link_without_text_takes_what_stands_for_it() {
     assert_eq!(
         anchors("<a href=1>a<script>b</script><style>c</style>d</a>"),
         ["ad"]
+    );
+    assert_eq!(
+        anchors(
+            "<a href=1><svg><title>icon</title><style>.a{}</style><desc>d</desc></svg></a><a href=2 alt=A title=T>"
+        ),
+        ["", "A"]
     );
     assert_eq!(anchors("<a href=1>é"), ["é"]);
     let long = "wörter ".repeat(1000);

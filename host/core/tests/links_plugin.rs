@@ -1,0 +1,69 @@
+//! The streaming pass finds the links that the `links` plugin finds in the tree. On
+//! folders of real pages, `cargo run --release --example page_pass -- FOLDER` compares the
+//! two and measures.
+
+use orbweaver_core::page::page_pass;
+use orbweaver_sdk::serde_json::{Value, from_str};
+use orbweaver_sdk::testing::Document;
+
+const URL: &str = "https://example.org/a/page.html?q=1";
+
+/// `(to, anchor, rel, nofollow)`
+type Found = Vec<(String, String, String, bool)>;
+
+fn by_pass(html: &str) -> Found {
+    let facts = page_pass(html, URL);
+    let links = facts.links.iter();
+    links
+        .map(|link| {
+            (
+                link.to.into(),
+                link.anchor.into(),
+                link.rel.into(),
+                link.nofollow,
+            )
+        })
+        .collect()
+}
+
+fn by_plugin(html: &str) -> Found {
+    let document = Document::new(URL, html);
+    let links: Vec<Value> =
+        from_str(&orbweaver_extract_links::extract(&document.page(), "").unwrap()).unwrap();
+    let text = |link: &Value, key: &str| link[key].as_str().unwrap().to_owned();
+    links
+        .iter()
+        .map(|link| {
+            (
+                text(link, "to"),
+                text(link, "anchor"),
+                text(link, "rel"),
+                link["nofollow"].as_bool().unwrap(),
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn pass_and_plugin_find_the_same_links() {
+    for html in [
+        "<!doctype html><title>t</title><nav><ul><li><a href=/>Home</a><li><a href='/a?b=1&amp;c=2'>A &amp; B</a></ul></nav>",
+        "<p><a href='x y'>one <em>two</em> three</a><a href='?q#f' rel='nofollow noopener'>q</a><a href=''>self</a>",
+        "<base href='/base/dir/'><a href=x>x</a><a href='../y'>y</a><a href=//other.example/z>z</a>",
+        "<a href=/1><img alt='first image'></a><a href=/2 aria-label=Label><svg><title>no</title></svg></a><a href=/3 title=T></a>",
+        "<map><area href=/area alt=Area><area href=/none><area alt=nowhere></map>",
+        "<a href='mailto:a@b.c'>m</a><a href='javascript:void(0)'>j</a><a href='tel:1'>t</a><a href='HTTP://EXAMPLE.org:80/%7Ex'>h</a>",
+        "<a href=/block><div>Head</div><p>Text</p>tail</a><a href=/br>a<br>b</a><a href=/inline>a<b>b</b></a>",
+        "<template><a href=/in-template>x</a></template><noscript><a href=/noscript>x</a></noscript>",
+        "<textarea><a href=/typed></textarea><script>document.write('<a href=/script>')</script><!-- <a href=/comment> -->",
+        "<meta name=robots content='noindex, nofollow'><a href=/x>x</a>",
+        "<table><tr><td><a href=/cell>cell</a><td>other</table><a href='/caf&eacute;?&copy=1&notit;'>é</a>",
+        "<svg><a xlink:href=/svg><text>drawn</text></a></svg><a name=anchor>none</a><A HREF=/UPPER>Upper</A>",
+        "<a href=/script-inside>before<script>x</script><style>y</style>after</a>",
+        "<a href='/multi\nline'>multi\n   line\u{a0}text</a><a href='  /blank  '>b</a>",
+        "",
+        "<a href=/unclosed>to the end",
+    ] {
+        assert_eq!(by_pass(html), by_plugin(html), "{html}");
+    }
+}
