@@ -2,6 +2,8 @@
 //! folders of real pages, `cargo run --release --example page_pass -- FOLDER` compares the
 //! two and measures.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use orbweaver_core::page::page_pass;
 use orbweaver_sdk::serde_json::{Value, from_str};
 use orbweaver_sdk::testing::Document;

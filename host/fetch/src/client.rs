@@ -25,7 +25,7 @@ pub struct ConfigError(pub(crate) String);
 /// All clients of a fetcher.
 pub(crate) struct Clients {
     direct: reqwest::Client,
-    proxied: Cache<u64, reqwest::Client>,
+    proxied: Cache<ProxyUrl, reqwest::Client>,
     tls: ClientConfig,
     limits: Limits,
     guarded: Guarded,
@@ -69,7 +69,7 @@ impl Clients {
         };
         self.judge_proxy(proxy).await?;
         self.proxied
-            .try_get_with(proxy.cache_key(), || {
+            .try_get_with_by_ref(proxy, || {
                 build(&self.limits, &self.tls, &self.guarded, Some(proxy))
             })
             .map_err(|error| {

@@ -1,7 +1,6 @@
 //! Proxies: their addresses, which redact themselves, and pools.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -42,13 +41,6 @@ impl ProxyUrl {
     /// The URL with its credentials: for the connection, never for a log.
     pub fn expose(&self) -> &str {
         &self.0
-    }
-
-    /// A key that names this proxy and its credentials without holding them.
-    pub(crate) fn cache_key(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.0.hash(&mut hasher);
-        hasher.finish()
     }
 
     /// Fills a pool's placeholders. `country` must be two ASCII letters.

@@ -1,6 +1,12 @@
 //! What a fetch survives, on real connections. Tests are named after the fault that they
 //! are about; numbers are those of the list of crawler faults.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+
 mod body;
 mod decoding;
 mod guard;
