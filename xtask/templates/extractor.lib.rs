@@ -12,7 +12,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         images += 1;
         without_alt += u32::from(!node.has_attr(attr::ALT));
     }
-    Ok(format!(r#"{"images":{images},"without_alt":{without_alt}}"#))
+    Ok(format!(r#"{{"images":{images},"without_alt":{without_alt}}}"#))
 }
 
 #[cfg(test)]
