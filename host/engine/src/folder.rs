@@ -112,8 +112,11 @@ impl Engine {
 async fn watch(engine: Weak<Inner>, dir: PathBuf) {
     let events = Arc::new(tokio::sync::Notify::new());
     let wake = Arc::clone(&events);
-    let watcher = notify::recommended_watcher(move |_: notify::Result<notify::Event>| {
-        wake.notify_one();
+    let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        // Looking at the folder is an event, too: answering it would never end.
+        if !event.is_ok_and(|event| event.kind.is_access()) {
+            wake.notify_one();
+        }
     })
     .and_then(|mut watcher| {
         watcher.watch(&dir, notify::RecursiveMode::NonRecursive)?;
