@@ -8,8 +8,9 @@ use crate::error::Limit;
 /// How often the epoch ticks: the resolution of time budgets.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// CPU and wall time of one call. CPU time is what the thread really got, so a guest on a
-/// busy machine is not stopped for its neighbours' work.
+/// CPU and wall time of one call. CPU time is what the thread really got, so that a guest
+/// on a busy machine is not stopped for its neighbours' work; but asking the kernel for it
+/// is a system call, so short spans of work, which see no tick, count as long as they took.
 #[derive(Debug)]
 pub(crate) struct Meter {
     cpu_budget: Duration,
@@ -17,8 +18,11 @@ pub(crate) struct Meter {
     begun: Instant,
     /// Nanoseconds of finished spans on a CPU.
     spent: AtomicU64,
-    /// The thread's CPU clock when the running span began, in nanoseconds.
+    /// When the running span began, in nanoseconds since `begun`.
     span_start: AtomicU64,
+    /// What the thread's CPU clock would have shown then had it worked all the time until
+    /// the first tick, in nanoseconds; 0 before that tick.
+    cpu_start: AtomicU64,
     cancelled: AtomicBool,
 }
 
@@ -39,19 +43,28 @@ impl Meter {
             begun: Instant::now(),
             spent: AtomicU64::new(0),
             span_start: AtomicU64::new(0),
+            cpu_start: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
         }
     }
 
     /// The calling thread begins to work for this call.
     pub fn enter(&self) {
-        self.span_start.store(thread_cpu_nanos(), Ordering::Relaxed);
+        self.span_start.store(nanos(self.wall()), Ordering::Relaxed);
+        self.cpu_start.store(0, Ordering::Relaxed);
     }
 
     /// The calling thread, which entered, stops working for this call.
     pub fn leave(&self) {
-        let span = thread_cpu_nanos().saturating_sub(self.span_start.load(Ordering::Relaxed));
+        let span = match self.cpu_start.load(Ordering::Relaxed) {
+            0 => self.span_wall(),
+            start => thread_cpu_nanos().saturating_sub(start),
+        };
         self.spent.fetch_add(span, Ordering::Relaxed);
+    }
+
+    fn span_wall(&self) -> u64 {
+        nanos(self.wall()).saturating_sub(self.span_start.load(Ordering::Relaxed))
     }
 
     /// CPU time of all finished spans.
@@ -77,12 +90,25 @@ impl Meter {
         if self.wall() > self.wall_budget {
             return Err(Stop::Limit(Limit::Wall(self.wall_budget)));
         }
-        let span = thread_cpu_nanos().saturating_sub(self.span_start.load(Ordering::Relaxed));
+        let now = thread_cpu_nanos();
+        let start = match self.cpu_start.load(Ordering::Relaxed) {
+            0 => {
+                let start = now.saturating_sub(self.span_wall()).max(1);
+                self.cpu_start.store(start, Ordering::Relaxed);
+                start
+            }
+            start => start,
+        };
+        let span = now.saturating_sub(start);
         if self.cpu() + Duration::from_nanos(span) > self.cpu_budget {
             return Err(Stop::Limit(Limit::Cpu(self.cpu_budget)));
         }
         Ok(())
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// CPU time of the calling thread, in nanoseconds.

@@ -145,13 +145,18 @@ mod tests {
 
     #[test]
     fn the_reference_is_a_configuration_file_without_secrets() {
-        let mut loaded = load(None, Flags::default()).unwrap();
-        loaded.config.bootstrap_key = Some(Secret::new("orb_hidden"));
-        loaded.config.database_url = Some(crate::config::SafeUrl::new("postgres://u:hidden@h/d"));
-        let text = reference(&loaded).unwrap();
-        assert!(!text.contains("hidden"), "{text}");
-        assert!(text.contains("ORBWEAVER_HTTP__SHUTDOWN_MS; default: 8000; from: default"));
-        let parsed: toml::Table = toml::from_str(&text).unwrap();
-        assert_eq!(parsed["listen"].as_str(), Some("127.0.0.1:8080"));
+        // In the jail, since other tests set variables of the whole process.
+        figment::Jail::expect_with(|_| {
+            let mut loaded = load(None, Flags::default()).unwrap();
+            loaded.config.bootstrap_key = Some(Secret::new("orb_hidden"));
+            loaded.config.database_url =
+                Some(crate::config::SafeUrl::new("postgres://u:hidden@h/d"));
+            let text = reference(&loaded).unwrap();
+            assert!(!text.contains("hidden"), "{text}");
+            assert!(text.contains("ORBWEAVER_HTTP__SHUTDOWN_MS; default: 8000; from: default"));
+            let parsed: toml::Table = toml::from_str(&text).unwrap();
+            assert_eq!(parsed["listen"].as_str(), Some("127.0.0.1:8080"));
+            Ok(())
+        });
     }
 }
