@@ -3,6 +3,7 @@
 
 pub mod charset;
 pub mod content;
+pub mod country;
 pub mod guard;
 pub mod ids;
 pub mod limits;

@@ -197,6 +197,20 @@ fn is_impersonal(name: &HeaderName) -> bool {
     )
 }
 
+/// Whether a header can be given with a request.
+///
+/// # Errors
+/// The rule that it breaks, in words.
+pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "is no header's name")?;
+    if is_framing(&name) {
+        return Err("frames the message, and is set by the service alone");
+    }
+    HeaderValue::from_bytes(value.as_bytes())
+        .map(|_| ())
+        .map_err(|_| "must not hold control characters")
+}
+
 /// Headers that frame the message or speak to the connection.
 fn is_framing(name: &HeaderName) -> bool {
     let name = name.as_str();

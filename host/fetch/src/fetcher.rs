@@ -76,6 +76,18 @@ impl Fetcher {
         self.0.policy.judge_url(url)
     }
 
+    /// Judges a proxy's address by its form, without a lookup.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Refusal> {
+        match proxy.host() {
+            url::Host::Domain(name) => self.0.policy.judge_name(name.trim_end_matches('.')),
+            url::Host::Ipv4(ip) => self.0.policy.judge_ip(ip.into()),
+            url::Host::Ipv6(ip) => self.0.policy.judge_ip(ip.into()),
+        }
+    }
+
     /// Judges a URL and, where its host is a name, what the name resolves to now. A fetch
     /// judges again whatever it then connects to.
     ///

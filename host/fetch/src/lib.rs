@@ -23,6 +23,7 @@ mod site;
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
+pub use course::check_header;
 pub use error::{FetchError, Kind};
 pub use fetcher::Fetcher;
 pub use http::Method;

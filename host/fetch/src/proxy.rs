@@ -43,6 +43,16 @@ impl ProxyUrl {
         &self.0
     }
 
+    /// Where it is. The host of a URL whose scheme is neither http nor https is not parsed as
+    /// an address by the URL standard; it is here.
+    pub(crate) fn host(&self) -> url::Host<String> {
+        let text = Url::parse(&self.0)
+            .ok()
+            .and_then(|url| url.host_str().map(str::to_owned))
+            .unwrap_or_default();
+        url::Host::parse(&text).unwrap_or(url::Host::Domain(text))
+    }
+
     /// Fills a pool's placeholders. `country` must be two ASCII letters.
     pub(crate) fn filled(&self, country: Option<&str>, session: u64) -> Result<Self, InvalidProxy> {
         let country = country.unwrap_or("").to_ascii_lowercase();

@@ -1,6 +1,7 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
 mod context;
+pub(crate) mod crawls;
 mod entry;
 mod error;
 mod health;

@@ -2,6 +2,7 @@
 
 use http::HeaderValue;
 use orbweaver_engine::Kind;
+use orbweaver_fetch::ProxyUrl;
 
 use super::error::ApiError;
 use crate::app::App;
@@ -18,6 +19,18 @@ pub(super) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
         .fetcher
         .judge(url)
         .map(|_| ())
+        .map_err(|refusal| ApiError::invalid(field, refusal))
+}
+
+/// A proxy (http, https or socks5) that the guard lets through by its form; what its name
+/// resolves to is judged when it is connected to.
+pub(super) fn proxy(app: &App, field: &str, proxy: &str) -> Result<(), ApiError> {
+    let proxy: ProxyUrl = proxy
+        .parse()
+        .map_err(|error| ApiError::invalid(field, error))?;
+    app.pipeline
+        .fetcher
+        .judge_proxy(&proxy)
         .map_err(|refusal| ApiError::invalid(field, refusal))
 }
 

@@ -1,0 +1,3 @@
+//! Crawls: runs, their pages and links, what two runs differ in.
+
+pub(crate) mod request;

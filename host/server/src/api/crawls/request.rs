@@ -1,0 +1,340 @@
+//! The body of POST /v1/crawls and its rules.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use orbweaver_core::country;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::api::error::ApiError;
+use crate::api::{input, validate};
+use crate::app::App;
+use crate::crawl::spec::{
+    AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, ProxyPool, SeedKind,
+    WebhookEvent, path_pattern,
+};
+
+const MAX_HEADERS: usize = 64;
+const MAX_HEADER_BYTES: usize = 8_192;
+const MAX_COOKIE_BYTES: usize = 16_384;
+const MAX_PATTERNS: usize = 100;
+const MAX_PATTERN_BYTES: usize = 1_024;
+
+/// A site to crawl.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CrawlRequest)]
+pub(crate) struct CrawlRequest {
+    /// Where to start: absolute, http or https, on the public internet and on no blocklist.
+    #[schema(
+        format = "uri",
+        pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
+        example = "https://example.com/"
+    )]
+    pub(crate) url: String,
+    /// Pages after which the run ends.
+    #[serde(default, deserialize_with = "input::whole")]
+    #[schema(minimum = 1, maximum = 100_000, default = 1_000)]
+    pub(crate) max_pages: Option<u64>,
+    /// Links followed from the seed, whose depth is 0.
+    #[serde(default, deserialize_with = "input::whole")]
+    #[schema(minimum = 1, maximum = 50, default = 5)]
+    pub(crate) depth: Option<u64>,
+    /// Requests at once; by default as many as the site answers well.
+    #[serde(default, deserialize_with = "input::whole")]
+    #[schema(minimum = 1)]
+    pub(crate) concurrency: Option<u64>,
+    /// Milliseconds between two requests to a host.
+    #[serde(default, deserialize_with = "input::whole")]
+    #[schema(minimum = 0, maximum = 3_600_000, default = 250)]
+    pub(crate) delay_ms: Option<u64>,
+    /// Follow links into subdomains of the seed's host.
+    #[schema(default = false)]
+    pub(crate) subdomains: Option<bool>,
+    /// Obey robots.txt.
+    #[schema(default = true)]
+    pub(crate) respect_robots: Option<bool>,
+    /// Keep the pages' HTML. Without it a page has no Markdown, article or links of its own.
+    #[schema(default = true)]
+    pub(crate) store_html: Option<bool>,
+    /// `url`: a page whose links are followed. `sitemap`: an origin, a sitemap or a sitemap
+    /// index; what it lists is fetched, and no links are followed.
+    #[schema(default = "url")]
+    pub(crate) seed_kind: Option<SeedKind>,
+    /// Sent with every request of the crawl.
+    #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
+    pub(crate) headers: Option<IndexMap<String, String>>,
+    /// Cookies, `k=v; k=v`, sent with every request of the crawl.
+    #[schema(max_length = 16_384, example = "consent=yes; lang=en")]
+    pub(crate) cookies: Option<String>,
+    /// Regular expressions over path and query: what matches one is skipped.
+    #[schema(max_items = 100)]
+    pub(crate) exclude_paths: Option<Vec<String>>,
+    /// Regular expressions over path and query: only what matches one is crawled. The seed
+    /// is exempt.
+    #[schema(max_items = 100)]
+    pub(crate) include_paths: Option<Vec<String>>,
+    /// POSTed to when the run is done or failed.
+    #[schema(format = "uri")]
+    pub(crate) webhook_url: Option<String>,
+    /// What is announced; by default `crawl.done`.
+    #[schema(min_items = 1)]
+    pub(crate) webhook_events: Option<Vec<WebhookEvent>>,
+    /// Monitors only: nothing is announced when nothing changed.
+    #[schema(default = false)]
+    pub(crate) return_only_changed: Option<bool>,
+    /// A run of this URL that was done less than so many seconds ago answers.
+    #[serde(default, deserialize_with = "input::whole")]
+    #[schema(minimum = 0, maximum = 315_360_000)]
+    pub(crate) max_age_seconds: Option<u64>,
+    /// User agent to send; by default, and where it begins with `Orbweaver/`, one of current
+    /// browsers.
+    #[schema(max_length = 1_024)]
+    pub(crate) user_agent: Option<String>,
+    /// Proxy to go through (http, https or socks5); by default the project's.
+    pub(crate) proxy_url: Option<String>,
+    /// Pool to take proxies from; `proxy_url` wins.
+    pub(crate) proxy_pool: Option<ProxyPool>,
+    /// Country of the proxy (ISO 3166-1 alpha-2); only with `proxy_pool`.
+    #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
+    pub(crate) proxy_country: Option<String>,
+    /// Five fields in UTC: makes a monitor that crawls by this schedule instead of one run.
+    #[schema(example = "0 6 * * 1")]
+    pub(crate) cron: Option<String>,
+    /// No delay, 32 requests at once, robots.txt ignored. Tiers agency and above; not with
+    /// `cron`.
+    #[schema(default = false)]
+    pub(crate) aggressive: Option<bool>,
+    /// Further extractors for every page; their outputs are under `extensions`.
+    #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
+    pub(crate) extractors: Option<Vec<String>>,
+}
+
+/// A request that passed validation.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    /// What to crawl.
+    pub(crate) spec: CrawlSpec,
+    /// The schedule of a monitor, as it was given.
+    pub(crate) cron: Option<String>,
+    /// The oldest run that may answer, in seconds.
+    pub(crate) max_age_seconds: Option<u64>,
+}
+
+impl CrawlRequest {
+    /// Checks every field, for a project of this tier.
+    ///
+    /// # Errors
+    /// 422 with the first field that breaks a rule, in the contract's order; 501 where
+    /// everything is in order and the proxy pool is not configured.
+    pub(crate) fn check(self, app: &App, tier: &str) -> Result<Checked, ApiError> {
+        validate::url(app, "url", &self.url)?;
+        let max_pages = within("max_pages", self.max_pages, 1, MAX_PAGES.into(), 1_000)?;
+        let depth = within("depth", self.depth, 1, MAX_DEPTH.into(), 5)?;
+        if self.concurrency == Some(0) {
+            return Err(ApiError::invalid("concurrency", "must be at least 1"));
+        }
+        let delay_ms = within("delay_ms", self.delay_ms, 0, MAX_DELAY_MS, 250)?;
+        let headers = headers(self.headers.unwrap_or_default())?;
+        cookies(self.cookies.as_deref())?;
+        let exclude_paths = patterns("exclude_paths", self.exclude_paths)?;
+        let include_paths = patterns("include_paths", self.include_paths)?;
+        if let Some(url) = &self.webhook_url {
+            validate::url(app, "webhook_url", url)?;
+        }
+        let webhook_events = events(self.webhook_events)?;
+        validate::max_age(self.max_age_seconds)?;
+        validate::user_agent(self.user_agent.as_deref())?;
+        if let Some(proxy) = &self.proxy_url {
+            validate::proxy(app, "proxy_url", proxy)?;
+        }
+        let proxy_country = proxy_country(self.proxy_country, self.proxy_pool)?;
+        let aggressive = self.aggressive.unwrap_or(false);
+        if aggressive && !may_be_aggressive(tier) {
+            return Err(ApiError::invalid(
+                "aggressive",
+                format!("needs a tier of agency or above, and this project's is {tier}"),
+            ));
+        }
+        if aggressive && self.cron.is_some() {
+            return Err(ApiError::invalid(
+                "aggressive",
+                "cannot be combined with cron",
+            ));
+        }
+        let extractors = self.extractors.unwrap_or_default();
+        validate::extractors(app, &extractors)?;
+        if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
+            && !app.pipeline.fetcher.has_pool(pool.into())
+        {
+            let pool = orbweaver_fetch::Pool::from(pool).as_str();
+            return Err(ApiError::not_configured(format!(
+                "proxy_pool: no proxies are configured for {pool}; set fetch.proxy_pools.{pool}"
+            )));
+        }
+        let mut spec = CrawlSpec {
+            max_pages: narrow(max_pages),
+            depth: narrow(depth),
+            concurrency: self.concurrency.map(narrow),
+            delay_ms,
+            subdomains: self.subdomains.unwrap_or(false),
+            respect_robots: self.respect_robots.unwrap_or(true),
+            store_html: self.store_html.unwrap_or(true),
+            seed_kind: self.seed_kind.unwrap_or_default(),
+            headers,
+            cookies: self.cookies,
+            exclude_paths,
+            include_paths,
+            webhook_url: self.webhook_url,
+            webhook_events,
+            return_only_changed: self.return_only_changed.unwrap_or(false),
+            user_agent: self.user_agent,
+            proxy_url: self.proxy_url,
+            proxy_pool: self.proxy_pool,
+            proxy_country,
+            aggressive,
+            extractors,
+            ..CrawlSpec::new(self.url)
+        };
+        if aggressive {
+            spec.delay_ms = 0;
+            spec.concurrency = Some(AGGRESSIVE_CONCURRENCY);
+            spec.respect_robots = false;
+        }
+        Ok(Checked {
+            spec,
+            cron: self.cron,
+            max_age_seconds: self.max_age_seconds,
+        })
+    }
+}
+
+/// Tiers whose projects may crawl without delay and against robots.txt.
+fn may_be_aggressive(tier: &str) -> bool {
+    matches!(tier, "agency" | "studio" | "self_hosted")
+}
+
+fn within(
+    field: &str,
+    value: Option<u64>,
+    least: u64,
+    most: u64,
+    default: u64,
+) -> Result<u64, ApiError> {
+    let value = value.unwrap_or(default);
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(ApiError::invalid(
+            field,
+            format!("must be between {least} and {most}"),
+        ))
+    }
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn headers(given: IndexMap<String, String>) -> Result<Vec<(String, String)>, ApiError> {
+    if given.len() > MAX_HEADERS {
+        return Err(ApiError::invalid("headers", "must be at most 64 headers"));
+    }
+    let mut seen = HashSet::new();
+    for (name, value) in &given {
+        let field = format!("headers.{}", shown(name));
+        orbweaver_fetch::check_header(name, value)
+            .map_err(|rule| ApiError::invalid(&field, rule))?;
+        if value.len() > MAX_HEADER_BYTES {
+            return Err(ApiError::invalid(&field, "must be at most 8192 bytes"));
+        }
+        if !seen.insert(name.to_ascii_lowercase()) {
+            return Err(ApiError::invalid(&field, "is given twice"));
+        }
+    }
+    Ok(given.into_iter().collect())
+}
+
+/// A name that goes into a message: short, and without what would break the line.
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+fn cookies(given: Option<&str>) -> Result<(), ApiError> {
+    let Some(cookies) = given else { return Ok(()) };
+    if cookies.len() > MAX_COOKIE_BYTES {
+        return Err(ApiError::invalid("cookies", "must be at most 16384 bytes"));
+    }
+    let is_pair = |pair: &str| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| !name.trim().is_empty())
+    };
+    let mut pairs = cookies.split(';').map(str::trim).filter(|p| !p.is_empty());
+    if !pairs.all(is_pair) {
+        return Err(ApiError::invalid("cookies", "must have the form k=v; k=v"));
+    }
+    if cookies.chars().any(char::is_control) {
+        return Err(ApiError::invalid(
+            "cookies",
+            "must not hold control characters",
+        ));
+    }
+    Ok(())
+}
+
+fn patterns(field: &str, given: Option<Vec<String>>) -> Result<Vec<String>, ApiError> {
+    let given = given.unwrap_or_default();
+    if given.len() > MAX_PATTERNS {
+        return Err(ApiError::invalid(field, "must be at most 100 patterns"));
+    }
+    for (index, pattern) in given.iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(ApiError::invalid(&field, "must be at most 1024 bytes"));
+        }
+        path_pattern(pattern).map_err(|error| {
+            let why = error.to_string();
+            // The parser's message draws the pattern first, and names the fault last.
+            let why = why.lines().last().unwrap_or_default();
+            let why = why.strip_prefix("error: ").unwrap_or(why);
+            ApiError::invalid(&field, format!("is no regular expression: {why}"))
+        })?;
+    }
+    Ok(given)
+}
+
+fn events(given: Option<Vec<WebhookEvent>>) -> Result<Vec<WebhookEvent>, ApiError> {
+    let Some(given) = given else {
+        return Ok(vec![WebhookEvent::Done]);
+    };
+    let mut events: Vec<WebhookEvent> = Vec::new();
+    for event in given {
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    if events.is_empty() {
+        return Err(ApiError::invalid(
+            "webhook_events",
+            "must name at least one of crawl.done, crawl.diff_detected",
+        ));
+    }
+    Ok(events)
+}
+
+fn proxy_country(
+    given: Option<String>,
+    pool: Option<ProxyPool>,
+) -> Result<Option<String>, ApiError> {
+    let Some(code) = given else { return Ok(None) };
+    if !country::is_iso2(&code) {
+        return Err(ApiError::invalid(
+            "proxy_country",
+            "must be an ISO 3166-1 alpha-2 country code such as DE",
+        ));
+    }
+    if pool.is_none() {
+        return Err(ApiError::invalid("proxy_country", "needs proxy_pool"));
+    }
+    Ok(Some(code.to_ascii_uppercase()))
+}

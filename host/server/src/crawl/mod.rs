@@ -1,0 +1,3 @@
+//! Crawls: what a run is asked to do.
+
+pub mod spec;
