@@ -6,6 +6,7 @@
 //! are transactions of their own.
 
 mod blobs;
+pub mod crawl;
 mod db;
 mod error;
 mod idempotency;
