@@ -10,6 +10,7 @@ mod idempotency;
 mod logs;
 mod openapi;
 mod process;
+mod quota;
 mod robots;
 mod scan;
 mod store;

@@ -103,6 +103,7 @@ fn usage(project: ProjectId, token: &str, at: DateTime<Utc>) -> NewUsage {
         cloud_pages: 1,
         cost_micros: 500,
         at,
+        reservation: None,
     }
 }
 

@@ -71,6 +71,10 @@ ids! {
     RequestLogId;
     /// A signup intent, waiting for its payment.
     IntentId;
+    /// Pages set aside for work that is under way.
+    ReservationId;
+    /// A mail in the outbox.
+    MailId;
 }
 
 #[cfg(test)]

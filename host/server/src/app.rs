@@ -11,6 +11,8 @@ use orbweaver_store::Store;
 use tokio::sync::Semaphore;
 
 use crate::accounts::auth::Keys;
+use crate::accounts::quota::Quota;
+use crate::accounts::registry::Registry;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::housekeeping::Heartbeat;
@@ -34,6 +36,8 @@ pub struct Parts {
     pub scans: Semaphore,
     /// Keys and whom they speak for.
     pub keys: Keys,
+    /// What projects may still use.
+    pub quota: Quota,
     /// Signs of life of the background work.
     pub heartbeat: Heartbeat,
     /// Metrics, where they are collected.
@@ -81,9 +85,11 @@ pub async fn build(
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
     let pipeline = Pipeline::start(&config).await?;
+    let registry = Registry::new(store.clone());
     Ok(App::new(Parts {
+        keys: Keys::new(store.clone(), registry.clone()),
+        quota: Quota::new(&config, store.clone(), clock.clone(), registry),
         clock,
-        keys: Keys::new(store.clone()),
         store,
         pipeline,
         scans: Semaphore::new(config.scan.concurrent),

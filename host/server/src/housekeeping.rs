@@ -13,6 +13,7 @@ use crate::config::Role;
 
 const BEAT: Duration = Duration::from_secs(1);
 const LATE_MS: i64 = 15_000;
+const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -53,6 +54,7 @@ pub async fn run(app: App) {
         request_log: days(app.config.retention.request_log_days),
     };
     let mut next_purge = Instant::now();
+    let mut next_renewal = Instant::now() + RENEW_EVERY;
     let mut beats = interval(BEAT);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -60,6 +62,15 @@ pub async fn run(app: App) {
         app.heartbeat.beat(app.clock.now());
         if let Some(metrics) = &app.metrics {
             metrics.run_upkeep();
+        }
+        if Instant::now() >= next_renewal {
+            next_renewal = Instant::now() + RENEW_EVERY;
+            let app = app.clone();
+            tokio::spawn(async move {
+                if let Err(error) = app.quota.renew().await {
+                    tracing::warn!(%error, "cannot renew what is reserved of quotas");
+                }
+            });
         }
         if purges && Instant::now() >= next_purge {
             next_purge = Instant::now() + PURGE_EVERY;

@@ -84,6 +84,8 @@ pub struct Principal {
     pub cloud_mode: CloudMode,
     /// When the key ends.
     pub expires_at: Option<DateTime<Utc>>,
+    /// The project may do nothing.
+    pub suspended: bool,
 }
 
 #[derive(sqlx::FromRow)]
@@ -97,6 +99,7 @@ struct PrincipalRow {
     proxy_url: Option<String>,
     cloud_mode: String,
     expires_at: Option<i64>,
+    suspended_at: Option<i64>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -120,7 +123,7 @@ impl Store {
         let row: Option<PrincipalRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT k.project_id, p.name, k.id, k.prefix, p.tier, p.administrator,
-                        p.proxy_url, p.cloud_mode, k.expires_at
+                        p.proxy_url, p.cloud_mode, k.expires_at, p.suspended_at
                  FROM api_keys k JOIN projects p ON p.id = k.project_id
                  WHERE k.hash = $1 AND k.revoked_at IS NULL
                    AND (k.expires_at IS NULL OR k.expires_at > $2)",
@@ -141,6 +144,7 @@ impl Store {
                 proxy_url: row.proxy_url,
                 cloud_mode: row.cloud_mode.parse().map_err(StoreError::Damaged)?,
                 expires_at: row.expires_at.map(from_ms),
+                suspended: row.suspended_at.is_some(),
             })
         })
         .transpose()

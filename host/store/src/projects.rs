@@ -9,6 +9,7 @@ use orbweaver_core::ids::ProjectId;
 use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::keys::NewKey;
+use crate::settings::accounts_changed;
 use crate::time::{from_ms, to_ms};
 
 /// Where a page comes from: this host's HTTP client, a browser, an unblocking service.
@@ -74,6 +75,8 @@ pub struct Project {
     pub cloud_mode: CloudMode,
     /// When it was created.
     pub created_at: DateTime<Utc>,
+    /// Since when it may do nothing.
+    pub suspended_at: Option<DateTime<Utc>>,
 }
 
 /// A project to create, with its first key.
@@ -107,6 +110,7 @@ struct Row {
     proxy_url: Option<String>,
     cloud_mode: String,
     created_at: i64,
+    suspended_at: Option<i64>,
 }
 
 impl TryFrom<Row> for Project {
@@ -121,6 +125,7 @@ impl TryFrom<Row> for Project {
             proxy_url: row.proxy_url,
             cloud_mode: row.cloud_mode.parse().map_err(StoreError::Damaged)?,
             created_at: from_ms(row.created_at),
+            suspended_at: row.suspended_at.map(from_ms),
         })
     }
 }
@@ -169,7 +174,8 @@ impl Store {
     pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
         let rows: Vec<Row> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at
+                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at,
+                        suspended_at
                  FROM projects ORDER BY id",
             )
             .fetch_all(pool)
@@ -182,7 +188,8 @@ impl Store {
     pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {
         let row: Option<Row> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at
+                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at,
+                        suspended_at
                  FROM projects WHERE name = $1",
             )
             .bind(name)
@@ -213,7 +220,38 @@ impl Store {
             .bind(change.cloud_mode.map(CloudMode::as_str))
             .execute(&mut *tx)
             .await?;
+            accounts_changed!(tx);
             Ok(done.rows_affected() == 1)
+        })
+    }
+
+    /// Suspends a project from `since` on, or lets it go on; `false` when there is none of
+    /// that id.
+    pub async fn suspend_project(
+        &self,
+        project: ProjectId,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query("UPDATE projects SET suspended_at = $2 WHERE id = $1")
+                .bind(project.get())
+                .bind(since.map(to_ms))
+                .execute(&mut *tx)
+                .await?;
+            accounts_changed!(tx);
+            Ok(done.rows_affected() == 1)
+        })
+    }
+
+    /// The project's tier; `None` when it is suspended, or there is none of that id.
+    pub async fn active_tier(&self, project: ProjectId) -> Result<Option<String>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_scalar(
+                "SELECT tier FROM projects WHERE id = $1 AND suspended_at IS NULL",
+            )
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?)
         })
     }
 }

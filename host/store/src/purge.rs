@@ -47,6 +47,7 @@ impl Store {
         removed += self
             .purge_idempotency(to_ms(now - TimeDelta::hours(24)))
             .await?;
+        removed += self.purge_reservations(to_ms(now)).await?;
         if let Db::Lite(lite) = &self.db {
             sqlx::query("PRAGMA incremental_vacuum(1000)")
                 .execute(&lite.write)
@@ -107,6 +108,17 @@ impl Store {
         transact!(self.db, tx => {
             let done = sqlx::query("DELETE FROM idempotency WHERE created_at < $1")
                 .bind(before)
+                .execute(&mut *tx)
+                .await?;
+            Ok(done.rows_affected())
+        })
+    }
+
+    /// What dead processes held.
+    async fn purge_reservations(&self, now: i64) -> Result<u64, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query("DELETE FROM quota_reservations WHERE expires_at <= $1")
+                .bind(now)
                 .execute(&mut *tx)
                 .await?;
             Ok(done.rows_affected())

@@ -1,11 +1,15 @@
 //! What is billed: append-only events and their sums per day.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, NaiveDate, Utc};
-use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_core::ids::{PageId, ProjectId, ReservationId};
 
 use crate::db::{Store, read};
 use crate::error::StoreError;
 use crate::pages::NewPage;
+use crate::quota::Amount;
+use crate::time::{day, from_ms};
 
 /// A chargeable call.
 #[derive(Clone, Debug)]
@@ -22,8 +26,10 @@ pub struct NewUsage {
     pub cloud_pages: u64,
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// When.
+    /// When; decides the day.
     pub at: DateTime<Utc>,
+    /// What was set aside for it and shrinks with it.
+    pub reservation: Option<ReservationId>,
 }
 
 /// Sums of a UTC day.
@@ -38,6 +44,99 @@ pub struct UsageDay {
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
 }
+
+/// A usage event that was not billed before.
+#[derive(sqlx::FromRow)]
+pub(crate) struct Billed {
+    project_id: i64,
+    ts: i64,
+    pages: i64,
+    cloud_pages: i64,
+    cost_micros: i64,
+}
+
+pub(crate) fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
+    let mut days: BTreeMap<(i64, String), [i64; 3]> = BTreeMap::new();
+    for event in billed {
+        let sum = days
+            .entry((event.project_id, day(from_ms(event.ts))))
+            .or_default();
+        let add = [event.pages, event.cloud_pages, event.cost_micros];
+        for (total, more) in sum.iter_mut().zip(add) {
+            *total = total.saturating_add(more);
+        }
+    }
+    days
+}
+
+/// What the events take of their reservations.
+pub(crate) fn taken(events: &[&NewUsage]) -> BTreeMap<ReservationId, Amount> {
+    let mut taken: BTreeMap<ReservationId, Amount> = BTreeMap::new();
+    for event in events {
+        if let Some(reservation) = event.reservation {
+            let sum = taken.entry(reservation).or_default();
+            *sum = sum.plus(Amount {
+                pages: event.pages,
+                cloud_pages: event.cloud_pages,
+            });
+        }
+    }
+    taken
+}
+
+/// Records usage events in the caller's transaction: each token once, the days' sums with
+/// them, and what was reserved for them is given up. `$events` is a slice of `&NewUsage`.
+///
+/// Whoever stores what is paid for bills it here, in the same transaction:
+/// `bill!(tx, &[&usage])` inside of `transact!`.
+macro_rules! bill {
+    ($tx:expr, $events:expr) => {{
+        let events: &[&$crate::usage::NewUsage] = $events;
+        // Parameters per statement are limited, on SQLite to 32,766.
+        for events in events.chunks(4_000) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO usage_events
+                     (project_id, token, call, pages, cloud_pages, cost_micros, ts) ",
+            );
+            insert.push_values(events, |mut row, event| {
+                row.push_bind(event.project.get())
+                    .push_bind(event.token.as_str())
+                    .push_bind(event.call)
+                    .push_bind(i64::try_from(event.pages).unwrap_or(i64::MAX))
+                    .push_bind(i64::try_from(event.cloud_pages).unwrap_or(i64::MAX))
+                    .push_bind(i64::try_from(event.cost_micros).unwrap_or(i64::MAX))
+                    .push_bind($crate::time::to_ms(event.at));
+            });
+            // Only what was inserted counts: a token that is known was billed before.
+            insert.push(
+                " ON CONFLICT (project_id, token) DO NOTHING
+                  RETURNING project_id, ts, pages, cloud_pages, cost_micros",
+            );
+            let billed: Vec<$crate::usage::Billed> =
+                insert.build_query_as().fetch_all(&mut *$tx).await?;
+            for ((project, day), sum) in $crate::usage::per_day(&billed) {
+                sqlx::query(
+                    "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
+                     VALUES ($1, $2, $3, $4, $5)
+                     ON CONFLICT (project_id, day) DO UPDATE SET
+                         pages = usage_days.pages + excluded.pages,
+                         cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
+                         cost_micros = usage_days.cost_micros + excluded.cost_micros",
+                )
+                .bind(project)
+                .bind(day)
+                .bind(sum[0])
+                .bind(sum[1])
+                .bind(sum[2])
+                .execute(&mut *$tx)
+                .await?;
+            }
+        }
+        $crate::quota::shrink!($tx, &$crate::usage::taken(events));
+    }};
+}
+
+pub(crate) use bill;
 
 #[derive(sqlx::FromRow)]
 struct Row {

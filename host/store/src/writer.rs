@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::{KeyId, PageId, ProjectId};
+use orbweaver_core::ids::{KeyId, PageId, ProjectId, ReservationId};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -19,8 +19,9 @@ use crate::db::{Db, transact};
 use crate::error::StoreError;
 use crate::logs::LogEntry;
 use crate::pages::{NewPage, kind_word};
-use crate::time::{day, to_ms};
-use crate::usage::NewUsage;
+use crate::quota::{Amount, shrink};
+use crate::time::to_ms;
+use crate::usage::{NewUsage, bill};
 
 /// Jobs per transaction.
 pub const BATCH: usize = 250;
@@ -30,6 +31,7 @@ type Saved = Result<Option<PageId>, StoreError>;
 enum Job {
     Log(ProjectId, Arc<LogEntry>),
     Touch(KeyId, DateTime<Utc>),
+    Release(ReservationId, Amount),
     Scan(Box<Scan>, oneshot::Sender<Saved>),
     Barrier(oneshot::Sender<()>),
     Stop,
@@ -67,6 +69,11 @@ impl Writer {
 
     pub(crate) fn touch(&self, key: KeyId, at: DateTime<Utc>) {
         self.offer(Job::Touch(key, at));
+    }
+
+    /// Never waits either: a reservation whose release is lost ends by itself.
+    pub(crate) fn release(&self, reservation: ReservationId, amount: Amount) {
+        let _ = self.jobs.try_send(Job::Release(reservation, amount));
     }
 
     pub(crate) async fn scan(&self, page: Option<NewPage>, usage: Option<NewUsage>) -> Saved {
@@ -128,6 +135,10 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
                 Job::Touch(key, at) => {
                     batch.touched.insert(key, at);
                 }
+                Job::Release(reservation, amount) => {
+                    let sum = batch.released.entry(reservation).or_default();
+                    *sum = sum.plus(amount);
+                }
                 Job::Scan(scan, done) => batch.scans.push((scan, done)),
                 Job::Barrier(done) => barriers.push(done),
                 Job::Stop => stop = true,
@@ -147,19 +158,29 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
 struct Batch {
     logs: Vec<(ProjectId, Arc<LogEntry>)>,
     touched: BTreeMap<KeyId, DateTime<Utc>>,
+    released: BTreeMap<ReservationId, Amount>,
     scans: Vec<(Box<Scan>, oneshot::Sender<Saved>)>,
 }
 
 impl Batch {
     async fn write(mut self, db: &Db) {
-        if self.logs.is_empty() && self.touched.is_empty() && self.scans.is_empty() {
+        if self.logs.is_empty()
+            && self.touched.is_empty()
+            && self.released.is_empty()
+            && self.scans.is_empty()
+        {
             return;
         }
         // One order of rows in every transaction, so that two nodes never wait for each other.
         self.scans
             .sort_by(|(a, _), (b, _)| a.order().cmp(&b.order()));
         let scans: Vec<&Scan> = self.scans.iter().map(|(scan, _)| &**scan).collect();
-        match write(db, &self.logs, &self.touched, &scans).await {
+        let notes = Notes {
+            logs: &self.logs,
+            touched: &self.touched,
+            released: &self.released,
+        };
+        match write(db, &notes, &scans).await {
             Ok(ids) => {
                 for ((_, done), id) in self.scans.into_iter().zip(ids) {
                     let _ = done.send(Ok(id));
@@ -173,20 +194,42 @@ impl Batch {
     }
 
     async fn write_one_by_one(self, db: &Db) {
-        let nothing = BTreeMap::new();
-        if let Err(error) = write(db, &[], &self.touched, &[]).await {
-            tracing::error!(%error, "cannot note when keys were used");
+        let nothing = Self::default();
+        let none = Notes {
+            logs: &[],
+            touched: &nothing.touched,
+            released: &nothing.released,
+        };
+        let touched = Notes {
+            touched: &self.touched,
+            released: &self.released,
+            ..none
+        };
+        if let Err(error) = write(db, &touched, &[]).await {
+            tracing::error!(%error, "cannot note when keys were used and what is given back");
         }
         for entry in &self.logs {
-            if let Err(error) = write(db, std::slice::from_ref(entry), &nothing, &[]).await {
+            let logs = Notes {
+                logs: std::slice::from_ref(entry),
+                ..none
+            };
+            if let Err(error) = write(db, &logs, &[]).await {
                 tracing::error!(%error, request_id = %entry.1.request_id, "cannot log a request");
             }
         }
         for (scan, done) in self.scans {
-            let saved = write(db, &[], &nothing, &[&scan]).await;
+            let saved = write(db, &none, &[&scan]).await;
             let _ = done.send(saved.map(|ids| ids.into_iter().next().flatten()));
         }
     }
+}
+
+/// What nobody waits for.
+#[derive(Clone, Copy)]
+struct Notes<'a> {
+    logs: &'a [(ProjectId, Arc<LogEntry>)],
+    touched: &'a BTreeMap<KeyId, DateTime<Utc>>,
+    released: &'a BTreeMap<ReservationId, Amount>,
 }
 
 impl Scan {
@@ -204,10 +247,14 @@ impl Scan {
 /// One transaction with all of it; the ids of the scans' pages in their order.
 async fn write(
     db: &Db,
-    logs: &[(ProjectId, Arc<LogEntry>)],
-    touched: &BTreeMap<KeyId, DateTime<Utc>>,
+    notes: &Notes<'_>,
     scans: &[&Scan],
 ) -> Result<Vec<Option<PageId>>, StoreError> {
+    let Notes {
+        logs,
+        touched,
+        released,
+    } = *notes;
     transact!(db, tx => {
         let mut ids = Vec::with_capacity(scans.len());
         for scan in scans {
@@ -276,44 +323,8 @@ async fn write(
         }
 
         let usage: Vec<&NewUsage> = scans.iter().filter_map(|scan| scan.usage.as_ref()).collect();
-        if !usage.is_empty() {
-            let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO usage_events
-                     (project_id, token, call, pages, cloud_pages, cost_micros, ts) ",
-            );
-            insert.push_values(&usage, |mut row, event| {
-                row.push_bind(event.project.get())
-                    .push_bind(event.token.as_str())
-                    .push_bind(event.call)
-                    .push_bind(signed(event.pages))
-                    .push_bind(signed(event.cloud_pages))
-                    .push_bind(signed(event.cost_micros))
-                    .push_bind(to_ms(event.at));
-            });
-            // Only what was inserted counts: a token that is known was billed before.
-            insert.push(
-                " ON CONFLICT (project_id, token) DO NOTHING
-                  RETURNING project_id, ts, pages, cloud_pages, cost_micros",
-            );
-            let billed: Vec<Billed> = insert.build_query_as().fetch_all(&mut *tx).await?;
-            for ((project, day), sum) in per_day(&billed) {
-                sqlx::query(
-                    "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
-                     VALUES ($1, $2, $3, $4, $5)
-                     ON CONFLICT (project_id, day) DO UPDATE SET
-                         pages = usage_days.pages + excluded.pages,
-                         cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
-                         cost_micros = usage_days.cost_micros + excluded.cost_micros",
-                )
-                .bind(project)
-                .bind(day)
-                .bind(sum[0])
-                .bind(sum[1])
-                .bind(sum[2])
-                .execute(&mut *tx)
-                .await?;
-            }
-        }
+        bill!(tx, &usage);
+        shrink!(tx, released);
 
         if !logs.is_empty() {
             let mut insert = sqlx::QueryBuilder::new(
@@ -342,29 +353,6 @@ async fn write(
         }
         Ok(ids)
     })
-}
-
-#[derive(sqlx::FromRow)]
-struct Billed {
-    project_id: i64,
-    ts: i64,
-    pages: i64,
-    cloud_pages: i64,
-    cost_micros: i64,
-}
-
-fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
-    let mut days: BTreeMap<(i64, String), [i64; 3]> = BTreeMap::new();
-    for event in billed {
-        let sum = days
-            .entry((event.project_id, day(crate::time::from_ms(event.ts))))
-            .or_default();
-        let add = [event.pages, event.cloud_pages, event.cost_micros];
-        for (total, more) in sum.iter_mut().zip(add) {
-            *total = total.saturating_add(more);
-        }
-    }
-    days
 }
 
 fn signed(number: u64) -> i64 {

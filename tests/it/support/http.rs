@@ -29,6 +29,14 @@ impl Client {
         }
     }
 
+    /// The same key at another address.
+    pub fn at(&self, address: SocketAddr) -> Self {
+        Self {
+            address,
+            key: self.key.clone(),
+        }
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").await
     }

@@ -25,7 +25,8 @@ pub struct Service {
     pub app: App,
     pub clock: ManualClock,
     pub metrics: Option<SocketAddr>,
-    _running: Running,
+    running: Running,
+    config: Config,
     _data: TempDir,
 }
 
@@ -57,7 +58,11 @@ impl Service {
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
         change(&mut config);
         let (clock, manual) = Clock::manual(start());
-        let app = app::build(config, clock, Some(metrics()))
+        Self::run(config, clock, manual, data).await
+    }
+
+    async fn run(config: Config, clock: Clock, manual: ManualClock, data: TempDir) -> Self {
+        let app = app::build(config.clone(), clock, Some(metrics()))
             .await
             .expect("the service's parts");
         bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
@@ -71,9 +76,26 @@ impl Service {
             app,
             clock: manual,
             metrics: running.metrics_address,
-            _running: running,
+            running,
+            config,
             _data: data,
         }
+    }
+
+    /// Another process of the same service: same database, same clock.
+    pub async fn node(&self) -> Self {
+        let data = tempfile::tempdir().expect("a folder");
+        let mut config = self.config.clone();
+        config.database_url = Some(self.config.database_url());
+        config.data_dir = data.path().to_owned();
+        Self::run(config, self.app.clock.clone(), self.clock.clone(), data).await
+    }
+
+    /// Stops it and starts it again on the same database, at the same time of its clock.
+    pub async fn restart(self) -> Self {
+        let (clock, manual) = (self.app.clock.clone(), self.clock.clone());
+        self.running.stop().await;
+        Self::run(self.config, clock, manual, self._data).await
     }
 
     /// A client with the first key.

@@ -9,10 +9,10 @@ use moka::sync::Cache;
 use orbweaver_store::{KeyHash, Principal, Store, StoreError};
 
 use super::key;
+use super::registry::Registry;
 
-/// How long a key's project is remembered: the longest time for which another node still
-/// accepts a key that was revoked here. This process forgets a revoked key at once.
-const REMEMBERED: Duration = Duration::from_secs(5);
+/// How long a key's project is remembered. Changes do not wait for it, see [`Registry`].
+const REMEMBERED: Duration = Duration::from_secs(60);
 /// How often a key's last use is written at most.
 const TOUCH_EVERY_MS: i64 = 30_000;
 
@@ -20,27 +20,34 @@ const TOUCH_EVERY_MS: i64 = 30_000;
 ///
 /// The key itself is compared nowhere: what is looked up is its SHA-256, so how long a
 /// look-up takes says nothing about any key that exists. Unknown keys are not cached, so a
-/// key works from the moment it is created.
+/// key works from the moment it is created. What is cached holds until anything of a
+/// project or a key changes: at once for changes made here, half a second later for others'.
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
+    registry: Registry,
     known: Cache<KeyHash, Arc<Known>>,
 }
 
 #[derive(Debug)]
 struct Known {
+    generation: u64,
     principal: Arc<Principal>,
     touched_ms: AtomicI64,
 }
 
 impl Keys {
     /// With an empty cache.
-    pub fn new(store: Store) -> Self {
+    pub fn new(store: Store, registry: Registry) -> Self {
         let known = Cache::builder()
             .max_capacity(10_000)
             .time_to_live(REMEMBERED)
             .build();
-        Self { store, known }
+        Self {
+            store,
+            registry,
+            known,
+        }
     }
 
     /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
@@ -57,13 +64,16 @@ impl Keys {
             return Ok(None);
         }
         let hash = KeyHash::of(key);
-        let known = match self.known.get(&hash) {
+        let generation = self.registry.generation().await?;
+        let known = self.known.get(&hash);
+        let known = match known.filter(|known| known.generation == generation) {
             Some(known) => known,
             None => {
                 let Some(principal) = self.store.principal(&hash, now).await? else {
                     return Ok(None);
                 };
                 let known = Arc::new(Known {
+                    generation,
                     principal: Arc::new(principal),
                     touched_ms: AtomicI64::new(0),
                 });

@@ -3,6 +3,8 @@
 pub mod auth;
 pub mod bootstrap;
 pub mod key;
+pub mod quota;
+pub mod registry;
 
 /// The tiers that a project may be on.
 pub const TIERS: [&str; 5] = ["free", "pro", "agency", "studio", "self_hosted"];

@@ -40,6 +40,9 @@ impl FromRequestParts<App> for Ctx {
             return Err(ApiError::unauthorized("the key is not valid"));
         };
         scope.identify(&principal, now);
+        if principal.suspended {
+            return Err(ApiError::forbidden("the project is suspended"));
+        }
         let idempotency_key = match parts.headers.get("idempotency-key") {
             None => None,
             Some(value) => Some(

@@ -7,6 +7,8 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
+use crate::accounts::quota::QuotaError;
+
 /// An answer that is no success.
 #[derive(Debug)]
 pub struct ApiError {
@@ -27,10 +29,6 @@ pub enum Code {
     /// No valid key.
     Unauthorized,
     /// The key may not do this.
-    #[expect(
-        dead_code,
-        reason = "described for clients; no endpoint answers it yet"
-    )]
     Forbidden,
     /// No such resource in this project, or no such path.
     NotFound,
@@ -43,10 +41,6 @@ pub enum Code {
     /// The body is larger than accepted.
     PayloadTooLarge,
     /// A cap is reached; `retry_after_seconds` says for how long.
-    #[expect(
-        dead_code,
-        reason = "described for clients; no endpoint answers it yet"
-    )]
     RateLimited,
     /// The service failed.
     Internal,
@@ -114,6 +108,19 @@ impl ApiError {
             .headers
             .push((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
         error
+    }
+
+    /// 403.
+    pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, Code::Forbidden, message)
+    }
+
+    /// 429: a cap is reached; `retry_after` is in seconds.
+    pub fn rate_limited(message: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(StatusCode::TOO_MANY_REQUESTS, Code::RateLimited, message)
+        }
     }
 
     /// 404 for a path that is not there.
@@ -227,6 +234,16 @@ impl IntoResponse for ApiError {
     }
 }
 
+impl From<QuotaError> for ApiError {
+    fn from(error: QuotaError) -> Self {
+        match error {
+            QuotaError::Capped(cap) => Self::rate_limited(cap.to_string(), cap.retry_after_seconds),
+            QuotaError::Suspended => Self::forbidden("the project is suspended"),
+            QuotaError::Store(error) => error.into(),
+        }
+    }
+}
+
 impl From<orbweaver_store::StoreError> for ApiError {
     fn from(error: orbweaver_store::StoreError) -> Self {
         Self::internal(&error)
@@ -240,6 +257,9 @@ pub enum CommonErrors {
     /// The key is missing or not valid.
     #[response(status = 401)]
     Unauthorized(ErrorBody),
+    /// The project is suspended, or the key may not do this.
+    #[response(status = 403)]
+    Forbidden(ErrorBody),
     /// A parameter breaks a rule; the message names it.
     #[response(status = 422)]
     Invalid(ErrorBody),

@@ -5,7 +5,9 @@ mod load;
 mod reference;
 mod secret;
 mod settings;
+mod tiers;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
 pub use secret::{SafeUrl, Secret, redact_url};
+pub use tiers::{Cap, TierConfig};
 
 /// Every setting. What each means is in [`reference`], which `orbweaver config` prints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +52,7 @@ pub struct Config {
     pub log: LogConfig,
     pub metrics: MetricsConfig,
     pub retention: RetentionConfig,
+    pub tiers: BTreeMap<String, TierConfig>,
 }
 
 /// `[http]`: this server's own HTTP.
@@ -169,6 +173,7 @@ impl Default for Config {
                 scans_days: 30,
                 request_log_days: 30,
             },
+            tiers: tiers::defaults(),
         }
     }
 }

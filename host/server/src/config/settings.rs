@@ -236,4 +236,15 @@ pub(super) const SETTINGS: &[Setting] = &[
         "retention.request_log_days",
         "Days that GET /v1/logs goes back.",
     ),
+    setting(
+        "tiers.free",
+        "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". Further tiers may be added with all six values.",
+    ),
+    setting("tiers.pro", "As tiers.free, for tier pro."),
+    setting("tiers.agency", "As tiers.free, for tier agency."),
+    setting("tiers.studio", "As tiers.free, for tier studio."),
+    setting(
+        "tiers.self_hosted",
+        "As tiers.free, for the tier of the first project, and of those that the command line makes.",
+    ),
 ];

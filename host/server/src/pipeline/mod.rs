@@ -17,7 +17,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind};
-use orbweaver_store::{CloudMode, NewUsage, Principal, StoreError};
+use orbweaver_store::{Amount, CloudMode, NewUsage, Principal, StoreError};
 use url::Url;
 
 use answers::Kept;
@@ -28,6 +28,7 @@ pub use document::{Document, blocking};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use site::Site;
 
+use crate::accounts::quota::{QuotaError, Reservation};
 use crate::app::App;
 use crate::config::Config;
 
@@ -115,7 +116,7 @@ pub struct Content {
 }
 
 /// Under what a scan is billed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Bill {
     /// Unique per chargeable call.
     pub token: String,
@@ -123,6 +124,23 @@ pub struct Bill {
     pub call: &'static str,
     /// Billed even without a response.
     pub always: bool,
+    /// What is set aside for it already; `None`: the scan reserves for itself.
+    pub reserved: Option<Reservation>,
+}
+
+/// What a scan costs once it is done.
+struct Charge {
+    reserved: Reservation,
+    token: String,
+    call: &'static str,
+    amount: Amount,
+}
+
+impl Charge {
+    fn usage(&mut self) -> NewUsage {
+        self.reserved
+            .usage(self.token.clone(), self.call, self.amount, 0)
+    }
 }
 
 /// Why there is no scan result.
@@ -142,9 +160,21 @@ pub enum ScanError {
     /// A backend that is not there; says what to configure.
     #[error("{0}")]
     NotConfigured(&'static str),
+    /// The project may not: a cap is reached, or it is suspended.
+    #[error("{0}")]
+    Quota(QuotaError),
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+impl From<QuotaError> for ScanError {
+    fn from(error: QuotaError) -> Self {
+        match error {
+            QuotaError::Store(error) => error.into(),
+            error => Self::Quota(error),
+        }
+    }
 }
 
 impl From<FetchError> for ScanError {
@@ -178,18 +208,23 @@ pub async fn scan(
     spec: &ScanSpec,
     bill: Bill,
 ) -> Result<Bytes, ScanError> {
-    let usage = NewUsage {
-        project: principal.project,
+    let amount = Amount::pages(1);
+    let reserved = match bill.reserved {
+        Some(reserved) => reserved,
+        None => {
+            let (quota, project) = (&app.quota, principal.project);
+            quota.reserve_for(project, amount, &bill.token).await?
+        }
+    };
+    let mut charge = Charge {
+        reserved,
         token: bill.token,
         call: bill.call,
-        pages: 1,
-        cloud_pages: 0,
-        cost_micros: 0,
-        at: app.clock.now(),
+        amount,
     };
-    match run(app, principal, spec, &usage).await {
+    match run(app, principal, spec, &mut charge).await {
         Err(error) if bill.always => {
-            app.store.bill(usage).await?;
+            app.store.bill(charge.usage()).await?;
             Err(error)
         }
         done => done,
@@ -200,13 +235,13 @@ async fn run(
     app: &App,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
-    usage: &NewUsage,
+    charge: &mut Charge,
 ) -> Result<Bytes, ScanError> {
     let (pipeline, project) = (&app.pipeline, principal.project);
     if let Some(since) = source::since(app, spec)
         && let Some(json) = pipeline.kept_answer(project, spec, since, app.store.is_shared())
     {
-        app.store.bill(usage.clone()).await?;
+        app.store.bill(charge.usage()).await?;
         return Ok(json);
     }
     let _slot = app
@@ -231,9 +266,9 @@ async fn run(
     let outcome = outcome?;
     let json = Bytes::from(assemble(&document, &spec.content, &outcome, &site));
     let page = match row {
-        Row::New(page) => app.store.save_page(*page, Some(usage.clone())).await?,
+        Row::New(page) => app.store.save_page(*page, Some(charge.usage())).await?,
         Row::Stored(page) => {
-            app.store.bill(usage.clone()).await?;
+            app.store.bill(charge.usage()).await?;
             Some(page)
         }
     };

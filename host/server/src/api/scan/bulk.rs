@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::StreamExt as _;
 use orbweaver_store::Principal;
@@ -11,6 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::result::ScanResult;
+use crate::accounts::quota::{CapReached, QuotaError};
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors};
 use crate::api::idempotency::{self, IdempotencyHeader, UsageToken};
@@ -105,7 +106,8 @@ impl BulkRequest {
 
 /// Scans up to a hundred pages; one that fails does not fail the others.
 ///
-/// Each URL is billed one page, cached or failed too.
+/// Each URL is billed one page, cached or failed too. URLs past the project's cap fail one by
+/// one, unbilled.
 #[utoipa::path(
     post,
     path = "/v1/scan/bulk",
@@ -126,34 +128,49 @@ pub(super) async fn scan_bulk(
     let batch = payload.value.check(&ctx.principal)?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
-        raw_json(run(app, principal, batch, token).await)
+        match run(app, principal, batch, token).await {
+            Ok(answer) => raw_json(answer),
+            Err(error) => error.into_response(),
+        }
     })
     .await)
 }
 
-async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToken) -> Bytes {
+async fn run(
+    app: App,
+    principal: Arc<Principal>,
+    batch: Batch,
+    token: UsageToken,
+) -> Result<Bytes, ApiError> {
     let Batch {
         urls,
         concurrency,
         spec,
     } = batch;
-    let mut items: Vec<(usize, Vec<u8>)> = futures::stream::iter(urls.into_iter().enumerate())
-        .map(|(index, url)| {
-            let (app, principal) = (app.clone(), Arc::clone(&principal));
-            let spec = ScanSpec {
-                url,
-                ..spec.clone()
-            };
-            let bill = Bill {
-                token: token.part(index),
-                call: "bulk",
-                always: true,
-            };
-            async move { (index, item(&app, &principal, index, &spec, bill).await) }
-        })
-        .buffer_unordered(concurrency)
-        .collect()
-        .await;
+    let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
+    let project = principal.project;
+    let shares = app.quota.reserve_each(project, &tokens).await?;
+    let mut items: Vec<(usize, Vec<u8>)> =
+        futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
+            .map(|(index, ((url, token), share))| {
+                let (app, principal) = (app.clone(), Arc::clone(&principal));
+                let spec = ScanSpec {
+                    url,
+                    ..spec.clone()
+                };
+                async move {
+                    let bill = share.map(|reserved| Bill {
+                        token,
+                        call: "bulk",
+                        always: true,
+                        reserved: Some(reserved),
+                    });
+                    (index, item(&app, &principal, index, &spec, bill).await)
+                }
+            })
+            .buffer_unordered(concurrency)
+            .collect()
+            .await;
     items.sort_unstable_by_key(|(index, _)| *index);
     let size: usize = items.iter().map(|(_, item)| item.len() + 1).sum();
     let mut answer = Vec::with_capacity(size + 16);
@@ -165,7 +182,7 @@ async fn run(app: App, principal: Arc<Principal>, batch: Batch, token: UsageToke
         answer.extend_from_slice(item);
     }
     answer.extend_from_slice(b"]}");
-    answer.into()
+    Ok(answer.into())
 }
 
 async fn item(
@@ -173,10 +190,14 @@ async fn item(
     principal: &Arc<Principal>,
     index: usize,
     spec: &ScanSpec,
-    bill: Bill,
+    bill: Result<Bill, CapReached>,
 ) -> Vec<u8> {
     let url = Value::from(spec.url.as_str());
-    match Box::pin(pipeline::scan(app, principal, spec, bill)).await {
+    let result = match bill {
+        Ok(bill) => Box::pin(pipeline::scan(app, principal, spec, bill)).await,
+        Err(cap) => Err(QuotaError::Capped(cap).into()),
+    };
+    match result {
         Ok(result) => {
             let mut item = format!("{{\"url\":{url},\"ok\":true,\"result\":").into_bytes();
             item.extend_from_slice(&result);
@@ -196,6 +217,7 @@ fn sanitised(index: usize, error: ScanError) -> String {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.to_owned(),
+        ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");
             "internal error".to_owned()

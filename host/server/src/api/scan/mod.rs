@@ -23,6 +23,7 @@ impl From<ScanError> for ApiError {
             ScanError::Refused(why) => Self::invalid("url", why),
             ScanError::Fetch { message, .. } => Self::fetch_failed(message),
             ScanError::NotConfigured(what) => Self::not_configured(what),
+            ScanError::Quota(error) => error.into(),
             ScanError::Internal(cause) => Self::internal(&cause),
         }
     }

@@ -125,6 +125,7 @@ pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Resp
             token: token.whole(),
             call: "scan",
             always: false,
+            reserved: None,
         };
         match pipeline::scan(&app, &principal, &spec, bill).await {
             Ok(json) => raw_json(json),

@@ -1,0 +1,325 @@
+//! Caps: nobody passes one, and nobody pays for what was refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chrono::TimeDelta;
+use futures::StreamExt as _;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_server::accounts::quota::QuotaError;
+use orbweaver_server::config::Cap;
+use orbweaver_store::Amount;
+use serde_json::{Value, json};
+
+use crate::support::http::Answer;
+use crate::support::{Client, Service, Site};
+
+async fn id(service: &Service, name: &str) -> ProjectId {
+    let project = service.app.store.project_named(name).await.unwrap();
+    project.expect("a project").id
+}
+
+/// So many scans, 64 at a time: the answers that were no success.
+async fn scans(client: &Client, url: &str, count: usize) -> (u64, Vec<Answer>) {
+    let body = json!({"url": url, "metadata_only": true, "max_age_seconds": 3600});
+    let made = AtomicU64::new(0);
+    let answers: Vec<Option<Answer>> = futures::stream::iter(0..count)
+        .map(|_| async {
+            let answer = client.post("/v1/scan", &body).await;
+            if answer.status == 200 {
+                made.fetch_add(1, Ordering::Relaxed);
+                return None;
+            }
+            Some(answer)
+        })
+        .buffer_unordered(64)
+        .collect()
+        .await;
+    (
+        made.load(Ordering::Relaxed),
+        answers.into_iter().flatten().collect(),
+    )
+}
+
+#[tokio::test]
+async fn the_200th_page_is_made_and_the_201st_refused() {
+    let site = Site::start().await;
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let client = service.other_project("shop").await;
+        let (made, refused) = scans(&client, &site.url("/article"), 130).await;
+        assert_eq!((made, refused.len()), (130, 0));
+
+        // The rest after a restart, from two processes where the database is shared.
+        let service = service.restart().await;
+        let client = client.at(service.address);
+        let other = match service.app.store.is_shared() {
+            true => Some(service.node().await),
+            false => None,
+        };
+        let second = client.at(other.as_ref().unwrap_or(&service).address);
+        let url = site.url("/article");
+        let ((here, mut refused), (there, more)) =
+            tokio::join!(scans(&client, &url, 64), scans(&second, &url, 64));
+        refused.extend(more);
+        assert_eq!((here + there, refused.len()), (70, 58));
+        for answer in refused {
+            let message = answer.error(429, "RATE_LIMITED");
+            assert_eq!(message, "daily page cap exceeded");
+            assert_eq!(answer.header("retry-after"), Some("43200"));
+            assert_eq!(answer.json()["error"]["retry_after_seconds"], 43_200);
+        }
+        let project = id(&service, "shop").await;
+        let day = service.app.clock.now().date_naive();
+        let days = service.app.store.usage_days(project, day).await.unwrap();
+        assert_eq!(days.iter().map(|day| day.pages).sum::<u64>(), 200);
+
+        // A new day, new pages.
+        service.clock.advance(TimeDelta::hours(12));
+        let (made, _) = scans(&client, &url, 1).await;
+        assert_eq!(made, 1);
+    }
+}
+
+#[tokio::test]
+async fn the_month_ends_the_pages_before_the_day_does() {
+    let site = Site::start().await;
+    let service = Service::with(|config| {
+        config.tiers.get_mut("free").unwrap().pages_per_month = Cap::at(3);
+    })
+    .await;
+    let client = service.other_project("shop").await;
+    let (made, refused) = scans(&client, &site.url("/article"), 5).await;
+    assert_eq!(made, 3);
+    for answer in refused {
+        let message = answer.error(429, "RATE_LIMITED");
+        assert_eq!(message, "monthly page cap exceeded");
+        // From noon of March the 1st.
+        let wait = (30 * 86_400 + 43_200).to_string();
+        assert_eq!(answer.header("retry-after"), Some(wait.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_batch_fails_item_by_item_past_the_cap() {
+    let site = Site::start().await;
+    let service = Service::with(|config| {
+        config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(3);
+    })
+    .await;
+    let client = service.other_project("shop").await;
+    let urls = json!([
+        site.url("/article"),
+        "nonsense",
+        site.url("/hop/20"),
+        site.url("/article"),
+        site.url("/empty")
+    ]);
+    let answer = client.post("/v1/scan/bulk", &json!({"urls": urls})).await;
+    let items = answer.ok()["items"].clone();
+    let ok: Vec<bool> = (0..5)
+        .map(|index| items[index]["ok"].as_bool().unwrap())
+        .collect();
+    assert_eq!(ok, [true, false, false, false, false]);
+    for index in [3, 4] {
+        assert_eq!(items[index]["error"], "daily page cap exceeded");
+        assert_eq!(items[index]["url"], urls[index]);
+    }
+    // The first three are billed, whatever came of them; the refused ones are not.
+    let project = id(&service, "shop").await;
+    let day = service.app.clock.now().date_naive();
+    let days = service.app.store.usage_days(project, day).await.unwrap();
+    assert_eq!(days[0].pages, 3);
+    let again = client.post("/v1/scan/bulk", &json!({"urls": urls})).await;
+    let items = again.ok()["items"].clone();
+    assert_eq!(items.as_array().unwrap().len(), 5);
+    assert!(
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|item| item["ok"] == Value::Bool(false))
+    );
+}
+
+#[tokio::test]
+async fn what_failed_gives_its_page_back() {
+    let site = Site::start().await;
+    let service = Service::with(|config| {
+        config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(1);
+    })
+    .await;
+    let client = service.other_project("shop").await;
+    for _ in 0..3 {
+        let body = json!({"url": site.url("/hop/20")});
+        client
+            .post("/v1/scan", &body)
+            .await
+            .error(502, "FETCH_FAILED");
+    }
+    let (made, refused) = scans(&client, &site.url("/article"), 2).await;
+    assert_eq!((made, refused.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_retry_at_the_cap_is_answered() {
+    let site = Site::start().await;
+    let service = Service::with(|config| {
+        config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(1);
+    })
+    .await;
+    let project = {
+        service.other_project("shop").await;
+        id(&service, "shop").await
+    };
+    let quota = &service.app.quota;
+    let mut reserved = quota
+        .reserve_for(project, Amount::pages(1), "token")
+        .await
+        .unwrap();
+    let usage = reserved.usage("token", "scan", Amount::pages(1), 0);
+    service.app.store.bill(usage).await.unwrap();
+    let other = quota.reserve_for(project, Amount::pages(1), "other").await;
+    assert!(matches!(other, Err(QuotaError::Capped(_))));
+    let mut again = quota
+        .reserve_for(project, Amount::pages(1), "token")
+        .await
+        .unwrap();
+    let usage = again.usage("token", "scan", Amount::pages(1), 0);
+    service.app.store.bill(usage).await.unwrap();
+    let shares = quota
+        .reserve_each(project, &["new".to_owned(), "token".to_owned()])
+        .await
+        .unwrap();
+    assert_eq!(
+        shares.iter().map(Result::is_ok).collect::<Vec<_>>(),
+        [false, true]
+    );
+    let day = service.app.clock.now().date_naive();
+    let days = service.app.store.usage_days(project, day).await.unwrap();
+    assert_eq!(days[0].pages, 1);
+    drop(site);
+}
+
+#[tokio::test]
+async fn blocks_shrink_split_and_come_back() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        service.other_project("shop").await;
+        let project = id(&service, "shop").await;
+        let (quota, store) = (&service.app.quota, &service.app.store);
+        let mut block = quota
+            .reserve_up_to(project, Amount::pages(150))
+            .await
+            .unwrap();
+        assert!(block.short().is_none());
+        let second = quota
+            .reserve_up_to(project, Amount::pages(150))
+            .await
+            .unwrap();
+        assert_eq!(second.left(), Amount::pages(50));
+        assert_eq!(
+            second.short().unwrap().to_string(),
+            "daily page cap exceeded"
+        );
+        drop(second);
+        let usage = block.usage("a", "crawl", Amount::pages(40), 0);
+        store.bill(usage).await.unwrap();
+        let part = block.split(Amount::pages(10));
+        assert_eq!(
+            (block.left(), part.left()),
+            (Amount::pages(100), Amount::pages(10))
+        );
+        drop(part);
+        // 40 billed, 100 held: 60 are left, once what was given back is written.
+        store.keys(project).await.unwrap();
+        let rest = quota
+            .reserve_up_to(project, Amount::pages(1_000))
+            .await
+            .unwrap();
+        assert_eq!(rest.left(), Amount::pages(60));
+        drop((block, rest));
+        store.keys(project).await.unwrap();
+        let all = quota.reserve(project, Amount::pages(160)).await.unwrap();
+        assert_eq!(all.left(), Amount::pages(160));
+    }
+}
+
+#[tokio::test]
+async fn what_a_dead_process_held_ends_by_itself() {
+    let service = Service::start().await;
+    service.other_project("shop").await;
+    let project = id(&service, "shop").await;
+    let held = service
+        .app
+        .quota
+        .reserve(project, Amount::pages(200))
+        .await
+        .unwrap();
+    // As kill -9 leaves it: nothing is given back.
+    std::mem::forget(held);
+    let service = service.restart().await;
+    let refused = service.app.quota.reserve(project, Amount::pages(1)).await;
+    assert!(matches!(refused, Err(QuotaError::Capped(_))));
+    service.clock.advance(TimeDelta::minutes(6));
+    let granted = service.app.quota.reserve(project, Amount::pages(200)).await;
+    assert_eq!(granted.unwrap().left(), Amount::pages(200));
+}
+
+#[tokio::test]
+async fn what_lives_is_renewed() {
+    let service = Service::start().await;
+    service.other_project("shop").await;
+    let project = id(&service, "shop").await;
+    let quota = &service.app.quota;
+    let held = quota.reserve(project, Amount::pages(200)).await.unwrap();
+    for _ in 0..3 {
+        service.clock.advance(TimeDelta::minutes(4));
+        quota.renew().await.unwrap();
+    }
+    let refused = quota.reserve(project, Amount::pages(1)).await;
+    assert!(matches!(refused, Err(QuotaError::Capped(_))));
+    assert_eq!(held.left(), Amount::pages(200));
+}
+
+#[tokio::test]
+async fn cloud_pages_count_against_both_caps() {
+    let service = Service::start().await;
+    service.other_project("shop").await;
+    let project = id(&service, "shop").await;
+    let quota = &service.app.quota;
+    let cloud = quota
+        .reserve_up_to(project, Amount::cloud(500))
+        .await
+        .unwrap();
+    assert_eq!(cloud.left(), Amount::cloud(100));
+    let error = quota
+        .reserve(project, Amount::cloud(1))
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "daily cloud page cap exceeded");
+    let pages = quota
+        .reserve_up_to(project, Amount::pages(500))
+        .await
+        .unwrap();
+    assert_eq!(pages.left(), Amount::pages(100));
+}
+
+#[tokio::test]
+async fn a_suspended_project_does_nothing_until_it_is_resumed() {
+    let service = Service::start().await;
+    let client = service.other_project("shop").await;
+    client.get("/v1/logs").await.ok();
+    let project = id(&service, "shop").await;
+    let store = &service.app.store;
+    let now = service.app.clock.now();
+    assert!(store.suspend_project(project, Some(now)).await.unwrap());
+    // As the command line does it: this process has to find out.
+    let mut answer = client.get("/v1/logs").await;
+    while answer.status == 200 {
+        answer = client.get("/v1/logs").await;
+    }
+    answer.error(403, "FORBIDDEN");
+    let refused = service.app.quota.reserve(project, Amount::pages(1)).await;
+    assert!(matches!(refused, Err(QuotaError::Suspended)));
+    store.suspend_project(project, None).await.unwrap();
+    while client.get("/v1/logs").await.status != 200 {}
+}
