@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use http::header::{HeaderMap, LOCATION, SET_COOKIE};
-use orbweaver_core::guard::{Host, Policy, Refusal, Target};
+use orbweaver_core::guard::{Host, HostList, Policy, Refusal, Target};
 use orbweaver_core::page::{Refresh, page_pass};
 use orbweaver_core::{charset, content, user_agent};
 use tokio::time::{Instant, timeout_at};
@@ -27,6 +28,7 @@ pub struct Fetcher(Arc<Inner>);
 struct Inner {
     config: FetchConfig,
     policy: Policy,
+    blocklist: ArcSwap<HostList>,
     clients: Clients,
     files: SiteFiles,
 }
@@ -53,6 +55,7 @@ impl Fetcher {
         Ok(Self(Arc::new(Inner {
             config,
             policy,
+            blocklist: ArcSwap::default(),
             clients,
             files: SiteFiles::new(),
         })))
@@ -73,7 +76,16 @@ impl Fetcher {
     /// # Errors
     /// The rule that it breaks.
     pub fn judge(&self, url: &str) -> Result<Target, Refusal> {
-        self.0.policy.judge_url(url)
+        self.0
+            .policy
+            .judge_url(url)?
+            .unless_listed(&self.0.blocklist.load())
+    }
+
+    /// Replaces the blocklist: its hosts are refused from here on, as targets and as where
+    /// redirects lead.
+    pub fn set_blocklist(&self, blocklist: HostList) {
+        self.0.blocklist.store(Arc::new(blocklist));
     }
 
     /// Judges a proxy's address by its form, without a lookup.
@@ -204,7 +216,7 @@ impl Fetcher {
     }
 
     fn begin(&self, request: &Request) -> Result<Course, Fault> {
-        let target = self.0.policy.judge_url(&request.url)?;
+        let target = self.judge(&request.url)?;
         let agent = request
             .user_agent
             .as_deref()
@@ -337,7 +349,11 @@ impl Fetcher {
         if u32::try_from(course.redirects.len()).is_ok_and(|followed| followed >= limit) {
             return Err(bad("too_many", format!("more than {limit} redirects")));
         }
-        let target = self.0.policy.judge(next)?;
+        let target = self
+            .0
+            .policy
+            .judge(next)?
+            .unless_listed(&self.0.blocklist.load())?;
         let verdict = request
             .hop_check
             .as_ref()

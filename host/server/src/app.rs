@@ -8,11 +8,13 @@ use std::time::Duration;
 use ipnet::IpNet;
 use metrics_exporter_prometheus::PrometheusHandle;
 use orbweaver_store::Store;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::accounts::auth::Keys;
 use crate::accounts::quota::Quota;
 use crate::accounts::registry::Registry;
+use crate::blocklist::Blocklist;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::housekeeping::Heartbeat;
@@ -32,6 +34,8 @@ pub struct Parts {
     pub store: Store,
     /// Fetcher and plugins.
     pub pipeline: Pipeline,
+    /// The blocklist, until the background work takes it over.
+    pub blocklist: Mutex<Option<Blocklist>>,
     /// Scans at once.
     pub scans: Semaphore,
     /// Keys and whom they speak for.
@@ -86,10 +90,12 @@ pub async fn build(
     let store = Store::open(&config.store_options()).await?;
     let pipeline = Pipeline::start(&config).await?;
     let registry = Registry::new(store.clone());
+    let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
     Ok(App::new(Parts {
         keys: Keys::new(store.clone(), registry.clone()),
         quota: Quota::new(&config, store.clone(), clock.clone(), registry),
         clock,
+        blocklist: Mutex::new(Some(blocklist)),
         store,
         pipeline,
         scans: Semaphore::new(config.scan.concurrent),

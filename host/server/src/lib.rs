@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod api;
 pub mod app;
+pub mod blocklist;
 pub mod cli;
 pub mod clock;
 pub mod config;

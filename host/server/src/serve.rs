@@ -8,7 +8,7 @@ use axum_server::Handle;
 use axum_server::accept::NoDelayAcceptor;
 use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::api::Entry;
 use crate::app::App;
@@ -24,7 +24,7 @@ pub struct Running {
     pub metrics_address: Option<SocketAddr>,
     app: App,
     handle: Handle<SocketAddr>,
-    background: JoinHandle<()>,
+    background: JoinSet<()>,
     servers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -63,7 +63,12 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
         metrics_address = Some(at);
         servers.push(server);
     }
-    let background = tokio::spawn(housekeeping::run(app.clone()));
+    let mut background = JoinSet::new();
+    background.spawn(housekeeping::run(app.clone()));
+    let blocklist = app.blocklist.lock().take();
+    if let Some(blocklist) = blocklist {
+        background.spawn(blocklist.run());
+    }
     Ok(Running {
         address,
         metrics_address,
@@ -127,7 +132,7 @@ impl Running {
 
     /// Stops accepting, lets running requests finish for as long as the configuration says,
     /// ends the background work and writes what is queued.
-    pub async fn stop(self) {
+    pub async fn stop(mut self) {
         let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
         self.handle.graceful_shutdown(Some(grace));
         for server in self.servers {
@@ -135,7 +140,7 @@ impl Running {
                 tracing::warn!("a server did not end well");
             }
         }
-        self.background.abort();
+        self.background.shutdown().await;
         self.app.store.close().await;
     }
 }

@@ -8,6 +8,7 @@
 //! proxy resolves.
 
 mod address;
+mod hosts;
 mod names;
 mod ports;
 
@@ -19,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::limits::MAX_URL_BYTES;
+
+pub use hosts::HostList;
 
 /// What the operator lets through besides the public internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +51,8 @@ pub enum Rule {
     Address,
     /// A name without a single address.
     NoAddress,
+    /// A host of the blocklist.
+    Listed,
 }
 
 impl Rule {
@@ -62,6 +67,7 @@ impl Rule {
             Self::Name => "name_not_public",
             Self::Address => "address_not_public",
             Self::NoAddress => "no_address",
+            Self::Listed => "host_blocklisted",
         }
     }
 }
@@ -117,6 +123,22 @@ pub struct Target {
     pub host: Host,
     /// Its port, the scheme's own where none is written.
     pub port: u16,
+}
+
+impl Target {
+    /// This target, unless its host is on the blocklist.
+    ///
+    /// # Errors
+    /// [`Rule::Listed`], naming the entry.
+    pub fn unless_listed(self, blocklist: &HostList) -> Result<Self, Refusal> {
+        match blocklist.find(&self.host) {
+            None => Ok(self),
+            Some(entry) => Err(Refusal::new(
+                Rule::Listed,
+                format!("{entry} is on the blocklist of malicious domains"),
+            )),
+        }
+    }
 }
 
 impl Policy {

@@ -52,6 +52,7 @@ pub struct Config {
     pub log: LogConfig,
     pub metrics: MetricsConfig,
     pub retention: RetentionConfig,
+    pub blocklist: BlocklistConfig,
     pub tiers: BTreeMap<String, TierConfig>,
 }
 
@@ -123,6 +124,18 @@ pub struct MetricsConfig {
 pub struct RetentionConfig {
     pub scans_days: u32,
     pub request_log_days: u32,
+    pub runs_days: u32,
+    pub project_mib: u64,
+}
+
+/// `[blocklist]`: malicious domains.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the reference")]
+pub struct BlocklistConfig {
+    #[serde(deserialize_with = "list")]
+    pub sources: Vec<String>,
+    pub refresh_seconds: u64,
 }
 
 impl Default for Config {
@@ -172,6 +185,12 @@ impl Default for Config {
             retention: RetentionConfig {
                 scans_days: 30,
                 request_log_days: 30,
+                runs_days: 90,
+                project_mib: 0,
+            },
+            blocklist: BlocklistConfig {
+                sources: Vec::new(),
+                refresh_seconds: 3_600,
             },
             tiers: tiers::defaults(),
         }

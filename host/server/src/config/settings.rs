@@ -237,6 +237,22 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Days that GET /v1/logs goes back.",
     ),
     setting(
+        "retention.runs_days",
+        "Days that a crawl run and its pages are kept after its end; 0: until deleted.",
+    ),
+    setting(
+        "retention.project_mib",
+        "Stored bodies of one project, in MiB, above which its oldest ended runs are removed, then its oldest scanned pages; 0: no bound.",
+    ),
+    setting(
+        "blocklist.sources",
+        "Lists of malicious domains: files, watched, or http(s) URLs. Hosts files and plain lists of one name a line; a name stands for its subdomains. What is on them is never fetched.",
+    ),
+    setting(
+        "blocklist.refresh_seconds",
+        "How often lists at URLs are asked for anew, in seconds.",
+    ),
+    setting(
         "tiers.free",
         "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". Further tiers may be added with all six values.",
     ),

@@ -1,0 +1,158 @@
+//! Lists of hosts that are not fetched from, whatever their addresses: malicious domains.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::IpAddr;
+
+use super::Host;
+
+/// Names that hosts files give to the machine itself.
+const OWN_NAMES: &[&str] = &["localhost.localdomain", "0.0.0.0"];
+
+/// A set of hosts; a name stands for its subdomains, too.
+///
+/// Kept as 64-bit hashes: public lists have a million names, and two of that many share a
+/// hash once in forty million lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostList(HashSet<u64>);
+
+impl HostList {
+    /// Adds what a list holds, one entry a line: a name or an address (`bad.example`), or
+    /// the form of a hosts file (`0.0.0.0 bad.example worse.example`). What follows a `#`
+    /// or begins with `!` is a comment. Lines that are neither are passed over: a URL names
+    /// a page, and its host may be innocent.
+    pub fn add(&mut self, list: &str) {
+        for line in list.trim_start_matches('\u{feff}').lines() {
+            let line = line.split('#').next().unwrap_or("").trim();
+            if line.starts_with('!') {
+                continue;
+            }
+            let mut words = line.split_ascii_whitespace();
+            let Some(first) = words.next() else { continue };
+            let mut names = words.peekable();
+            if names.peek().is_none() {
+                self.insert(first.trim_start_matches("*."));
+            } else if first.parse::<IpAddr>().is_ok() {
+                // Single labels are the machine's own names there: localhost, broadcasthost.
+                for name in names.filter(|name| name.contains('.') && !OWN_NAMES.contains(name)) {
+                    self.insert(name);
+                }
+            }
+        }
+    }
+
+    /// Adds what another list holds.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend(&other.0);
+    }
+
+    /// How many hosts are listed.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The listed host that `host` is, or is a subdomain of.
+    pub fn find(&self, host: &Host) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        match host {
+            Host::Ip(ip) => {
+                let text = ip.to_string();
+                self.0.contains(&digest(&text)).then_some(text)
+            }
+            Host::Name(name) => {
+                let mut rest = name.as_str();
+                loop {
+                    if self.0.contains(&digest(rest)) {
+                        return Some(rest.to_owned());
+                    }
+                    rest = rest.split_once('.')?.1;
+                }
+            }
+        }
+    }
+
+    fn insert(&mut self, entry: &str) {
+        let entry = entry.trim_end_matches('.').trim_start_matches('.');
+        if let Ok(ip) = entry.trim_matches(['[', ']']).parse::<IpAddr>() {
+            self.0.insert(digest(&ip.to_string()));
+            return;
+        }
+        if entry.is_empty() || entry.contains(['/', ':', '@', '^', '|', '*']) {
+            return;
+        }
+        // As URLs have it: lower case, other scripts in punycode.
+        if let Ok(url::Host::Domain(name)) = url::Host::parse(entry) {
+            self.0.insert(digest(&name));
+        }
+    }
+}
+
+fn digest(host: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    host.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> Host {
+        Host::Name(name.to_owned())
+    }
+
+    #[test]
+    fn both_forms_are_read_and_comments_are_not() {
+        let mut list = HostList::default();
+        list.add(
+            "\u{feff}# a list\n! another comment\n\n\
+             Bad.Example   # with a remark\n\
+             *.wild.example\nb\u{fc}cher.example\n203.0.113.9\n\
+             0.0.0.0 hosts.example second.example # third.example\n\
+             127.0.0.1 localhost\n127.0.0.1 localhost.localdomain\n::1 ip6-localhost\n\
+             0.0.0.0 0.0.0.0\n\
+             https://innocent.example/path\n||adblock.example^\n",
+        );
+        for listed in [
+            "bad.example",
+            "wild.example",
+            "xn--bcher-kva.example",
+            "hosts.example",
+            "second.example",
+        ] {
+            assert_eq!(list.find(&name(listed)).as_deref(), Some(listed));
+        }
+        for free in [
+            "third.example",
+            "innocent.example",
+            "adblock.example",
+            "localhost",
+            "localhost.localdomain",
+            "example",
+        ] {
+            assert_eq!(list.find(&name(free)), None, "{free}");
+        }
+        let ip = Host::Ip("203.0.113.9".parse().unwrap());
+        assert!(list.find(&ip).is_some());
+        assert_eq!(list.len(), 6);
+    }
+
+    #[test]
+    fn a_name_stands_for_its_subdomains_by_whole_labels() {
+        let mut list = HostList::default();
+        list.add("bad.example");
+        assert_eq!(
+            list.find(&name("a.b.bad.example")).as_deref(),
+            Some("bad.example")
+        );
+        assert_eq!(list.find(&name("notbad.example")), None);
+        assert_eq!(list.find(&name("bad.example.org")), None);
+    }
+}
