@@ -84,7 +84,7 @@ pub struct CacheQuery<'a> {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(crate) struct Row {
     id: i64,
     url: String,
     final_url: String,
@@ -143,6 +143,7 @@ impl Store {
                  FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
                  WHERE p.project_id = $1 AND p.url_key = $2 AND p.fetched_at >= $3
                    AND p.user_agent = $4 AND p.cloud_mode = $5
+                   AND (p.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = p.run_id))
                  ORDER BY p.fetched_at DESC, p.id DESC LIMIT 1",
             )
             .bind(project.get())
@@ -206,6 +207,6 @@ fn digest(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
         .map_err(|_| StoreError::Damaged("a hash of another length".to_owned()))
 }
 
-fn number<T: TryFrom<i64>>(value: i64, field: &str) -> Result<T, StoreError> {
+pub(crate) fn number<T: TryFrom<i64>>(value: i64, field: &str) -> Result<T, StoreError> {
     T::try_from(value).map_err(|_| StoreError::Damaged(format!("{field}: {value}")))
 }

@@ -1,11 +1,19 @@
 //! Crawl runs: their rows, their leases, their frontier, and the commits of their pages.
 
 mod commit;
+mod delete;
 mod frontier;
+mod graph;
 mod lease;
+mod links;
+mod read;
 mod runs;
 
 pub use commit::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
+pub use delete::Removed;
 pub use frontier::{FrontierRow, KnownRow};
+pub use graph::{Differing, Orphan, RunDiff};
 pub use lease::{Ending, Lease, LeasedRun};
+pub use links::{StoredLink, pack_links, pack_targets, unpack_links, unpack_targets};
+pub use read::{PackedLinks, PageItem, PageRange, PageRecord};
 pub use runs::{Created, NewRun, Progress, Run, RunFilter, RunState};

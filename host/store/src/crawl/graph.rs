@@ -1,0 +1,322 @@
+//! Questions to a whole run: pages that nothing links to, and what two runs differ in.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+
+use super::links::unpack_targets;
+use crate::db::{Store, read};
+use crate::error::StoreError;
+use crate::pages::number;
+use crate::time::from_ms;
+
+/// Rows read at a time: no connection is held for a whole run, and no run is held in memory
+/// beyond a few words a page.
+const CHUNK: i64 = 2_000;
+
+/// A page that no other page of its run links to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its id.
+    pub id: PageId,
+    /// As it was asked for.
+    pub url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+}
+
+/// A page of one run only, or of two with other content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differing {
+    /// As it was asked for: in the new run where it is in both.
+    pub url: String,
+    /// Content hash in the old run.
+    pub old_hash: Option<String>,
+    /// Content hash in the new run.
+    pub new_hash: Option<String>,
+}
+
+/// What two runs differ in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunDiff {
+    /// Pages of the new run only, in its order.
+    pub added: Vec<Differing>,
+    /// Pages of the old run only, in its order.
+    pub removed: Vec<Differing>,
+    /// Pages with other content, in the order of the new run.
+    pub changed: Vec<Differing>,
+    /// Pages with the same content.
+    pub unchanged: u64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Node {
+    id: i64,
+    key_hash: Option<i64>,
+    seq: Option<i64>,
+    is_seed: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Targets {
+    page_id: i64,
+    targets: Vec<u8>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Redirect {
+    seq: i64,
+    key_hash: i64,
+    redirect_to: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct OrphanRow {
+    id: i64,
+    url: String,
+    status: i64,
+    fetched_at: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Hashed {
+    id: i64,
+    url: String,
+    url_key: String,
+    content_hash: Option<String>,
+}
+
+impl Store {
+    /// Pages of a run that no other page of it links to, by ascending id; the seed is left
+    /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
+    /// itself does not count.
+    pub async fn orphans(
+        &self,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<Vec<Orphan>, StoreError> {
+        let mut pages: HashMap<u64, i64> = HashMap::new();
+        let mut keys: HashMap<i64, u64> = HashMap::new();
+        let mut unlinked: HashSet<u64> = HashSet::new();
+        let mut after = 0;
+        loop {
+            let nodes = self.nodes(project, run, after).await?;
+            let Some(last) = nodes.last() else { break };
+            after = last.id;
+            for node in &nodes {
+                let Some(key) = node.key_hash.map(i64::cast_unsigned) else {
+                    continue;
+                };
+                pages.insert(key, node.id);
+                keys.insert(node.id, key);
+                if node.is_seed == 0 && node.seq != Some(0) {
+                    unlinked.insert(key);
+                }
+            }
+        }
+        let redirects = self.redirects(run).await?;
+        let mut after = 0;
+        loop {
+            let rows = self.targets(project, run, after).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.page_id;
+            for row in &rows {
+                let own = keys.get(&row.page_id).copied();
+                for target in unpack_targets(&row.targets) {
+                    let target = redirects.get(&target).copied().unwrap_or(target);
+                    if Some(target) != own {
+                        unlinked.remove(&target);
+                    }
+                }
+            }
+        }
+        let mut ids: Vec<i64> = unlinked
+            .iter()
+            .filter_map(|key| pages.get(key).copied())
+            .collect();
+        ids.sort_unstable();
+        self.orphan_rows(project, &ids).await
+    }
+
+    async fn nodes(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+    ) -> Result<Vec<Node>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT p.id, p.key_hash, p.seq,
+                        CAST(CASE WHEN p.url_key = r.url_key THEN 1 ELSE 0 END AS BIGINT) AS is_seed
+                 FROM pages p JOIN runs r ON r.id = p.run_id
+                 WHERE p.run_id = $1 AND p.id > $2 AND r.project_id = $3
+                 ORDER BY p.id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(project.get())
+            .bind(CHUNK)
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+
+    async fn targets(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+    ) -> Result<Vec<Targets>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT page_id, targets FROM page_links
+                 WHERE run_id = $1 AND page_id > $2 AND project_id = $3
+                 ORDER BY page_id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(project.get())
+            .bind(CHUNK)
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+
+    /// Where URLs of a run redirect to within its scope.
+    async fn redirects(&self, run: RunId) -> Result<HashMap<u64, u64>, StoreError> {
+        let mut redirects = HashMap::new();
+        let mut after = -1;
+        loop {
+            let rows: Vec<Redirect> = read!(self.db, pool => {
+                sqlx::query_as(
+                    "SELECT seq, key_hash, redirect_to FROM frontier
+                     WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
+                     ORDER BY seq LIMIT $3",
+                )
+                .bind(run.get())
+                .bind(after)
+                .bind(CHUNK)
+                .fetch_all(pool)
+                .await?
+            });
+            let Some(last) = rows.last() else {
+                return Ok(redirects);
+            };
+            after = last.seq;
+            redirects.extend(
+                rows.iter()
+                    .map(|row| (row.key_hash.cast_unsigned(), row.redirect_to.cast_unsigned())),
+            );
+        }
+    }
+
+    async fn orphan_rows(
+        &self,
+        project: ProjectId,
+        ids: &[i64],
+    ) -> Result<Vec<Orphan>, StoreError> {
+        let mut orphans = Vec::with_capacity(ids.len());
+        for piece in ids.chunks(500) {
+            let rows: Vec<OrphanRow> = read!(self.db, pool => {
+                let mut query = sqlx::QueryBuilder::new(
+                    "SELECT id, url, status, fetched_at FROM pages WHERE project_id = ",
+                );
+                query.push_bind(project.get()).push(" AND id IN (");
+                let mut list = query.separated(", ");
+                for id in piece {
+                    list.push_bind(*id);
+                }
+                query.push(") ORDER BY id");
+                query.build_query_as().fetch_all(pool).await?
+            });
+            for row in rows {
+                orphans.push(Orphan {
+                    id: PageId(row.id),
+                    url: row.url,
+                    status: number(row.status, "status")?,
+                    fetched_at: from_ms(row.fetched_at),
+                });
+            }
+        }
+        Ok(orphans)
+    }
+
+    /// What two runs of the project differ in, by the normalised URL and content hash of
+    /// their pages. Runs that are not there have no pages.
+    pub async fn diff(
+        &self,
+        project: ProjectId,
+        old: RunId,
+        new: RunId,
+    ) -> Result<RunDiff, StoreError> {
+        let mut before: HashMap<String, Hashed> = HashMap::new();
+        let mut after = 0;
+        loop {
+            let rows = self.hashes(project, old, after).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.id;
+            for mut row in rows {
+                before.insert(std::mem::take(&mut row.url_key), row);
+            }
+        }
+        let mut diff = RunDiff::default();
+        let mut after = 0;
+        loop {
+            let rows = self.hashes(project, new, after).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.id;
+            for row in rows {
+                let old = before.remove(&row.url_key);
+                match old {
+                    Some(old) if old.content_hash == row.content_hash => diff.unchanged += 1,
+                    Some(old) => diff.changed.push(Differing {
+                        url: row.url,
+                        old_hash: old.content_hash,
+                        new_hash: row.content_hash,
+                    }),
+                    None => diff.added.push(Differing {
+                        url: row.url,
+                        old_hash: None,
+                        new_hash: row.content_hash,
+                    }),
+                }
+            }
+        }
+        let mut removed: Vec<Hashed> = before.into_values().collect();
+        removed.sort_unstable_by_key(|row| row.id);
+        diff.removed = removed
+            .into_iter()
+            .map(|row| Differing {
+                url: row.url,
+                old_hash: row.content_hash,
+                new_hash: None,
+            })
+            .collect();
+        Ok(diff)
+    }
+
+    async fn hashes(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+    ) -> Result<Vec<Hashed>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT id, url, url_key, content_hash FROM pages
+                 WHERE run_id = $1 AND id > $2 AND project_id = $3
+                   AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $3)
+                 ORDER BY id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(project.get())
+            .bind(CHUNK)
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+}
