@@ -93,11 +93,7 @@ impl Store {
     /// Pages of a run that no other page of it links to, by ascending id; the seed is left
     /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
     /// itself does not count.
-    pub async fn orphans(
-        &self,
-        project: ProjectId,
-        run: RunId,
-    ) -> Result<Vec<Orphan>, StoreError> {
+    pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
         let mut pages: HashMap<u64, i64> = HashMap::new();
         let mut keys: HashMap<i64, u64> = HashMap::new();
         let mut unlinked: HashSet<u64> = HashSet::new();
@@ -206,10 +202,12 @@ impl Store {
                 return Ok(redirects);
             };
             after = last.seq;
-            redirects.extend(
-                rows.iter()
-                    .map(|row| (row.key_hash.cast_unsigned(), row.redirect_to.cast_unsigned())),
-            );
+            redirects.extend(rows.iter().map(|row| {
+                (
+                    row.key_hash.cast_unsigned(),
+                    row.redirect_to.cast_unsigned(),
+                )
+            }));
         }
     }
 

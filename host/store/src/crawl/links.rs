@@ -90,7 +90,10 @@ pub fn pack_targets(targets: &[u64]) -> Vec<u8> {
 
 /// Hashes of targets from a row.
 pub fn unpack_targets(row: &[u8]) -> impl Iterator<Item = u64> {
-    row.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+    row.as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word))
 }
 
 #[cfg(test)]
