@@ -14,11 +14,11 @@ pub const MAX_ANCHOR_BYTES: usize = 1024;
 /// Bytes of a page's title that count for its hash.
 pub const MAX_TITLE_BYTES: usize = 16 * 1024;
 
-/// Bytes of a robots.txt that are read: RFC 9309, section 2.5, asks for at least 500 KiB.
-pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
+/// Bytes of a robots.txt that are read.
+pub const MAX_ROBOTS_BYTES: usize = orbweaver_robots::MAX_ROBOTS_BYTES;
 
-/// Bytes of an uncompressed sitemap that are read (sitemaps.org protocol).
-pub const MAX_SITEMAP_BYTES: usize = 50 * 1024 * 1024;
+/// Bytes of an uncompressed sitemap that are read.
+pub const MAX_SITEMAP_BYTES: usize = orbweaver_sitemaps::MAX_SITEMAP_BYTES;
 
-/// URLs taken from one sitemap, or sitemaps from one index (sitemaps.org protocol).
-pub const MAX_SITEMAP_URLS: usize = 50_000;
+/// URLs taken from one sitemap, or sitemaps from one index.
+pub const MAX_SITEMAP_URLS: usize = orbweaver_sitemaps::MAX_SITEMAP_URLS;

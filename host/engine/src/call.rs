@@ -10,8 +10,8 @@ use tokio::sync::Semaphore;
 use crate::config::Limits;
 use crate::error::HostError;
 use crate::grants::Effective;
-use crate::host::{FetchRequest, Host, LinkColumns, PageRow, RunInfo, WaitFor};
-use crate::page::Page;
+use crate::host::{FetchRequest, Host, LinkColumns, PageRow, ProxyChoice, RunInfo, WaitFor};
+use crate::page::{Page, is_own};
 
 /// Headers of one request, all together, in bytes.
 const MAX_HEADER_BYTES: usize = 64 << 10;
@@ -199,13 +199,20 @@ impl HostCall {
             )));
         }
         self.may_visit(&url)?;
+        let (own, headers): (Vec<_>, Vec<_>) = headers
+            .into_iter()
+            .map(|(n, v)| (n.to_ascii_lowercase(), v))
+            .partition(|(name, _)| is_own(name));
+        let own = |wanted: &str| own.iter().find(|(name, _)| name == wanted);
+        let proxy = own("orbweaver-proxy-pool").map(|(_, pool)| ProxyChoice {
+            pool: pool.clone(),
+            country: own("orbweaver-proxy-country").map(|(_, country)| country.clone()),
+        });
         Ok(FetchRequest {
             method,
             url,
-            headers: headers
-                .into_iter()
-                .map(|(n, v)| (n.to_ascii_lowercase(), v))
-                .collect(),
+            headers,
+            proxy,
             body,
             follow_redirects,
             respect_robots,

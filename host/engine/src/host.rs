@@ -30,6 +30,8 @@ pub struct FetchRequest {
     pub timeout_ms: Option<u32>,
     /// Largest decoded body accepted, in bytes: what is left of the call's budget.
     pub max_bytes: u64,
+    /// Through which of the operator's proxies; none is the project's own way.
+    pub proxy: Option<ProxyChoice>,
     /// The plugin's granted host patterns, for redirect hops.
     pub allowed: Arc<crate::grants::HostPatterns>,
 }
@@ -39,6 +41,16 @@ impl FetchRequest {
     pub fn may_visit(&self, url: &str) -> bool {
         self.allowed.allows(url)
     }
+}
+
+/// A proxy pool that a plugin asks for, with the request headers `orbweaver-proxy-pool` and
+/// `orbweaver-proxy-country`. They are no part of [`FetchRequest::headers`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProxyChoice {
+    /// The pool's name, as the plugin wrote it.
+    pub pool: String,
+    /// ISO 3166-1 alpha-2 code, as the plugin wrote it.
+    pub country: Option<String>,
 }
 
 /// When a rendered page counts as loaded.

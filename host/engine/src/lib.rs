@@ -45,10 +45,12 @@ pub use engine::{Engine, LoadReport, PluginRef, StartError};
 pub use error::{HostError, Limit, LoadError, PluginError};
 pub use extract::RoleCall;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
-pub use host::{FetchRequest, Host, LinkColumns, LogLevel, NoHost, PageRow, RunInfo, WaitFor};
+pub use host::{
+    FetchRequest, Host, LinkColumns, LogLevel, NoHost, PageRow, ProxyChoice, RunInfo, WaitFor,
+};
 pub use inspect::{Inspection, Shape};
 pub use load::{Grants, file_name};
 pub use manifest::{FetcherInfo, FetcherPath, Kind, Manifest};
-pub use page::{Hop, Page, PageParts};
+pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::Output;

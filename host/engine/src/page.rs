@@ -4,6 +4,20 @@ use std::sync::{Arc, OnceLock};
 
 use orbweaver_dom::Snapshot;
 
+/// Prefix of the headers between plugins and host: no server is sent one, and none that a
+/// server sends reaches a plugin.
+const OWN_HEADERS: &str = "orbweaver-";
+
+/// Whether a header is one between plugins and host. Case does not count.
+pub(crate) fn is_own(name: &str) -> bool {
+    name.get(..OWN_HEADERS.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(OWN_HEADERS))
+}
+
+/// The response header in which a plugin reads [`PageParts::cost_usd`]: a decimal number,
+/// left out where nothing was paid.
+pub const COST_HEADER: &str = "orbweaver-cost-usd";
+
 /// One hop of a redirect chain: the URL asked and the 3xx status that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
@@ -30,6 +44,9 @@ pub struct PageParts {
     pub body: Arc<[u8]>,
     /// The body as text, transcoded to UTF-8; empty for what is no text.
     pub html: Arc<str>,
+    /// What this page cost by the operator's price list, in US dollars. A plugin reads it
+    /// as the header [`COST_HEADER`].
+    pub cost_usd: f64,
 }
 
 /// A page. Cheap to share (`Arc<Page>`); the DOM is parsed on first use, once.

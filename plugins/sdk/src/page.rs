@@ -78,8 +78,24 @@ pub(crate) struct Cells {
     pub(crate) status: OnceCell<u16>,
     pub(crate) headers: OnceCell<Vec<Header>>,
     pub(crate) redirects: OnceCell<Vec<Hop>>,
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) body: OnceCell<Vec<u8>>,
     pub(crate) html: OnceCell<String>,
     pub(crate) document: OnceCell<Result<Document, SnapshotError>>,
+}
+
+impl Cells {
+    /// The body of a test's document; in the sandbox the host has it.
+    #[cfg(not(target_family = "wasm"))]
+    fn native_body(&self) -> Option<&[u8]> {
+        let body = self.body.get().map(Vec::as_slice);
+        body.or_else(|| self.html.get().map(String::as_bytes))
+    }
+
+    #[cfg(target_family = "wasm")]
+    fn native_body(&self) -> Option<&[u8]> {
+        None
+    }
 }
 
 pub(crate) enum CellsRef<'a> {
@@ -190,6 +206,15 @@ impl<'a> Page<'a> {
             .map(|h| h.value.as_str())
     }
 
+    /// What this page cost by the operator's price list (a browser, a proxy), in US
+    /// dollars; 0 where nothing was paid.
+    pub fn cost_usd(&self) -> f64 {
+        let cost = self.header("orbweaver-cost-usd");
+        cost.and_then(|cost| cost.parse().ok())
+            .filter(|cost: &f64| cost.is_finite() && *cost > 0.0)
+            .unwrap_or(0.0)
+    }
+
     /// The redirects followed, first to last.
     pub fn redirects(&self) -> &[Hop] {
         match &self.source {
@@ -204,7 +229,7 @@ impl<'a> Page<'a> {
             Source::Parts(parts) => parts.html.len() as u64,
             Source::Host { handle, cells } => handle
                 .size()
-                .unwrap_or_else(|| cells.html.get().map_or(0, |html| html.len() as u64)),
+                .unwrap_or_else(|| cells.native_body().map_or(0, |body| body.len() as u64)),
         }
     }
 
@@ -212,9 +237,10 @@ impl<'a> Page<'a> {
     pub fn body(&self) -> Vec<u8> {
         match &self.source {
             Source::Parts(parts) => parts.html.as_bytes().to_vec(),
-            Source::Host { handle, .. } => handle
+            Source::Host { handle, cells } => handle
                 .body()
-                .unwrap_or_else(|| self.html().as_bytes().to_vec()),
+                .or_else(|| cells.native_body().map(<[u8]>::to_vec))
+                .unwrap_or_default(),
         }
     }
 

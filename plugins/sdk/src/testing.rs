@@ -8,6 +8,8 @@
 //! assert_eq!(page.final_url(), "https://example.org/");
 //! ```
 
+mod site;
+
 use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -19,7 +21,9 @@ use crate::host::crawl_data::{Links, PageRow, Run};
 use crate::host::http::Request;
 use crate::host::log::Level;
 use crate::page::{Cells, CellsRef};
-use crate::{Error, Header, Page, WaitFor};
+use crate::{Error, Header, Hop, Page, WaitFor};
+
+pub use site::Site;
 
 /// A page that no host fetched.
 pub struct Document {
@@ -27,6 +31,8 @@ pub struct Document {
     final_url: String,
     status: u16,
     headers: Vec<Header>,
+    redirects: Vec<Hop>,
+    body: Option<Vec<u8>>,
     html: String,
     snapshot: Option<Snapshot>,
     parsed: OnceCell<crate::page::Document>,
@@ -40,6 +46,8 @@ impl Document {
             final_url: url.to_owned(),
             status: 200,
             headers: Vec::new(),
+            redirects: Vec::new(),
+            body: None,
             html: html.to_owned(),
             snapshot: None,
             parsed: OnceCell::new(),
@@ -64,10 +72,40 @@ impl Document {
         self
     }
 
+    /// Adds a redirect that was followed: the URL asked and its 3xx answer.
+    pub fn redirect(mut self, url: &str, status: u16) -> Self {
+        self.redirects.push(Hop {
+            url: url.to_owned(),
+            status,
+        });
+        self
+    }
+
+    /// A body that is no text, such as a compressed file.
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = Some(body.into());
+        self
+    }
+
     /// Uses this snapshot instead of parsing the HTML.
     pub fn snapshot(mut self, snapshot: Snapshot) -> Self {
         self.snapshot = Some(snapshot);
         self
+    }
+
+    /// The same again, not parsed yet.
+    pub fn copy(&self) -> Self {
+        Self {
+            url: self.url.clone(),
+            final_url: self.final_url.clone(),
+            status: self.status,
+            headers: self.headers.clone(),
+            redirects: self.redirects.clone(),
+            body: self.body.clone(),
+            html: self.html.clone(),
+            snapshot: self.snapshot.clone(),
+            parsed: OnceCell::new(),
+        }
     }
 
     /// The page, lent.
@@ -98,7 +136,8 @@ impl Document {
             final_url: self.final_url.into(),
             status: self.status.into(),
             headers: self.headers.into(),
-            redirects: Vec::new().into(),
+            redirects: self.redirects.into(),
+            body: self.body.map(OnceCell::from).unwrap_or_default(),
             html: self.html.into(),
             document: crate::page::Document::of(snapshot).into(),
         };

@@ -1,73 +1,31 @@
-//! Sitemaps: XML (URL sets and indexes), plain text, RSS and Atom, as sitemaps.org and
-//! search engines read them.
+//! Sitemaps: the formats (`plugins/sitemaps`, which actors read too), and how their bytes
+//! become text.
 
-mod lastmod;
-mod parse;
+pub use orbweaver_sitemaps::{Entry, NotSitemap, Sitemap, is_date, unpack};
 
-use std::borrow::Cow;
-use std::io::Read;
-
-pub use lastmod::is_date;
-pub use parse::parse;
-
+use crate::charset;
+use crate::content;
 use crate::limits::MAX_SITEMAP_BYTES;
 
-/// What a sitemap lists. Its URLs may be of any host: what is in scope is the caller's
-/// to say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sitemap {
-    /// Pages.
-    pub pages: Vec<Entry>,
-    /// Further sitemaps. One may name itself or its parent: the caller counts depth.
-    pub sitemaps: Vec<Entry>,
-    /// A limit of size or number cut it.
-    pub truncated: bool,
-    /// The XML broke off or is not well formed; what came before is kept.
-    pub malformed: bool,
-}
-
-/// One listed URL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Absolute; http or https.
-    pub url: String,
-    /// As written, where it is a date (W3C date-time, or a feed's).
-    pub lastmod: Option<String>,
-}
-
-/// Why a body is no sitemap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotSitemap {
-    /// A page, mostly one that says "not found".
-    #[error("an HTML page, not a sitemap")]
-    Html,
-    /// Another XML document, or text without a URL in it.
-    #[error("neither a sitemap, a feed nor a list of URLs")]
-    Other,
-    /// gzip that can't be decoded.
-    #[error("broken gzip")]
-    Gzip,
-}
-
-/// A body as XML or text: a `.gz` is decoded, whatever type it was served with, up to the
-/// limit; anything else is passed through.
+/// Reads a sitemap, [unpacked](unpack). `url` is where it came from; relative entries are
+/// resolved against it.
 ///
 /// # Errors
-/// [`NotSitemap::Gzip`] where not a byte can be decoded.
-pub fn unpack(body: &[u8]) -> Result<Cow<'_, [u8]>, NotSitemap> {
-    if !body.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Cow::Borrowed(body));
+/// The body is no sitemap at all.
+pub fn parse(body: &[u8], url: &str) -> Result<Sitemap, NotSitemap> {
+    let is_comment = body.trim_ascii_start().starts_with(b"<!--");
+    if content::looks_like_html(body) && !is_comment {
+        return Err(NotSitemap::Html);
     }
-    let mut out = Vec::new();
-    // One byte more than is read, so that the parser sees that it was cut.
-    let limit = MAX_SITEMAP_BYTES as u64 + 1;
-    let read = flate2::read::MultiGzDecoder::new(body)
-        .take(limit)
-        .read_to_end(&mut out);
-    if read.is_err() && out.is_empty() {
-        return Err(NotSitemap::Gzip);
-    }
-    Ok(Cow::Owned(out))
+    let head = body.get(..MAX_SITEMAP_BYTES).unwrap_or(body);
+    // A sitemap is UTF-8; one that declares otherwise is read as it declares.
+    let limits = charset::Limits {
+        max_text_bytes: MAX_SITEMAP_BYTES,
+    };
+    let decoded = charset::decode(head, None, limits);
+    let mut sitemap = orbweaver_sitemaps::parse_text(&decoded.text, url)?;
+    sitemap.truncated |= head.len() < body.len() || decoded.truncated;
+    Ok(sitemap)
 }
 
 #[cfg(test)]

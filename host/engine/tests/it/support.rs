@@ -75,6 +75,7 @@ pub fn page() -> Arc<Page> {
         }],
         body: Arc::from(&b"<p>hello"[..]),
         html: Arc::from("<p>hello"),
+        ..PageParts::default()
     })
 }
 

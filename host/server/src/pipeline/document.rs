@@ -189,6 +189,7 @@ impl Document {
             redirects: self.redirects.clone(),
             body: Arc::from(body),
             html,
+            ..PageParts::default()
         })
     }
 }

@@ -62,6 +62,18 @@ impl Request {
         self
     }
 
+    /// Sends it through one of the operator's proxy pools (`datacenter`, `isp`,
+    /// `residential`, `mobile`). A pool that is not configured is [`Error::Denied`].
+    pub fn proxy_pool(self, pool: &str) -> Self {
+        self.header("orbweaver-proxy-pool", pool)
+    }
+
+    /// With [`proxy_pool`](Self::proxy_pool): through a proxy in this country (ISO 3166-1
+    /// alpha-2).
+    pub fn proxy_country(self, country: &str) -> Self {
+        self.header("orbweaver-proxy-country", country)
+    }
+
     /// Sets [`follow_redirects`](Self::follow_redirects).
     pub fn follow_redirects(mut self, follow: bool) -> Self {
         self.follow_redirects = follow;

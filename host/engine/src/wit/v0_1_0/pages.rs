@@ -11,7 +11,7 @@ use wasmtime::component::__internal::{
 };
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
-use crate::page::Page;
+use crate::page::{COST_HEADER, Page, is_own};
 use crate::state::{HostPage, State};
 
 /// `record snapshot { words: list<u32>, text: string }`, borrowed.
@@ -117,12 +117,19 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     })?;
     pages.func_wrap("[method]page.headers", |store, this: Borrowed| {
         let page = page(&store, &this)?;
-        let headers = page.parts().headers.iter();
-        let headers: Vec<Header> = headers
+        let parts = page.parts();
+        // A server must not speak for the host.
+        let sent = parts.headers.iter().filter(|(name, _)| !is_own(name));
+        let cost = (parts.cost_usd > 0.0).then(|| Header {
+            name: COST_HEADER.to_owned(),
+            value: parts.cost_usd.to_string(),
+        });
+        let headers: Vec<Header> = sent
             .map(|(name, value)| Header {
                 name: name.clone(),
                 value: value.clone(),
             })
+            .chain(cost)
             .collect();
         Ok((headers,))
     })?;

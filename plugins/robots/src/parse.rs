@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::matcher::Pattern;
-use super::{ContentSignal, Group, MAX_RULES, Robots, Rule};
-use crate::limits::MAX_ROBOTS_BYTES;
+use super::{ContentSignal, Group, MAX_PATTERN_BYTES, MAX_ROBOTS_BYTES, MAX_RULES, Robots, Rule};
 
 /// Sitemaps and signals kept of one file.
 const MAX_LINES: usize = 1_000;
 /// Agents kept of one file, with the lines' lengths.
 const MAX_AGENTS: usize = 20_000;
 const MAX_AGENT_BYTES: usize = 256;
-/// The longest pattern; no URL that is fetched is longer.
-const MAX_PATTERN_BYTES: usize = crate::limits::MAX_URL_BYTES;
 /// The longest delay that is taken seriously, in seconds: a day.
 const MAX_CRAWL_DELAY: f64 = 86_400.0;
 

@@ -2,37 +2,23 @@
 
 use std::borrow::Cow;
 
-use orbweaver_urls::Base;
+use orbweaver_urls::{Base, MAX_URL_BYTES};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{Entry, NotSitemap, Sitemap, is_date};
-use crate::charset;
-use crate::content;
-use crate::limits::{MAX_SITEMAP_BYTES, MAX_SITEMAP_URLS, MAX_URL_BYTES};
+use super::{Entry, MAX_SITEMAP_URLS, NotSitemap, Sitemap, is_date};
 
-/// Reads a sitemap, [unpacked](super::unpack). `url` is where it came from; relative
-/// entries are resolved against it.
+/// Reads a sitemap, [unpacked](super::unpack) and decoded. `url` is where it came from;
+/// relative entries are resolved against it.
 ///
 /// # Errors
-/// The body is no sitemap at all.
-pub fn parse(body: &[u8], url: &str) -> Result<Sitemap, NotSitemap> {
-    let is_comment = body.trim_ascii_start().starts_with(b"<!--");
-    if content::looks_like_html(body) && !is_comment {
-        return Err(NotSitemap::Html);
-    }
-    let head = body.get(..MAX_SITEMAP_BYTES).unwrap_or(body);
-    // A sitemap is UTF-8; one that declares otherwise is read as it declares.
-    let limits = charset::Limits {
-        max_text_bytes: MAX_SITEMAP_BYTES,
-    };
-    let decoded = charset::decode(head, None, limits);
-    let text = decoded.text.trim_start();
+/// The text is no sitemap at all.
+pub fn parse_text(text: &str, url: &str) -> Result<Sitemap, NotSitemap> {
+    let text = text.trim_start_matches('\u{feff}').trim_start();
     let mut found = Finder {
         base: Base::new(url),
         sitemap: Sitemap::default(),
     };
-    found.sitemap.truncated = head.len() < body.len() || decoded.truncated;
     if text.starts_with('<') {
         found.xml(text)?
     } else {

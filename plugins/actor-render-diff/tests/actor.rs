@@ -1,0 +1,87 @@
+//! What is new after rendering, counted and said in words.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use orbweaver_actor_render_diff::{Input, run};
+use orbweaver_sdk::Error;
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use serde_json::{Value, json};
+
+const URL: &str = "https://tea.example/";
+
+fn compare(sent: &str, shown: &str) -> Value {
+    let site = Site::default()
+        .page(Document::new(URL, sent))
+        .rendered(Document::new(URL, shown).header("orbweaver-cost-usd", "0.0025"));
+    let _web = install(site);
+    let output = block_on(run(Input { url: URL.into() })).expect("an answer");
+    serde_json::to_value(output).expect("JSON")
+}
+
+#[test]
+fn a_shop_filled_by_scripts() {
+    let found = compare(
+        include_str!("../fixtures/sent.html"),
+        include_str!("../fixtures/shown.html"),
+    );
+    let expected: Value =
+        serde_json::from_str(include_str!("../fixtures/expected.json")).expect("JSON");
+    assert_eq!(found, expected, "{found:#}");
+}
+
+#[test]
+fn the_same_page_is_no_difference() {
+    let page = include_str!("../fixtures/shown.html");
+    let delta = &compare(page, page)["delta"];
+    assert_eq!(delta["ai_bot_blind_pct"], 0.0);
+    assert_eq!(delta["text_chars_only_after_render"], 0);
+    for list in ["links_only_after_render", "headings_only_after_render", "json_ld_only_after_render"] {
+        assert_eq!(delta[list], json!([]), "{list}");
+    }
+    let words = delta["assessment"].as_str().expect("words");
+    assert!(words.contains("practically all"), "{words}");
+}
+
+#[test]
+fn an_empty_shell_is_wholly_blind() {
+    let shown = "<body><p>Every word of it is written by a script.";
+    let delta = &compare("<body><div id=root></div>", shown)["delta"];
+    assert_eq!(delta["ai_bot_blind_pct"], 1.0);
+    let words = delta["assessment"].as_str().expect("words");
+    assert!(words.contains("empty shell"), "{words}");
+}
+
+#[test]
+fn a_page_without_text_is_not_blind() {
+    let delta = &compare("<body>", "<body><img src=a.png>")["delta"];
+    assert_eq!(delta["ai_bot_blind_pct"], 0.0);
+}
+
+#[test]
+fn samples_stop_at_25_and_the_count_does_not() {
+    let links: String = (0..40).map(|i| format!("<a href=/{i}>{i}</a><h2>T{i}</h2>")).collect();
+    let delta = &compare("<body>", &format!("<body>{links}"))["delta"];
+    assert_eq!(delta["links_only_after_render"].as_array().map(Vec::len), Some(25));
+    assert_eq!(delta["links_only_after_render_count"], 40);
+    assert_eq!(delta["headings_only_after_render"].as_array().map(Vec::len), Some(25));
+    assert_eq!(delta["headings_only_after_render_count"], 40);
+}
+
+#[test]
+fn text_that_scripts_take_away_is_told() {
+    let sent = format!("<body><h1>Hello</h1><p>{}", "word ".repeat(200));
+    let delta = &compare(&sent, "<body><p>word")["delta"];
+    let words = delta["assessment"].as_str().expect("words");
+    assert!(words.contains("take away 200 words"), "{words}");
+    assert!(words.contains("1 heading of the HTML is changed or removed"), "{words}");
+}
+
+#[test]
+fn a_page_that_does_not_answer_costs_no_browser() {
+    let site = Site::default().rendered(Document::new(URL, "<p>x"));
+    let asked = site.asked();
+    let _web = install(site);
+    let result = block_on(run(Input { url: URL.into() }));
+    assert!(matches!(result, Err(Error::FetchFailed(_))));
+    assert_eq!(*asked.borrow(), ["GET https://tea.example/"]);
+}

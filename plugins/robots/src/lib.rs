@@ -1,0 +1,204 @@
+//! robots.txt as host and plugins read it: RFC 9309, with the leniencies of Google's
+//! parser for what sites really write (misspelt keys, `index.html`).
+
+mod matcher;
+mod parse;
+
+use std::collections::BTreeMap;
+
+use url::Url;
+
+use matcher::Pattern;
+
+/// Bytes of a robots.txt that are read: RFC 9309, section 2.5, asks for at least 500 KiB.
+pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
+
+/// The longest pattern; no URL that is fetched is longer.
+const MAX_PATTERN_BYTES: usize = 16 * 1024;
+
+/// Rules kept of one file. A file of 500 KiB holds about 60,000 of the shortest; no site
+/// that means them writes a tenth of that.
+const MAX_RULES: usize = 20_000;
+
+/// A parsed robots.txt.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Robots {
+    groups: Vec<Group>,
+    sitemaps: Vec<String>,
+    /// Everything is disallowed: the file could not be had (RFC 9309, 2.3.1.4).
+    unreachable: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Group {
+    agents: Vec<String>,
+    rules: Vec<Rule>,
+    crawl_delay: Option<f64>,
+    signals: Vec<ContentSignal>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Rule {
+    allow: bool,
+    pattern: Pattern,
+}
+
+/// A `Content-Signal` line: what a site says content may be used for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentSignal {
+    /// The path prefix that it is about; `None` for the whole site.
+    pub path: Option<String>,
+    /// Purpose to answer, such as `ai-train` to `no`.
+    pub signals: BTreeMap<String, String>,
+}
+
+/// The rules of one agent, its groups merged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    /// Seconds between requests, where the site asks for them.
+    pub crawl_delay: Option<f64>,
+    /// What the site says of the use of its content.
+    pub signals: Vec<ContentSignal>,
+    unreachable: bool,
+}
+
+impl Robots {
+    /// Parses a file. Never fails: lines that are no rules are none. Bytes beyond
+    /// [`MAX_ROBOTS_BYTES`] are not read, nor is a line that they cut.
+    pub fn parse(body: &[u8]) -> Self {
+        parse::parse(body)
+    }
+
+    /// What holds for a status and body, by RFC 9309, section 2.3.1: a file where there is
+    /// one; no restrictions where the server says that there is none (4xx); a complete
+    /// disallow where it can't say (5xx, or no answer at all: `None`).
+    pub fn from_answer(status: Option<u16>, body: &[u8]) -> Self {
+        match status {
+            Some(200..=299) => Self::parse(body),
+            None | Some(0 | 500..) => Self::unreachable(),
+            Some(_) => Self::default(),
+        }
+    }
+
+    /// The complete disallow.
+    pub fn unreachable() -> Self {
+        Self {
+            unreachable: true,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the file could not be had, so that everything is disallowed.
+    pub const fn is_unreachable(&self) -> bool {
+        self.unreachable
+    }
+
+    /// The sitemaps named in the file, as written.
+    pub fn sitemaps(&self) -> &[String] {
+        &self.sitemaps
+    }
+
+    /// Whether a group names this agent, so that it does not follow `*`.
+    pub fn names(&self, agent: &str) -> bool {
+        let agent = product_word(agent);
+        self.groups.iter().any(|group| group.names(agent))
+    }
+
+    /// The rules for an agent, by its product token or name: all groups that name it, or
+    /// all groups of `*`.
+    pub fn rules_for(&self, agent: &str) -> Rules {
+        let agent = product_word(agent);
+        let named = self.names(agent);
+        let mut merged = Rules {
+            unreachable: self.unreachable,
+            ..Rules::default()
+        };
+        for group in &self.groups {
+            if if named {
+                group.names(agent)
+            } else {
+                group.agents.iter().any(|known| known == "*")
+            } {
+                merged.rules.extend(group.rules.iter().cloned());
+                merged.signals.extend(group.signals.iter().cloned());
+                merged.crawl_delay = longer(merged.crawl_delay, group.crawl_delay);
+            }
+        }
+        merged
+    }
+
+    /// Whether an agent may fetch a URL. For many URLs take [`rules_for`](Self::rules_for) once.
+    pub fn allows(&self, agent: &str, url: &str) -> bool {
+        self.rules_for(agent).allows(url)
+    }
+}
+
+fn longer(one: Option<f64>, other: Option<f64>) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.max(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+impl Group {
+    /// Whether a line of this group means the agent. Google reads the leading token of
+    /// letters, `-` and `_`; names with digits (`AI2Bot`) only match as a whole word.
+    fn names(&self, agent: &str) -> bool {
+        self.agents.iter().any(|line| {
+            line != "*"
+                && (product_word(line).eq_ignore_ascii_case(agent)
+                    || token(line).eq_ignore_ascii_case(agent))
+        })
+    }
+}
+
+/// The name without version and comment: `MistralAI-User` of `MistralAI-User/1.0`.
+fn product_word(agent: &str) -> &str {
+    let agent = agent.trim();
+    agent
+        .split(|c: char| c == '/' || c.is_whitespace())
+        .next()
+        .unwrap_or(agent)
+}
+
+/// The product token of RFC 9309.
+fn token(line: &str) -> &str {
+    let end = line
+        .find(|c: char| !(c.is_ascii_alphabetic() || c == '-' || c == '_'))
+        .unwrap_or(line.len());
+    line.get(..end).unwrap_or(line)
+}
+
+impl Rules {
+    /// Whether a URL may be fetched: the longest matching rule decides, `allow` wins a tie.
+    /// A URL may be given as its path.
+    pub fn allows(&self, url: &str) -> bool {
+        let path = matcher::path_of(url);
+        if path == "/robots.txt" {
+            return true;
+        }
+        if self.unreachable {
+            return false;
+        }
+        let mut best: Option<(usize, bool)> = None;
+        for rule in &self.rules {
+            let candidate = (rule.pattern.len(), rule.allow);
+            // Tuples compare by length, then `allow` above `disallow`.
+            if best.is_none_or(|best| candidate > best) && rule.pattern.matches(&path) {
+                best = Some(candidate);
+            }
+        }
+        best.is_none_or(|(_, allow)| allow)
+    }
+
+    /// As [`allows`](Self::allows), of a parsed URL.
+    pub fn allows_url(&self, url: &Url) -> bool {
+        self.allows(url.as_str())
+    }
+
+    /// Whether anything is disallowed.
+    pub fn restricts(&self) -> bool {
+        self.unreachable || self.rules.iter().any(|rule| !rule.allow)
+    }
+}
