@@ -161,8 +161,16 @@ fn assessment(before: &Side, after: &Side, delta: &Delta) -> String {
     };
     let parts = [
         (delta.links_only_after_render_count, "link", "links"),
-        (delta.headings_only_after_render_count, "heading", "headings"),
-        (delta.json_ld_only_after_render_count, "JSON-LD object", "JSON-LD objects"),
+        (
+            delta.headings_only_after_render_count,
+            "heading",
+            "headings",
+        ),
+        (
+            delta.json_ld_only_after_render_count,
+            "JSON-LD object",
+            "JSON-LD objects",
+        ),
     ];
     let list: Vec<String> = parts
         .iter()
@@ -172,14 +180,21 @@ fn assessment(before: &Side, after: &Side, delta: &Delta) -> String {
     if !list.is_empty() {
         text.push_str(&format!(" Only after rendering: {}.", list.join(", ")));
     }
-    let lost = before.counts.word_count.saturating_sub(after.counts.word_count);
+    let lost = before
+        .counts
+        .word_count
+        .saturating_sub(after.counts.word_count);
     if lost * 5 > before.counts.word_count && lost > 20 {
         text.push_str(&format!(
             " Scripts take away {lost} words that the server sent: what robots index is not what visitors see."
         ));
     }
     let headings: BTreeSet<&String> = after.headings.iter().collect();
-    let gone = before.headings.iter().filter(|h| !headings.contains(h)).count();
+    let gone = before
+        .headings
+        .iter()
+        .filter(|h| !headings.contains(h))
+        .count();
     if gone > 0 {
         text.push_str(&format!(
             " {gone} {} of the HTML {} changed or removed by scripts.",

@@ -71,7 +71,9 @@ impl Side {
     }
 
     fn link(&mut self, page: &Page<'_>, node: Node<'_>) {
-        let href = node.attr(attr::HREF).or_else(|| node.attr(attr::XLINK_HREF));
+        let href = node
+            .attr(attr::HREF)
+            .or_else(|| node.attr(attr::XLINK_HREF));
         if let Some(url) = href.and_then(|href| page.base()?.join(href)) {
             self.links.push(url.without_fragment().to_owned());
         }

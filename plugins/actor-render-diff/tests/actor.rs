@@ -35,7 +35,11 @@ fn the_same_page_is_no_difference() {
     let delta = &compare(page, page)["delta"];
     assert_eq!(delta["ai_bot_blind_pct"], 0.0);
     assert_eq!(delta["text_chars_only_after_render"], 0);
-    for list in ["links_only_after_render", "headings_only_after_render", "json_ld_only_after_render"] {
+    for list in [
+        "links_only_after_render",
+        "headings_only_after_render",
+        "json_ld_only_after_render",
+    ] {
         assert_eq!(delta[list], json!([]), "{list}");
     }
     let words = delta["assessment"].as_str().expect("words");
@@ -59,11 +63,19 @@ fn a_page_without_text_is_not_blind() {
 
 #[test]
 fn samples_stop_at_25_and_the_count_does_not() {
-    let links: String = (0..40).map(|i| format!("<a href=/{i}>{i}</a><h2>T{i}</h2>")).collect();
+    let links: String = (0..40)
+        .map(|i| format!("<a href=/{i}>{i}</a><h2>T{i}</h2>"))
+        .collect();
     let delta = &compare("<body>", &format!("<body>{links}"))["delta"];
-    assert_eq!(delta["links_only_after_render"].as_array().map(Vec::len), Some(25));
+    assert_eq!(
+        delta["links_only_after_render"].as_array().map(Vec::len),
+        Some(25)
+    );
     assert_eq!(delta["links_only_after_render_count"], 40);
-    assert_eq!(delta["headings_only_after_render"].as_array().map(Vec::len), Some(25));
+    assert_eq!(
+        delta["headings_only_after_render"].as_array().map(Vec::len),
+        Some(25)
+    );
     assert_eq!(delta["headings_only_after_render_count"], 40);
 }
 
@@ -73,7 +85,10 @@ fn text_that_scripts_take_away_is_told() {
     let delta = &compare(&sent, "<body><p>word")["delta"];
     let words = delta["assessment"].as_str().expect("words");
     assert!(words.contains("take away 200 words"), "{words}");
-    assert!(words.contains("1 heading of the HTML is changed or removed"), "{words}");
+    assert!(
+        words.contains("1 heading of the HTML is changed or removed"),
+        "{words}"
+    );
 }
 
 #[test]

@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 const URL: &str = "https://shop.example/lamp";
 
 fn answer(site: Site) -> Result<Value, Error> {
-    let _web = install(site.role("structured-data", orbweaver_extract_structured_data::extract));
+    let _web = install(site.role(
+        "structured-data",
+        orbweaver_extract_structured_data::extract,
+    ));
     let output = block_on(run(Input { url: URL.into() }))?;
     Ok(serde_json::to_value(output)?)
 }
@@ -32,7 +35,14 @@ fn every_syntax_is_counted_and_shown() {
 #[test]
 fn a_page_without_any_has_every_key() {
     let found = answer(Site::default().page(Document::new(URL, "<p>Hello"))).expect("an answer");
-    for syntax in ["json-ld", "microdata", "rdfa", "opengraph", "dublincore", "microformat"] {
+    for syntax in [
+        "json-ld",
+        "microdata",
+        "rdfa",
+        "opengraph",
+        "dublincore",
+        "microformat",
+    ] {
         assert_eq!(found["counts"][syntax], 0);
         assert_eq!(found["data"][syntax], json!([]));
     }
@@ -40,5 +50,8 @@ fn a_page_without_any_has_every_key() {
 
 #[test]
 fn a_page_that_does_not_answer_is_the_targets_failure() {
-    assert!(matches!(answer(Site::default()), Err(Error::FetchFailed(_))));
+    assert!(matches!(
+        answer(Site::default()),
+        Err(Error::FetchFailed(_))
+    ));
 }

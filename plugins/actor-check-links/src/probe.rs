@@ -1,0 +1,128 @@
+//! Asking for the links.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use orbweaver_sdk::http::{Request, fetch};
+use orbweaver_sdk::{Error, Page, join_all};
+use serde::Serialize;
+
+use crate::plan::Entry;
+
+/// HEAD has no body to wait for; a server that does not answer it gets a GET.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// For the whole of a GET.
+const GET_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What became of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The final answer is below 400.
+    Ok,
+    /// An answer of 400 or above, or none.
+    Broken,
+    /// Not asked for: another scheme, or refused by robots.txt or the host's rules.
+    Excluded,
+}
+
+/// A link's status and the reasons.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What became of it.
+    pub status: Status,
+    /// The final answer's status.
+    pub status_code: Option<u16>,
+    /// Why it is not ok.
+    pub error: Option<String>,
+    /// Where redirects led.
+    pub redirected_to: Option<String>,
+}
+
+impl Verdict {
+    /// By the status of an answer.
+    pub fn answered(code: u16, redirected_to: Option<String>) -> Self {
+        let (status, error) = match code {
+            // A 3xx that leads nowhere is final, and no page.
+            300..=399 if code != 304 => (
+                Status::Broken,
+                Some(format!("HTTP {code} without a target to follow")),
+            ),
+            400.. => (Status::Broken, Some(format!("HTTP {code}"))),
+            _ => (Status::Ok, None),
+        };
+        Self {
+            status,
+            status_code: Some(code),
+            error,
+            redirected_to,
+        }
+    }
+
+    /// Without an answer.
+    pub fn without_answer(status: Status, error: String) -> Self {
+        Self {
+            status,
+            status_code: None,
+            error: Some(error),
+            redirected_to: None,
+        }
+    }
+}
+
+/// Asks for every link of which nothing is known yet, at most `width` at once; answers in
+/// their order.
+pub async fn all(entries: &[Entry], width: usize) -> Vec<Verdict> {
+    let verdicts: RefCell<Vec<Option<Verdict>>> =
+        RefCell::new(entries.iter().map(|entry| entry.known.clone()).collect());
+    each(entries.len(), width, async |at| {
+        let Some(entry) = entries.get(at).filter(|entry| entry.known.is_none()) else {
+            return;
+        };
+        let verdict = one(&entry.url).await;
+        if let Some(slot) = verdicts.borrow_mut().get_mut(at) {
+            *slot = Some(verdict);
+        }
+    })
+    .await;
+    let unasked = || Verdict::without_answer(Status::Excluded, "not asked".to_owned());
+    verdicts
+        .into_inner()
+        .into_iter()
+        .map(|verdict| verdict.unwrap_or_else(unasked))
+        .collect()
+}
+
+/// Does `work` for 0 to `count`, at most `width` at once. Whoever is done takes the next:
+/// nobody waits for the slowest of a batch.
+pub async fn each(count: usize, width: usize, work: impl AsyncFn(usize)) {
+    let next = Cell::new(0);
+    let worker = async || {
+        while next.get() < count {
+            let at = next.replace(next.get() + 1);
+            work(at).await;
+        }
+    };
+    join_all((0..width.min(count)).map(|_| worker())).await;
+}
+
+async fn one(url: &str) -> Verdict {
+    let head = fetch(Request::head(url).timeout(HEAD_TIMEOUT)).await;
+    let answer = match head {
+        Ok(page) if page.status() < 400 => Ok(page),
+        Err(error @ (Error::Denied(_) | Error::InvalidInput(_))) => Err(error),
+        // HEAD may be refused where GET is not.
+        Ok(_) | Err(_) => fetch(Request::get(url).timeout(GET_TIMEOUT)).await,
+    };
+    match answer {
+        Ok(page) => Verdict::answered(page.status(), redirected(url, &page)),
+        Err(Error::Denied(reason)) => Verdict::without_answer(Status::Excluded, reason),
+        Err(error) => Verdict::without_answer(Status::Broken, error.message().to_owned()),
+    }
+}
+
+/// Where the page is, if that is elsewhere.
+pub fn redirected(url: &str, page: &Page<'_>) -> Option<String> {
+    let to = page.final_url();
+    (!page.redirects().is_empty() && to != url).then(|| to.to_owned())
+}

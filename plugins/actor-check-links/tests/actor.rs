@@ -1,0 +1,280 @@
+//! A page with every kind of link, and lists.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run};
+use orbweaver_sdk::Error;
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use serde_json::{Value, json};
+
+fn check(site: Site, input: Value) -> Result<Value, Error> {
+    let _web = install(site);
+    let input: Input = serde_json::from_value(input)?;
+    Ok(serde_json::to_value(block_on(run(input))?)?)
+}
+
+fn at(path: &str, status: u16) -> Document {
+    Document::new(&format!("https://site.example{path}"), "").status(status)
+}
+
+/// `fixtures/links.html` has a link to each of these.
+fn site() -> Site {
+    Site::default()
+        .page(Document::new(
+            "https://site.example/",
+            include_str!("../fixtures/links.html"),
+        ))
+        .page(at("/works", 200))
+        .page(at("/gone", 410))
+        .page(at("/missing?a=1", 404))
+        .page(at("/error", 503))
+        .page(at("/nowhere", 302))
+        .page(
+            at("/moved", 200)
+                .final_url("https://site.example/works")
+                .redirect("https://site.example/moved", 301),
+        )
+        .page(
+            at("/moved-away", 404)
+                .final_url("https://site.example/lost")
+                .redirect("https://site.example/moved-away", 302),
+        )
+        .method("HEAD", at("/no-head", 405))
+        .method("GET", at("/no-head", 200))
+        .method("HEAD", at("/wrong-head", 404))
+        .method("GET", at("/wrong-head", 200))
+        .fails(
+            "https://site.example/private",
+            Error::Denied("robots.txt disallows /private".into()),
+        )
+        .fails(
+            "https://down.example/",
+            Error::FetchFailed("connection refused".into()),
+        )
+        .page(Document::new("https://other.example/x", ""))
+        .page(at("/map", 200))
+}
+
+#[test]
+fn a_page_with_every_kind_of_link() {
+    let site = site();
+    let asked = site.asked();
+    let found = check(
+        site,
+        json!({"url": "https://site.example/", "max_concurrent": 3}),
+    )
+    .expect("an answer");
+    let expected: Value =
+        serde_json::from_str(include_str!("../fixtures/links.json")).expect("JSON");
+    assert_eq!(found, expected, "{found:#}");
+    let asked = asked.borrow();
+    for url in [
+        "HEAD https://site.example/works",
+        "GET https://site.example/",
+    ] {
+        assert_eq!(asked.iter().filter(|a| *a == url).count(), 1, "{url} once");
+    }
+    assert!(
+        !asked
+            .iter()
+            .any(|a| a.contains("GET https://site.example/private")),
+        "refused is refused"
+    );
+}
+
+#[test]
+fn a_list_is_answered_in_its_order() {
+    let urls = json!([
+        "https://site.example/error",
+        "  https://site.example/works#top",
+        "mailto:a@b.example",
+        "nonsense",
+        "https://site.example/works",
+        "http://",
+        "https://site.example/gone"
+    ]);
+    let found = check(site(), json!({"urls": urls, "max_concurrent": 1})).expect("an answer");
+    assert_eq!(found["source_url"], Value::Null);
+    let items: Vec<String> = found["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|item| {
+            format!(
+                "{} {} {}",
+                item["url"].as_str().unwrap_or(""),
+                item["status"].as_str().unwrap_or(""),
+                item["status_code"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        items,
+        [
+            "https://site.example/error broken 503",
+            "https://site.example/works ok 200",
+            "mailto:a@b.example excluded null",
+            "nonsense broken null",
+            "http:// broken null",
+            "https://site.example/gone broken 410",
+        ]
+    );
+    assert_eq!(
+        (
+            &found["total"],
+            &found["ok"],
+            &found["broken"],
+            &found["excluded"]
+        ),
+        (&json!(6), &json!(1), &json!(4), &json!(1))
+    );
+}
+
+fn refused(path: &str) -> Site {
+    Site::default().page(at(path, 403)).page(at("/gone", 404))
+}
+
+#[test]
+fn a_browser_recovers_what_is_refused_to_robots() {
+    let site = refused("/a").rendered(at("/a", 200).header("orbweaver-cost-usd", "0.25"));
+    let asked = site.asked();
+    let urls = json!(["https://site.example/a", "https://site.example/gone"]);
+    let found = check(site, json!({"urls": urls, "cloud_retry": true})).expect("an answer");
+    assert_eq!(
+        found["cloud_retried"], 1,
+        "a page that is gone is gone for all"
+    );
+    assert_eq!(found["cloud_recovered"], 1);
+    assert_eq!(found["cloud_cost_usd"], 0.25);
+    assert_eq!(found["ok"], 1);
+    assert_eq!(
+        found["items"][0],
+        json!({"url": "https://site.example/a", "status_code": 200, "status": "ok",
+        "recovered_via_cloud": true, "error": null, "redirected_to": null})
+    );
+    assert_eq!(found["items"][1]["status"], "broken");
+    assert!(
+        asked
+            .borrow()
+            .contains(&"RENDER https://site.example/a".to_owned())
+    );
+}
+
+#[test]
+fn a_retry_that_fails_leaves_the_link_broken() {
+    let site = refused("/a").rendered(at("/a", 403).header("orbweaver-cost-usd", "0.5"));
+    let found = check(
+        site,
+        json!({"urls": ["https://site.example/a"], "cloud_retry": true}),
+    )
+    .expect("an answer");
+    assert_eq!(
+        (
+            &found["cloud_retried"],
+            &found["cloud_recovered"],
+            &found["broken"]
+        ),
+        (&json!(1), &json!(0), &json!(1))
+    );
+    assert_eq!(found["cloud_cost_usd"], 0.5, "paid all the same");
+    assert_eq!(found["items"][0]["recovered_via_cloud"], false);
+}
+
+/// Answers through a proxy alone.
+struct Proxied;
+
+impl orbweaver_sdk::testing::Host for Proxied {
+    fn fetch(&self, request: &orbweaver_sdk::http::Request) -> Result<Document, Error> {
+        let pool = request
+            .headers
+            .iter()
+            .find(|h| h.name == "orbweaver-proxy-pool");
+        match pool.map(|header| header.value.as_str()) {
+            None => Ok(Document::new(&request.url, "").status(429)),
+            Some("mobile") => Ok(Document::new(&request.url, "")),
+            Some(other) => Err(Error::Denied(format!("no pool {other}"))),
+        }
+    }
+}
+
+#[test]
+fn a_proxy_of_the_named_pool_recovers_too() {
+    let ask = |input: Value| {
+        let _web = install(Proxied);
+        let input: Input = serde_json::from_value(input).expect("an input");
+        serde_json::to_value(block_on(run(input)).expect("an answer")).expect("JSON")
+    };
+    let urls = json!(["https://site.example/a"]);
+    let found = ask(
+        json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy", "proxy_pool": "mobile"}),
+    );
+    assert_eq!(found["cloud_recovered"], 1);
+    // The default pool is not there: not tried, and said.
+    let found = ask(json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy"}));
+    assert_eq!(
+        (&found["cloud_retried"], &found["broken"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(
+        found["items"][0]["error"],
+        "HTTP 429; not tried again: no pool residential"
+    );
+}
+
+#[test]
+fn no_more_than_fifty_are_tried_again() {
+    let urls: Vec<String> = (0..70)
+        .map(|i| format!("https://site.example/{i}"))
+        .collect();
+    let mut site = Site::default();
+    for i in 0..70 {
+        site = site
+            .page(at(&format!("/{i}"), 403))
+            .rendered(at(&format!("/{i}"), 200));
+    }
+    let found = check(site, json!({"urls": urls, "cloud_retry": true})).expect("an answer");
+    assert_eq!(found["cloud_retried"], MAX_RETRIES);
+    assert_eq!(found["broken"], 20);
+}
+
+#[test]
+fn links_beyond_the_bound_are_counted() {
+    let html: String = (0..MAX_PAGE_LINKS + 5)
+        .map(|i| format!("<a href='tel:{i}'>x</a>"))
+        .collect();
+    let site = Site::default().page(Document::new("https://site.example/", &html));
+    let found = check(site, json!({"url": "https://site.example/"})).expect("an answer");
+    assert_eq!(found["total"], MAX_PAGE_LINKS);
+    assert_eq!(found["not_checked"], 5);
+}
+
+#[test]
+fn wrong_input_names_the_field() {
+    let many: Vec<String> = (0..201)
+        .map(|i| format!("https://site.example/{i}"))
+        .collect();
+    for (input, field) in [
+        (json!({}), "url: "),
+        (
+            json!({"url": "https://site.example/", "urls": ["https://a.example/"]}),
+            "urls: ",
+        ),
+        (json!({"urls": []}), "urls: "),
+        (json!({"urls": many}), "urls: "),
+    ] {
+        let error = check(Site::default(), input.clone()).expect_err("an error");
+        assert!(
+            matches!(&error, Error::InvalidInput(m) if m.starts_with(field)),
+            "{input}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_source_that_is_no_page_is_the_targets_failure() {
+    let error = check(
+        Site::default().page(at("/", 500)),
+        json!({"url": "https://site.example/"}),
+    );
+    assert!(matches!(error, Err(Error::FetchFailed(_))), "{error:?}");
+}

@@ -1,0 +1,92 @@
+//! Comments that a page tells in JSON-LD.
+
+use orbweaver_sdk::dom::View;
+use orbweaver_sdk::{jsonld, text};
+use serde_json::Value;
+
+use super::{Comment, MAX_COMMENTS};
+
+/// Properties that hold comments, and those that hold what has comments.
+const COMMENTS: &[&str] = &["comment", "acceptedAnswer", "suggestedAnswer"];
+const HOLDERS: &[&str] = &["mainEntity", "mainEntityOfPage", "hasPart", "discusses"];
+
+/// The comments of all JSON-LD of a page, in the order written.
+pub fn comments(view: &View<'_>) -> Vec<Comment> {
+    let mut found = Vec::new();
+    for block in jsonld::blocks(view) {
+        for object in block.objects() {
+            // Most objects are about something else, and large.
+            if !COMMENTS.iter().any(|key| object.json.contains(key)) {
+                continue;
+            }
+            if let Ok(value) = serde_json::from_str(object.json) {
+                collect(&value, &mut found);
+            }
+        }
+    }
+    found
+}
+
+/// Depth first, with the next value on top of a stack of its own.
+fn collect(root: &Value, found: &mut Vec<Comment>) {
+    // What it is, and the depth of the comments below it.
+    let mut waiting = vec![(root, false, 0_u32)];
+    while let Some((value, is_comment, depth)) = waiting.pop() {
+        match value {
+            Value::Array(items) => {
+                waiting.extend(items.iter().rev().map(|item| (item, is_comment, depth)));
+            }
+            Value::Object(fields) => {
+                let mut below = depth;
+                if is_comment && found.len() < MAX_COMMENTS {
+                    if let Some(comment) = comment(value, depth) {
+                        found.push(comment);
+                    }
+                    below += 1;
+                }
+                for key in HOLDERS.iter().filter(|_| !is_comment) {
+                    waiting.extend(fields.get(*key).map(|held| (held, false, depth)));
+                }
+                for key in COMMENTS.iter().rev() {
+                    waiting.extend(fields.get(*key).map(|list| (list, true, below)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn comment(value: &Value, depth: u32) -> Option<Comment> {
+    let first = |keys: &[&str]| keys.iter().find_map(|key| string(value.get(*key)?));
+    let text = first(&["text", "articleBody", "description", "name"])?;
+    Some(Comment {
+        author: value
+            .get("author")
+            .or_else(|| value.get("creator"))
+            .and_then(name),
+        published: first(&["dateCreated", "datePublished", "dateModified"]),
+        text,
+        depth,
+    })
+}
+
+fn name(value: &Value) -> Option<String> {
+    match value {
+        Value::Object(fields) => string(fields.get("name")?),
+        Value::Array(people) => people.iter().find_map(|person| match person {
+            Value::Object(fields) => string(fields.get("name")?),
+            other => string(other),
+        }),
+        other => string(other),
+    }
+}
+
+fn string(value: &Value) -> Option<String> {
+    let text: Vec<String> = value
+        .as_str()?
+        .lines()
+        .map(text::collapse)
+        .filter(|line| !line.is_empty())
+        .collect();
+    (!text.is_empty()).then(|| text.join("\n"))
+}

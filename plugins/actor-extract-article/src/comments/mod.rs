@@ -1,0 +1,147 @@
+//! Finding what readers wrote below a page.
+//!
+//! Pages say where their comments are in several ways: Microdata and JSON-LD, and the
+//! class names and ids of the systems that show them (WordPress, Drupal, Discourse, Hacker
+//! News, Reddit and many more build theirs of the word "comment"). The document is
+//! searched for elements that are one comment each, surest signs first; JSON-LD wins where
+//! it tells of more. A thread of a forum is a list of posts, of which the first is the
+//! page's content and the others answer it.
+
+mod data;
+mod element;
+mod names;
+
+use orbweaver_sdk::dom::{Node, View, tag};
+use orbweaver_sdk::{Error, Page};
+use serde::Serialize;
+
+use names::Sign;
+
+/// Comments that are read of one page.
+pub const MAX_COMMENTS: usize = 5_000;
+
+/// One comment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Comment {
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// When, as the page writes it.
+    pub published: Option<String>,
+    /// What it says, one line a paragraph.
+    pub text: String,
+    /// 0 for an answer to the page, one more for every comment that it answers.
+    pub depth: u32,
+}
+
+/// The comments of a page, in document order.
+pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
+    let view = page.view()?;
+    let shown = [Sign::Strong, Sign::Weak, Sign::Post]
+        .into_iter()
+        .map(|sign| shown(view, sign))
+        .find(|comments| !comments.is_empty())
+        .unwrap_or_default();
+    let told = data::comments(view);
+    Ok(if told.len() > shown.len() {
+        told
+    } else {
+        shown
+    })
+}
+
+/// An element that is one comment.
+struct Item<'v> {
+    node: Node<'v>,
+    depth: u32,
+}
+
+/// The comments that elements with this sign are.
+fn shown(view: &View<'_>, sign: Sign) -> Vec<Comment> {
+    let items = items(view, sign);
+    if sign == Sign::Post {
+        return posts(&items);
+    }
+    let nodes: Vec<Node<'_>> = items.iter().map(|item| item.node).collect();
+    items
+        .iter()
+        .filter_map(|item| element::read(item.node, &nodes, item.depth))
+        .collect()
+}
+
+/// Elements with this sign. One that begins another before it says anything is the same
+/// comment in another wrapping.
+fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
+    let mut items: Vec<Item<'v>> = Vec::new();
+    // Ends of the items that are open, and whether they have said anything yet.
+    let mut open: Vec<(u32, bool)> = Vec::new();
+    for node in view.nodes() {
+        while open.last().is_some_and(|(end, _)| *end <= node.id()) {
+            open.pop();
+        }
+        if node.is_text() {
+            if !node.text().trim_ascii().is_empty() {
+                for (_, said) in &mut open {
+                    *said = true;
+                }
+            }
+            continue;
+        }
+        if !node.is_element() || !names::is_item(node, sign) {
+            continue;
+        }
+        // A row of a table holds one comment; what is named so inside is its text.
+        if items
+            .last()
+            .is_some_and(|item| item.node.tag() == tag::TR && item.node.contains(node))
+        {
+            continue;
+        }
+        if open.last().is_some_and(|(_, said)| !said) {
+            if !has_sibling(node, sign) {
+                continue;
+            }
+            // What begins with the first of several comments is their list.
+            open.pop();
+            items.pop();
+        }
+        items.push(Item {
+            node,
+            depth: names::indent(node).unwrap_or(open.len() as u32),
+        });
+        open.push((node.end(), false));
+        if items.len() >= MAX_COMMENTS {
+            break;
+        }
+    }
+    items
+}
+
+/// Whether another such element follows beside it.
+fn has_sibling(node: Node<'_>, sign: Sign) -> bool {
+    std::iter::successors(node.next_sibling(), Node::next_sibling)
+        .any(|next| next.is_element() && names::is_item(next, sign))
+}
+
+/// The posts of a thread after the first. Lists of articles are made of posts, too: a post
+/// of a thread has an author and a date, and no headline that leads elsewhere.
+fn posts(items: &[Item<'_>]) -> Vec<Comment> {
+    let nodes: Vec<Node<'_>> = items.iter().map(|item| item.node).collect();
+    if items.len() < 2 || nodes.iter().any(|node| element::has_linked_heading(*node)) {
+        return Vec::new();
+    }
+    let mut posts: Vec<Comment> = nodes
+        .iter()
+        .filter_map(|node| element::read(*node, &nodes, 0))
+        .filter(|post| post.author.is_some() && post.published.is_some())
+        .collect();
+    if posts.len() < 2 {
+        return Vec::new();
+    }
+    if items
+        .first()
+        .is_some_and(|item| !names::is_answer(item.node))
+    {
+        posts.remove(0);
+    }
+    posts
+}

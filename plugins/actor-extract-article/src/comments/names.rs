@@ -1,0 +1,352 @@
+//! What names say: which elements are comments, and what their parts are.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+/// How sure a sign is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// Markup made for machines, ids with a number, names of a comment.
+    Strong,
+    /// Names of a comment's inside, where nothing names the whole.
+    Weak,
+    /// Names of a forum's posts.
+    Post,
+}
+
+/// Words that may stand beside "comment" in the name of a whole comment.
+const BESIDE: &[&str] = &[
+    "blog",
+    "block",
+    "box",
+    "card",
+    "cell",
+    "comment",
+    "container",
+    "depth",
+    "discussion",
+    "entry",
+    "holder",
+    "item",
+    "js",
+    "listitem",
+    "node",
+    "root",
+    "row",
+    "single",
+    "thread",
+    "timeline",
+    "unit",
+    "user",
+    "view",
+    "wrap",
+    "wrapper",
+];
+
+/// Whole names of comments that have no such word, by the systems that use them.
+const OWN_NAMES: &[&str] = &[
+    "comtr",       // Hacker News
+    "ipscomment",  // Invision
+    "u-comment",   // Microformats 2
+    "p-comment",   // Microformats 2
+    "commentarea", // TypePad
+    "listcomment",
+];
+
+/// Words that with "comment" name the inside of one.
+const INSIDE: &[&str] = &[
+    "body", "content", "inner", "main", "text", "message", "copy",
+];
+
+/// Names of a forum's posts.
+const POSTS: &[&str] = &[
+    "answer",
+    "bbp-reply",
+    "crawler-post",
+    "forum-post",
+    "js-post",
+    "message",
+    "message--post",
+    "post",
+    "post-container",
+    "postbit",
+    "postcontainer",
+    "reply",
+    "thread-post",
+    "topic-post",
+];
+
+/// The words of a name: cut at what is no letter, and before a capital after a small letter.
+pub fn words(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphabetic());
+        if rest.is_empty() {
+            return None;
+        }
+        let mut small = false;
+        let end = rest
+            .char_indices()
+            .find(|(_, c)| {
+                let cut = !c.is_alphabetic() || (small && c.is_uppercase());
+                small = c.is_lowercase();
+                cut
+            })
+            .map_or(rest.len(), |(at, _)| at);
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        Some(word)
+    })
+}
+
+fn one_of(word: &str, list: &[&str]) -> bool {
+    list.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+/// The names in an element's `class`.
+pub fn classes<'v>(node: Node<'v>) -> impl Iterator<Item = &'v str> {
+    node.attr(attr::CLASS)
+        .unwrap_or("")
+        .split_ascii_whitespace()
+}
+
+/// Whether an element is one comment.
+pub fn is_item(node: Node<'_>, sign: Sign) -> bool {
+    let block = matches!(
+        node.tag(),
+        tag::DIV
+            | tag::LI
+            | tag::ARTICLE
+            | tag::SECTION
+            | tag::TR
+            | tag::TABLE
+            | tag::TD
+            | tag::DD
+            | tag::BLOCKQUOTE
+    );
+    match sign {
+        Sign::Strong => {
+            is_marked_up(node)
+                || node.name().ends_with("-comment")
+                || block && (classes(node).any(is_whole) || is_numbered(node))
+        }
+        Sign::Weak => block && classes(node).any(is_inside),
+        Sign::Post => block && classes(node).any(|name| one_of(name, POSTS)),
+    }
+}
+
+/// Whether Microdata says so: an item of a comment's type, or a property of that name.
+fn is_marked_up(node: Node<'_>) -> bool {
+    if !node.has_attr(attr::ITEMSCOPE) {
+        return false;
+    }
+    let types = node.attr(attr::ITEMTYPE).unwrap_or("");
+    let properties = node.attr(attr::ITEMPROP).unwrap_or("");
+    types
+        .split_ascii_whitespace()
+        .filter_map(|name| name.rsplit('/').next())
+        .any(|name| matches!(name, "Comment" | "UserComments" | "Answer"))
+        || properties
+            .split_ascii_whitespace()
+            .any(|name| matches!(name, "comment" | "suggestedAnswer" | "acceptedAnswer"))
+}
+
+/// `comment`, `comment-item`, `blogComment`, and not `comment-form` or `comments`.
+fn is_whole(name: &str) -> bool {
+    if one_of(name, OWN_NAMES) {
+        return true;
+    }
+    let mut comment = false;
+    for word in words(name) {
+        if word.eq_ignore_ascii_case("comment") {
+            comment = true;
+        } else if !one_of(word, BESIDE) {
+            return false;
+        }
+    }
+    comment
+}
+
+fn is_inside(name: &str) -> bool {
+    let (mut comment, mut inside) = (false, false);
+    for word in words(name) {
+        if word.eq_ignore_ascii_case("comment") {
+            comment = true;
+        } else if one_of(word, INSIDE) {
+            inside = true;
+        } else {
+            return false;
+        }
+    }
+    comment && inside
+}
+
+/// `id="comment-12"`, also `li-comment-12` and `comment_ab12`.
+fn is_numbered(node: Node<'_>) -> bool {
+    let id = node.attr(attr::ID).unwrap_or("");
+    let id = id.strip_prefix("li-").unwrap_or(id);
+    id.strip_prefix("comment").is_some_and(|rest| {
+        let number = rest.trim_start_matches(['-', '_']);
+        number.bytes().any(|b| b.is_ascii_digit())
+            && number.bytes().all(|b| b.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether a forum's post answers another, by its own name.
+pub fn is_answer(node: Node<'_>) -> bool {
+    classes(node).any(|name| one_of(name, &["answer", "reply", "bbp-reply"]))
+}
+
+/// The depth that an element states itself: `depth-2` of WordPress counts from 1, the
+/// `depth` attribute and the indent of Hacker News from 0.
+pub fn indent(node: Node<'_>) -> Option<u32> {
+    if let Some(depth) = node.attr_named("depth").and_then(|d| d.parse().ok()) {
+        return Some(depth);
+    }
+    if let Some(depth) =
+        classes(node).find_map(|name| name.strip_prefix("depth-")?.parse::<u32>().ok())
+    {
+        return Some(depth.saturating_sub(1));
+    }
+    if classes(node).any(|name| name == "comtr") {
+        let cell = node.elements().find(|n| n.has_class("ind"))?;
+        return cell.attr_named("indent")?.parse().ok();
+    }
+    None
+}
+
+/// Words of the parts of a comment that are not its text.
+const ASIDE: &[&str] = &[
+    "action",
+    "actions",
+    "avatar",
+    "badge",
+    "button",
+    "buttons",
+    "controls",
+    "count",
+    "flag",
+    "foot",
+    "footer",
+    "gravatar",
+    "info",
+    "likes",
+    "links",
+    "menu",
+    "meta",
+    "metadata",
+    "nav",
+    "navs",
+    "permalink",
+    "reactions",
+    "reply",
+    "report",
+    "score",
+    "share",
+    "sharing",
+    "signature",
+    "tools",
+    "toolbar",
+    "vote",
+    "votes",
+    "voting",
+    "awaiting",
+    "header",
+    "head",
+    "heading",
+    "tagline",
+    "byline",
+    "edit",
+];
+
+/// Words of a comment's text.
+const TEXT: &[&str] = &[
+    "body",
+    "bodytext",
+    "content",
+    "copy",
+    "message",
+    "text",
+    "commtext",
+    "usertext",
+    "excerpt",
+    "bbwrapper",
+    "cooked",
+];
+
+/// Words of a comment's author.
+const AUTHOR: &[&str] = &[
+    "author",
+    "authorname",
+    "commenter",
+    "commentator",
+    "fn",
+    "hnuser",
+    "nickname",
+    "poster",
+    "username",
+    "userid",
+    "displayname",
+];
+
+/// Words of a comment's date.
+const DATE: &[&str] = &[
+    "age",
+    "ago",
+    "date",
+    "datetime",
+    "published",
+    "time",
+    "timeago",
+    "timestamp",
+];
+
+fn has_word(node: Node<'_>, list: &[&str]) -> bool {
+    classes(node).any(|name| words(name).any(|word| one_of(word, list)))
+}
+
+/// Whether an element is no part of what a comment says.
+pub fn is_aside(node: Node<'_>) -> bool {
+    matches!(
+        node.tag(),
+        tag::FORM | tag::BUTTON | tag::FOOTER | tag::HEADER | tag::NAV | tag::INPUT | tag::LABEL
+    ) || node.attr(attr::ROLE) == Some("button")
+        || has_word(node, ASIDE)
+}
+
+/// Whether an element holds the text.
+pub fn is_text(node: Node<'_>) -> bool {
+    let property = node.attr(attr::ITEMPROP).unwrap_or("");
+    property
+        .split_ascii_whitespace()
+        .any(|name| matches!(name, "text" | "commentText" | "description" | "articleBody"))
+        || node.attr(attr::SLOT) == Some("comment")
+        || has_word(node, TEXT) && !has_word(node, ASIDE)
+}
+
+/// Whether an element names the author.
+pub fn is_author(node: Node<'_>) -> bool {
+    let property = node.attr(attr::ITEMPROP).unwrap_or("");
+    property
+        .split_ascii_whitespace()
+        .any(|name| matches!(name, "author" | "creator"))
+        || node
+            .attr(attr::REL)
+            .is_some_and(|rel| rel.split_ascii_whitespace().any(|r| r == "author"))
+        || classes(node).any(|name| {
+            let all: Vec<&str> = words(name).collect();
+            let has = |list: &[&str]| all.iter().any(|word| one_of(word, list));
+            has(AUTHOR) && !has(&["avatar", "info", "meta", "badge", "image", "link", "photo"])
+                || has(&["user", "display"]) && has(&["name"])
+        })
+}
+
+/// Whether an element tells the date.
+pub fn is_date(node: Node<'_>) -> bool {
+    let property = node.attr(attr::ITEMPROP).unwrap_or("");
+    property.split_ascii_whitespace().any(|name| {
+        matches!(
+            name,
+            "dateCreated" | "datePublished" | "commentTime" | "dateModified"
+        )
+    }) || has_word(node, DATE)
+}

@@ -1,0 +1,88 @@
+//! An article as the actor answers it, its roles served by the plugins that we ship.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use orbweaver_actor_extract_article::{Input, reading_time, run};
+use orbweaver_sdk::Error;
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use serde_json::{Value, json};
+
+const URL: &str = "https://journal.example/tower-clock/";
+const PAGE: &str = include_str!("../fixtures/wordpress.html");
+
+fn site() -> Site {
+    Site::default()
+        .page(Document::new(URL, PAGE))
+        .role("article", orbweaver_extract_article::extract)
+        .role("markdown", orbweaver_extract_markdown::extract)
+        .role("metadata", orbweaver_extract_metadata::extract)
+}
+
+fn answer(site: Site, input: Value) -> Result<Value, Error> {
+    let _web = install(site);
+    let input: Input = serde_json::from_value(input)?;
+    Ok(serde_json::to_value(block_on(run(input))?)?)
+}
+
+#[test]
+fn an_article_with_its_comments() {
+    let found = answer(site(), json!({"url": URL, "include_comments": true})).expect("an answer");
+    let expected: Value =
+        serde_json::from_str(include_str!("../fixtures/wordpress.json")).expect("JSON");
+    assert_eq!(found, expected, "{found:#}");
+}
+
+#[test]
+fn plain_text_without_comments_is_what_the_caller_may_ask() {
+    let found =
+        answer(site(), json!({"url": URL, "format": "text", "wpm": 60})).expect("an answer");
+    assert_eq!(found["format"], "text");
+    assert_eq!(found["comments"], Value::Null);
+    let content = found["content"].as_str().expect("a text");
+    assert!(content.starts_with("For three winters"), "{content}");
+    assert!(
+        !content.contains('[') && !content.contains("jackdaws?"),
+        "{content}"
+    );
+    assert_eq!(
+        found["reading_time_seconds"], found["word_count"],
+        "a word a second"
+    );
+}
+
+#[test]
+fn a_page_without_content_has_an_empty_one() {
+    let empty = Site::default()
+        .page(Document::new(URL, "<title>Nothing</title>"))
+        .role("article", orbweaver_extract_article::extract)
+        .role("markdown", orbweaver_extract_markdown::extract)
+        .role("metadata", orbweaver_extract_metadata::extract);
+    let found = answer(empty, json!({"url": URL, "include_comments": true})).expect("an answer");
+    assert_eq!(found["content"], "");
+    assert_eq!(found["word_count"], 0);
+    assert_eq!(found["reading_time_seconds"], 0);
+    assert_eq!(found["comments"], json!([]));
+    assert_eq!(found["metadata"]["title"], "Nothing");
+}
+
+#[test]
+fn a_role_that_is_not_granted_is_told() {
+    let bare = Site::default().page(Document::new(URL, PAGE));
+    assert!(matches!(
+        answer(bare, json!({"url": URL})),
+        Err(Error::Denied(_))
+    ));
+}
+
+#[test]
+fn reading_time_is_rounded_up() {
+    assert_eq!(reading_time(0, 200), 0);
+    assert_eq!(reading_time(1, 200), 1);
+    assert_eq!(reading_time(200, 200), 60);
+    assert_eq!(reading_time(201, 200), 61);
+    assert_eq!(
+        reading_time(u64::MAX, 0),
+        u64::MAX,
+        "no overflow, no division by zero"
+    );
+}
