@@ -5,6 +5,7 @@ use orbweaver_sdk::{Error, crawl_data};
 
 use crate::MAX_PAGES;
 use crate::anchors::Anchors;
+use crate::graph::Graph;
 
 /// Pages whose rows, and whose links, are asked for at once.
 const PAGE_BATCH: u32 = 10_000;
@@ -23,6 +24,9 @@ pub struct Collected {
     pub to: Vec<u32>,
     /// Their texts, as numbers of `anchors`.
     pub anchor: Vec<u32>,
+    /// Sources and targets of links that say nofollow: they pass no rank, but whoever
+    /// follows them does arrive.
+    pub nofollow: (Vec<u32>, Vec<u32>),
     /// The texts.
     pub anchors: Anchors,
 }
@@ -90,12 +94,17 @@ fn links(id: i64, ids: &[i64], collected: &mut Collected) -> Result<(), Error> {
             .zip(&batch.anchor)
             .zip(&batch.nofollow);
         for (((from, to), anchor), nofollow) in columns {
-            if *nofollow || from == to || *to < 0 {
+            if from == to || *to < 0 {
                 continue;
             }
             let (Some(from), Some(to)) = (node(*from), node(*to)) else {
                 continue;
             };
+            if *nofollow {
+                collected.nofollow.0.push(from);
+                collected.nofollow.1.push(to);
+                continue;
+            }
             collected.from.push(from);
             collected.to.push(to);
             collected
@@ -110,6 +119,16 @@ fn links(id: i64, ids: &[i64], collected: &mut Collected) -> Result<(), Error> {
 }
 
 impl Collected {
+    /// The graph of all links, those that say nofollow too.
+    pub fn walkable(&self) -> Graph {
+        let with = |own: &[u32], more: &[u32]| [own, more].concat();
+        Graph::new(
+            self.urls.len(),
+            &with(&self.from, &self.nofollow.0),
+            &with(&self.to, &self.nofollow.1),
+        )
+    }
+
     /// The texts of the links to each of these nodes with their numbers, the most frequent
     /// first, then by the alphabet; at most `most` for each.
     pub fn anchor_counts(&self, targets: &[u32], most: usize) -> Vec<Vec<(String, u64)>> {

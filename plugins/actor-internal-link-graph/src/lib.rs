@@ -150,7 +150,10 @@ pub fn measure(run: &Collected, top: usize) -> Output {
         .iter()
         .enumerate()
         .map(|(node, score)| (node as u32, *score));
-    let clusters = clusters(&graph, run.seed);
+    let clusters = match run.nofollow.0.is_empty() {
+        true => clusters(&graph, run.seed),
+        false => clusters(&run.walkable(), run.seed),
+    };
     Output {
         pagerank: best(ranked, top, |a, b| a.total_cmp(&b))
             .into_iter()

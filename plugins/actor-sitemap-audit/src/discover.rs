@@ -1,0 +1,181 @@
+//! Finding a site's sitemaps and what they list.
+
+use std::collections::{HashSet, VecDeque};
+
+use orbweaver_robots::Robots;
+use orbweaver_sdk::http::{Request, fetch};
+use orbweaver_sdk::urls::Resolved;
+use orbweaver_sdk::{Error, Page};
+use orbweaver_sitemaps::{Entry, parse_text, unpack};
+
+use crate::Sitemap;
+
+/// Sitemaps read of one site. An index may name 50,000; a site of two million URLs has
+/// enough in these.
+const MAX_SITEMAPS: usize = 1_000;
+
+/// Where sitemaps are, of which robots.txt does not tell.
+const USUAL: &[&str] = &["/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml", "/sitemap.txt"];
+
+/// What the sitemaps list.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The sitemaps read, and those that could not be.
+    pub sitemaps: Vec<Sitemap>,
+    /// Distinct URLs listed.
+    pub total: u64,
+    /// The first of them.
+    pub urls: Vec<Entry>,
+}
+
+/// A sitemap that is yet to be read.
+struct Waiting {
+    url: String,
+    /// Indexes above it.
+    depth: u8,
+    /// It was only guessed: that it is not there is no fault.
+    guessed: bool,
+}
+
+/// Reads the sitemaps of a site, or the one that `url` is, and keeps the first `limit` of
+/// the URLs listed. Sitemap files are asked for whatever robots.txt says: they are for
+/// robots.
+pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
+    let site = Resolved::parse(url)
+        .ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
+    let mut waiting = starts(&site).await?;
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut listed: HashSet<u64> = HashSet::new();
+    let hasher = std::hash::RandomState::new();
+    let mut found = Found::default();
+    let mut unreachable = None;
+    while let Some(next) = waiting.pop_front() {
+        // One guess that is right is enough.
+        if next.guessed && !found.sitemaps.is_empty() || !seen.insert(next.url.clone()) {
+            continue;
+        }
+        if found.sitemaps.len() >= MAX_SITEMAPS {
+            break;
+        }
+        let (sitemap, error) = match read(&next.url).await {
+            Ok(read) => read,
+            Err(Answer::None(error)) => {
+                unreachable.get_or_insert_with(|| error.clone());
+                if !next.guessed {
+                    found.sitemaps.push(Sitemap { url: next.url, entries: 0, error: Some(error.message().to_owned()) });
+                }
+                continue;
+            }
+            Err(Answer::Wrong(error)) => {
+                unreachable = None;
+                if !next.guessed {
+                    found.sitemaps.push(Sitemap { url: next.url, entries: 0, error: Some(error) });
+                }
+                continue;
+            }
+        };
+        let mut report = Sitemap {
+            url: next.url,
+            entries: (sitemap.pages.len() + sitemap.sitemaps.len()) as u64,
+            error,
+        };
+        if !sitemap.sitemaps.is_empty() {
+            if next.depth == 0 {
+                waiting.extend(sitemap.sitemaps.into_iter().map(|entry| Waiting {
+                    url: entry.url,
+                    depth: 1,
+                    guessed: false,
+                }));
+            } else {
+                report.error = Some("an index inside an index: not followed".to_owned());
+            }
+        }
+        for entry in sitemap.pages {
+            // Only hashes are kept of the URLs that are counted and not probed.
+            if listed.insert(std::hash::BuildHasher::hash_one(&hasher, &entry.url)) {
+                found.total += 1;
+                if found.urls.len() < limit {
+                    found.urls.push(entry);
+                }
+            }
+        }
+        found.sitemaps.push(report);
+    }
+    match unreachable {
+        // Nothing of the site could be had, which is not to say that it lists nothing.
+        Some(error) if found.total == 0 && found.sitemaps.iter().all(|s| s.error.is_some()) => {
+            Err(error)
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Where to begin: the sitemap itself, else what robots.txt names, else the usual places.
+async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
+    let given = |url: &str| Waiting { url: url.to_owned(), depth: 0, guessed: false };
+    let path = site.path().to_ascii_lowercase();
+    let is_file = [".xml", ".xml.gz", ".txt", ".txt.gz", ".rss", ".atom"]
+        .iter()
+        .any(|end| path.ends_with(end));
+    if is_file || path.contains("sitemap") {
+        return Ok(VecDeque::from([given(site.without_fragment())]));
+    }
+    let at = |path: &str| {
+        let port = site.port();
+        let colon = if port.is_empty() { "" } else { ":" };
+        format!("{}://{}{colon}{port}{path}", site.scheme(), site.host())
+    };
+    let mut waiting = VecDeque::new();
+    match fetch(Request::get(at("/robots.txt")).respect_robots(false)).await {
+        Ok(page) if page.status() == 200 => {
+            let robots = Robots::parse(&page.body());
+            for named in robots.sitemaps() {
+                let url = page.base().and_then(|base| base.join(named));
+                waiting.extend(url.map(|url| given(url.without_fragment())));
+            }
+        }
+        Ok(_) => {}
+        // Nobody is there: asking for sitemaps would only take as long again.
+        Err(error) => return Err(error),
+    }
+    if waiting.is_empty() {
+        waiting.extend(USUAL.iter().map(|path| Waiting { url: at(path), depth: 0, guessed: true }));
+    }
+    Ok(waiting)
+}
+
+/// Why there is no sitemap.
+enum Answer {
+    /// No answer came.
+    None(Error),
+    /// One that is no sitemap.
+    Wrong(String),
+}
+
+async fn read(url: &str) -> Result<(orbweaver_sitemaps::Sitemap, Option<String>), Answer> {
+    let page = fetch(Request::get(url).respect_robots(false)).await.map_err(Answer::None)?;
+    if page.status() != 200 {
+        return Err(Answer::Wrong(format!("HTTP {}", page.status())));
+    }
+    let sitemap = parse(&page).map_err(|error| Answer::Wrong(error.to_string()))?;
+    let error = match (sitemap.malformed, sitemap.truncated) {
+        (true, _) => Some("not well-formed XML: read as far as possible".to_owned()),
+        (_, true) => Some("more than 50,000 entries or 50 MiB: read up to there".to_owned()),
+        _ => None,
+    };
+    Ok((sitemap, error))
+}
+
+fn parse(page: &Page<'_>) -> Result<orbweaver_sitemaps::Sitemap, orbweaver_sitemaps::NotSitemap> {
+    let url = page.final_url();
+    let body = page.body();
+    if body.starts_with(&[0x1f, 0x8b]) {
+        let unpacked = unpack(&body)?;
+        return parse_text(&String::from_utf8_lossy(&unpacked), url);
+    }
+    // The host has decoded what is text, in whatever charset it came.
+    match page.html() {
+        "" => parse_text(&String::from_utf8_lossy(&body), url),
+        text => parse_text(text, url),
+    }
+}

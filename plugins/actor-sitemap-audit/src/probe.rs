@@ -1,0 +1,42 @@
+//! Asking for the listed URLs.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use orbweaver_sdk::http::{Request, fetch};
+use orbweaver_sdk::join_all;
+use orbweaver_sitemaps::Entry;
+
+use crate::bucket::Item;
+
+/// Requests at once.
+const WIDTH: usize = 24;
+/// For the whole of one.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Probes the URLs, in their order. Whoever is done takes the next, and drops the page.
+pub async fn all(urls: Vec<Entry>) -> Vec<Item> {
+    let count = urls.len();
+    let waiting = RefCell::new(urls.into_iter().enumerate());
+    let items: RefCell<Vec<Option<Item>>> = RefCell::new(vec![None; count]);
+    let worker = async || {
+        loop {
+            let next = waiting.borrow_mut().next();
+            let Some((at, entry)) = next else { return };
+            let item = one(entry).await;
+            if let Some(slot) = items.borrow_mut().get_mut(at) {
+                *slot = Some(item);
+            }
+        }
+    };
+    join_all((0..WIDTH.min(count)).map(|_| worker())).await;
+    items.into_inner().into_iter().flatten().collect()
+}
+
+async fn one(entry: Entry) -> Item {
+    let request = Request::get(&entry.url).follow_redirects(false).timeout(TIMEOUT);
+    match fetch(request).await {
+        Ok(page) => Item::of(entry, &page),
+        Err(error) => Item::failed(entry, &error),
+    }
+}
