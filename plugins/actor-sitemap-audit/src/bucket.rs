@@ -136,6 +136,8 @@ fn is_for_search(agent: &str) -> bool {
 /// One spelling of a URL. Parameters that only track are part of it: a canonical URL
 /// without them is another URL, and the one that should be listed.
 fn key(url: &str) -> Option<String> {
-    let rules = KeyRules { drop_tracking: false };
+    let rules = KeyRules {
+        drop_tracking: false,
+    };
     Resolved::parse(url).map(|url| key_of(&url, rules))
 }

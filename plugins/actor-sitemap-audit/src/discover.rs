@@ -15,7 +15,12 @@ use crate::Sitemap;
 const MAX_SITEMAPS: usize = 1_000;
 
 /// Where sitemaps are, of which robots.txt does not tell.
-const USUAL: &[&str] = &["/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml", "/sitemap.txt"];
+const USUAL: &[&str] = &[
+    "/sitemap.xml",
+    "/sitemap_index.xml",
+    "/sitemap-index.xml",
+    "/sitemap.txt",
+];
 
 /// What the sitemaps list.
 #[derive(Debug, Default)]
@@ -41,8 +46,8 @@ struct Waiting {
 /// the URLs listed. Sitemap files are asked for whatever robots.txt says: they are for
 /// robots.
 pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
-    let site = Resolved::parse(url)
-        .ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
+    let site =
+        Resolved::parse(url).ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
     let mut waiting = starts(&site).await?;
     let mut seen: HashSet<String> = HashSet::new();
     let mut listed: HashSet<u64> = HashSet::new();
@@ -62,14 +67,22 @@ pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
             Err(Answer::None(error)) => {
                 unreachable.get_or_insert_with(|| error.clone());
                 if !next.guessed {
-                    found.sitemaps.push(Sitemap { url: next.url, entries: 0, error: Some(error.message().to_owned()) });
+                    found.sitemaps.push(Sitemap {
+                        url: next.url,
+                        entries: 0,
+                        error: Some(error.message().to_owned()),
+                    });
                 }
                 continue;
             }
             Err(Answer::Wrong(error)) => {
                 unreachable = None;
                 if !next.guessed {
-                    found.sitemaps.push(Sitemap { url: next.url, entries: 0, error: Some(error) });
+                    found.sitemaps.push(Sitemap {
+                        url: next.url,
+                        entries: 0,
+                        error: Some(error),
+                    });
                 }
                 continue;
             }
@@ -112,7 +125,11 @@ pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
 
 /// Where to begin: the sitemap itself, else what robots.txt names, else the usual places.
 async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
-    let given = |url: &str| Waiting { url: url.to_owned(), depth: 0, guessed: false };
+    let given = |url: &str| Waiting {
+        url: url.to_owned(),
+        depth: 0,
+        guessed: false,
+    };
     let path = site.path().to_ascii_lowercase();
     let is_file = [".xml", ".xml.gz", ".txt", ".txt.gz", ".rss", ".atom"]
         .iter()
@@ -139,7 +156,11 @@ async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
         Err(error) => return Err(error),
     }
     if waiting.is_empty() {
-        waiting.extend(USUAL.iter().map(|path| Waiting { url: at(path), depth: 0, guessed: true }));
+        waiting.extend(USUAL.iter().map(|path| Waiting {
+            url: at(path),
+            depth: 0,
+            guessed: true,
+        }));
     }
     Ok(waiting)
 }
@@ -153,7 +174,9 @@ enum Answer {
 }
 
 async fn read(url: &str) -> Result<(orbweaver_sitemaps::Sitemap, Option<String>), Answer> {
-    let page = fetch(Request::get(url).respect_robots(false)).await.map_err(Answer::None)?;
+    let page = fetch(Request::get(url).respect_robots(false))
+        .await
+        .map_err(Answer::None)?;
     if page.status() != 200 {
         return Err(Answer::Wrong(format!("HTTP {}", page.status())));
     }

@@ -103,7 +103,11 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     let limit = input.max_urls.unwrap_or(DEFAULT_URLS).clamp(1, MAX_URLS) as usize;
     let found = discover(&input.url, limit).await?;
     let mut output = Output {
-        sitemaps_found: found.sitemaps.iter().filter(|s| s.entries > 0 || s.error.is_none()).count() as u64,
+        sitemaps_found: found
+            .sitemaps
+            .iter()
+            .filter(|s| s.entries > 0 || s.error.is_none())
+            .count() as u64,
         total_urls_in_sitemap: found.total,
         sitemaps: found.sitemaps,
         ..Output::default()

@@ -34,7 +34,9 @@ pub async fn all(urls: Vec<Entry>) -> Vec<Item> {
 }
 
 async fn one(entry: Entry) -> Item {
-    let request = Request::get(&entry.url).follow_redirects(false).timeout(TIMEOUT);
+    let request = Request::get(&entry.url)
+        .follow_redirects(false)
+        .timeout(TIMEOUT);
     match fetch(request).await {
         Ok(page) => Item::of(entry, &page),
         Err(error) => Item::failed(entry, &error),

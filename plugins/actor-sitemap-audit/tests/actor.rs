@@ -15,7 +15,9 @@ fn at(path: &str, body: &str) -> Document {
 
 fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(text.as_bytes()).expect("a buffer takes it");
+    encoder
+        .write_all(text.as_bytes())
+        .expect("a buffer takes it");
     encoder.finish().expect("a buffer takes it")
 }
 
@@ -26,19 +28,38 @@ fn canonical(url: &str) -> String {
 fn site() -> Site {
     let denied = Error::Denied("robots.txt disallows /private".into());
     Site::default()
-        .page(at("/robots.txt", "User-agent: *\nDisallow: /private\n\nSitemap: /maps/index.xml\n"))
+        .page(at(
+            "/robots.txt",
+            "User-agent: *\nDisallow: /private\n\nSitemap: /maps/index.xml\n",
+        ))
         .page(at("/maps/index.xml", include_str!("../fixtures/index.xml")))
         .page(at("/maps/pages.xml", include_str!("../fixtures/pages.xml")))
         .page(at("/maps/more.xml.gz", "").body(gzip(include_str!("../fixtures/more.xml"))))
         .page(at("/maps/gone.xml", "gone").status(404))
-        .page(at("/maps/nested.xml", include_str!("../fixtures/nested.xml")))
+        .page(at(
+            "/maps/nested.xml",
+            include_str!("../fixtures/nested.xml"),
+        ))
         .page(at("/", &canonical("https://SITE.example:443/")))
         .page(at("/moved", "").status(301).header("Location", "/more"))
         .page(at("/missing", "").status(404))
         .page(at("/broken", "").status(503))
-        .page(at("/hidden-by-meta", "<meta name=Robots content='NoIndex, follow'><meta name=googlebot content=nosnippet>"))
-        .page(at("/hidden-by-header.pdf", "").header("X-Robots-Tag", "googlebot: none").header("x-robots-tag", "noarchive"))
-        .page(at("/hidden-from-another", "<meta name=bingbot content=noindex>").header("x-robots-tag", "otherbot: noindex"))
+        .page(at(
+            "/hidden-by-meta",
+            "<meta name=Robots content='NoIndex, follow'><meta name=googlebot content=nosnippet>",
+        ))
+        .page(
+            at("/hidden-by-header.pdf", "")
+                .header("X-Robots-Tag", "googlebot: none")
+                .header("x-robots-tag", "noarchive"),
+        )
+        .page(
+            at(
+                "/hidden-from-another",
+                "<meta name=bingbot content=noindex>",
+            )
+            .header("x-robots-tag", "otherbot: noindex"),
+        )
         .page(at("/copy?utm_source=map", &canonical("/copy")))
         .page(at("/copy-by-header", "").header("link", "</more>; rel=\"canonical\""))
         .fails("https://site.example/private", denied)
@@ -56,34 +77,75 @@ fn a_site_with_every_case() {
     let site = site();
     let asked = site.asked();
     let found = audit(site, json!({"url": "https://site.example/some/page"})).expect("an answer");
-    let expected: Value = serde_json::from_str(include_str!("../fixtures/audit.json")).expect("JSON");
+    let expected: Value =
+        serde_json::from_str(include_str!("../fixtures/audit.json")).expect("JSON");
     assert_eq!(found, expected, "{found:#}");
     let asked = asked.borrow();
-    assert!(!asked.iter().any(|a| a.contains("deep.xml")), "indexes are followed one level");
-    assert_eq!(asked.iter().filter(|a| *a == "GET https://site.example/").count(), 1, "listed twice, asked once");
+    assert!(
+        !asked.iter().any(|a| a.contains("deep.xml")),
+        "indexes are followed one level"
+    );
+    assert_eq!(
+        asked
+            .iter()
+            .filter(|a| *a == "GET https://site.example/")
+            .count(),
+        1,
+        "listed twice, asked once"
+    );
 }
 
 #[test]
 fn a_dry_run_asks_for_no_page() {
     let site = site();
     let asked = site.asked();
-    let found = audit(site, json!({"url": "https://site.example/", "dry_run": true})).expect("an answer");
-    assert_eq!((&found["sitemaps_found"], &found["total_urls_in_sitemap"]), (&json!(4), &json!(12)));
-    assert_eq!((&found["total_urls_probed"], &found["pages_billed"], &found["items"]), (&json!(0), &json!(0), &json!([])));
+    let found = audit(
+        site,
+        json!({"url": "https://site.example/", "dry_run": true}),
+    )
+    .expect("an answer");
+    assert_eq!(
+        (&found["sitemaps_found"], &found["total_urls_in_sitemap"]),
+        (&json!(4), &json!(12))
+    );
+    assert_eq!(
+        (
+            &found["total_urls_probed"],
+            &found["pages_billed"],
+            &found["items"]
+        ),
+        (&json!(0), &json!(0), &json!([]))
+    );
     assert!(!asked.borrow().iter().any(|a| a.ends_with("example/")));
 }
 
 #[test]
 fn no_more_than_max_urls_are_asked_for() {
-    let found = audit(site(), json!({"url": "https://site.example/", "max_urls": 3})).expect("an answer");
-    assert_eq!((&found["total_urls_probed"], &found["total_urls_in_sitemap"]), (&json!(3), &json!(12)));
+    let found = audit(
+        site(),
+        json!({"url": "https://site.example/", "max_urls": 3}),
+    )
+    .expect("an answer");
+    assert_eq!(
+        (&found["total_urls_probed"], &found["total_urls_in_sitemap"]),
+        (&json!(3), &json!(12))
+    );
     assert_eq!(found["items"].as_array().map(Vec::len), Some(3));
 }
 
 #[test]
 fn a_sitemap_can_be_named_itself() {
-    let found = audit(site(), json!({"url": "https://site.example/maps/more.xml.gz"})).expect("an answer");
-    let urls: Vec<&Value> = found["items"].as_array().expect("items").iter().map(|i| &i["url"]).collect();
+    let found = audit(
+        site(),
+        json!({"url": "https://site.example/maps/more.xml.gz"}),
+    )
+    .expect("an answer");
+    let urls: Vec<&Value> = found["items"]
+        .as_array()
+        .expect("items")
+        .iter()
+        .map(|i| &i["url"])
+        .collect();
     assert_eq!(urls, ["https://site.example/", "https://site.example/more"]);
     assert_eq!(found["items"][1]["lastmod"], "2025-12-31T23:59:59+00:00");
 }
@@ -94,36 +156,74 @@ fn without_robots_txt_the_usual_places_are_searched() {
         .page(at("/robots.txt", "").status(404))
         .page(at("/sitemap.xml", "<html><title>Not found").status(404))
         .page(at("/sitemap_index.xml", "<!doctype html><html><body>Oops"))
-        .page(at("/sitemap-index.xml", include_str!("../fixtures/more.xml")))
+        .page(at(
+            "/sitemap-index.xml",
+            include_str!("../fixtures/more.xml"),
+        ))
         .page(at("/sitemap.txt", "https://site.example/other"))
         .page(at("/", "<p>Home"));
-    let found = audit(site, json!({"url": "https://site.example/", "dry_run": true})).expect("an answer");
-    assert_eq!(found["sitemaps"], json!([{"url": "https://site.example/sitemap-index.xml", "entries": 2, "error": null}]));
+    let found = audit(
+        site,
+        json!({"url": "https://site.example/", "dry_run": true}),
+    )
+    .expect("an answer");
+    assert_eq!(
+        found["sitemaps"],
+        json!([{"url": "https://site.example/sitemap-index.xml", "entries": 2, "error": null}])
+    );
 }
 
 #[test]
 fn a_site_without_sitemaps_has_none() {
     let mut site = Site::default().page(at("/robots.txt", "User-agent: *\nDisallow:\n"));
-    for path in ["/sitemap.xml", "/sitemap_index.xml", "/sitemap-index.xml", "/sitemap.txt"] {
+    for path in [
+        "/sitemap.xml",
+        "/sitemap_index.xml",
+        "/sitemap-index.xml",
+        "/sitemap.txt",
+    ] {
         site = site.page(at(path, "").status(404));
     }
     let found = audit(site, json!({"url": "https://site.example/"})).expect("an answer");
-    assert_eq!((&found["sitemaps_found"], &found["total_urls_probed"]), (&json!(0), &json!(0)));
+    assert_eq!(
+        (&found["sitemaps_found"], &found["total_urls_probed"]),
+        (&json!(0), &json!(0))
+    );
 }
 
 #[test]
 fn a_sitemap_that_cannot_be_read_is_told() {
-    let site = || Site::default().page(at("/map.xml", "<urlset><url><loc>https://site.example/</loc></url><url><lo")).page(at("/", ""));
+    let site = || {
+        Site::default()
+            .page(at(
+                "/map.xml",
+                "<urlset><url><loc>https://site.example/</loc></url><url><lo",
+            ))
+            .page(at("/", ""))
+    };
     let found = audit(site(), json!({"url": "https://site.example/map.xml"})).expect("an answer");
-    assert_eq!(found["sitemaps"][0]["error"], "not well-formed XML: read as far as possible");
+    assert_eq!(
+        found["sitemaps"][0]["error"],
+        "not well-formed XML: read as far as possible"
+    );
     assert_eq!(found["summary"]["ok"], 1);
-    let found = audit(site().page(at("/map.xml", "<html><body>Sign in")), json!({"url": "https://site.example/map.xml"})).expect("an answer");
+    let found = audit(
+        site().page(at("/map.xml", "<html><body>Sign in")),
+        json!({"url": "https://site.example/map.xml"}),
+    )
+    .expect("an answer");
     assert_eq!(found["sitemaps"][0]["error"], "an HTML page, not a sitemap");
 }
 
 #[test]
 fn a_site_that_does_not_answer_is_the_targets_failure() {
     for url in ["https://site.example/", "https://site.example/sitemap.xml"] {
-        assert!(matches!(audit(Site::default(), json!({"url": url})), Err(Error::FetchFailed(_))), "{url}");
+        assert!(
+            matches!(
+                audit(Site::default(), json!({"url": url})),
+                Err(Error::FetchFailed(_))
+            ),
+            "{url}"
+        );
     }
 }
