@@ -17,6 +17,8 @@ use crate::accounts::registry::Registry;
 use crate::blocklist::Blocklist;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::crawl::cleanup::Cleanup;
+use crate::crawl::links::Places;
 use crate::housekeeping::Heartbeat;
 use crate::pipeline::Pipeline;
 
@@ -36,6 +38,10 @@ pub struct Parts {
     pub pipeline: Pipeline,
     /// The blocklist, until the background work takes it over.
     pub blocklist: Mutex<Option<Blocklist>>,
+    /// Wakes the removal of what deleted runs stored.
+    pub cleanup: Cleanup,
+    /// Places within runs' links.
+    pub link_places: Places,
     /// Scans at once.
     pub scans: Semaphore,
     /// Keys and whom they speak for.
@@ -96,6 +102,8 @@ pub async fn build(
         quota: Quota::new(&config, store.clone(), clock.clone(), registry),
         clock,
         blocklist: Mutex::new(Some(blocklist)),
+        cleanup: Cleanup::default(),
+        link_places: Places::default(),
         store,
         pipeline,
         scans: Semaphore::new(config.scan.concurrent),

@@ -10,6 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::app::App;
 use crate::config::Role;
+use crate::crawl::cleanup;
 
 const BEAT: Duration = Duration::from_secs(1);
 const LATE_MS: i64 = 15_000;
@@ -77,6 +78,9 @@ pub async fn run(app: App) {
             // Apart, so that a slow database shows in its own check and not as a dead worker.
             let app = app.clone();
             tokio::spawn(async move {
+                if let Err(error) = cleanup::retain(&app).await {
+                    tracing::warn!(%error, "cannot delete runs that are past their time");
+                }
                 match app.store.purge(&keep, app.clock.now()).await {
                     Ok(0) => {}
                     Ok(rows) => tracing::info!(rows, "removed what is past its time"),

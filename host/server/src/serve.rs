@@ -13,6 +13,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
+use crate::crawl::cleanup;
 use crate::{api, housekeeping};
 
 /// A service that listens.
@@ -65,6 +66,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     }
     let mut background = JoinSet::new();
     background.spawn(housekeeping::run(app.clone()));
+    background.spawn(cleanup::run(app.clone()));
     let blocklist = app.blocklist.lock().take();
     if let Some(blocklist) = blocklist {
         background.spawn(blocklist.run());

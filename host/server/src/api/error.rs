@@ -123,6 +123,11 @@ impl ApiError {
         }
     }
 
+    /// 404: no such resource in the caller's project.
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, Code::NotFound, message)
+    }
+
     /// 404 for a path that is not there.
     pub fn no_such_path() -> Self {
         Self::new(

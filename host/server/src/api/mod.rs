@@ -64,6 +64,7 @@ pub fn metrics_service(app: App) -> Entry {
 fn operations() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
+        .merge(crawls::routes())
         .merge(scan::routes())
         .merge(robots::routes())
         .merge(logs::routes())

@@ -31,6 +31,7 @@ const VERSION: &str = "0.4.1";
     modifiers(&Bearer),
     tags(
         (name = "Health", description = "Liveness and readiness; public."),
+        (name = "Crawls", description = "Whole sites, in the background: runs, their pages and links."),
         (name = "Scan", description = "One page, or up to a hundred, at once."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),

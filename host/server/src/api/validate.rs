@@ -63,6 +63,35 @@ pub(super) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// The largest whole number that every JSON reader keeps exactly.
+const MAX_OFFSET: u64 = (1 << 53) - 1;
+
+/// How many items of a list: 1 to `most`.
+pub(super) fn limit(given: Option<u32>, default: u32, most: u32) -> Result<u32, ApiError> {
+    let limit = given.unwrap_or(default);
+    if (1..=most).contains(&limit) {
+        Ok(limit)
+    } else {
+        Err(ApiError::invalid(
+            "limit",
+            format!("must be between 1 and {most}"),
+        ))
+    }
+}
+
+/// How many items of a list to leave out.
+pub(super) fn offset(given: Option<u64>) -> Result<u64, ApiError> {
+    let offset = given.unwrap_or(0);
+    if offset <= MAX_OFFSET {
+        Ok(offset)
+    } else {
+        Err(ApiError::invalid(
+            "offset",
+            "must be at most 9007199254740991",
+        ))
+    }
+}
+
 /// Names of extractors that are loaded.
 pub(super) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
     if names.len() > MAX_EXTRACTORS {

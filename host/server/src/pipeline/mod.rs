@@ -9,6 +9,7 @@ mod results;
 mod roles;
 mod site;
 mod source;
+mod stored;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -27,6 +28,7 @@ pub use answer::assemble;
 pub use document::{Document, blocking};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use site::Site;
+pub use stored::{Parts, StoredError};
 
 use crate::accounts::quota::{QuotaError, Reservation};
 use crate::app::App;

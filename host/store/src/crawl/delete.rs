@@ -27,6 +27,37 @@ pub struct Removed {
     pub finished: bool,
 }
 
+/// Takes one reference off each of the blobs, removes those without any, and gives their
+/// bytes. In one order of ids, so that two nodes never wait for each other.
+macro_rules! release {
+    ($tx:expr, $blobs:expr) => {{
+        let mut refs: BTreeMap<i64, i64> = BTreeMap::new();
+        for blob in $blobs {
+            *refs.entry(blob).or_default() += 1;
+        }
+        let mut bytes = 0;
+        for (blob, count) in &refs {
+            let left: Option<i64> = sqlx::query_scalar(
+                "UPDATE blobs SET refs = refs - $2 WHERE id = $1 RETURNING refs",
+            )
+            .bind(*blob)
+            .bind(*count)
+            .fetch_optional(&mut *$tx)
+            .await?;
+            if left.is_some_and(|left| left <= 0) {
+                let freed: Option<i64> = sqlx::query_scalar(
+                    "DELETE FROM blobs WHERE id = $1 RETURNING CAST(length(bytes) AS BIGINT)",
+                )
+                .bind(*blob)
+                .fetch_optional(&mut *$tx)
+                .await?;
+                bytes += freed.unwrap_or(0).unsigned_abs();
+            }
+        }
+        bytes
+    }};
+}
+
 impl Store {
     /// Deletes a run of the project: from here on no request finds it or its pages, and a
     /// worker that is at it finds its lease gone. `false` where there is none.
@@ -94,30 +125,7 @@ impl Store {
                     .bind(last.0)
                     .execute(&mut *tx)
                     .await?;
-                let mut refs: BTreeMap<i64, i64> = BTreeMap::new();
-                for blob in pages.iter().filter_map(|(_, blob)| *blob) {
-                    *refs.entry(blob).or_default() += 1;
-                }
-                let mut bytes = 0;
-                for (blob, count) in &refs {
-                    let left: Option<i64> = sqlx::query_scalar(
-                        "UPDATE blobs SET refs = refs - $2 WHERE id = $1 RETURNING refs",
-                    )
-                    .bind(*blob)
-                    .bind(*count)
-                    .fetch_optional(&mut *tx)
-                    .await?;
-                    if left.is_some_and(|left| left <= 0) {
-                        let freed: Option<i64> = sqlx::query_scalar(
-                            "DELETE FROM blobs WHERE id = $1
-                             RETURNING CAST(length(bytes) AS BIGINT)",
-                        )
-                        .bind(*blob)
-                        .fetch_optional(&mut *tx)
-                        .await?;
-                        bytes += freed.unwrap_or(0).unsigned_abs();
-                    }
-                }
+                let bytes = release!(tx, pages.iter().filter_map(|(_, blob)| *blob));
                 return Ok(Removed { rows: pages.len() as u64, bytes, finished: false });
             }
             let urls = sqlx::query(
@@ -136,6 +144,27 @@ impl Store {
                     .await?;
             }
             Ok(Removed { rows: urls, bytes: 0, finished: false })
+        })
+    }
+
+    /// Removes the project's oldest scanned pages, a piece at a time.
+    pub async fn remove_oldest_scans(&self, project: ProjectId) -> Result<Removed, StoreError> {
+        transact!(self.db, tx => {
+            let blobs: Vec<Option<i64>> = sqlx::query_scalar(
+                "DELETE FROM pages WHERE id IN (
+                     SELECT id FROM pages WHERE project_id = $1 AND run_id IS NULL
+                     ORDER BY fetched_at, id LIMIT $2)
+                 RETURNING blob_id",
+            )
+            .bind(project.get())
+            .bind(PAGES)
+            .fetch_all(&mut *tx)
+            .await?;
+            Ok(Removed {
+                rows: blobs.len() as u64,
+                finished: blobs.is_empty(),
+                bytes: release!(tx, blobs.into_iter().flatten()),
+            })
         })
     }
 

@@ -83,6 +83,21 @@ pub fn unpack_links(row: &[u8]) -> Result<Vec<StoredLink>, StoreError> {
         .collect())
 }
 
+/// How many links a row has. CPU-bound.
+///
+/// # Errors
+/// [`StoreError::Damaged`].
+pub fn count_links(row: &[u8]) -> Result<usize, StoreError> {
+    let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged(format!("links: {error}"));
+    if row.is_empty() {
+        return Ok(0);
+    }
+    let json = zstd::bulk::decompress(row, MAX_BYTES + 1).map_err(|error| damaged(&error))?;
+    let links: Vec<serde::de::IgnoredAny> =
+        serde_json::from_slice(&json).map_err(|error| damaged(&error))?;
+    Ok(links.len())
+}
+
 /// Packs hashes of targets.
 pub fn pack_targets(targets: &[u64]) -> Vec<u8> {
     targets.iter().flat_map(|hash| hash.to_le_bytes()).collect()
@@ -115,6 +130,7 @@ mod tests {
         assert_eq!(back, links);
         assert_eq!(unpack_links(&pack_links(std::iter::empty())).unwrap(), []);
         assert_eq!(unpack_links(b"").unwrap(), []);
+        assert_eq!(count_links(&row).unwrap(), links.len());
         assert!(unpack_links(b"junk").is_err());
     }
 

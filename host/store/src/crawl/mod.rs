@@ -14,6 +14,6 @@ pub use delete::Removed;
 pub use frontier::{FrontierRow, KnownRow};
 pub use graph::{Differing, Orphan, RunDiff};
 pub use lease::{Ending, Lease, LeasedRun};
-pub use links::{StoredLink, pack_links, pack_targets, unpack_links, unpack_targets};
-pub use read::{PackedLinks, PageItem, PageRange, PageRecord};
+pub use links::{StoredLink, count_links, pack_links, pack_targets, unpack_links, unpack_targets};
+pub use read::{PackedLinks, PageItem, PageRange, PageRecord, RunItem};
 pub use runs::{Created, NewRun, Progress, Run, RunFilter, RunState};

@@ -122,12 +122,17 @@ pub(crate) struct Checked {
 }
 
 impl CrawlRequest {
-    /// Checks every field, for a project of this tier.
+    /// Checks every field, for a project of this tier, which `may_be_aggressive` or not.
     ///
     /// # Errors
     /// 422 with the first field that breaks a rule, in the contract's order; 501 where
     /// everything is in order and the proxy pool is not configured.
-    pub(crate) fn check(self, app: &App, tier: &str) -> Result<Checked, ApiError> {
+    pub(crate) fn check(
+        self,
+        app: &App,
+        may_be_aggressive: bool,
+        tier: &str,
+    ) -> Result<Checked, ApiError> {
         validate::url(app, "url", &self.url)?;
         let max_pages = within("max_pages", self.max_pages, 1, MAX_PAGES.into(), 1_000)?;
         let depth = within("depth", self.depth, 1, MAX_DEPTH.into(), 5)?;
@@ -150,7 +155,7 @@ impl CrawlRequest {
         }
         let proxy_country = proxy_country(self.proxy_country, self.proxy_pool)?;
         let aggressive = self.aggressive.unwrap_or(false);
-        if aggressive && !may_be_aggressive(tier) {
+        if aggressive && !may_be_aggressive {
             return Err(ApiError::invalid(
                 "aggressive",
                 format!("needs a tier of agency or above, and this project's is {tier}"),
@@ -207,11 +212,6 @@ impl CrawlRequest {
             max_age_seconds: self.max_age_seconds,
         })
     }
-}
-
-/// Tiers whose projects may crawl without delay and against robots.txt.
-fn may_be_aggressive(tier: &str) -> bool {
-    matches!(tier, "agency" | "studio" | "self_hosted")
 }
 
 fn within(
