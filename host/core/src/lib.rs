@@ -4,6 +4,7 @@
 pub mod charset;
 pub mod content;
 pub mod country;
+pub mod cron;
 pub mod guard;
 pub mod ids;
 pub mod limits;
@@ -12,3 +13,4 @@ pub mod retry_after;
 pub mod robots;
 pub mod sitemap;
 pub mod user_agent;
+pub mod webhook;

@@ -1,0 +1,186 @@
+//! Schedules: the five fields of POSIX cron, in UTC.
+//!
+//! `croner` finds the times. It reads more than five-field cron, though, and replaces names
+//! wherever they stand, so every field is checked and its names resolved before it sees them.
+
+mod fields;
+
+use std::fmt;
+
+use chrono::{DateTime, TimeZone as _, Utc};
+use croner::Cron;
+use croner::parser::{CronParser, Seconds, Year};
+
+/// The longest expression that is read, in bytes: every field may list all its values.
+pub const MAX_CRON_BYTES: usize = 512;
+
+/// When something recurs.
+#[derive(Clone)]
+pub struct Schedule {
+    text: String,
+    cron: Cron,
+}
+
+/// An expression that is no schedule; says which rule it breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSchedule(String);
+
+impl Schedule {
+    /// Reads `minute hour day-of-month month day-of-week`. Months and weekdays may be named
+    /// by their first three letters; Sunday is 0 and 7; where both day fields are restricted,
+    /// either suffices.
+    ///
+    /// # Errors
+    /// The rule that the expression breaks, or that it names no day that ever comes.
+    pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
+        if text.len() > MAX_CRON_BYTES {
+            return Err(InvalidSchedule(format!(
+                "must be at most {MAX_CRON_BYTES} characters"
+            )));
+        }
+        let numbers = fields::resolve(text).map_err(InvalidSchedule)?;
+        let cron = CronParser::builder()
+            .seconds(Seconds::Disallowed)
+            .year(Year::Disallowed)
+            .build()
+            .parse(&numbers)
+            .map_err(|error| InvalidSchedule(error.to_string()))?;
+        let schedule = Self {
+            text: text.split_ascii_whitespace().collect::<Vec<_>>().join(" "),
+            cron,
+        };
+        // The calendar repeats itself, so what does not come after this never comes.
+        let any = Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).single();
+        if any.is_none_or(|any| schedule.next_after(any).is_none()) {
+            return Err(InvalidSchedule("names a day that never comes".to_owned()));
+        }
+        Ok(schedule)
+    }
+
+    /// The first time after `time`, to the minute. `None` beyond the year 5000.
+    pub fn next_after(&self, time: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.cron.find_next_occurrence(&time, false).ok()
+    }
+
+    /// The expression, as it was written but with single spaces.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Schedule").field(&self.text).finish()
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Datelike as _;
+
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn fires(expression: &str, from: &str, to: &str) -> Vec<DateTime<Utc>> {
+        let schedule = Schedule::parse(expression).unwrap();
+        let to = at(to);
+        std::iter::successors(schedule.next_after(at(from)), |last| {
+            schedule.next_after(*last)
+        })
+        .take_while(|time| *time < to)
+        .collect()
+    }
+
+    #[test]
+    fn a_year_has_its_fires() {
+        let year = |expression| fires(expression, "2025-12-31T23:59:59Z", "2027-01-01T00:00:00Z");
+        assert_eq!(year("0 0 1 * *").len(), 12);
+        assert_eq!(year("30 6 * * MON").len(), 52);
+        assert_eq!(year("15 3 * * *").len(), 365);
+        let hourly = year("0 * * * *");
+        assert_eq!(hourly.len(), 8_760);
+        assert!(
+            hourly
+                .windows(2)
+                .all(|pair| (pair[1] - pair[0]).num_minutes() == 60)
+        );
+        assert!(
+            year("0 0 * * 6,7")
+                .iter()
+                .all(|time| time.weekday().number_from_monday() > 5)
+        );
+    }
+
+    #[test]
+    fn expressions_are_shown_as_written() {
+        let schedule = Schedule::parse("  0\t0  * * Mon-fri ").unwrap();
+        assert_eq!(schedule.as_str(), "0 0 * * Mon-fri");
+    }
+
+    #[test]
+    fn what_other_crons_read_is_refused() {
+        for expression in [
+            "",
+            "* * * *",
+            "0 * * * * *",
+            "* * * * * 2026",
+            "@daily",
+            "@reboot * * * *",
+            "0 0 L * *",
+            "0 0 15W * *",
+            "0 0 ? * 1",
+            "0 0 * * 1#2",
+            "0 0 * * 5L",
+            "0 0 * * +1",
+            "MON * * * *",
+            "0 0 MON * *",
+            "0 0 * MON *",
+            "0 0 * * JAN",
+            "0 0 * * monday",
+            "0 0 * * MONTUE",
+            "0 0 * * 8",
+            "0 0 0 * *",
+            "0 0 * 13 *",
+            "0 0 * 0 *",
+            "5-1 * * * *",
+            "0 0 * * FRI-MON",
+            "*-5 * * * *",
+            "1-*/5 * * * *",
+            "0 0 31 2,4,6 *",
+            "0\u{a0}0 * * *",
+            "\u{660} * * * *",
+            "99999999999999999999 * * * *",
+            "*/99999999999999999999 * * * *",
+        ] {
+            let refused = Schedule::parse(expression);
+            assert!(refused.is_err(), "{expression:?}: {refused:?}");
+        }
+        let long = format!("{}0 * * * *", "0,".repeat(300));
+        assert!(Schedule::parse(&long).is_err());
+    }
+
+    #[test]
+    fn names_are_numbers() {
+        for (named, numbered) in [
+            ("0 0 * * FRI-SUN", "0 0 * * 5-7"),
+            ("0 0 * * sun-tue", "0 0 * * 0-2"),
+            ("0 0 * * sun-sun", "0 0 * * 0"),
+            ("0 0 1 Nov-DEC *", "0 0 1 11-12 *"),
+            ("0 0 1 jan-dec/3 *", "0 0 1 1-12/3 *"),
+        ] {
+            let year =
+                |expression| fires(expression, "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z");
+            assert_eq!(year(named), year(numbered), "{named}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Which events a run that ended causes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// What a webhook tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Event {
+    /// A run ended, done or failed.
+    #[serde(rename = "crawl.done")]
+    Done,
+    /// A monitor's run found other pages than the run before it.
+    #[serde(rename = "crawl.diff_detected")]
+    DiffDetected,
+}
+
+impl Event {
+    /// Every event.
+    pub const ALL: [Self; 2] = [Self::Done, Self::DiffDetected];
+
+    /// The event's name, as in `webhook_events`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "crawl.done",
+            Self::DiffDetected => "crawl.diff_detected",
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A name that is no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("is none of crawl.done, crawl.diff_detected")]
+pub struct UnknownEvent;
+
+impl FromStr for Event {
+    type Err = UnknownEvent;
+
+    fn from_str(text: &str) -> Result<Self, UnknownEvent> {
+        Self::ALL
+            .into_iter()
+            .find(|event| event.as_str() == text)
+            .ok_or(UnknownEvent)
+    }
+}
+
+/// How many pages differ between two runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffCounts {
+    /// Pages of the new run that the old one has not.
+    pub added: u64,
+    /// Pages of the old run that the new one has not.
+    pub removed: u64,
+    /// Pages of both with other content.
+    pub changed: u64,
+    /// Pages of both with the same content.
+    pub unchanged: u64,
+}
+
+impl DiffCounts {
+    /// Whether nothing differs.
+    pub const fn is_zero(&self) -> bool {
+        self.added == 0 && self.removed == 0 && self.changed == 0
+    }
+}
+
+/// A run that ended, as far as its webhook is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selection<'a> {
+    /// The events asked for.
+    pub events: &'a [Event],
+    /// Whether the run is a monitor's.
+    pub recurring: bool,
+    /// `return_only_changed`, which counts for monitors only.
+    pub only_changed: bool,
+    /// Whether the run succeeded; one that failed has nothing to compare.
+    pub succeeded: bool,
+    /// The difference to the run before it; `None` where there is none to compare with.
+    pub diff: Option<DiffCounts>,
+}
+
+/// What becomes of the webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// These events are delivered; never empty.
+    Deliver(Vec<Event>),
+    /// No event applies: nothing changed.
+    NoChange,
+    /// No event applies: there is nothing to compare with.
+    NoBaseline,
+}
+
+/// Selects the events of a run that ended.
+///
+/// `crawl.done` applies to every run, unless `return_only_changed` keeps it back: without a
+/// difference, or without a run to compare with. A monitor's run that failed is told all the
+/// same: it found no difference because it could not look. `crawl.diff_detected` applies to
+/// a difference only.
+pub fn select(run: &Selection<'_>) -> Outcome {
+    let diff = run.diff.filter(|_| run.recurring && run.succeeded);
+    let differs = diff.is_some_and(|diff| !diff.is_zero());
+    let kept_back = run.recurring && run.only_changed && run.succeeded && !differs;
+    let events: Vec<Event> = Event::ALL
+        .into_iter()
+        .filter(|event| run.events.contains(event))
+        .filter(|event| match event {
+            Event::Done => !kept_back,
+            Event::DiffDetected => differs,
+        })
+        .collect();
+    if !events.is_empty() {
+        Outcome::Deliver(events)
+    } else if diff.is_some() {
+        Outcome::NoChange
+    } else {
+        Outcome::NoBaseline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZERO: DiffCounts = DiffCounts {
+        added: 0,
+        removed: 0,
+        changed: 0,
+        unchanged: 9,
+    };
+    const SOME: DiffCounts = DiffCounts { removed: 1, ..ZERO };
+
+    fn selected(
+        events: &[Event],
+        recurring: bool,
+        only_changed: bool,
+        succeeded: bool,
+        diff: Option<DiffCounts>,
+    ) -> Outcome {
+        select(&Selection {
+            events,
+            recurring,
+            only_changed,
+            succeeded,
+            diff,
+        })
+    }
+
+    #[test]
+    fn done_is_told_of_every_run() {
+        let done = Outcome::Deliver(vec![Event::Done]);
+        for (recurring, succeeded, diff) in [
+            (false, true, None),
+            (false, false, None),
+            (true, true, None),
+            (true, true, Some(ZERO)),
+            (true, true, Some(SOME)),
+            (true, false, None),
+        ] {
+            let outcome = selected(&[Event::Done], recurring, false, succeeded, diff);
+            assert_eq!(outcome, done, "{recurring} {succeeded} {diff:?}");
+        }
+    }
+
+    #[test]
+    fn only_changes_are_told_where_only_changes_are_wanted() {
+        let both = Event::ALL;
+        let only = |diff| selected(&both, true, true, true, diff);
+        assert_eq!(only(None), Outcome::NoBaseline);
+        assert_eq!(only(Some(ZERO)), Outcome::NoChange);
+        assert_eq!(only(Some(SOME)), Outcome::Deliver(both.to_vec()));
+        // A failure is no "nothing changed".
+        assert_eq!(
+            selected(&both, true, true, false, Some(ZERO)),
+            Outcome::Deliver(vec![Event::Done])
+        );
+        // One-shot runs do not know the option.
+        assert_eq!(
+            selected(&[Event::Done], false, true, true, None),
+            Outcome::Deliver(vec![Event::Done])
+        );
+    }
+
+    #[test]
+    fn a_difference_is_told_only_where_there_is_one() {
+        let diff = [Event::DiffDetected];
+        for only_changed in [false, true] {
+            let told = |diff_found| selected(&diff, true, only_changed, true, diff_found);
+            assert_eq!(told(None), Outcome::NoBaseline);
+            assert_eq!(told(Some(ZERO)), Outcome::NoChange);
+            assert_eq!(told(Some(SOME)), Outcome::Deliver(diff.to_vec()));
+        }
+        assert_eq!(
+            selected(&diff, false, false, true, Some(SOME)),
+            Outcome::NoBaseline
+        );
+        assert_eq!(
+            selected(&diff, true, false, false, Some(SOME)),
+            Outcome::NoBaseline
+        );
+    }
+
+    #[test]
+    fn events_have_names() {
+        for event in Event::ALL {
+            assert_eq!(event.as_str().parse(), Ok(event));
+            assert_eq!(
+                serde_json::to_value(event).unwrap(),
+                serde_json::json!(event.as_str())
+            );
+        }
+        assert_eq!("crawl.started".parse::<Event>(), Err(UnknownEvent));
+    }
+}

@@ -1,0 +1,150 @@
+//! When a delivery is tried again.
+
+use std::time::Duration;
+
+/// Most of a delay that is added to it by chance, so that deliveries that failed together do
+/// not return together: a tenth.
+const JITTER: f64 = 0.1;
+
+/// What an attempt came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The receiver has it.
+    Delivered,
+    /// The receiver will never have it: it refused, or the address is refused.
+    Refused,
+    /// The receiver is in trouble; it may ask for time.
+    Failed {
+        /// What the response's Retry-After asks for.
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Verdict {
+    /// Of a response: 2xx is delivered, 5xx may be tried again, everything else is refused;
+    /// a redirect, too, because following it would hand the body to somebody else.
+    pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
+        match status {
+            200..=299 => Self::Delivered,
+            500..=599 => Self::Failed { retry_after },
+            _ => Self::Refused,
+        }
+    }
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing: it is delivered.
+    Done,
+    /// Nothing: it never will be.
+    Dead,
+    /// Try again after this long.
+    Retry(Duration),
+}
+
+/// The schedule of attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// The wait before the second attempt, before the third, and so on; one attempt more
+    /// than there are waits.
+    pub delays: Vec<Duration>,
+    /// The longest wait that a receiver may ask for.
+    pub max_retry_after: Duration,
+}
+
+impl RetryPolicy {
+    /// What follows attempt number `attempt` (from 1). `chance` is from 0 to 1.
+    pub fn next(&self, attempt: u32, verdict: Verdict, chance: f64) -> Next {
+        let retry_after = match verdict {
+            Verdict::Delivered => return Next::Done,
+            Verdict::Refused => return Next::Dead,
+            Verdict::Failed { retry_after } => retry_after,
+        };
+        let index = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(delay) = self.delays.get(index) else {
+            return Next::Dead;
+        };
+        // Asking for less than the schedule's wait is no reason to hurry.
+        let asked = retry_after.unwrap_or_default().min(self.max_retry_after);
+        let factor = 1.0 + JITTER * chance.clamp(0.0, 1.0);
+        Next::Retry(asked.max(*delay).mul_f64(factor))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: Verdict = Verdict::Failed { retry_after: None };
+
+    fn policy() -> RetryPolicy {
+        RetryPolicy {
+            delays: [1, 2, 4, 8].map(Duration::from_secs).to_vec(),
+            max_retry_after: Duration::from_secs(3_600),
+        }
+    }
+
+    fn asks(seconds: u64) -> Verdict {
+        Verdict::of_status(503, Some(Duration::from_secs(seconds)))
+    }
+
+    #[test]
+    fn five_attempts_with_doubling_waits() {
+        let waits: Vec<Next> = (1..=6).map(|n| policy().next(n, FAILED, 0.0)).collect();
+        let retry = |seconds| Next::Retry(Duration::from_secs(seconds));
+        assert_eq!(
+            waits,
+            [
+                retry(1),
+                retry(2),
+                retry(4),
+                retry(8),
+                Next::Dead,
+                Next::Dead
+            ]
+        );
+    }
+
+    #[test]
+    fn chance_adds_up_to_a_tenth() {
+        let wait = |chance| policy().next(4, FAILED, chance);
+        assert_eq!(wait(0.5), Next::Retry(Duration::from_millis(8_400)));
+        assert_eq!(wait(1.0), Next::Retry(Duration::from_millis(8_800)));
+        assert_eq!(wait(7.0), wait(1.0));
+        assert_eq!(wait(-1.0), wait(0.0));
+    }
+
+    #[test]
+    fn a_receiver_may_ask_for_more_time_within_bounds() {
+        let wait = |verdict| policy().next(1, verdict, 0.0);
+        assert_eq!(wait(asks(30)), Next::Retry(Duration::from_secs(30)));
+        assert_eq!(wait(asks(0)), Next::Retry(Duration::from_secs(1)));
+        assert_eq!(wait(asks(86_400)), Next::Retry(Duration::from_secs(3_600)));
+        // Only trouble may ask for time.
+        let patient = Some(Duration::from_secs(5));
+        assert_eq!(wait(Verdict::of_status(429, patient)), Next::Dead);
+    }
+
+    #[test]
+    fn a_status_decides() {
+        for (status, next) in [
+            (200, Next::Done),
+            (204, Next::Done),
+            (299, Next::Done),
+            (301, Next::Dead),
+            (304, Next::Dead),
+            (307, Next::Dead),
+            (404, Next::Dead),
+            (410, Next::Dead),
+            (429, Next::Dead),
+            (500, Next::Retry(Duration::from_secs(1))),
+            (599, Next::Retry(Duration::from_secs(1))),
+            (600, Next::Dead),
+            (199, Next::Dead),
+        ] {
+            let verdict = Verdict::of_status(status, None);
+            assert_eq!(policy().next(1, verdict, 0.0), next, "{status}");
+        }
+    }
+}
