@@ -12,14 +12,17 @@ mod error;
 mod idempotency;
 mod keys;
 mod logs;
+pub mod monitors;
 mod pages;
 mod projects;
 mod purge;
 mod quota;
 mod schema;
+mod secrets;
 mod settings;
 mod time;
 mod usage;
+pub mod webhook;
 pub mod writer;
 
 pub use blobs::{BodyEncoding, StoredBody};

@@ -1,4 +1,4 @@
-//! Questions to a whole run: pages that nothing links to, and what two runs differ in.
+//! Questions to a whole run: pages that nothing links to.
 
 use std::collections::{HashMap, HashSet};
 
@@ -28,30 +28,6 @@ pub struct Orphan {
     pub fetched_at: DateTime<Utc>,
 }
 
-/// A page of one run only, or of two with other content.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Differing {
-    /// As it was asked for: in the new run where it is in both.
-    pub url: String,
-    /// Content hash in the old run.
-    pub old_hash: Option<String>,
-    /// Content hash in the new run.
-    pub new_hash: Option<String>,
-}
-
-/// What two runs differ in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunDiff {
-    /// Pages of the new run only, in its order.
-    pub added: Vec<Differing>,
-    /// Pages of the old run only, in its order.
-    pub removed: Vec<Differing>,
-    /// Pages with other content, in the order of the new run.
-    pub changed: Vec<Differing>,
-    /// Pages with the same content.
-    pub unchanged: u64,
-}
-
 #[derive(sqlx::FromRow)]
 struct Node {
     id: i64,
@@ -79,14 +55,6 @@ struct OrphanRow {
     url: String,
     status: i64,
     fetched_at: i64,
-}
-
-#[derive(sqlx::FromRow)]
-struct Hashed {
-    id: i64,
-    url: String,
-    url_key: String,
-    content_hash: Option<String>,
 }
 
 impl Store {
@@ -240,81 +208,5 @@ impl Store {
             }
         }
         Ok(orphans)
-    }
-
-    /// What two runs of the project differ in, by the normalised URL and content hash of
-    /// their pages. Runs that are not there have no pages.
-    pub async fn diff(
-        &self,
-        project: ProjectId,
-        old: RunId,
-        new: RunId,
-    ) -> Result<RunDiff, StoreError> {
-        let mut before: HashMap<String, Hashed> = HashMap::new();
-        let mut after = 0;
-        loop {
-            let rows = self.hashes(project, old, after).await?;
-            let Some(last) = rows.last() else { break };
-            after = last.id;
-            for mut row in rows {
-                before.insert(std::mem::take(&mut row.url_key), row);
-            }
-        }
-        let mut diff = RunDiff::default();
-        let mut after = 0;
-        loop {
-            let rows = self.hashes(project, new, after).await?;
-            let Some(last) = rows.last() else { break };
-            after = last.id;
-            for row in rows {
-                let old = before.remove(&row.url_key);
-                match old {
-                    Some(old) if old.content_hash == row.content_hash => diff.unchanged += 1,
-                    Some(old) => diff.changed.push(Differing {
-                        url: row.url,
-                        old_hash: old.content_hash,
-                        new_hash: row.content_hash,
-                    }),
-                    None => diff.added.push(Differing {
-                        url: row.url,
-                        old_hash: None,
-                        new_hash: row.content_hash,
-                    }),
-                }
-            }
-        }
-        let mut removed: Vec<Hashed> = before.into_values().collect();
-        removed.sort_unstable_by_key(|row| row.id);
-        diff.removed = removed
-            .into_iter()
-            .map(|row| Differing {
-                url: row.url,
-                old_hash: row.content_hash,
-                new_hash: None,
-            })
-            .collect();
-        Ok(diff)
-    }
-
-    async fn hashes(
-        &self,
-        project: ProjectId,
-        run: RunId,
-        after: i64,
-    ) -> Result<Vec<Hashed>, StoreError> {
-        read!(self.db, pool => {
-            Ok(sqlx::query_as(
-                "SELECT id, url, url_key, content_hash FROM pages
-                 WHERE run_id = $1 AND id > $2 AND project_id = $3
-                   AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $3)
-                 ORDER BY id LIMIT $4",
-            )
-            .bind(run.get())
-            .bind(after)
-            .bind(project.get())
-            .bind(CHUNK)
-            .fetch_all(pool)
-            .await?)
-        })
     }
 }

@@ -8,6 +8,7 @@ use super::runs::{Row, Run, columns};
 use crate::db::{Db, Store, transact};
 use crate::error::StoreError;
 use crate::time::to_ms;
+use crate::webhook::{self, Owner, RunWebhook};
 
 /// The right to work on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub struct Ending {
     pub done: bool,
     /// Why it failed, or ended early.
     pub error_message: Option<String>,
+    /// What its webhook is told; `None` for a run without one.
+    pub webhook: Option<RunWebhook>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -166,7 +169,8 @@ impl Store {
         })
     }
 
-    /// Ends a run and drops its queue; `false` when the lease is not ours any more.
+    /// Ends a run and writes the deliveries of its webhook; `false` when the lease is not
+    /// ours any more.
     pub async fn finish_run(
         &self,
         lease: Lease,
@@ -186,7 +190,18 @@ impl Store {
             .bind(ending.error_message.as_deref())
             .execute(&mut *tx)
             .await?;
-            Ok(done.rows_affected() == 1)
+            if done.rows_affected() == 0 {
+                return Ok(false);
+            }
+            if let Some(webhook) = &ending.webhook {
+                let owner = Owner {
+                    project: lease.project,
+                    run: lease.run,
+                    now,
+                };
+                webhook::insert!(tx, owner, webhook);
+            }
+            Ok(true)
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod commit;
 mod delete;
+mod diff;
 mod frontier;
 mod graph;
 mod lease;
@@ -11,8 +12,9 @@ mod runs;
 
 pub use commit::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
 pub use delete::Removed;
+pub use diff::{Differing, RunDiff};
 pub use frontier::{FrontierRow, KnownRow};
-pub use graph::{Differing, Orphan, RunDiff};
+pub use graph::Orphan;
 pub use lease::{Ending, Lease, LeasedRun};
 pub use links::{StoredLink, count_links, pack_links, pack_targets, unpack_links, unpack_targets};
 pub use read::{PackedLinks, PageItem, PageRange, PageRecord, RunItem};

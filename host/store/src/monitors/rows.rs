@@ -1,0 +1,262 @@
+//! Monitors as requests see them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
+
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// How long an Idempotency-Key stands for its monitor.
+const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
+
+/// A monitor to create.
+#[derive(Clone, Debug)]
+pub struct NewMonitor {
+    /// Whose it is.
+    pub project: ProjectId,
+    /// Five fields, UTC.
+    pub schedule: String,
+    /// The seed as it was asked for.
+    pub url: String,
+    /// The seed's normalised URL.
+    pub url_key: String,
+    /// The validated crawl as JSON.
+    pub spec: String,
+    /// The proxy without its credentials.
+    pub proxy_shown: Option<String>,
+    /// Whether its runs have a webhook.
+    pub has_webhook: bool,
+    /// When it fires first.
+    pub next_fires_at: DateTime<Utc>,
+    /// The caller's Idempotency-Key.
+    pub idem_key: Option<String>,
+    /// Now.
+    pub created_at: DateTime<Utc>,
+}
+
+/// A monitor, whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Monitor {
+    /// Its id.
+    pub id: MonitorId,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// Five fields, UTC.
+    pub schedule: String,
+    /// The seed as it was asked for.
+    pub url: String,
+    /// The validated crawl as JSON; may carry credentials, so never log it.
+    pub spec: String,
+    /// When it fires next; in the past while a fire waits for a free run slot. `None`: paused.
+    pub next_fires_at: Option<DateTime<Utc>>,
+    /// When it fired last.
+    pub last_fired_at: Option<DateTime<Utc>>,
+    /// The run that it fired last.
+    pub last_run: Option<RunId>,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+}
+
+/// What became of a monitor to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CreatedMonitor {
+    /// It is there.
+    New(Box<Monitor>),
+    /// The Idempotency-Key stands for this monitor already.
+    Replayed(Box<Monitor>),
+    /// The project has as many monitors as it may.
+    CapReached,
+}
+
+/// What changes of a monitor; `None` leaves a field as it is.
+#[derive(Clone, Debug, Default)]
+pub struct MonitorChange {
+    /// Another schedule.
+    pub schedule: Option<String>,
+    /// Another next fire: `Some(None)` pauses the monitor.
+    pub next_fires_at: Option<Option<DateTime<Utc>>>,
+    /// Another crawl as JSON, and whether it has a webhook.
+    pub spec: Option<(String, bool)>,
+}
+
+#[derive(sqlx::FromRow)]
+pub(super) struct Row {
+    id: i64,
+    project_id: i64,
+    schedule: String,
+    url: String,
+    spec: String,
+    next_fires_at: Option<i64>,
+    last_fired_at: Option<i64>,
+    last_run_id: Option<i64>,
+    created_at: i64,
+}
+
+/// The columns of [`Row`].
+macro_rules! columns {
+    () => {
+        "id, project_id, schedule, url, spec, next_fires_at, last_fired_at, last_run_id, created_at"
+    };
+}
+
+impl From<Row> for Monitor {
+    fn from(row: Row) -> Self {
+        Self {
+            id: MonitorId(row.id),
+            project: ProjectId(row.project_id),
+            schedule: row.schedule,
+            url: row.url,
+            spec: row.spec,
+            next_fires_at: row.next_fires_at.map(from_ms),
+            last_fired_at: row.last_fired_at.map(from_ms),
+            last_run: row.last_run_id.map(RunId),
+            created_at: from_ms(row.created_at),
+        }
+    }
+}
+
+impl Store {
+    /// Creates a monitor, unless its Idempotency-Key stands for one already or the project
+    /// has `cap` of them, paused ones included.
+    pub async fn create_monitor(
+        &self,
+        new: &NewMonitor,
+        cap: Option<u64>,
+    ) -> Result<CreatedMonitor, StoreError> {
+        transact!(self.db, tx => {
+            // Holds the project's row, so that two requests can't both take the last place.
+            sqlx::query("UPDATE projects SET tier = tier WHERE id = $1")
+                .bind(new.project.get())
+                .execute(&mut *tx)
+                .await?;
+            if let Some(key) = &new.idem_key {
+                sqlx::query(
+                    "UPDATE monitors SET idem_key = NULL
+                     WHERE project_id = $1 AND idem_key = $2 AND created_at <= $3",
+                )
+                .bind(new.project.get())
+                .bind(key.as_str())
+                .bind(to_ms(new.created_at - IDEMPOTENT))
+                .execute(&mut *tx)
+                .await?;
+                let known: Option<Row> = sqlx::query_as(concat!(
+                    "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 AND idem_key = $2"
+                ))
+                .bind(new.project.get())
+                .bind(key.as_str())
+                .fetch_optional(&mut *tx)
+                .await?;
+                if let Some(row) = known {
+                    return Ok(CreatedMonitor::Replayed(Box::new(row.into())));
+                }
+            }
+            if let Some(cap) = cap {
+                let there: i64 =
+                    sqlx::query_scalar("SELECT count(*) FROM monitors WHERE project_id = $1")
+                        .bind(new.project.get())
+                        .fetch_one(&mut *tx)
+                        .await?;
+                if u64::try_from(there).unwrap_or_default() >= cap {
+                    return Ok(CreatedMonitor::CapReached);
+                }
+            }
+            let row: Row = sqlx::query_as(concat!(
+                "INSERT INTO monitors (project_id, schedule, url, url_key, spec, proxy_url,
+                     has_webhook, next_fires_at, created_at, idem_key)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                 RETURNING ", columns!()
+            ))
+            .bind(new.project.get())
+            .bind(new.schedule.as_str())
+            .bind(new.url.as_str())
+            .bind(new.url_key.as_str())
+            .bind(new.spec.as_str())
+            .bind(new.proxy_shown.as_deref())
+            .bind(i64::from(new.has_webhook))
+            .bind(to_ms(new.next_fires_at))
+            .bind(to_ms(new.created_at))
+            .bind(new.idem_key.as_deref())
+            .fetch_one(&mut *tx)
+            .await?;
+            Ok(CreatedMonitor::New(Box::new(row.into())))
+        })
+    }
+
+    /// Every monitor of the project, paused ones included, oldest first.
+    pub async fn monitors(&self, project: ProjectId) -> Result<Vec<Monitor>, StoreError> {
+        let rows: Vec<Row> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 ORDER BY id"
+            ))
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows.into_iter().map(Monitor::from).collect())
+    }
+
+    /// A monitor of the project.
+    pub async fn monitor(
+        &self,
+        project: ProjectId,
+        id: MonitorId,
+    ) -> Result<Option<Monitor>, StoreError> {
+        let row: Option<Row> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM monitors WHERE id = $1 AND project_id = $2"
+            ))
+            .bind(id.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(row.map(Monitor::from))
+    }
+
+    /// Changes a monitor of the project; `None` when there is none of that id.
+    pub async fn change_monitor(
+        &self,
+        project: ProjectId,
+        id: MonitorId,
+        change: &MonitorChange,
+    ) -> Result<Option<Monitor>, StoreError> {
+        let row: Option<Row> = transact!(self.db, tx => {
+            Ok(sqlx::query_as(concat!(
+                "UPDATE monitors SET
+                     schedule = COALESCE($3, schedule),
+                     next_fires_at = CASE WHEN $4 = 1 THEN $5 ELSE next_fires_at END,
+                     spec = COALESCE($6, spec),
+                     has_webhook = COALESCE($7, has_webhook)
+                 WHERE id = $1 AND project_id = $2
+                 RETURNING ", columns!()
+            ))
+            .bind(id.get())
+            .bind(project.get())
+            .bind(change.schedule.as_deref())
+            .bind(i64::from(change.next_fires_at.is_some()))
+            .bind(change.next_fires_at.flatten().map(to_ms))
+            .bind(change.spec.as_ref().map(|(spec, _)| spec.as_str()))
+            .bind(change.spec.as_ref().map(|(_, webhook)| i64::from(*webhook)))
+            .fetch_optional(&mut *tx)
+            .await?)
+        })?;
+        Ok(row.map(Monitor::from))
+    }
+
+    /// Removes a monitor of the project; its runs stay. `false` when there is none of that id.
+    pub async fn delete_monitor(
+        &self,
+        project: ProjectId,
+        id: MonitorId,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query("DELETE FROM monitors WHERE id = $1 AND project_id = $2")
+                .bind(id.get())
+                .bind(project.get())
+                .execute(&mut *tx)
+                .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! Secrets of projects: made once, kept until replaced.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::ProjectId;
+
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::time::to_ms;
+
+impl Store {
+    /// The project's secret of that name. Where there is none, `fresh` becomes it; of two
+    /// callers at once, one's does.
+    pub async fn project_secret(
+        &self,
+        project: ProjectId,
+        name: &str,
+        fresh: &[u8],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<u8>, StoreError> {
+        const KNOWN: &str = "SELECT value FROM project_secrets WHERE project_id = $1 AND name = $2";
+        let known: Option<Vec<u8>> = read!(self.db, pool => {
+            sqlx::query_scalar(KNOWN)
+                .bind(project.get())
+                .bind(name)
+                .fetch_optional(pool)
+                .await?
+        });
+        if let Some(secret) = known {
+            return Ok(secret);
+        }
+        transact!(self.db, tx => {
+            sqlx::query(
+                "INSERT INTO project_secrets (project_id, name, value, created_at)
+                 VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+            )
+            .bind(project.get())
+            .bind(name)
+            .bind(fresh)
+            .bind(to_ms(now))
+            .execute(&mut *tx)
+            .await?;
+            Ok(sqlx::query_scalar(KNOWN)
+                .bind(project.get())
+                .bind(name)
+                .fetch_one(&mut *tx)
+                .await?)
+        })
+    }
+}

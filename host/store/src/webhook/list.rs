@@ -1,0 +1,218 @@
+//! Deliveries as requests see them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{DeliveryId, ProjectId, RunId};
+use orbweaver_core::webhook::Event;
+
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// Where a delivery is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeliveryState {
+    /// It is tried now, or will be.
+    Pending,
+    /// The receiver has it.
+    Delivered,
+    /// It was given up.
+    Dead,
+}
+
+impl DeliveryState {
+    /// The word in answers and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl fmt::Display for DeliveryState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for DeliveryState {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        [Self::Pending, Self::Delivered, Self::Dead]
+            .into_iter()
+            .find(|state| state.as_str() == word)
+            .ok_or_else(|| format!("unknown delivery state `{word}`"))
+    }
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryAttempt {
+    /// From 1.
+    pub number: u32,
+    /// When it began.
+    pub at: DateTime<Utc>,
+    /// The response's status, where there was one.
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub latency_ms: u64,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// A delivery with its attempts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Which.
+    pub id: DeliveryId,
+    /// The webhook-id.
+    pub message_id: String,
+    /// What it tells.
+    pub event: Event,
+    /// Where it goes; may carry credentials.
+    pub url: String,
+    /// Where it is in its life.
+    pub state: DeliveryState,
+    /// When it is tried (again); `None` once it is settled.
+    pub next_at: Option<DateTime<Utc>>,
+    /// When its run ended.
+    pub created_at: DateTime<Utc>,
+    /// When it was settled.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Oldest first.
+    pub attempts: Vec<DeliveryAttempt>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    message_id: String,
+    event: String,
+    url: String,
+    state: String,
+    next_at: i64,
+    created_at: i64,
+    finished_at: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct AttemptRow {
+    delivery_id: i64,
+    number: i64,
+    at: i64,
+    status: Option<i64>,
+    latency_ms: i64,
+    error: Option<String>,
+}
+
+impl From<AttemptRow> for DeliveryAttempt {
+    fn from(row: AttemptRow) -> Self {
+        Self {
+            number: u32::try_from(row.number).unwrap_or(u32::MAX),
+            at: from_ms(row.at),
+            status: row.status.and_then(|status| u16::try_from(status).ok()),
+            latency_ms: u64::try_from(row.latency_ms).unwrap_or_default(),
+            error: row.error,
+        }
+    }
+}
+
+impl Store {
+    /// Deliveries of a run of the project, in the order of their events; none for a run that
+    /// is not the project's.
+    pub async fn deliveries(
+        &self,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<Vec<Delivery>, StoreError> {
+        let rows: Vec<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT id, message_id, event, url, state, next_at, created_at, finished_at
+                 FROM deliveries WHERE run_id = $1 AND project_id = $2 ORDER BY id",
+            )
+            .bind(run.get())
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        let attempts: Vec<AttemptRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT a.delivery_id, a.number, a.at, a.status, a.latency_ms, a.error
+                 FROM delivery_attempts a JOIN deliveries d ON d.id = a.delivery_id
+                 WHERE d.run_id = $1 AND d.project_id = $2 ORDER BY a.delivery_id, a.number",
+            )
+            .bind(run.get())
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        let mut of: HashMap<i64, Vec<DeliveryAttempt>> = HashMap::new();
+        for attempt in attempts {
+            of.entry(attempt.delivery_id)
+                .or_default()
+                .push(attempt.into());
+        }
+        rows.into_iter()
+            .map(|row| {
+                let state: DeliveryState = row.state.parse().map_err(StoreError::Damaged)?;
+                Ok(Delivery {
+                    id: DeliveryId(row.id),
+                    event: row
+                        .event
+                        .parse()
+                        .map_err(|_| StoreError::Damaged(format!("event: {}", row.event)))?,
+                    next_at: (state == DeliveryState::Pending).then(|| from_ms(row.next_at)),
+                    state,
+                    message_id: row.message_id,
+                    url: row.url,
+                    created_at: from_ms(row.created_at),
+                    finished_at: row.finished_at.map(from_ms),
+                    attempts: of.remove(&row.id).unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    /// Asks for a delivery of the run once more, now, with the whole schedule of retries
+    /// before it; `false` when the run has no such delivery.
+    pub async fn redeliver(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        delivery: DeliveryId,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            // The run's row first, as whoever deletes a run does. A delivery that a node is
+            // trying right now stays with it: that attempt is the one asked for.
+            sqlx::query(
+                "UPDATE runs SET webhook_status = 'pending'
+                 WHERE id = $1 AND project_id = $2 AND EXISTS (SELECT 1 FROM deliveries d
+                     WHERE d.id = $3 AND d.run_id = runs.id)",
+            )
+            .bind(run.get())
+            .bind(project.get())
+            .bind(delivery.get())
+            .execute(&mut *tx)
+            .await?;
+            let done = sqlx::query(
+                "UPDATE deliveries SET state = 'pending', finished_at = NULL, past = attempts,
+                     next_at = CASE WHEN taken_by IS NULL THEN $4 ELSE next_at END
+                 WHERE id = $3 AND run_id = $1 AND project_id = $2",
+            )
+            .bind(run.get())
+            .bind(project.get())
+            .bind(delivery.get())
+            .bind(to_ms(now))
+            .execute(&mut *tx)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+}

@@ -1,0 +1,356 @@
+//! Writing, taking and settling deliveries.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
+use orbweaver_core::webhook::{DiffCounts, Event};
+
+use crate::crawl::RunState;
+use crate::db::{Db, Store, read, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// A delivery that this node is to try, with what its body says of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakenDelivery {
+    /// Which.
+    pub id: DeliveryId,
+    /// How often it was taken: what an older take brings home counts for nothing.
+    pub take: i64,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// The webhook-id.
+    pub message_id: String,
+    /// What it tells.
+    pub event: Event,
+    /// Where it goes.
+    pub url: String,
+    /// scheme://host:port of the URL.
+    pub target: String,
+    /// Attempts since it was written or last asked for by hand.
+    pub tried: u32,
+    /// The diff, where there was a run to compare with.
+    pub diff: Option<DiffCounts>,
+    /// The run that ended.
+    pub run: RunId,
+    /// Its monitor.
+    pub monitor: Option<MonitorId>,
+    /// The run it is compared with.
+    pub previous: Option<RunId>,
+    /// Its seed as it was asked for.
+    pub run_url: String,
+    /// How it ended.
+    pub status: RunState,
+    /// Page rows.
+    pub page_count: u64,
+    /// Failures on the crawler's side.
+    pub error_count: u64,
+    /// When a worker first took it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Why it failed, or ended early.
+    pub error_message: Option<String>,
+}
+
+/// An attempt that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewAttempt {
+    /// When it began.
+    pub at: DateTime<Utc>,
+    /// The response's status, where there was one.
+    pub status: Option<u16>,
+    /// How long it took, in milliseconds.
+    pub latency_ms: u64,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// What an attempt means for its delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptResult {
+    /// The receiver has it.
+    Delivered,
+    /// It is given up.
+    Dead,
+    /// It is tried again then.
+    Retry(DateTime<Utc>),
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    takes: i64,
+    project_id: i64,
+    message_id: String,
+    event: String,
+    url: String,
+    target: String,
+    tried: i64,
+    diff: Option<String>,
+    run_id: i64,
+    monitor_id: Option<i64>,
+    previous_run_id: Option<i64>,
+    run_url: String,
+    status: String,
+    page_count: i64,
+    error_count: i64,
+    started_at: Option<i64>,
+    finished_at: Option<i64>,
+    error_message: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Candidate {
+    id: i64,
+    target: String,
+}
+
+impl TryFrom<Row> for TakenDelivery {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let damaged = |what: &str| StoreError::Damaged(format!("delivery {}: {what}", row.id));
+        Ok(Self {
+            id: DeliveryId(row.id),
+            take: row.takes,
+            project: ProjectId(row.project_id),
+            event: row.event.parse().map_err(|_| damaged("event"))?,
+            diff: row
+                .diff
+                .as_deref()
+                .map(serde_json::from_str)
+                .transpose()
+                .map_err(|_| damaged("diff"))?,
+            message_id: row.message_id,
+            url: row.url,
+            target: row.target,
+            tried: u32::try_from(row.tried).unwrap_or_default(),
+            run: RunId(row.run_id),
+            monitor: row.monitor_id.map(MonitorId),
+            previous: row.previous_run_id.map(RunId),
+            run_url: row.run_url,
+            status: row.status.parse().map_err(StoreError::Damaged)?,
+            page_count: u64::try_from(row.page_count).unwrap_or_default(),
+            error_count: u64::try_from(row.error_count).unwrap_or_default(),
+            started_at: row.started_at.map(from_ms),
+            finished_at: row.finished_at.map(from_ms),
+            error_message: row.error_message,
+        })
+    }
+}
+
+/// Writes what a run that ends tells its webhook, within the transaction that ends it.
+macro_rules! insert {
+    ($tx:expr, $owner:expr, $webhook:expr) => {{
+        let owner: $crate::webhook::Owner = $owner;
+        match $webhook {
+            $crate::webhook::RunWebhook::Suppressed(word) => {
+                sqlx::query("UPDATE runs SET webhook_status = $2 WHERE id = $1")
+                    .bind(owner.run.get())
+                    .bind(*word)
+                    .execute(&mut *$tx)
+                    .await?;
+            }
+            $crate::webhook::RunWebhook::Deliver { deliveries, diff } => {
+                let diff = diff.map(|diff| serde_json::to_string(&diff).unwrap_or_default());
+                sqlx::query("UPDATE runs SET webhook_status = 'pending' WHERE id = $1")
+                    .bind(owner.run.get())
+                    .execute(&mut *$tx)
+                    .await?;
+                for delivery in deliveries {
+                    sqlx::query(
+                        "INSERT INTO deliveries (project_id, run_id, message_id, event, url,
+                             target, diff, next_at, created_at)
+                         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+                    )
+                    .bind(owner.project.get())
+                    .bind(owner.run.get())
+                    .bind(delivery.message_id.as_str())
+                    .bind(delivery.event.as_str())
+                    .bind(delivery.url.as_str())
+                    .bind(delivery.target.as_str())
+                    .bind(diff.as_deref())
+                    .bind($crate::time::to_ms(owner.now))
+                    .execute(&mut *$tx)
+                    .await?;
+                }
+            }
+        }
+    }};
+}
+pub(crate) use insert;
+
+impl Store {
+    /// Deliveries that are due, as (id, target), the one that waits longest first. Those to
+    /// `busy` targets are left out.
+    pub async fn due_deliveries(
+        &self,
+        now: DateTime<Utc>,
+        busy: &[String],
+        limit: u32,
+    ) -> Result<Vec<(DeliveryId, String)>, StoreError> {
+        let mut sql = "SELECT id, target FROM deliveries WHERE state = 'pending' AND next_at <= $1"
+            .to_owned();
+        if !busy.is_empty() {
+            sql.push_str(" AND target NOT IN (");
+            for index in 0..busy.len() {
+                sql.push_str(if index == 0 { "$" } else { ", $" });
+                sql.push_str(&(index + 3).to_string());
+            }
+            sql.push(')');
+        }
+        sql.push_str(" ORDER BY next_at, target LIMIT $2");
+        let rows: Vec<Candidate> = read!(self.db, pool => {
+            let mut query = sqlx::query_as(sqlx::AssertSqlSafe(sql.as_str()))
+                .bind(to_ms(now))
+                .bind(i64::from(limit));
+            for target in busy {
+                query = query.bind(target.as_str());
+            }
+            query.fetch_all(pool).await?
+        });
+        Ok(rows
+            .into_iter()
+            .map(|row| (DeliveryId(row.id), row.target))
+            .collect())
+    }
+
+    /// Takes those of these deliveries that are still due, until `until`: then any node may
+    /// take them again, unless they are settled.
+    pub async fn take_deliveries(
+        &self,
+        ids: &[DeliveryId],
+        node: &str,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Vec<TakenDelivery>, StoreError> {
+        // SQLite has one writer at a time; PostgreSQL's nodes pass over each other's rows.
+        let skip = match &self.db {
+            Db::Lite(_) => "",
+            Db::Pg(_) => " FOR UPDATE SKIP LOCKED",
+        };
+        let rows: Vec<Row> = transact!(self.db, tx => {
+            let mut rows = Vec::with_capacity(ids.len());
+            for piece in ids.chunks(100) {
+                let mut update = sqlx::QueryBuilder::new("UPDATE deliveries SET next_at = ");
+                update.push_bind(to_ms(until));
+                update.push(", takes = takes + 1, taken_by = ").push_bind(node);
+                update.push(" WHERE id IN (SELECT id FROM deliveries WHERE state = 'pending' AND next_at <= ");
+                update.push_bind(to_ms(now)).push(" AND id IN (");
+                let mut list = update.separated(", ");
+                for id in piece {
+                    list.push_bind(id.get());
+                }
+                update.push(")").push(skip).push(") RETURNING id");
+                let taken: Vec<i64> = update.build_query_scalar().fetch_all(&mut *tx).await?;
+                for id in taken {
+                    rows.push(
+                        sqlx::query_as(
+                            "SELECT d.id, d.takes, d.project_id, d.message_id, d.event, d.url,
+                                 d.target, d.attempts - d.past AS tried, d.diff, d.run_id,
+                                 r.monitor_id, r.previous_run_id, r.url AS run_url, r.status,
+                                 r.page_count, r.error_count, r.started_at, r.finished_at,
+                                 r.error_message
+                             FROM deliveries d JOIN runs r ON r.id = d.run_id WHERE d.id = $1",
+                        )
+                        .bind(id)
+                        .fetch_one(&mut *tx)
+                        .await?,
+                    );
+                }
+            }
+            Ok(rows)
+        })?;
+        rows.into_iter().map(TakenDelivery::try_from).collect()
+    }
+
+    /// Keeps an attempt, settles the delivery by it and brings the run's webhook state up to
+    /// date; `false` when the delivery was taken again meanwhile, or is gone with its run.
+    pub async fn settle_delivery(
+        &self,
+        taken: &TakenDelivery,
+        attempt: &NewAttempt,
+        result: AttemptResult,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        let (state, next, finished) = match result {
+            AttemptResult::Delivered => ("delivered", None, Some(to_ms(now))),
+            AttemptResult::Dead => ("dead", None, Some(to_ms(now))),
+            AttemptResult::Retry(at) => ("pending", Some(to_ms(at)), None),
+        };
+        transact!(self.db, tx => {
+            // The run's row first, as whoever deletes a run does.
+            sqlx::query("UPDATE runs SET webhook_attempts = webhook_attempts + 1 WHERE id = $1")
+                .bind(taken.run.get())
+                .execute(&mut *tx)
+                .await?;
+            let number: Option<i64> = sqlx::query_scalar(
+                "UPDATE deliveries SET state = $3, next_at = COALESCE($4, next_at),
+                     finished_at = $5, last_error = COALESCE($6, last_error),
+                     attempts = attempts + 1, taken_by = NULL
+                 WHERE id = $1 AND takes = $2 AND state = 'pending'
+                 RETURNING attempts",
+            )
+            .bind(taken.id.get())
+            .bind(taken.take)
+            .bind(state)
+            .bind(next)
+            .bind(finished)
+            .bind(attempt.error.as_deref())
+            .fetch_optional(&mut *tx)
+            .await?;
+            let Some(number) = number else {
+                sqlx::query(
+                    "UPDATE runs SET webhook_attempts = webhook_attempts - 1 WHERE id = $1",
+                )
+                .bind(taken.run.get())
+                .execute(&mut *tx)
+                .await?;
+                return Ok(false);
+            };
+            sqlx::query(
+                "INSERT INTO delivery_attempts (delivery_id, number, at, status, latency_ms, error)
+                 VALUES ($1, $2, $3, $4, $5, $6)",
+            )
+            .bind(taken.id.get())
+            .bind(number)
+            .bind(to_ms(attempt.at))
+            .bind(attempt.status.map(i64::from))
+            .bind(i64::try_from(attempt.latency_ms).unwrap_or(i64::MAX))
+            .bind(attempt.error.as_deref())
+            .execute(&mut *tx)
+            .await?;
+            sqlx::query(
+                "UPDATE runs SET
+                     webhook_status = CASE
+                         WHEN EXISTS (SELECT 1 FROM deliveries d
+                             WHERE d.run_id = runs.id AND d.state = 'pending') THEN 'pending'
+                         WHEN EXISTS (SELECT 1 FROM deliveries d
+                             WHERE d.run_id = runs.id AND d.state = 'dead') THEN 'dead'
+                         ELSE 'delivered' END,
+                     webhook_last_error = COALESCE($2, webhook_last_error)
+                 WHERE id = $1",
+            )
+            .bind(taken.run.get())
+            .bind(attempt.error.as_deref())
+            .execute(&mut *tx)
+            .await?;
+            Ok(true)
+        })
+    }
+
+    /// Makes due at once what a process that is no more was trying; how many. Only for a
+    /// database that no other process writes to.
+    pub async fn recover_deliveries(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "UPDATE deliveries SET next_at = $1, taken_by = NULL
+                 WHERE state = 'pending' AND taken_by IS NOT NULL",
+            )
+            .bind(to_ms(now))
+            .execute(&mut *tx)
+            .await?;
+            Ok(done.rows_affected())
+        })
+    }
+}
