@@ -8,6 +8,7 @@ mod envelope;
 mod health;
 mod idempotency;
 mod logs;
+mod monitor_store;
 mod openapi;
 mod process;
 mod quota;

@@ -43,7 +43,8 @@ pub(crate) struct Head {
     bodyless: bool,
 }
 
-/// A body that was read.
+/// A body that was read; by default none.
+#[derive(Default)]
 pub(crate) struct Received {
     pub body: Bytes,
     pub raw: Option<Raw>,
@@ -121,12 +122,7 @@ impl Head {
     /// Reads and decodes the body.
     pub async fn read(mut self, bounds: &Bounds<'_>) -> Result<Received, Fault> {
         if self.bodyless {
-            return Ok(Received {
-                body: Bytes::new(),
-                raw: None,
-                truncated: false,
-                wire_bytes: 0,
-            });
+            return Ok(Received::default());
         }
         let encodings = self
             .headers

@@ -14,7 +14,7 @@ use crate::client::{Clients, ConfigError};
 use crate::config::{FetchConfig, Limits};
 use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind};
-use crate::exchange::{self, Bounds};
+use crate::exchange::{self, Bounds, Received};
 use crate::proxy::{Pool, ProxyUrl};
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
@@ -307,7 +307,11 @@ impl Fetcher {
             ));
         }
         let headers = Headers::from_map(&head.headers);
-        let received = head.read(bounds).await?;
+        let received = if request.discard_body {
+            Received::default()
+        } else {
+            head.read(bounds).await?
+        };
         Ok(Some(Response {
             url: String::new(),
             final_url: course.target.url.to_string(),

@@ -67,6 +67,8 @@ pub struct Request {
     pub max_bytes: Option<u64>,
     /// What happens beyond [`max_bytes`](Self::max_bytes).
     pub oversize: Oversize,
+    /// Only status and headers matter: the body is not read, and empty in the response.
+    pub discard_body: bool,
     /// Judges redirects.
     pub hop_check: Option<HopCheck>,
 }
@@ -94,6 +96,7 @@ impl Request {
             timeout: None,
             max_bytes: None,
             oversize: Oversize::Fail,
+            discard_body: false,
             hop_check: None,
         }
     }

@@ -21,6 +21,7 @@ use crate::crawl::cleanup::Cleanup;
 use crate::crawl::links::Places;
 use crate::housekeeping::Heartbeat;
 use crate::pipeline::Pipeline;
+use crate::webhooks::Webhooks;
 
 /// The service's parts. Cheap to clone.
 #[derive(Clone)]
@@ -48,6 +49,8 @@ pub struct Parts {
     pub keys: Keys,
     /// What projects may still use.
     pub quota: Quota,
+    /// Webhook deliveries of this process.
+    pub webhooks: Webhooks,
     /// Signs of life of the background work.
     pub heartbeat: Heartbeat,
     /// Metrics, where they are collected.
@@ -107,6 +110,7 @@ pub async fn build(
         store,
         pipeline,
         scans: Semaphore::new(config.scan.concurrent),
+        webhooks: Webhooks::default(),
         heartbeat: Heartbeat::default(),
         metrics,
         trusted_proxies: config.trusted_proxies()?,

@@ -10,6 +10,8 @@ pub mod clock;
 pub mod config;
 pub mod crawl;
 pub mod housekeeping;
+pub mod monitors;
 pub mod pipeline;
 pub mod serve;
 pub mod telemetry;
+pub mod webhooks;

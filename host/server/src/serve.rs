@@ -14,7 +14,7 @@ use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
 use crate::crawl::cleanup;
-use crate::{api, housekeeping};
+use crate::{api, housekeeping, monitors, webhooks};
 
 /// A service that listens.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub struct Running {
     app: App,
     handle: Handle<SocketAddr>,
     background: JoinSet<()>,
+    deliveries: JoinSet<()>,
     servers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -71,12 +72,20 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     if let Some(blocklist) = blocklist {
         background.spawn(blocklist.run());
     }
+    if roles.contains(&Role::Scheduler) {
+        background.spawn(monitors::scheduler::run(app.clone()));
+    }
+    let mut deliveries = JoinSet::new();
+    if roles.contains(&Role::Worker) {
+        deliveries.spawn(webhooks::work(app.clone()));
+    }
     Ok(Running {
         address,
         metrics_address,
         app,
         handle,
         background,
+        deliveries,
         servers,
     })
 }
@@ -136,12 +145,14 @@ impl Running {
     /// ends the background work and writes what is queued.
     pub async fn stop(mut self) {
         let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
+        self.app.webhooks.stop();
         self.handle.graceful_shutdown(Some(grace));
         for server in self.servers {
             if !matches!(server.await, Ok(Ok(()))) {
                 tracing::warn!("a server did not end well");
             }
         }
+        while self.deliveries.join_next().await.is_some() {}
         self.background.shutdown().await;
         self.app.store.close().await;
     }

@@ -80,9 +80,10 @@ pub struct Selection<'a> {
     pub recurring: bool,
     /// `return_only_changed`, which counts for monitors only.
     pub only_changed: bool,
-    /// Whether the run succeeded; one that failed has nothing to compare.
+    /// Whether the run succeeded.
     pub succeeded: bool,
-    /// The difference to the run before it; `None` where there is none to compare with.
+    /// The difference to the run before it; `None` where there is none to compare with. That
+    /// of a run that failed counts for nothing.
     pub diff: Option<DiffCounts>,
 }
 
@@ -100,13 +101,14 @@ pub enum Outcome {
 /// Selects the events of a run that ended.
 ///
 /// `crawl.done` applies to every run, unless `return_only_changed` keeps it back: without a
-/// difference, or without a run to compare with. A monitor's run that failed is told all the
-/// same: it found no difference because it could not look. `crawl.diff_detected` applies to
-/// a difference only.
+/// difference, or without a run to compare with. A run that failed found no difference
+/// because it could not look, which is not "no change", so it is told where there is a run
+/// to compare with. `crawl.diff_detected` applies to a difference only.
 pub fn select(run: &Selection<'_>) -> Outcome {
-    let diff = run.diff.filter(|_| run.recurring && run.succeeded);
-    let differs = diff.is_some_and(|diff| !diff.is_zero());
-    let kept_back = run.recurring && run.only_changed && run.succeeded && !differs;
+    let diff = run.diff.filter(|_| run.recurring);
+    let differs = run.succeeded && diff.is_some_and(|diff| !diff.is_zero());
+    let kept_back =
+        run.recurring && run.only_changed && (diff.is_none() || (run.succeeded && !differs));
     let events: Vec<Event> = Event::ALL
         .into_iter()
         .filter(|event| run.events.contains(event))
@@ -180,6 +182,10 @@ mod tests {
             selected(&both, true, true, false, Some(ZERO)),
             Outcome::Deliver(vec![Event::Done])
         );
+        assert_eq!(
+            selected(&both, true, true, false, None),
+            Outcome::NoBaseline
+        );
         // One-shot runs do not know the option.
         assert_eq!(
             selected(&[Event::Done], false, true, true, None),
@@ -202,7 +208,7 @@ mod tests {
         );
         assert_eq!(
             selected(&diff, true, false, false, Some(SOME)),
-            Outcome::NoBaseline
+            Outcome::NoChange
         );
     }
 

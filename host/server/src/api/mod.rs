@@ -2,6 +2,8 @@
 
 mod context;
 pub(crate) mod crawls;
+mod crons;
+mod deliveries;
 mod entry;
 mod error;
 mod health;
@@ -65,6 +67,8 @@ fn operations() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
         .merge(crawls::routes())
+        .merge(crons::routes())
+        .merge(deliveries::routes())
         .merge(scan::routes())
         .merge(robots::routes())
         .merge(logs::routes())

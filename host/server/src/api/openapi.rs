@@ -32,6 +32,8 @@ const VERSION: &str = "0.4.1";
     tags(
         (name = "Health", description = "Liveness and readiness; public."),
         (name = "Crawls", description = "Whole sites, in the background: runs, their pages and links."),
+        (name = "Monitors", description = "Crawls that recur by a schedule and are compared with the run before."),
+        (name = "Webhooks", description = "What was told of a run's end, to whom, and how it went."),
         (name = "Scan", description = "One page, or up to a hundred, at once."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),

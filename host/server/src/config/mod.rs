@@ -53,6 +53,7 @@ pub struct Config {
     pub metrics: MetricsConfig,
     pub retention: RetentionConfig,
     pub blocklist: BlocklistConfig,
+    pub webhooks: WebhooksConfig,
     pub tiers: BTreeMap<String, TierConfig>,
 }
 
@@ -138,6 +139,19 @@ pub struct BlocklistConfig {
     pub refresh_seconds: u64,
 }
 
+/// `[webhooks]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the reference")]
+pub struct WebhooksConfig {
+    #[serde(deserialize_with = "numbers")]
+    pub retry_delays: Vec<u32>,
+    pub max_retry_after: u32,
+    pub timeout_ms: u64,
+    pub concurrent: usize,
+    pub concurrent_per_target: usize,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -187,6 +201,13 @@ impl Default for Config {
                 request_log_days: 30,
                 runs_days: 90,
                 project_mib: 0,
+            },
+            webhooks: WebhooksConfig {
+                retry_delays: vec![1, 2, 4, 8],
+                max_retry_after: 3_600,
+                timeout_ms: 10_000,
+                concurrent: 256,
+                concurrent_per_target: 8,
             },
             blocklist: BlocklistConfig {
                 sources: Vec::new(),
@@ -258,6 +279,18 @@ impl Config {
         }
         if self.http.shutdown_ms > 9_500 {
             return invalid("http.shutdown_ms", "must be at most 9500");
+        }
+        if self.webhooks.concurrent == 0 {
+            return invalid("webhooks.concurrent", "must be at least 1");
+        }
+        if self.webhooks.concurrent_per_target == 0 {
+            return invalid("webhooks.concurrent_per_target", "must be at least 1");
+        }
+        if !(1..=60_000).contains(&self.webhooks.timeout_ms) {
+            return invalid("webhooks.timeout_ms", "must be between 1 and 60000");
+        }
+        if self.webhooks.retry_delays.len() > 100 {
+            return invalid("webhooks.retry_delays", "must be at most 100 waits");
         }
         if self.scan.concurrent == 0 {
             return invalid("scan.concurrent", "must be at least 1");
@@ -389,4 +422,26 @@ fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Er
             .map(str::to_owned)
             .collect(),
     })
+}
+
+/// As [`list`], of whole numbers.
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        List(Vec<u32>),
+        One(u32),
+        Commas(String),
+    }
+    let wrong = || serde::de::Error::custom("must be a list of whole numbers");
+    match Either::deserialize(deserializer).map_err(|_| wrong())? {
+        Either::List(list) => Ok(list),
+        Either::One(number) => Ok(vec![number]),
+        Either::Commas(text) => text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+            .map(|item| item.parse().map_err(|_| wrong()))
+            .collect(),
+    }
 }

@@ -245,6 +245,26 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Stored bodies of one project, in MiB, above which its oldest ended runs are removed, then its oldest scanned pages; 0: no bound.",
     ),
     setting(
+        "webhooks.retry_delays",
+        "Seconds to wait before the second attempt at a webhook delivery, the third and so on; one attempt more than there are waits. For attempts over 24 hours: [60, 300, 900, 3600, 7200, 14400, 21600, 36000].",
+    ),
+    setting(
+        "webhooks.max_retry_after",
+        "Longest wait that a receiver's Retry-After may ask for, in seconds.",
+    ),
+    setting(
+        "webhooks.timeout_ms",
+        "Longest time of one attempt, in milliseconds.",
+    ),
+    setting(
+        "webhooks.concurrent",
+        "Webhook deliveries at once in this process.",
+    ),
+    setting(
+        "webhooks.concurrent_per_target",
+        "Of these, deliveries at once to one scheme, host and port.",
+    ),
+    setting(
         "blocklist.sources",
         "Lists of malicious domains: files, watched, or http(s) URLs. Hosts files and plain lists of one name a line; a name stands for its subdomains. What is on them is never fetched.",
     ),

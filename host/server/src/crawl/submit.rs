@@ -79,7 +79,7 @@ pub fn url_key(url: &str) -> String {
 }
 
 /// The proxy as it may be shown: without credentials.
-fn shown_proxy(spec: &CrawlSpec) -> Option<String> {
+pub fn shown_proxy(spec: &CrawlSpec) -> Option<String> {
     match spec.proxy() {
         Ok(proxy) => proxy.map(|proxy| proxy.to_string()),
         Err(_) => Some("***".to_owned()),

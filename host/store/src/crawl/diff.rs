@@ -194,17 +194,20 @@ impl Store {
     }
 
     /// How many pages the new run has otherwise than the old one; `None` unless both are the
-    /// project's.
+    /// project's. `early`: the new run is about to end before it has come to all its pages.
     pub async fn count_diff(
         &self,
         project: ProjectId,
         old: RunId,
         new: RunId,
+        early: bool,
     ) -> Result<Option<DiffCounts>, StoreError> {
         let Some((old, new)) = self.pair(project, old, new).await? else {
             return Ok(None);
         };
-        self.count(project, &Pair::of(&old, &new)).await.map(Some)
+        let mut pair = Pair::of(&old, &new);
+        pair.new_short |= early;
+        self.count(project, &pair).await.map(Some)
     }
 
     async fn pair(

@@ -39,8 +39,6 @@ pub struct Ending {
     pub done: bool,
     /// Why it failed, or ended early.
     pub error_message: Option<String>,
-    /// What its webhook is told; `None` for a run without one.
-    pub webhook: Option<RunWebhook>,
 }
 
 #[derive(sqlx::FromRow)]
@@ -169,12 +167,23 @@ impl Store {
         })
     }
 
-    /// Ends a run and writes the deliveries of its webhook; `false` when the lease is not
-    /// ours any more.
+    /// Ends a run without a webhook; `false` when the lease is not ours any more.
     pub async fn finish_run(
         &self,
         lease: Lease,
         ending: &Ending,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        self.end_run(lease, ending, None, now).await
+    }
+
+    /// Ends a run and writes what its webhook is told, in one transaction; `false` when the
+    /// lease is not ours any more.
+    pub async fn end_run(
+        &self,
+        lease: Lease,
+        ending: &Ending,
+        webhook: Option<&RunWebhook>,
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
@@ -193,7 +202,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            if let Some(webhook) = &ending.webhook {
+            if let Some(webhook) = webhook {
                 let owner = Owner {
                     project: lease.project,
                     run: lease.run,

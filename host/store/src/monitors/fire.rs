@@ -76,6 +76,7 @@ impl Store {
                  LEFT JOIN (SELECT project_id, count(*) AS active FROM runs
                             WHERE status IN ('queued', 'running') GROUP BY project_id) runs
                      ON runs.project_id = due.project_id
+                 WHERE p.suspended_at IS NULL
                  ORDER BY due.since, due.project_id",
             )
             .bind(to_ms(now))

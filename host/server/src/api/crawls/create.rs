@@ -10,9 +10,9 @@ use orbweaver_store::crawl::{Created, Run};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::monitor;
 use super::request::CrawlRequest;
 use crate::api::context::Ctx;
+use crate::api::crons;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::api::idempotency::IdempotencyHeader;
 use crate::api::input::Payload;
@@ -51,8 +51,8 @@ pub(super) struct Reference {
             headers(("Location" = String, description = "Where to follow it"))),
         (status = 200, description = "A recent run (`max_age_seconds`)", body = Reference,
             headers(("Location" = String, description = "Where it is"))),
-        (status = 201, description = "The monitor is made (`cron`): `{monitor_id, schedule, next_fires_at, url, info}`",
-            headers(("Location" = String, description = "Where monitors are"))),
+        (status = 201, description = "The monitor is made (`cron`)", body = crons::Made,
+            headers(("Location" = String, description = "Where it is"))),
         (status = 403, description = "The project is suspended", body = ErrorBody),
         (status = 501, description = "The proxy pool is not configured", body = ErrorBody),
         CommonErrors,
@@ -76,7 +76,10 @@ pub(super) async fn create_crawl(
         .value
         .check(app, tier.aggressive, &ctx.principal.tier)?;
     if let Some(schedule) = &checked.cron {
-        return monitor::create(&ctx, &checked, schedule).await;
+        let spec = checked
+            .spec
+            .with_project_proxy(ctx.principal.proxy_url.as_deref());
+        return crons::create(&ctx, &spec, schedule).await;
     }
     if let Some(seconds) = checked.max_age_seconds {
         let recent = submit::recent(app, project, &checked.spec.url, seconds).await?;

@@ -6,7 +6,6 @@ mod diff;
 mod events;
 mod links;
 mod list;
-mod monitor;
 mod one;
 mod orphans;
 mod page;

@@ -1,0 +1,3 @@
+//! Monitors: crawls that recur by a schedule.
+
+pub mod scheduler;

@@ -1,0 +1,65 @@
+//! What a delivery says.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
+use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_store::webhook::TakenDelivery;
+use serde::Serialize;
+
+/// The body of a delivery. Times have milliseconds at most.
+#[derive(Debug, Serialize)]
+pub struct WebhookBody<'a> {
+    /// What happened.
+    pub event: Event,
+    /// The run.
+    pub id: RunId,
+    /// Whose it is.
+    pub project_id: ProjectId,
+    /// Its seed as it was asked for.
+    pub url: &'a str,
+    /// `done` or `failed`.
+    pub status: &'static str,
+    /// Pages stored, whatever their HTTP status.
+    pub page_count: u64,
+    /// Failures on the crawler's side.
+    pub error_count: u64,
+    /// When a worker first took it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Why it failed, or ended early.
+    pub error_message: Option<&'a str>,
+    /// When this attempt was made.
+    pub delivered_at: DateTime<Utc>,
+    /// The monitor that fired the run; absent for a run of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub monitor_id: Option<MonitorId>,
+    /// The run it is compared with; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub previous_run_id: Option<RunId>,
+    /// How many pages differ; absent where nothing was compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff: Option<DiffCounts>,
+}
+
+impl<'a> WebhookBody<'a> {
+    /// That of an attempt made at `at`.
+    pub fn of(delivery: &'a TakenDelivery, at: DateTime<Utc>) -> Self {
+        Self {
+            event: delivery.event,
+            id: delivery.run,
+            project_id: delivery.project,
+            url: &delivery.run_url,
+            status: delivery.status.as_str(),
+            page_count: delivery.page_count,
+            error_count: delivery.error_count,
+            started_at: delivery.started_at,
+            finished_at: delivery.finished_at,
+            error_message: delivery.error_message.as_deref(),
+            delivered_at: at,
+            monitor_id: delivery.monitor,
+            previous_run_id: delivery.previous.filter(|_| delivery.diff.is_some()),
+            diff: delivery.diff,
+        }
+    }
+}
