@@ -23,7 +23,8 @@ CREATE TABLE monitors (
     UNIQUE (project_id, idem_key)
 );
 CREATE INDEX monitors_project ON monitors (project_id, id);
-CREATE INDEX monitors_due ON monitors (next_fires_at, project_id) WHERE next_fires_at IS NOT NULL;
+CREATE INDEX monitors_due ON monitors (next_fires_at, project_id);
+CREATE INDEX monitors_turn ON monitors (project_id, next_fires_at);
 
 -- One row per event of a run that ended, written in the transaction that ends the run.
 CREATE TABLE deliveries (

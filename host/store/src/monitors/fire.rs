@@ -67,11 +67,12 @@ impl Store {
     /// Projects with monitors that are due, the one that waits longest first. Suspended
     /// projects are left out: their fires wait.
     pub async fn due_projects(&self, now: DateTime<Utc>) -> Result<Vec<DueProject>, StoreError> {
+        // `+ 0`: few monitors are due, and an index finds just them.
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT due.project_id, p.tier, COALESCE(runs.active, 0) AS active
-                 FROM (SELECT project_id, min(next_fires_at) AS since FROM monitors
-                       WHERE next_fires_at <= $1 GROUP BY project_id) due
+                 FROM (SELECT project_id + 0 AS project_id, min(next_fires_at) AS since
+                       FROM monitors WHERE next_fires_at <= $1 GROUP BY 1) due
                  JOIN projects p ON p.id = due.project_id
                  LEFT JOIN (SELECT project_id, count(*) AS active FROM runs
                             WHERE status IN ('queued', 'running') GROUP BY project_id) runs
