@@ -7,6 +7,7 @@ pub mod country;
 pub mod cron;
 pub mod guard;
 pub mod ids;
+pub mod key_hash;
 pub mod limits;
 pub mod page;
 pub mod retry_after;

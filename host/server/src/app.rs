@@ -17,6 +17,7 @@ use crate::accounts::registry::Registry;
 use crate::blocklist::Blocklist;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::crawl::Crawls;
 use crate::crawl::cleanup::Cleanup;
 use crate::crawl::links::Places;
 use crate::housekeeping::Heartbeat;
@@ -43,6 +44,8 @@ pub struct Parts {
     pub cleanup: Cleanup,
     /// Places within runs' links.
     pub link_places: Places,
+    /// Crawls that this process works on.
+    pub crawls: Crawls,
     /// Scans at once.
     pub scans: Semaphore,
     /// Keys and whom they speak for.
@@ -109,6 +112,7 @@ pub async fn build(
         link_places: Places::default(),
         store,
         pipeline,
+        crawls: Crawls::default(),
         scans: Semaphore::new(config.scan.concurrent),
         webhooks: Webhooks::default(),
         heartbeat: Heartbeat::default(),

@@ -14,7 +14,7 @@ use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
 use crate::crawl::cleanup;
-use crate::{api, housekeeping, monitors, webhooks};
+use crate::{api, crawl, housekeeping, monitors, webhooks};
 
 /// A service that listens.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ pub struct Running {
     handle: Handle<SocketAddr>,
     background: JoinSet<()>,
     deliveries: JoinSet<()>,
+    worker: Option<JoinHandle<()>>,
     servers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -79,6 +80,9 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     if roles.contains(&Role::Worker) {
         deliveries.spawn(webhooks::work(app.clone()));
     }
+    let worker = roles
+        .contains(&Role::Worker)
+        .then(|| tokio::spawn(crawl::work(app.clone())));
     Ok(Running {
         address,
         metrics_address,
@@ -86,6 +90,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
         handle,
         background,
         deliveries,
+        worker,
         servers,
     })
 }
@@ -147,10 +152,16 @@ impl Running {
         let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
         self.app.webhooks.stop();
         self.handle.graceful_shutdown(Some(grace));
+        self.app.crawls.stop();
         for server in self.servers {
             if !matches!(server.await, Ok(Ok(()))) {
                 tracing::warn!("a server did not end well");
             }
+        }
+        if let Some(worker) = self.worker
+            && let Err(error) = worker.await
+        {
+            tracing::error!(%error, "the crawl worker ended badly");
         }
         while self.deliveries.join_next().await.is_some() {}
         self.background.shutdown().await;

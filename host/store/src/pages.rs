@@ -192,7 +192,7 @@ pub(crate) const fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-fn kind_of(word: &str) -> Result<Kind, StoreError> {
+pub(crate) fn kind_of(word: &str) -> Result<Kind, StoreError> {
     match word {
         "html" => Ok(Kind::Html),
         "text" => Ok(Kind::Text),

@@ -33,7 +33,22 @@ struct Item {
     nofollow: bool,
 }
 
+impl<'a> FromIterator<Link<'a>> for Links {
+    fn from_iter<T: IntoIterator<Item = Link<'a>>>(links: T) -> Self {
+        let mut all = Self::default();
+        for link in links {
+            all.push(link);
+        }
+        all
+    }
+}
+
 impl Links {
+    /// The link of that number.
+    pub fn get(&self, index: usize) -> Option<Link<'_>> {
+        self.items.get(index).map(|item| self.link(item))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.items.len()
@@ -46,12 +61,16 @@ impl Links {
 
     /// All of them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Link<'_>> {
-        self.items.iter().map(|item| Link {
+        self.items.iter().map(|item| self.link(item))
+    }
+
+    fn link(&self, item: &Item) -> Link<'_> {
+        Link {
             to: self.part(&item.to),
             anchor: self.part(&item.anchor),
             rel: self.part(&item.rel),
             nofollow: item.nofollow,
-        })
+        }
     }
 
     fn part(&self, range: &Range<u32>) -> &str {

@@ -1,6 +1,7 @@
 //! The configuration: one typed struct, filled from defaults, then a TOML file, then
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
+mod crawl;
 mod load;
 mod reference;
 mod secret;
@@ -17,6 +18,7 @@ use orbweaver_engine::EngineConfig;
 use orbweaver_fetch::FetchConfig;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crawl::CrawlConfig;
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
 pub use secret::{SafeUrl, Secret, redact_url};
@@ -49,6 +51,7 @@ pub struct Config {
     pub plugins: EngineConfig,
     pub database: DatabaseConfig,
     pub scan: ScanConfig,
+    pub crawl: CrawlConfig,
     pub log: LogConfig,
     pub metrics: MetricsConfig,
     pub retention: RetentionConfig,
@@ -188,6 +191,7 @@ impl Default for Config {
                 result_cache_mib: 64,
                 concurrent: 256,
             },
+            crawl: CrawlConfig::default(),
             log: LogConfig {
                 format: LogFormat::Pretty,
                 filter: "info".to_owned(),
@@ -291,6 +295,9 @@ impl Config {
         }
         if self.webhooks.retry_delays.len() > 100 {
             return invalid("webhooks.retry_delays", "must be at most 100 waits");
+        }
+        if self.crawl.lease_ms < 1_000 {
+            return invalid("crawl.lease_ms", "must be at least 1000");
         }
         if self.scan.concurrent == 0 {
             return invalid("scan.concurrent", "must be at least 1");

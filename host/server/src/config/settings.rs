@@ -213,6 +213,38 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Scans at once in this process; more wait.",
     ),
     setting(
+        "crawl.runs",
+        "Crawl runs that this process works on at once; more wait, or go to other nodes.",
+    ),
+    setting(
+        "crawl.lease_ms",
+        "Time without a sign of life after which another worker takes a run over, in milliseconds (at least 1000).",
+    ),
+    setting(
+        "crawl.max_concurrency",
+        "Requests at once of a run that names no concurrency; it starts with few and adapts to the origin.",
+    ),
+    setting(
+        "crawl.retries",
+        "Further tries of a page after a transient failure: no answer, 429, 502, 503 or 504.",
+    ),
+    setting(
+        "crawl.retry_base_ms",
+        "Wait before the first further try, in milliseconds; each next one is twice as long.",
+    ),
+    setting(
+        "crawl.max_wait_ms",
+        "Longest Retry-After and Crawl-delay that are honoured, in milliseconds.",
+    ),
+    setting(
+        "crawl.template_budget",
+        "URLs of one run that differ only in numbers or parameters' values, where the URL has a query or a date: keeps endless calendars and filters from filling a run.",
+    ),
+    setting(
+        "crawl.drop_tracking",
+        "Whether URLs that differ only in session identifiers and tracking parameters are one page.",
+    ),
+    setting(
         "log.format",
         "pretty (for people) or json (one object a line). Logs go to standard error.",
     ),

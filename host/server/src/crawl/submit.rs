@@ -47,7 +47,11 @@ pub async fn submit(
         has_webhook: spec.webhook_url.is_some(),
     };
     let cap = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
-    app.store.create_run(&new, cap).await
+    let created = app.store.create_run(&new, cap).await?;
+    if matches!(created, Created::New(_)) {
+        app.crawls.wake();
+    }
+    Ok(created)
 }
 
 /// The youngest done run of the project for this seed, no older than `seconds`.

@@ -83,6 +83,13 @@ impl Pipeline {
     }
 }
 
+impl Pipeline {
+    /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
+    pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<str>> {
+        self.policies.of(robots)
+    }
+}
+
 /// Asks the cache, and the site where it has to.
 pub(super) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
     let fetcher = &pipeline.fetcher;

@@ -31,10 +31,14 @@ pub struct KnownRow {
     pub url: String,
     /// Hash of its normalised URL.
     pub key_hash: u64,
+    /// Links from the seed.
+    pub depth: u32,
     /// Whether it still waits.
     pub queued: bool,
     /// Whether it was fetched.
     pub done: bool,
+    /// Whether it was given up.
+    pub failed: bool,
     /// Hash of the page that it redirects to within the scope.
     pub redirect_to: Option<u64>,
 }
@@ -53,6 +57,7 @@ struct Known {
     seq: i64,
     url: String,
     key_hash: i64,
+    depth: i64,
     state: i64,
     redirect_to: Option<i64>,
 }
@@ -97,7 +102,7 @@ impl Store {
     ) -> Result<Vec<KnownRow>, StoreError> {
         let rows: Vec<Known> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT seq, url, key_hash, state, redirect_to FROM frontier
+                "SELECT seq, url, key_hash, depth, state, redirect_to FROM frontier
                  WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
             )
             .bind(run.get())
@@ -112,8 +117,10 @@ impl Store {
                 seq: row.seq,
                 url: row.url,
                 key_hash: row.key_hash.cast_unsigned(),
+                depth: u32::try_from(row.depth).unwrap_or_default(),
                 queued: row.state == 0,
                 done: row.state == 1,
+                failed: row.state == 2,
                 redirect_to: row.redirect_to.map(i64::cast_unsigned),
             })
             .collect())

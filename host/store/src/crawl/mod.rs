@@ -7,6 +7,7 @@ mod frontier;
 mod graph;
 mod lease;
 mod links;
+mod previous;
 mod read;
 mod runs;
 
@@ -17,5 +18,6 @@ pub use frontier::{FrontierRow, KnownRow};
 pub use graph::Orphan;
 pub use lease::{Ending, Lease, LeasedRun};
 pub use links::{StoredLink, count_links, pack_links, pack_targets, unpack_links, unpack_targets};
+pub use previous::PreviousPage;
 pub use read::{PackedLinks, PageItem, PageRange, PageRecord, RunItem};
 pub use runs::{Created, NewRun, Progress, Run, RunFilter, RunState};

@@ -27,6 +27,7 @@ pub(super) async fn delete_crawl(ctx: Ctx, RunPath(id): RunPath) -> Result<Statu
             "there is no such crawl in this project",
         ));
     }
+    app.crawls.forget(id);
     app.cleanup.wake();
     Ok(StatusCode::NO_CONTENT)
 }

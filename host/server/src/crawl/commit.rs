@@ -1,0 +1,219 @@
+//! The one task of the process that writes what its runs have done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use orbweaver_core::ids::RunId;
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, FrontierChange, Lease, NewFrontier, Progress, RunBatch,
+};
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::app::App;
+
+/// Items of one transaction, at most.
+const BATCH: usize = 250;
+/// Items that are waited for, as long as [`LINGER`].
+const WORTHWHILE: usize = 128;
+/// How long the first item of a transaction waits for others.
+const LINGER: Duration = Duration::from_millis(40);
+/// Items that wait for the writer before runs do.
+const QUEUE: usize = 512;
+/// Bytes of bodies that wait for the writer before fetches do, in KiB.
+const QUEUE_KIB: u32 = 16 << 10;
+/// Failed commits after which a run is given up.
+const TRIES: u32 = 8;
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What ends a run from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Nothing.
+    #[default]
+    Going,
+    /// The process stops: hand the run back.
+    Stop,
+    /// Deleted, or another worker's: forget it.
+    Lost,
+    /// It can't be written: fail it.
+    Broken(String),
+}
+
+/// A run as those see it who do not work on it.
+#[derive(Debug)]
+pub(super) struct RunHandle {
+    pub lease: Lease,
+    pub progress: Mutex<Progress>,
+    /// The engine's notes, when they have changed.
+    pub notes: Mutex<Option<String>>,
+    /// Items written so far.
+    pub written: watch::Sender<u64>,
+    pub fate: watch::Sender<Fate>,
+}
+
+impl RunHandle {
+    pub fn new(lease: Lease, progress: Progress) -> Arc<Self> {
+        Arc::new(Self {
+            lease,
+            progress: Mutex::new(progress),
+            notes: Mutex::new(None),
+            written: watch::Sender::new(0),
+            fate: watch::Sender::new(Fate::Going),
+        })
+    }
+
+    /// Decides the run's fate, unless that is decided.
+    pub fn doom(&self, fate: Fate) {
+        self.fate.send_if_modified(|known| {
+            let open = matches!(known, Fate::Going | Fate::Stop) && *known != fate;
+            if open {
+                *known = fate;
+            }
+            open
+        });
+    }
+}
+
+/// What one fetch changes.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub run: Arc<RunHandle>,
+    pub page: Option<CrawledPage>,
+    pub discovered: Vec<NewFrontier>,
+    pub changes: Vec<FrontierChange>,
+    pub error: bool,
+    /// Room in the queue, given back when the item is written.
+    pub room: Option<OwnedSemaphorePermit>,
+}
+
+/// The queue's end that runs hold.
+#[derive(Clone, Debug)]
+pub(super) struct Committer {
+    items: mpsc::Sender<Item>,
+    room: Arc<Semaphore>,
+}
+
+impl Committer {
+    /// Starts the task, which ends when every clone is gone.
+    pub fn start(app: App) -> (Self, JoinHandle<()>) {
+        let (items, queue) = mpsc::channel(QUEUE);
+        let task = tokio::spawn(run(app, queue));
+        let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
+        (Self { items, room }, task)
+    }
+
+    /// Waits for room for a body of so many bytes.
+    pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let room = Arc::clone(&self.room);
+        room.acquire_many_owned(kib.min(QUEUE_KIB)).await.ok()
+    }
+
+    /// Queues an item; waits while the queue is full.
+    pub async fn send(&self, item: Item) {
+        // Fails only when the process is ending; the item is done again then.
+        let _ = self.items.send(item).await;
+    }
+}
+
+async fn run(app: App, mut queue: mpsc::Receiver<Item>) {
+    let mut items = Vec::with_capacity(BATCH);
+    while queue.recv_many(&mut items, BATCH).await > 0 {
+        let until = Instant::now() + LINGER;
+        while items.len() < WORTHWHILE {
+            let room = BATCH - items.len();
+            match timeout_at(until, queue.recv_many(&mut items, room)).await {
+                Ok(more) if more > 0 => {}
+                _ => break,
+            }
+        }
+        write(&app, &mut items).await;
+    }
+}
+
+/// One run's items, to be written together.
+struct Work {
+    handle: Arc<RunHandle>,
+    batch: RunBatch,
+    items: u64,
+    rooms: Vec<OwnedSemaphorePermit>,
+}
+
+async fn write(app: &App, items: &mut Vec<Item>) {
+    let mut works: BTreeMap<(RunId, i64), Work> = BTreeMap::new();
+    for item in items.drain(..) {
+        let lease = item.run.lease;
+        let work = works.entry((lease.run, lease.epoch)).or_insert_with(|| Work {
+            batch: RunBatch {
+                lease,
+                progress: item.run.progress.lock().clone(),
+                engine_state: item.run.notes.lock().take(),
+                pages: Vec::new(),
+                discovered: Vec::new(),
+                changes: Vec::new(),
+                errors: 0,
+                at: app.clock.now(),
+            },
+            handle: Arc::clone(&item.run),
+            items: 0,
+            rooms: Vec::new(),
+        });
+        work.items += 1;
+        work.batch.pages.extend(item.page);
+        work.batch.discovered.extend(item.discovered);
+        work.batch.changes.extend(item.changes);
+        work.batch.errors += u64::from(item.error);
+        work.rooms.extend(item.room);
+    }
+    let (batches, rest): (Vec<RunBatch>, Vec<_>) = works
+        .into_values()
+        .map(|work| (work.batch, (work.handle, work.items, work.rooms)))
+        .unzip();
+    match app.store.commit_crawl(&batches).await {
+        Ok(committed) => {
+            for (committed, (handle, items, _rooms)) in committed.into_iter().zip(rest) {
+                settle(&handle, committed, items);
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a commit of crawls failed; trying run by run");
+            for (batch, (handle, items, _rooms)) in batches.into_iter().zip(rest) {
+                persist(app, &batch, &handle, items).await;
+            }
+        }
+    }
+}
+
+/// Writes one run's batch; a run that can't be written is given up, so that it does not
+/// keep the others waiting.
+async fn persist(app: &App, batch: &RunBatch, handle: &RunHandle, items: u64) {
+    let mut tries = 0;
+    loop {
+        match app.store.commit_crawl(std::slice::from_ref(batch)).await {
+            Ok(committed) => {
+                let committed = committed.first().copied().unwrap_or(Committed::Fenced);
+                return settle(handle, committed, items);
+            }
+            Err(error) => {
+                tries += 1;
+                tracing::error!(%error, run.id = %batch.lease.run, tries, "cannot write a crawl");
+                if tries >= TRIES {
+                    return handle.doom(Fate::Broken(format!("the database refused it: {error}")));
+                }
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn settle(handle: &RunHandle, committed: Committed, items: u64) {
+    match committed {
+        Committed::Written => handle.written.send_modify(|written| *written += items),
+        Committed::Fenced => handle.doom(Fate::Lost),
+    }
+}

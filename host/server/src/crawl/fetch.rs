@@ -1,0 +1,323 @@
+//! One URL of a crawl: fetched, its redirects judged, and made into a page row.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use arc_swap::ArcSwap;
+use orbweaver_core::key_hash::key_hash;
+use orbweaver_core::page::Links;
+use orbweaver_core::retry_after::retry_after;
+use orbweaver_fetch::{
+    CookieJar, FetchError, HopCheck, HopVerdict, Kind, ProxyUrl, Request, Response,
+};
+use orbweaver_store::crawl::{CrawledPage, Lease, PreviousPage};
+use orbweaver_urls::{KeyRules, Resolved, key_of};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::page;
+use super::scope::{Scope, Verdict};
+use super::spec::{CrawlSpec, SeedKind};
+use crate::app::App;
+
+/// What all fetches of a run share.
+pub(super) struct Shared {
+    pub app: App,
+    pub lease: Lease,
+    pub spec: CrawlSpec,
+    /// Widened once, when the seed redirects to another host.
+    pub scope: ArcSwap<Scope>,
+    pub rules: KeyRules,
+    pub jar: CookieJar,
+    pub proxy: Option<ProxyUrl>,
+    /// Keys that have a page row or are being fetched for one.
+    pub claims: Mutex<HashSet<u64>>,
+    /// The run whose pages answer "not modified".
+    pub previous: Option<orbweaver_core::ids::RunId>,
+    /// Extractors that run for every page, by role.
+    pub extractors: Vec<String>,
+}
+
+impl Shared {
+    /// The proxy of one request.
+    pub fn proxy_for(&self, random: u64) -> Result<Option<ProxyUrl>, FetchError> {
+        match (&self.proxy, self.spec.proxy_pool) {
+            (Some(proxy), _) => Ok(Some(proxy.clone())),
+            (None, Some(pool)) => self.app.pipeline.fetcher.pool_proxy(
+                pool.into(),
+                self.spec.proxy_country.as_deref(),
+                random,
+            ),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Waits until a URL's host may be asked, and takes the right to one request.
+    pub async fn wait_for(&self, url: &str) {
+        let Some(url) = Resolved::parse(url) else {
+            return;
+        };
+        let gate = self.app.crawls.politeness().gate(&host_key(&url));
+        let delay = Duration::from_millis(self.spec.delay_ms);
+        while let Err(open) = gate.take(Instant::now(), delay) {
+            tokio::time::sleep_until(open).await;
+        }
+    }
+
+    /// Whether an entry is the page that the run starts from.
+    pub fn is_seed(&self, entry: &Entry) -> bool {
+        entry.seq == 0 && self.spec.seed_kind == SeedKind::Url
+    }
+
+    /// Takes a key; `false` where it was taken before.
+    pub fn claim(&self, hash: u64) -> bool {
+        self.claims.lock().insert(hash)
+    }
+
+    /// Gives keys back that a failed fetch took on its way.
+    pub fn unclaim(&self, hashes: &[u64]) {
+        let mut claims = self.claims.lock();
+        for hash in hashes {
+            claims.remove(hash);
+        }
+    }
+}
+
+/// What politeness counts as one host: name and port.
+pub(super) fn host_key(url: &Resolved) -> String {
+    let port = match url.port() {
+        "" if url.scheme() == "https" => "443",
+        "" => "80",
+        port => port,
+    };
+    format!("{}:{port}", url.host())
+}
+
+/// A URL that waits to be fetched.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub seq: i64,
+    pub url: String,
+    pub hash: u64,
+    pub depth: u32,
+    /// Fetches that failed before.
+    pub attempts: u32,
+}
+
+/// What became of a fetch.
+pub(super) struct Outcome {
+    pub entry: Entry,
+    /// Index of its host.
+    pub host: usize,
+    pub end: End,
+    /// Requests that were made to the host besides the first.
+    pub redirects: u32,
+    /// Keys that were claimed on the way, its own excepted.
+    pub chain: Vec<u64>,
+}
+
+/// How a fetch ended.
+pub(super) enum End {
+    /// With a page.
+    Page(Box<Fetched>),
+    /// With a redirect to a page that another fetch has or makes.
+    Merged(u64),
+    /// Without an answer.
+    Failed(FetchError),
+    /// By a fault of ours.
+    Broken(String),
+}
+
+/// A page and what it led to.
+pub(super) struct Fetched {
+    pub row: CrawledPage,
+    pub links: Links,
+    /// Targets in scope: hash and the link's index.
+    pub found: Vec<(u64, u32)>,
+    pub out_of_scope: u64,
+    pub excluded: u64,
+    /// Where it was redirected to within the scope.
+    pub redirect_to: Option<u64>,
+    pub latency: Duration,
+    /// What the server asked for.
+    pub retry_after: Option<Duration>,
+}
+
+/// Where a fetch's redirects went.
+#[derive(Default)]
+struct Course {
+    chain: Vec<u64>,
+    merged: Option<u64>,
+}
+
+/// Fetches an entry.
+pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: u64) -> Outcome {
+    let previous = match previous_page(&shared, &entry).await {
+        Ok(previous) => previous,
+        Err(error) => return broken(entry, host, error.to_string()),
+    };
+    let course = Arc::new(Mutex::new(Course::default()));
+    let mut result = once(&shared, &entry, random, previous.as_ref(), &course).await;
+    // The answer to a question that was put to another URL: asked again without it.
+    if let Ok(response) = &result
+        && response.status == 304
+        && response.final_url != response.url
+    {
+        let claimed = std::mem::take(&mut course.lock().chain);
+        shared.unclaim(&claimed);
+        result = once(&shared, &entry, random, None, &course).await;
+    }
+    let Course { chain, merged } = std::mem::take(&mut *course.lock());
+    let (end, redirects) = match result {
+        Err(error) => {
+            let redirects = error.redirects.len();
+            (End::Failed(error), redirects)
+        }
+        Ok(response) => {
+            let redirects = response.redirects.len();
+            let end = match merged {
+                Some(target) => End::Merged(target),
+                None => match make(&shared, &entry, response, previous, chain.last().copied()).await {
+                    Ok(fetched) => End::Page(Box::new(fetched)),
+                    Err(error) => End::Broken(error.to_string()),
+                },
+            };
+            (end, redirects)
+        }
+    };
+    Outcome {
+        entry,
+        host,
+        end,
+        redirects: u32::try_from(redirects).unwrap_or(u32::MAX),
+        chain,
+    }
+}
+
+fn broken(entry: Entry, host: usize, message: String) -> Outcome {
+    Outcome {
+        entry,
+        host,
+        end: End::Broken(message),
+        redirects: 0,
+        chain: Vec::new(),
+    }
+}
+
+async fn previous_page(
+    shared: &Shared,
+    entry: &Entry,
+) -> Result<Option<PreviousPage>, orbweaver_store::StoreError> {
+    let Some(run) = shared.previous else {
+        return Ok(None);
+    };
+    let Some(url) = Resolved::parse(&entry.url) else {
+        return Ok(None);
+    };
+    let key = key_of(&url, shared.rules);
+    let found = shared
+        .app
+        .store
+        .previous_page(shared.lease.project, run, &key)
+        .await?;
+    // Only a good answer of this very URL is asked about, and only if all of it is still here.
+    Ok(found.filter(|page| {
+        page.status == 200
+            && page.final_url == url.without_fragment()
+            && (page.blob.is_some() || !shared.spec.store_html)
+            && (page.metadata.is_some() || shared.spec.store_html)
+    }))
+}
+
+async fn once(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    random: u64,
+    previous: Option<&PreviousPage>,
+    course: &Arc<Mutex<Course>>,
+) -> Result<Response, FetchError> {
+    let spec = &shared.spec;
+    let fetcher = &shared.app.pipeline.fetcher;
+    let proxy = shared.proxy_for(random)?;
+    let mut headers = spec.headers.clone();
+    if let Some(previous) = previous {
+        let etag = previous.header("etag").map(|tag| ("if-none-match", tag));
+        let since = previous
+            .header("last-modified")
+            .map(|date| ("if-modified-since", date));
+        for (name, value) in [etag, since].into_iter().flatten() {
+            headers.push((name.to_owned(), value));
+        }
+    }
+    let request = Request {
+        headers,
+        cookies: spec.cookies.clone(),
+        jar: Some(shared.jar.clone()),
+        user_agent: Some(fetcher.user_agent(spec.user_agent.as_deref(), random).to_owned()),
+        proxy,
+        respect_robots: spec.respect_robots,
+        hop_check: Some(hop_check(shared, entry, Arc::clone(course))),
+        ..Request::get(entry.url.as_str())
+    };
+    // Boxed: the fetch's state is large, and every entry under way has one.
+    Box::pin(fetcher.fetch(request)).await
+}
+
+/// Redirects within the scope are followed to pages that nobody else has; others are the
+/// answer themselves. The seed's are all followed: they say what the scope is.
+fn hop_check(shared: &Arc<Shared>, entry: &Entry, course: Arc<Mutex<Course>>) -> HopCheck {
+    let (shared, own, is_seed) = (Arc::clone(shared), entry.hash, shared.is_seed(entry));
+    Arc::new(move |target| {
+        let Some(url) = Resolved::parse(target) else {
+            return HopVerdict::Stop;
+        };
+        if !is_seed && shared.scope.load().judge(&url) != Verdict::In {
+            return HopVerdict::Stop;
+        }
+        let hash = key_hash(&key_of(&url, shared.rules));
+        let mut course = course.lock();
+        // A site may send a client around once, to see its cookie come back.
+        if hash == own || course.chain.contains(&hash) || shared.claim(hash) {
+            course.chain.retain(|known| *known != hash);
+            course.chain.push(hash);
+            return HopVerdict::Follow;
+        }
+        course.merged = Some(hash);
+        HopVerdict::Stop
+    })
+}
+
+async fn make(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    response: Response,
+    previous: Option<PreviousPage>,
+    last: Option<u64>,
+) -> anyhow::Result<Fetched> {
+    let latency = response.timings.first_byte;
+    let retry_after = response
+        .headers
+        .get("retry-after")
+        .filter(|_| matches!(response.status, 429 | 503))
+        .and_then(|value| retry_after(value, SystemTime::from(shared.app.clock.now())));
+    let redirect_to = last.filter(|hash| *hash != entry.hash);
+    let mut fetched = match previous.filter(|_| response.status == 304) {
+        Some(previous) => page::unchanged(shared, entry, previous).await?,
+        None => page::fresh(shared, entry, response).await?,
+    };
+    fetched.redirect_to = redirect_to;
+    fetched.latency = latency;
+    fetched.retry_after = retry_after;
+    Ok(fetched)
+}
+
+/// Whether a failure is the site's robots.txt at work, which is no failure.
+pub(super) fn is_robots(error: &FetchError) -> bool {
+    error.kind == Kind::Robots
+}
+
+/// Whether a failure says that the origin has more than it can do.
+pub(super) fn is_overload(error: &FetchError) -> bool {
+    matches!(error.kind, Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect)
+}

@@ -1,0 +1,122 @@
+//! How many requests a run has under way: as many as it was told, or as many as the
+//! origin takes without slowing down.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Where an automatic run starts.
+const START: f64 = 4.0;
+/// Overload is answered once in this time: the requests under way fail together.
+const CUT_EVERY: Duration = Duration::from_secs(1);
+/// Latency may double, and by this much besides, before it counts as a queue at the origin.
+const SLACK: Duration = Duration::from_millis(25);
+
+/// Additive increase, multiplicative decrease, on refusals (429, 503), failures and latency.
+#[derive(Debug)]
+pub struct Limiter {
+    limit: f64,
+    max: f64,
+    adapts: bool,
+    /// No sign of a queue yet: one more for every answer.
+    slow_start: bool,
+    /// Smoothed latency, and the least that it ever was: seconds.
+    smooth: Option<f64>,
+    least: f64,
+    last_cut: Option<Instant>,
+}
+
+impl Limiter {
+    /// `fixed` requests at once, or up to `max` as the origin allows.
+    pub fn new(fixed: Option<u32>, max: u32) -> Self {
+        let max = f64::from(max.max(1));
+        Self {
+            limit: fixed.map_or(START.min(max), |fixed| f64::from(fixed.max(1))),
+            max,
+            adapts: fixed.is_none(),
+            slow_start: true,
+            smooth: None,
+            least: f64::MAX,
+            last_cut: None,
+        }
+    }
+
+    /// Requests at once.
+    pub fn limit(&self) -> usize {
+        // At least 1 and at most a 32-bit number by construction.
+        self.limit as usize
+    }
+
+    /// An answer whose first byte took this long.
+    pub fn answered(&mut self, latency: Duration, now: Instant) {
+        if !self.adapts {
+            return;
+        }
+        let latency = latency.as_secs_f64();
+        let smooth = self.smooth.map_or(latency, |old| old + (latency - old) / 8.0);
+        self.smooth = Some(smooth);
+        self.least = self.least.min(smooth);
+        if smooth > self.least * 2.0 + SLACK.as_secs_f64() {
+            self.slow_start = false;
+            self.cut(0.9, now);
+        } else if self.slow_start {
+            self.limit += 1.0;
+        } else {
+            self.limit += 1.0 / self.limit;
+        }
+        self.limit = self.limit.min(self.max);
+    }
+
+    /// The origin refused for now, or broke down.
+    pub fn overloaded(&mut self, now: Instant) {
+        if self.adapts {
+            self.slow_start = false;
+            self.cut(0.5, now);
+        }
+    }
+
+    fn cut(&mut self, factor: f64, now: Instant) {
+        let due = self.last_cut.is_none_or(|last| now.duration_since(last) >= CUT_EVERY);
+        if due {
+            self.last_cut = Some(now);
+            self.limit = (self.limit * factor).max(1.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUICK: Duration = Duration::from_millis(10);
+
+    #[tokio::test(start_paused = true)]
+    async fn it_grows_while_the_origin_keeps_up_and_shrinks_when_it_does_not() {
+        let mut limiter = Limiter::new(None, 64);
+        for _ in 0..200 {
+            limiter.answered(QUICK, Instant::now());
+        }
+        assert_eq!(limiter.limit(), 64);
+        limiter.overloaded(Instant::now());
+        limiter.overloaded(Instant::now());
+        assert_eq!(limiter.limit(), 32);
+        tokio::time::advance(CUT_EVERY).await;
+        for _ in 0..100 {
+            limiter.answered(Duration::from_secs(1), Instant::now());
+        }
+        assert!(limiter.limit() < 32, "{limiter:?}");
+        for _ in 0..100 {
+            tokio::time::advance(CUT_EVERY).await;
+            limiter.overloaded(Instant::now());
+        }
+        assert_eq!(limiter.limit(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fixed_number_stays() {
+        let mut limiter = Limiter::new(Some(7), 64);
+        limiter.overloaded(Instant::now());
+        limiter.answered(QUICK, Instant::now());
+        assert_eq!(limiter.limit(), 7);
+    }
+}

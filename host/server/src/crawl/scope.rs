@@ -1,0 +1,182 @@
+//! What belongs to a crawl: sites, subdomains, and path patterns.
+
+use anyhow::Context as _;
+use orbweaver_urls::Resolved;
+use regex::Regex;
+
+use super::spec::{CrawlSpec, path_pattern};
+
+/// What a run makes of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is crawled.
+    In,
+    /// It is of the crawl's sites, and a path pattern leaves it out.
+    Excluded,
+    /// It is of another site.
+    Out,
+}
+
+/// Host and port. `port` is empty for the scheme's own, so that http and https on their
+/// default ports are one site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Site {
+    host: String,
+    port: String,
+}
+
+impl Site {
+    fn of(url: &Resolved) -> Self {
+        Self {
+            host: url.host().to_owned(),
+            port: url.port().to_owned(),
+        }
+    }
+
+    fn is_of(&self, url: &Resolved) -> bool {
+        self.host == url.host() && self.port == url.port()
+    }
+}
+
+/// The scope of a run.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    /// The seed's, and that of the host that it redirects to.
+    sites: Vec<Site>,
+    /// Whose subdomains are in scope, with the port that they share with the seed.
+    parent: Option<Site>,
+    include: Vec<Regex>,
+    exclude: Vec<Regex>,
+}
+
+impl Scope {
+    /// The scope of a crawl from `seed`.
+    ///
+    /// # Errors
+    /// A pattern that does not compile, which validation has refused.
+    pub fn new(spec: &CrawlSpec, seed: &Resolved) -> anyhow::Result<Self> {
+        let patterns = |patterns: &[String]| {
+            patterns
+                .iter()
+                .map(|pattern| path_pattern(pattern))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let site = Site::of(seed);
+        let is_name = site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
+        let parent = (spec.subdomains && is_name).then(|| Site {
+            host: site.host.strip_prefix("www.").unwrap_or(&site.host).to_owned(),
+            port: site.port.clone(),
+        });
+        Ok(Self {
+            sites: vec![site],
+            parent,
+            include: patterns(&spec.include_paths).context("include_paths")?,
+            exclude: patterns(&spec.exclude_paths).context("exclude_paths")?,
+        })
+    }
+
+    /// This scope with the site that the seed redirects to; `None` where it is known.
+    pub fn with_site(&self, url: &Resolved) -> Option<Self> {
+        if self.is_site(url) {
+            return None;
+        }
+        let mut wider = self.clone();
+        wider.sites.push(Site::of(url));
+        Some(wider)
+    }
+
+    /// Whether a URL is of the crawl's sites, whatever its path.
+    pub fn is_site(&self, url: &Resolved) -> bool {
+        if self.sites.iter().any(|site| site.is_of(url)) {
+            return true;
+        }
+        self.parent.as_ref().is_some_and(|parent| {
+            parent.port == url.port()
+                && url.host().strip_suffix(parent.host.as_str()).is_some_and(
+                    |labels| labels.is_empty() || labels.ends_with('.'),
+                )
+        })
+    }
+
+    /// What the crawl makes of a URL.
+    pub fn judge(&self, url: &Resolved) -> Verdict {
+        if !self.is_site(url) {
+            return Verdict::Out;
+        }
+        if self.include.is_empty() && self.exclude.is_empty() {
+            return Verdict::In;
+        }
+        let path = path_and_query(url);
+        let matches = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(path));
+        if matches(&self.exclude) || !(self.include.is_empty() || matches(&self.include)) {
+            return Verdict::Excluded;
+        }
+        Verdict::In
+    }
+}
+
+fn path_and_query(url: &Resolved) -> &str {
+    let whole = url.without_fragment();
+    let len = url.path().len() + url.query().map_or(0, |query| query.len() + 1);
+    whole.get(whole.len().saturating_sub(len)..).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn url(url: &str) -> Resolved {
+        Resolved::parse(url).unwrap()
+    }
+
+    fn scope(seed: &str, change: impl FnOnce(&mut CrawlSpec)) -> Scope {
+        let mut spec = CrawlSpec::new(seed);
+        change(&mut spec);
+        Scope::new(&spec, &url(seed)).unwrap()
+    }
+
+    #[test]
+    fn a_site_is_host_and_port_and_both_schemes_on_their_own_ports() {
+        let scope = scope("https://e.org/a", |_| {});
+        for yes in ["https://e.org/", "http://e.org/", "https://e.org:443/x?y"] {
+            assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
+        }
+        for no in ["https://www.e.org/", "https://e.org:8443/", "https://e.org.evil/", "http://x/"] {
+            assert_eq!(scope.judge(&url(no)), Verdict::Out, "{no}");
+        }
+    }
+
+    #[test]
+    fn subdomains_are_those_of_the_seed_less_www() {
+        let scope = scope("https://www.e.org/", |spec| spec.subdomains = true);
+        for yes in ["https://e.org/", "https://a.b.e.org/", "https://www.e.org/"] {
+            assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
+        }
+        for no in ["https://note.org/", "https://xe.org/", "https://a.e.org:81/"] {
+            assert_eq!(scope.judge(&url(no)), Verdict::Out, "{no}");
+        }
+        let address = super::tests::scope("http://10.0.0.1/", |spec| spec.subdomains = true);
+        assert_eq!(address.judge(&url("http://x.10.0.0.1.e.org/")), Verdict::Out);
+    }
+
+    #[test]
+    fn patterns_see_path_and_query() {
+        let scope = scope("https://e.org/", |spec| {
+            spec.include_paths = vec!["^/blog/".to_owned()];
+            spec.exclude_paths = vec![r"[?&]print=1".to_owned()];
+        });
+        assert_eq!(scope.judge(&url("https://e.org/blog/a?x=1#print=1")), Verdict::In);
+        assert_eq!(scope.judge(&url("https://e.org/blog/a?print=1")), Verdict::Excluded);
+        assert_eq!(scope.judge(&url("https://e.org/about")), Verdict::Excluded);
+        assert_eq!(scope.judge(&url("https://f.org/blog/")), Verdict::Out);
+    }
+
+    #[test]
+    fn the_site_that_the_seed_redirects_to_is_added_once() {
+        let scope = scope("https://e.org/", |_| {});
+        let wider = scope.with_site(&url("https://www.e.org/x")).unwrap();
+        assert_eq!(wider.judge(&url("https://www.e.org/y")), Verdict::In);
+        assert_eq!(wider.judge(&url("https://e.org/y")), Verdict::In);
+        assert!(wider.with_site(&url("https://www.e.org/")).is_none());
+    }
+}
