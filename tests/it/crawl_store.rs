@@ -7,7 +7,9 @@ use orbweaver_store::crawl::{
     Committed, CrawledPage, Created, Ending, FrontierChange, LeasedRun, NewFrontier, NewRun,
     Progress, Run, RunBatch, RunFilter, RunState,
 };
-use orbweaver_store::{CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody};
+use orbweaver_store::{
+    CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody,
+};
 use orbweaver_tests::postgres::Postgres;
 use tempfile::TempDir;
 
@@ -239,7 +241,11 @@ async fn a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing(options: O
         first.extend_leases(&[old.lease], until).await.unwrap(),
         [old.lease]
     );
-    assert!(lease(&second, "second", now() + seconds(14)).await.is_none());
+    assert!(
+        lease(&second, "second", now() + seconds(14))
+            .await
+            .is_none()
+    );
     let new = lease(&second, "second", until).await.unwrap();
     assert_eq!(new.run.id, run.id);
     assert_eq!(new.run.started_at, Some(now()));
@@ -256,7 +262,12 @@ async fn a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing(options: O
         [Committed::Fenced]
     );
     assert!(!first.release_lease(old.lease).await.unwrap());
-    assert!(!first.finish_run(old.lease, &Ending::default(), until).await.unwrap());
+    assert!(
+        !first
+            .finish_run(old.lease, &Ending::default(), until)
+            .await
+            .unwrap()
+    );
     let run = second.run(project, run.id).await.unwrap().unwrap();
     assert_eq!((run.page_count, run.status), (0, RunState::Running));
     assert_eq!(second.frontier_known(run.id, -1, 10).await.unwrap(), []);

@@ -4,6 +4,7 @@ mod auth;
 mod billing;
 mod bulk;
 mod cache;
+mod crawl_engine;
 mod crawl_store;
 mod envelope;
 mod health;

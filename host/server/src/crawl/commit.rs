@@ -109,7 +109,9 @@ impl Committer {
 
     /// Waits for room for a body of so many bytes.
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).saturating_add(1);
+        let kib = u32::try_from(bytes >> 10)
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
         let room = Arc::clone(&self.room);
         room.acquire_many_owned(kib.min(QUEUE_KIB)).await.ok()
     }
@@ -148,21 +150,23 @@ async fn write(app: &App, items: &mut Vec<Item>) {
     let mut works: BTreeMap<(RunId, i64), Work> = BTreeMap::new();
     for item in items.drain(..) {
         let lease = item.run.lease;
-        let work = works.entry((lease.run, lease.epoch)).or_insert_with(|| Work {
-            batch: RunBatch {
-                lease,
-                progress: item.run.progress.lock().clone(),
-                engine_state: item.run.notes.lock().take(),
-                pages: Vec::new(),
-                discovered: Vec::new(),
-                changes: Vec::new(),
-                errors: 0,
-                at: app.clock.now(),
-            },
-            handle: Arc::clone(&item.run),
-            items: 0,
-            rooms: Vec::new(),
-        });
+        let work = works
+            .entry((lease.run, lease.epoch))
+            .or_insert_with(|| Work {
+                batch: RunBatch {
+                    lease,
+                    progress: item.run.progress.lock().clone(),
+                    engine_state: item.run.notes.lock().take(),
+                    pages: Vec::new(),
+                    discovered: Vec::new(),
+                    changes: Vec::new(),
+                    errors: 0,
+                    at: app.clock.now(),
+                },
+                handle: Arc::clone(&item.run),
+                items: 0,
+                rooms: Vec::new(),
+            });
         work.items += 1;
         work.batch.pages.extend(item.page);
         work.batch.discovered.extend(item.discovered);

@@ -178,10 +178,12 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
             let redirects = response.redirects.len();
             let end = match merged {
                 Some(target) => End::Merged(target),
-                None => match make(&shared, &entry, response, previous, chain.last().copied()).await {
-                    Ok(fetched) => End::Page(Box::new(fetched)),
-                    Err(error) => End::Broken(error.to_string()),
-                },
+                None => {
+                    match make(&shared, &entry, response, previous, chain.last().copied()).await {
+                        Ok(fetched) => End::Page(Box::new(fetched)),
+                        Err(error) => End::Broken(error.to_string()),
+                    }
+                }
             };
             (end, redirects)
         }
@@ -254,7 +256,11 @@ async fn once(
         headers,
         cookies: spec.cookies.clone(),
         jar: Some(shared.jar.clone()),
-        user_agent: Some(fetcher.user_agent(spec.user_agent.as_deref(), random).to_owned()),
+        user_agent: Some(
+            fetcher
+                .user_agent(spec.user_agent.as_deref(), random)
+                .to_owned(),
+        ),
         proxy,
         respect_robots: spec.respect_robots,
         hop_check: Some(hop_check(shared, entry, Arc::clone(course))),
@@ -319,5 +325,8 @@ pub(super) fn is_robots(error: &FetchError) -> bool {
 
 /// Whether a failure says that the origin has more than it can do.
 pub(super) fn is_overload(error: &FetchError) -> bool {
-    matches!(error.kind, Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect)
+    matches!(
+        error.kind,
+        Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect
+    )
 }

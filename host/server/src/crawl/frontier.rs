@@ -110,7 +110,11 @@ impl Window {
 
     /// Brings entries back whose time has come.
     pub fn ripen(&mut self, now: Instant) {
-        while self.later.peek().is_some_and(|Reverse(later)| later.at <= now) {
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(later)| later.at <= now)
+        {
             if let Some(Reverse(later)) = self.later.pop() {
                 self.len -= 1;
                 self.push(later.host, later.entry);

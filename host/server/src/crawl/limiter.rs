@@ -53,7 +53,9 @@ impl Limiter {
             return;
         }
         let latency = latency.as_secs_f64();
-        let smooth = self.smooth.map_or(latency, |old| old + (latency - old) / 8.0);
+        let smooth = self
+            .smooth
+            .map_or(latency, |old| old + (latency - old) / 8.0);
         self.smooth = Some(smooth);
         self.least = self.least.min(smooth);
         if smooth > self.least * 2.0 + SLACK.as_secs_f64() {
@@ -76,7 +78,9 @@ impl Limiter {
     }
 
     fn cut(&mut self, factor: f64, now: Instant) {
-        let due = self.last_cut.is_none_or(|last| now.duration_since(last) >= CUT_EVERY);
+        let due = self
+            .last_cut
+            .is_none_or(|last| now.duration_since(last) >= CUT_EVERY);
         if due {
             self.last_cut = Some(now);
             self.limit = (self.limit * factor).max(1.0);

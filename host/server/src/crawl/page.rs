@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links, PageFacts, page_pass, x_robots_tag};
 use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
-use orbweaver_core::charset;
 use orbweaver_engine::{Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
 use orbweaver_store::crawl::{
@@ -129,6 +129,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
                 .collect(),
             body: Arc::from(&response.body[..]),
             html: Arc::from(html.as_ref()),
+            cost_usd: 0.0,
         })
     });
     let headers = serde_json::to_string(&headers).unwrap_or_else(|_| "[]".to_owned());
@@ -312,7 +313,9 @@ fn body(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
 
 /// Text for a row: of bounded length, without the NUL that PostgreSQL refuses.
 fn kept(text: &str) -> String {
-    let cut = text.get(..text.floor_char_boundary(TITLE_BYTES)).unwrap_or("");
+    let cut = text
+        .get(..text.floor_char_boundary(TITLE_BYTES))
+        .unwrap_or("");
     cut.replace('\0', "")
 }
 

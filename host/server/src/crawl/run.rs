@@ -126,12 +126,7 @@ pub(super) fn random() -> u64 {
 }
 
 /// Works on a run until it ends, is handed back or lost.
-pub(super) async fn run(
-    app: App,
-    leased: LeasedRun,
-    handle: Arc<RunHandle>,
-    committer: Committer,
-) {
+pub(super) async fn run(app: App, leased: LeasedRun, handle: Arc<RunHandle>, committer: Committer) {
     let lease = leased.lease;
     let mut fate = handle.fate.subscribe();
     let worked = async {
@@ -152,17 +147,23 @@ pub(super) async fn run(
     };
     let fate = fate.borrow_and_update().clone();
     let (ended, what) = match (fate, ending) {
-        (Fate::Lost, _) => return tracing::info!(run.id = %lease.run, "a crawl is not ours any more"),
+        (Fate::Lost, _) => {
+            return tracing::info!(run.id = %lease.run, "a crawl is not ours any more");
+        }
         (Fate::Broken(why), _) => {
             let ending = Ending {
                 done: false,
                 error_message: Some(format!("the engine gave up: {why}")),
             };
-            (app.store.finish_run(lease, &ending, app.clock.now()).await, "end")
+            (
+                app.store.finish_run(lease, &ending, app.clock.now()).await,
+                "end",
+            )
         }
-        (_, Some(ending)) => {
-            (app.store.finish_run(lease, &ending, app.clock.now()).await, "end")
-        }
+        (_, Some(ending)) => (
+            app.store.finish_run(lease, &ending, app.clock.now()).await,
+            "end",
+        ),
         (_, None) => (app.store.release_lease(lease).await, "hand back"),
     };
     if let Err(error) = ended {
@@ -529,7 +530,9 @@ impl Engine {
         if redirects > 0
             && let Some(known) = self.hosts.get(host)
         {
-            known.gate.charge(now, known.delay.saturating_mul(redirects));
+            known
+                .gate
+                .charge(now, known.delay.saturating_mul(redirects));
         }
         let mut item = self.item();
         item.room = room;
@@ -607,7 +610,13 @@ impl Engine {
     }
 
     /// Puts an entry off: twice as long every time, and at least as long as was asked for.
-    fn again(&mut self, host: usize, mut entry: Entry, asked: Duration, now: Instant) -> FrontierChange {
+    fn again(
+        &mut self,
+        host: usize,
+        mut entry: Entry,
+        asked: Duration,
+        now: Instant,
+    ) -> FrontierChange {
         let base = Duration::from_millis(self.shared.app.config.crawl.retry_base_ms);
         self.random = next_random(self.random);
         // Up to a quarter more, so that what failed together does not come back together.
@@ -633,7 +642,10 @@ impl Engine {
         if app.store.is_shared()
             && let Some((name, _)) = self.host_index.iter().find(|(_, index)| **index == host)
             && let Ok(wait) = TimeDelta::from_std(wait)
-            && let Err(error) = app.store.close_host(name, Clock::system().now() + wait).await
+            && let Err(error) = app
+                .store
+                .close_host(name, Clock::system().now() + wait)
+                .await
         {
             tracing::warn!(%error, "cannot tell other nodes of a Retry-After");
         }
@@ -649,7 +661,12 @@ impl Engine {
         self.skip("scope", fetched.out_of_scope);
         self.skip("excluded", fetched.excluded);
         if self.shared.spec.seed_kind == SeedKind::Url {
-            self.discover(&fetched.links, &fetched.found, entry.depth, &mut item.discovered);
+            self.discover(
+                &fetched.links,
+                &fetched.found,
+                entry.depth,
+                &mut item.discovered,
+            );
         }
         self.handle.progress.lock().fetched += 1;
         item.changes = vec![FrontierChange::Done {
@@ -798,7 +815,9 @@ impl Engine {
         let shared = Arc::clone(&self.shared);
         let limit = u32::try_from(WINDOW / 2).unwrap_or(u32::MAX);
         let store = &shared.app.store;
-        let rows = store.frontier_queued(shared.lease.run, from - 1, limit).await?;
+        let rows = store
+            .frontier_queued(shared.lease.run, from - 1, limit)
+            .await?;
         let whole = rows.len() < limit as usize;
         let (now, clock) = (Instant::now(), shared.app.clock.now());
         let mut next = from;
@@ -819,7 +838,8 @@ impl Engine {
             };
             match (row.next_at - clock).to_std() {
                 Ok(wait) if !wait.is_zero() => {
-                    self.window.postpone(host, entry, now + wait.min(self.max_wait()));
+                    self.window
+                        .postpone(host, entry, now + wait.min(self.max_wait()));
                 }
                 _ => self.window.push(host, entry),
             }
@@ -975,7 +995,10 @@ async fn fetch_in_turn(
             match app.store.host_slot(&host_key(&url), now, delay).await {
                 Ok(slot) => {
                     let wait = (slot - now).to_std().unwrap_or_default();
-                    tokio::time::sleep(wait.min(Duration::from_millis(app.config.crawl.max_wait_ms))).await;
+                    tokio::time::sleep(
+                        wait.min(Duration::from_millis(app.config.crawl.max_wait_ms)),
+                    )
+                    .await;
                 }
                 Err(error) => tracing::warn!(%error, "cannot ask other nodes for a host's turn"),
             }

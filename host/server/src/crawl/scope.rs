@@ -62,9 +62,14 @@ impl Scope {
                 .collect::<Result<Vec<_>, _>>()
         };
         let site = Site::of(seed);
-        let is_name = site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
+        let is_name =
+            site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
         let parent = (spec.subdomains && is_name).then(|| Site {
-            host: site.host.strip_prefix("www.").unwrap_or(&site.host).to_owned(),
+            host: site
+                .host
+                .strip_prefix("www.")
+                .unwrap_or(&site.host)
+                .to_owned(),
             port: site.port.clone(),
         });
         Ok(Self {
@@ -92,9 +97,10 @@ impl Scope {
         }
         self.parent.as_ref().is_some_and(|parent| {
             parent.port == url.port()
-                && url.host().strip_suffix(parent.host.as_str()).is_some_and(
-                    |labels| labels.is_empty() || labels.ends_with('.'),
-                )
+                && url
+                    .host()
+                    .strip_suffix(parent.host.as_str())
+                    .is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
         })
     }
 
@@ -141,7 +147,12 @@ mod tests {
         for yes in ["https://e.org/", "http://e.org/", "https://e.org:443/x?y"] {
             assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
         }
-        for no in ["https://www.e.org/", "https://e.org:8443/", "https://e.org.evil/", "http://x/"] {
+        for no in [
+            "https://www.e.org/",
+            "https://e.org:8443/",
+            "https://e.org.evil/",
+            "http://x/",
+        ] {
             assert_eq!(scope.judge(&url(no)), Verdict::Out, "{no}");
         }
     }
@@ -152,11 +163,18 @@ mod tests {
         for yes in ["https://e.org/", "https://a.b.e.org/", "https://www.e.org/"] {
             assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
         }
-        for no in ["https://note.org/", "https://xe.org/", "https://a.e.org:81/"] {
+        for no in [
+            "https://note.org/",
+            "https://xe.org/",
+            "https://a.e.org:81/",
+        ] {
             assert_eq!(scope.judge(&url(no)), Verdict::Out, "{no}");
         }
         let address = super::tests::scope("http://10.0.0.1/", |spec| spec.subdomains = true);
-        assert_eq!(address.judge(&url("http://x.10.0.0.1.e.org/")), Verdict::Out);
+        assert_eq!(
+            address.judge(&url("http://x.10.0.0.1.e.org/")),
+            Verdict::Out
+        );
     }
 
     #[test]
@@ -165,8 +183,14 @@ mod tests {
             spec.include_paths = vec!["^/blog/".to_owned()];
             spec.exclude_paths = vec![r"[?&]print=1".to_owned()];
         });
-        assert_eq!(scope.judge(&url("https://e.org/blog/a?x=1#print=1")), Verdict::In);
-        assert_eq!(scope.judge(&url("https://e.org/blog/a?print=1")), Verdict::Excluded);
+        assert_eq!(
+            scope.judge(&url("https://e.org/blog/a?x=1#print=1")),
+            Verdict::In
+        );
+        assert_eq!(
+            scope.judge(&url("https://e.org/blog/a?print=1")),
+            Verdict::Excluded
+        );
         assert_eq!(scope.judge(&url("https://e.org/about")), Verdict::Excluded);
         assert_eq!(scope.judge(&url("https://f.org/blog/")), Verdict::Out);
     }

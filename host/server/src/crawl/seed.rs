@@ -88,7 +88,11 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     let in_scope = Resolved::parse(url).is_some_and(|url| shared.scope.load().is_site(&url));
     let request = Request {
         // A sitemap of another host gets nothing that was meant for this one.
-        headers: if in_scope { spec.headers.clone() } else { Vec::new() },
+        headers: if in_scope {
+            spec.headers.clone()
+        } else {
+            Vec::new()
+        },
         cookies: spec.cookies.clone().filter(|_| in_scope),
         jar: Some(shared.jar.clone()),
         user_agent: Some(fetcher.user_agent(spec.user_agent.as_deref(), 0).to_owned()),

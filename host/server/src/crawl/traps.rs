@@ -89,7 +89,10 @@ impl Traps {
 
 /// Whether a path repeats itself as relative links that lead nowhere make it.
 fn repeats(path: &str) -> bool {
-    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let segments: Vec<&str> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .collect();
     if segments.len() > MAX_SEGMENTS {
         return true;
     }
@@ -99,7 +102,11 @@ fn repeats(path: &str) -> bool {
             return true;
         }
         for unit in 1..=MAX_UNIT.min(rest.len()) {
-            let max = if unit == 1 { MAX_SINGLE_REPEATS } else { MAX_REPEATS };
+            let max = if unit == 1 {
+                MAX_SINGLE_REPEATS
+            } else {
+                MAX_REPEATS
+            };
             let mut pieces = rest.chunks_exact(unit);
             let first = pieces.next();
             let same = 1 + pieces.take_while(|piece| Some(*piece) == first).count();
@@ -158,14 +165,21 @@ mod tests {
         for bad in ["/a/b/a/b/a/b", "/x/a/a/a/a", "/a/b/c/a/b/c/a/b/c/d"] {
             assert!(repeats(bad), "{bad}");
         }
-        for good in ["/", "/a/b/a/b", "/2011/11/11/11", "/a/a/b/a/a/b", "/docs/a/docs"] {
+        for good in [
+            "/",
+            "/a/b/a/b",
+            "/2011/11/11/11",
+            "/a/a/b/a/a/b",
+            "/docs/a/docs",
+        ] {
             assert!(!repeats(good), "{good}");
         }
     }
 
     #[test]
     fn calendars_have_a_budget_and_numbered_pages_do_not() {
-        let days = (0..1_000).map(|day| format!("http://e.org/cal/{}/{}", 2000 + day / 12, day % 12));
+        let days =
+            (0..1_000).map(|day| format!("http://e.org/cal/{}/{}", 2000 + day / 12, day % 12));
         assert_eq!(admitted(50, days), 50);
         let months = (0..1_000).map(|month| format!("http://e.org/cal?month={month}"));
         assert_eq!(admitted(50, months), 50);
@@ -175,7 +189,13 @@ mod tests {
 
     #[test]
     fn orders_of_the_same_parameters_are_few() {
-        let orders = ["a=1&b=2&c=3", "b=2&a=1&c=3", "c=3&a=1&b=2", "c=3&b=2&a=1", "a=1&b=2&c=4"];
+        let orders = [
+            "a=1&b=2&c=3",
+            "b=2&a=1&c=3",
+            "c=3&a=1&b=2",
+            "c=3&b=2&a=1",
+            "a=1&b=2&c=4",
+        ];
         let urls = orders.map(|query| format!("http://e.org/?{query}"));
         assert_eq!(admitted(50, urls), 3);
     }

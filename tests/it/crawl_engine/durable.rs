@@ -1,0 +1,108 @@
+//! Runs outlive the processes that work on them.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use orbweaver_store::crawl::RunState;
+use tokio::sync::Semaphore;
+
+use super::ground::{Answer, Ground};
+use super::{crawl, over, paths, project, promises, queue, spec};
+use crate::support::Service;
+
+promises! {
+    a_run_goes_on_after_a_restart
+    a_worker_that_lost_its_run_writes_nothing
+    a_deleted_run_stops
+}
+
+/// A chain of pages, each with leaves, of which one page waits for the gate.
+async fn gated(gate: &Arc<Semaphore>) -> Ground {
+    let gate = Arc::clone(gate);
+    Ground::start(move |hit| {
+        let gate = Arc::clone(&gate);
+        Box::pin(async move {
+            match hit.path.as_str() {
+                path if path.ends_with(".txt") => Answer::status(404),
+                "/" => Answer::page("0", &["/a", "/b", "/held", "/c"]),
+                "/held" => {
+                    let _pass = gate.acquire().await;
+                    Answer::page("held", &["/d", "/a"])
+                }
+                "/d" => Answer::page("d", &["/e"]),
+                _ => Answer::page("leaf", &[]),
+            }
+        })
+    })
+    .await
+}
+
+const ALL: [&str; 7] = ["", "a", "b", "c", "d", "e", "held"];
+
+async fn a_run_goes_on_after_a_restart(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let ground = gated(&gate).await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    for path in ["/a", "/b", "/c", "/held"] {
+        ground.asked(path).await;
+    }
+    // The answers are written when the service stops; the page that waits is not.
+    let service = service.restart().await;
+    gate.add_permits(10);
+    let run = over(&service, run).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 7));
+    assert_eq!(paths(&service, &run).await, ALL);
+    for path in ["/", "/a", "/b", "/c", "/d", "/e"] {
+        assert_eq!(ground.count(path), 1, "{path}");
+    }
+    assert_eq!(ground.count("/held"), 2);
+    assert_eq!(service.billed().await, (7, 0));
+}
+
+async fn a_worker_that_lost_its_run_writes_nothing(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let ground = gated(&gate).await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/held").await;
+    // To another node, whose clock is an hour ahead, the worker looks dead.
+    let ahead = service.app.clock.now() + TimeDelta::hours(1);
+    let store = &service.app.store;
+    let taken = store
+        .lease_run("another", ahead, ahead + TimeDelta::hours(1))
+        .await;
+    let taken = taken.unwrap().expect("the run");
+    assert_eq!(taken.run.id, run);
+    let before = store.run(taken.lease.project, run).await.unwrap().unwrap();
+    gate.add_permits(10);
+    // The worker finds out by itself, and writes nothing any more.
+    while service.app.crawls.progress(run).is_some() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let after = store.run(taken.lease.project, run).await.unwrap().unwrap();
+    assert_eq!(after, before);
+    assert!(store.release_lease(taken.lease).await.unwrap());
+    let run = over(&service, run).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 7));
+    assert_eq!(paths(&service, &run).await, ALL);
+    assert_eq!(service.billed().await, (7, 0));
+}
+
+async fn a_deleted_run_stops(service: Service) {
+    let gate = Arc::new(Semaphore::new(0));
+    let ground = gated(&gate).await;
+    let run = queue(&service, &spec(&ground.url("/")), None).await;
+    ground.asked("/held").await;
+    let project = project(&service).await;
+    service
+        .app
+        .store
+        .delete_run(project, run, service.app.clock.now())
+        .await
+        .unwrap();
+    gate.add_permits(10);
+    // Another run on the same worker ends, and the deleted one is still gone.
+    let other = Ground::of(|_| Answer::page("other", &[])).await;
+    let done = crawl(&service, &spec(&other.url("/"))).await;
+    assert_eq!(done.status, RunState::Done);
+    assert_eq!(service.app.store.run(project, run).await.unwrap(), None);
+}

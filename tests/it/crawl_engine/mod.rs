@@ -1,0 +1,123 @@
+//! The crawl engine, seen from the site that it crawls and from the database.
+
+mod durable;
+mod ground;
+mod polite;
+mod reach;
+mod stored;
+
+use std::time::Duration;
+
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_server::crawl::spec::CrawlSpec;
+use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
+
+use crate::support::Service;
+
+/// Every promise, once per database.
+macro_rules! promises {
+    ($($name:ident)*) => {
+        mod sqlite {
+            $(#[tokio::test(flavor = "multi_thread")] async fn $name() {
+                super::$name($crate::crawl_engine::quick(false).await).await;
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test(flavor = "multi_thread")] async fn $name() {
+                super::$name($crate::crawl_engine::quick(true).await).await;
+            })*
+        }
+    };
+}
+use promises;
+
+/// A service that tries again soon.
+async fn quick(postgres: bool) -> Service {
+    let url = postgres.then(|| {
+        orbweaver_tests::postgres::Postgres::shared()
+            .database()
+            .expect("a database")
+    });
+    Service::with(|config| {
+        config.database_url = url.map(orbweaver_server::config::SafeUrl::new);
+        config.crawl.retry_base_ms = 20;
+        config.crawl.retries = 2;
+    })
+    .await
+}
+
+/// A crawl as fast as it goes.
+fn spec(url: &str) -> CrawlSpec {
+    CrawlSpec {
+        delay_ms: 0,
+        ..CrawlSpec::new(url)
+    }
+}
+
+async fn project(service: &Service) -> ProjectId {
+    let named = service.app.store.project_named("default").await;
+    named.expect("a database").expect("the first project").id
+}
+
+/// Queues a run.
+async fn queue(service: &Service, spec: &CrawlSpec, previous: Option<RunId>) -> RunId {
+    let new = NewRun {
+        project: project(service).await,
+        url: spec.url.clone(),
+        url_key: spec.url.clone(),
+        spec: serde_json::to_string(spec).expect("JSON"),
+        proxy_shown: None,
+        monitor: None,
+        previous,
+        idem_key: None,
+        enqueued_at: service.app.clock.now(),
+        has_webhook: false,
+    };
+    let created = service.app.store.create_run(&new, None).await;
+    let Created::New(run) = created.expect("a database") else {
+        panic!("not created");
+    };
+    service.app.crawls.wake();
+    run.id
+}
+
+/// Waits until a run is over.
+async fn over(service: &Service, id: RunId) -> Run {
+    let project = project(service).await;
+    loop {
+        let run = service.app.store.run(project, id).await;
+        let run = run.expect("a database").expect("a run");
+        if run.status.is_over() {
+            return run;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Crawls to the end.
+async fn crawl(service: &Service, spec: &CrawlSpec) -> Run {
+    let run = queue(service, spec, None).await;
+    over(service, run).await
+}
+
+async fn pages(service: &Service, run: &Run) -> Vec<PageItem> {
+    let range = PageRange {
+        status: None,
+        after: PageId(0),
+        offset: 0,
+        limit: 10_000,
+    };
+    let pages = service.app.store.run_pages(run.project, run.id, &range);
+    pages.await.expect("a database")
+}
+
+/// Paths of a run's pages, sorted.
+async fn paths(service: &Service, run: &Run) -> Vec<String> {
+    let mut paths: Vec<String> = pages(service, run)
+        .await
+        .into_iter()
+        .map(|page| page.url.splitn(4, '/').nth(3).unwrap_or("").to_owned())
+        .collect();
+    paths.sort();
+    paths
+}

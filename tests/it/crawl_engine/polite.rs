@@ -1,0 +1,257 @@
+//! What a site notices of a run: robots.txt, pace, retries, headers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use orbweaver_server::crawl::spec::CrawlSpec;
+use orbweaver_store::crawl::RunState;
+
+use super::ground::{Answer, Ground, Hit};
+use super::{crawl, over, paths, promises, queue, spec};
+use crate::support::Service;
+
+promises! {
+    robots_txt_is_obeyed_unless_told_otherwise
+    a_seed_that_robots_txt_refuses_fails_the_run
+    requests_to_a_host_keep_their_distance
+    crawl_delay_is_honoured
+    two_runs_share_the_pace_of_a_host
+    transient_failures_are_tried_again
+    what_stays_unavailable_is_a_page_with_its_status
+    no_more_requests_at_once_than_asked_for
+    headers_cookies_and_agents_go_with_every_request
+    what_a_site_says_to_machines_is_noted
+}
+
+fn links(count: usize) -> Answer {
+    let links: Vec<String> = (0..count).map(|n| format!("/{n}")).collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    Answer::page("links", &links)
+}
+
+async fn robots_txt_is_obeyed_unless_told_otherwise(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: *\nDisallow: /private\n"),
+        "/" => Answer::page("0", &["/private/1", "/open", "/to-private"]),
+        "/to-private" => Answer::to("/private/2"),
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!(run.status, RunState::Done);
+    assert_eq!(paths(&service, &run).await, ["", "open"]);
+    assert_eq!(
+        (ground.count("/private/1"), ground.count("/private/2")),
+        (0, 0)
+    );
+    assert_eq!(run.error_count, 0);
+    assert_eq!(run.progress.skipped["robots"], 2);
+    let careless = CrawlSpec {
+        respect_robots: false,
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &careless).await;
+    assert_eq!(
+        paths(&service, &run).await,
+        ["", "open", "private/1", "private/2"]
+    );
+}
+
+async fn a_seed_that_robots_txt_refuses_fails_the_run(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: Orbweaver\nDisallow: /\n"),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.status, run.error_count), (RunState::Failed, 0));
+    assert!(run.error_message.unwrap().contains("robots.txt"));
+    assert_eq!(ground.count("/"), 0);
+}
+
+/// The least time between two requests.
+fn least_gap(hits: &[Hit]) -> Duration {
+    let pairs = hits.iter().zip(hits.iter().skip(1));
+    pairs
+        .map(|(a, b)| b.at.duration_since(a.at))
+        .min()
+        .expect("two requests")
+}
+
+/// Requests are spaced when they are sent; how long each takes to arrive varies.
+const DELAY: Duration = Duration::from_millis(400);
+const LEAST: Duration = Duration::from_millis(200);
+
+async fn requests_to_a_host_keep_their_distance(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(3),
+    })
+    .await;
+    let spec = CrawlSpec {
+        delay_ms: 400,
+        concurrency: Some(8),
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(run.page_count, 4);
+    // robots.txt, four pages, the llms files: all of them count.
+    let log = ground.log();
+    assert_eq!(log.len(), 7);
+    assert!(least_gap(&log) >= LEAST, "{log:?}");
+}
+
+async fn crawl_delay_is_honoured(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 0.4\n"),
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(3),
+    })
+    .await;
+    crawl(&service, &spec(&ground.url("/"))).await;
+    let pages: Vec<Hit> = ground
+        .log()
+        .into_iter()
+        .filter(|hit| !hit.path.ends_with(".txt"))
+        .collect();
+    assert_eq!(pages.len(), 4);
+    assert!(least_gap(&pages) >= LEAST, "{pages:?}");
+}
+
+async fn two_runs_share_the_pace_of_a_host(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(2),
+    })
+    .await;
+    let spec = CrawlSpec {
+        delay_ms: u64::try_from(DELAY.as_millis()).unwrap(),
+        ..spec(&ground.url("/"))
+    };
+    let one = queue(&service, &spec, None).await;
+    let two = queue(&service, &spec, None).await;
+    over(&service, one).await;
+    over(&service, two).await;
+    let pages: Vec<Hit> = ground
+        .log()
+        .into_iter()
+        .filter(|hit| !hit.path.ends_with(".txt"))
+        .collect();
+    assert_eq!(pages.len(), 6);
+    assert!(least_gap(&pages) >= LEAST, "{pages:?}");
+}
+
+async fn transient_failures_are_tried_again(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => links(2),
+        "/0" if hit.before == 0 => Answer::status(503),
+        "/1" if hit.before < 2 => Answer::status(429).with("retry-after", "0"),
+        _ => Answer::page("at last", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.page_count, run.error_count), (3, 0));
+    assert_eq!((ground.count("/0"), ground.count("/1")), (2, 3));
+    let pages = super::pages(&service, &run).await;
+    assert!(pages.iter().all(|page| page.status == 200), "{pages:?}");
+    assert_eq!(service.billed().await, (3, 0));
+}
+
+async fn what_stays_unavailable_is_a_page_with_its_status(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => links(1),
+        _ => Answer::status(503).with("retry-after", "1"),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.page_count, run.error_count), (2, 0));
+    let asked: Vec<Hit> = ground
+        .log()
+        .into_iter()
+        .filter(|hit| hit.path == "/0")
+        .collect();
+    assert_eq!(asked.len(), 3);
+    assert!(least_gap(&asked) >= Duration::from_millis(700), "{asked:?}");
+    let pages = super::pages(&service, &run).await;
+    assert_eq!(pages.iter().filter(|page| page.status == 503).count(), 1);
+}
+
+async fn no_more_requests_at_once_than_asked_for(service: Service) {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let seen = Arc::clone(&most);
+    let ground = Ground::start(move |hit| {
+        let (now, most) = (Arc::clone(&now), Arc::clone(&most));
+        Box::pin(async move {
+            if hit.path.ends_with(".txt") {
+                return Answer::status(404);
+            }
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            now.fetch_sub(1, Ordering::SeqCst);
+            links(30)
+        })
+    })
+    .await;
+    let spec = CrawlSpec {
+        concurrency: Some(3),
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(run.page_count, 31);
+    assert!(seen.load(Ordering::SeqCst) <= 3);
+}
+
+async fn headers_cookies_and_agents_go_with_every_request(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(2),
+    })
+    .await;
+    let fixed = CrawlSpec {
+        headers: vec![("x-key".to_owned(), "value".to_owned())],
+        cookies: Some("a=1; b=2".to_owned()),
+        user_agent: Some("Curious/1.0".to_owned()),
+        ..spec(&ground.url("/"))
+    };
+    crawl(&service, &fixed).await;
+    for hit in ground
+        .log()
+        .iter()
+        .filter(|hit| !hit.path.ends_with(".txt"))
+    {
+        assert_eq!(hit.headers["x-key"], "value");
+        assert_eq!(hit.headers["cookie"], "a=1; b=2");
+        assert_eq!(hit.headers["user-agent"], "Curious/1.0");
+    }
+    let before = ground.log().len();
+    let rotated = CrawlSpec {
+        user_agent: Some("Orbweaver/1.0".to_owned()),
+        ..spec(&ground.url("/"))
+    };
+    crawl(&service, &rotated).await;
+    for hit in ground.log().iter().skip(before) {
+        assert!(
+            hit.headers["user-agent"].starts_with("Mozilla/5.0"),
+            "{hit:?}"
+        );
+    }
+}
+
+async fn what_a_site_says_to_machines_is_noted(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: GPTBot\nDisallow: /\n"),
+        "/llms.txt" => Answer::text("# A site\n"),
+        "/llms-full.txt" => Answer::text("# All of it\n"),
+        _ => Answer::page("page", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!(run.llms_txt.as_deref(), Some("# A site\n"));
+    assert_eq!(run.llms_full_txt.as_deref(), Some("# All of it\n"));
+    let policy = run.ai_bot_policy.unwrap();
+    assert!(policy.contains(r#""GPTBot":"disallowed""#), "{policy}");
+}

@@ -1,0 +1,306 @@
+//! What a run reaches: scope, depth, redirects, sitemaps, budgets.
+
+use orbweaver_server::crawl::spec::{CrawlSpec, SeedKind};
+use orbweaver_store::crawl::RunState;
+
+use super::ground::{Answer, Ground};
+use super::{crawl, pages, paths, promises, spec};
+use crate::support::Service;
+
+promises! {
+    every_page_is_fetched_once
+    max_pages_is_met_exactly
+    other_sites_deeper_links_and_excluded_paths_are_left_alone
+    one_page_has_one_row_however_it_is_linked
+    redirects_within_the_scope_are_followed_and_others_are_pages
+    the_host_that_the_seed_redirects_to_is_in_scope
+    a_seed_that_cannot_be_fetched_fails_the_run
+    sitemaps_are_read_and_no_links_followed
+    traps_do_not_fill_a_run
+}
+
+async fn every_page_is_fetched_once(service: Service) {
+    const PAGES: usize = 300;
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" | "/llms.txt" | "/llms-full.txt" => Answer::status(404),
+        path => {
+            let number: usize = path.trim_start_matches("/p/").parse().unwrap_or(0);
+            let next: Vec<String> = [
+                number * 2 + 1,
+                number * 2 + 2,
+                number / 2,
+                (number * 7) % PAGES,
+            ]
+            .into_iter()
+            .filter(|next| *next < PAGES)
+            .map(|next| format!("/p/{next}"))
+            .collect();
+            let next: Vec<&str> = next.iter().map(String::as_str).collect();
+            Answer::page(path, &next)
+        }
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/p/0")).deep(50)).await;
+    assert_eq!(run.status, RunState::Done, "{run:?}");
+    assert_eq!((run.page_count, run.error_count), (300, 0));
+    assert_eq!(run.error_message, None);
+    assert_eq!(pages(&service, &run).await.len(), PAGES);
+    let mut asked = ground.paths();
+    assert_eq!(asked.len(), PAGES);
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), PAGES);
+    assert_eq!((run.progress.queued, run.progress.fetched), (0, 300));
+    assert_eq!(service.billed().await, (300, 0));
+}
+
+/// A spec with another depth.
+trait Deep {
+    fn deep(self, depth: u32) -> CrawlSpec;
+}
+
+impl Deep for CrawlSpec {
+    fn deep(self, depth: u32) -> CrawlSpec {
+        CrawlSpec { depth, ..self }
+    }
+}
+
+async fn max_pages_is_met_exactly(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        // A page that fails takes nobody's place.
+        "/3" => Answer::status(200).with("content-encoding", "unknown"),
+        _ => {
+            let links: Vec<String> = (0..50).map(|n| format!("/{n}")).collect();
+            let links: Vec<&str> = links.iter().map(String::as_str).collect();
+            Answer::page("x", &links)
+        }
+    })
+    .await;
+    let spec = CrawlSpec {
+        max_pages: 17,
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(run.status, RunState::Done);
+    assert_eq!((run.page_count, run.error_count), (17, 1));
+    assert_eq!(ground.paths().len(), 18);
+}
+
+async fn other_sites_deeper_links_and_excluded_paths_are_left_alone(service: Service) {
+    let other = Ground::of(|_| Answer::page("other", &[])).await;
+    let away = other.url("/away");
+    let ground = Ground::of(move |hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => Answer::page("0", &["/a?x=1", "/no/1", "/yes/no", &away, "mailto:a@b.c"]),
+        "/a?x=1" => Answer::page("1", &["/b"]),
+        "/b" => Answer::page("2", &["/c", "/private.pdf"]),
+        "/yes/no" => Answer::page("1", &[]),
+        _ => Answer::page("3", &["/d"]),
+    })
+    .await;
+    let spec = CrawlSpec {
+        depth: 2,
+        exclude_paths: vec!["^/no/".to_owned(), r"\.pdf$".to_owned()],
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(paths(&service, &run).await, ["", "a?x=1", "b", "yes/no"]);
+    assert_eq!(other.log().len(), 0);
+    let skipped = &run.progress.skipped;
+    let count = |reason: &str| skipped.get(reason).copied().unwrap_or(0);
+    assert_eq!((count("scope"), count("excluded")), (1, 2), "{skipped:?}");
+    assert_eq!(count("depth"), 1, "{skipped:?}");
+
+    // With a pattern of what is wanted, the seed is fetched all the same.
+    let spec = CrawlSpec {
+        include_paths: vec!["^/a".to_owned()],
+        exclude_paths: Vec::new(),
+        ..spec
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(paths(&service, &run).await, ["", "a?x=1"]);
+}
+
+async fn one_page_has_one_row_however_it_is_linked(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => Answer::page(
+            "0",
+            &[
+                "/a;jsessionid=1",
+                "/a?utm_source=x",
+                "/a#top",
+                "/%7Eann",
+                "/~ann",
+                "/slash/",
+                "/slash",
+                "/x/../a",
+            ],
+        ),
+        _ => Answer::page("page", &["/"]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    // Fetched as the first link to it was written.
+    assert_eq!(
+        paths(&service, &run).await,
+        ["", "%7Eann", "a;jsessionid=1", "slash", "slash/"]
+    );
+    assert_eq!(ground.paths().len(), 5);
+}
+
+async fn redirects_within_the_scope_are_followed_and_others_are_pages(service: Service) {
+    let other = Ground::of(|_| Answer::page("other", &[])).await;
+    let away = other.url("/away");
+    let ground = Ground::of(move |hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => Answer::page("0", &["/old", "/new", "/old2", "/away", "/loop", "/cookie"]),
+        "/old" | "/old2" => Answer::to("/new"),
+        "/new" => Answer::page("new", &[]),
+        "/away" => Answer::to(&away),
+        "/loop" => Answer::to("/loop"),
+        "/cookie" if hit.headers.contains_key("cookie") => Answer::page("cookie", &[]),
+        "/cookie" => Answer::to("/cookie").with("set-cookie", "seen=1"),
+        _ => Answer::status(404),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!(run.status, RunState::Done);
+    let mut rows: Vec<(String, u16)> = pages(&service, &run)
+        .await
+        .into_iter()
+        .map(|page| {
+            (
+                page.url.splitn(4, '/').nth(3).unwrap_or("").to_owned(),
+                page.status,
+            )
+        })
+        .collect();
+    rows.sort();
+    let expected = [("", 200), ("away", 302), ("cookie", 200), ("new", 200)];
+    assert_eq!(
+        rows,
+        expected.map(|(path, status)| (path.to_owned(), status))
+    );
+    assert_eq!(ground.count("/new"), 1, "{:?}", ground.paths());
+    assert_eq!(other.log().len(), 0);
+    // The loop is the one failure.
+    assert_eq!(run.error_count, 1);
+}
+
+async fn the_host_that_the_seed_redirects_to_is_in_scope(service: Service) {
+    let landing = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/home" => Answer::page("home", &["/a"]),
+        _ => Answer::page("a", &[]),
+    })
+    .await;
+    let home = landing.url("/home");
+    let ground = Ground::of(move |hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::to(&home),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    let mut urls: Vec<String> = pages(&service, &run)
+        .await
+        .into_iter()
+        .map(|page| page.url)
+        .collect();
+    urls.sort();
+    assert_eq!(urls, [landing.url("/a"), landing.url("/home")]);
+}
+
+async fn a_seed_that_cannot_be_fetched_fails_the_run(service: Service) {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", closed.local_addr().unwrap());
+    drop(closed);
+    let run = crawl(&service, &spec(&url)).await;
+    assert_eq!(run.status, RunState::Failed);
+    // Where robots.txt can't be asked for either, that is the reason.
+    assert!(run.error_message.is_some(), "{run:?}");
+    assert_eq!(run.page_count, 0);
+    let careless = CrawlSpec {
+        respect_robots: false,
+        ..spec(&url)
+    };
+    let run = crawl(&service, &careless).await;
+    assert_eq!((run.status, run.error_count), (RunState::Failed, 1));
+    assert!(run.finished_at.is_some() && run.started_at.is_some());
+
+    // Any answer is a page.
+    let ground = Ground::of(|_| Answer::status(404)).await;
+    let run = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 1));
+}
+
+async fn sitemaps_are_read_and_no_links_followed(service: Service) {
+    let ground = Ground::of(|hit| {
+        let host = hit.headers.get("host").cloned().unwrap_or_default();
+        let list = |inner: String| Answer::text(inner);
+        match hit.path.as_str() {
+            "/robots.txt" => list(format!("Sitemap: http://{host}/maps/index.xml\n")),
+            "/maps/index.xml" => list(format!(
+                "<sitemapindex><sitemap><loc>http://{host}/maps/index.xml</loc></sitemap>\
+                 <sitemap><loc>http://{host}/maps/one.xml</loc></sitemap>\
+                 <sitemap><loc>http://{host}/maps/gone.xml</loc></sitemap></sitemapindex>"
+            )),
+            "/maps/one.xml" => list(format!(
+                "<urlset><url><loc>http://{host}/a</loc></url><url><loc>http://{host}/b</loc></url>\
+                 <url><loc>http://elsewhere.example/c</loc></url></urlset>"
+            )),
+            "/a" | "/b" => Answer::page("x", &["/linked"]),
+            _ => Answer::status(404),
+        }
+    })
+    .await;
+    // The origin has no sitemap.xml; robots.txt names one.
+    for seed in ["/", "/maps/index.xml", "/maps/one.xml"] {
+        let spec = CrawlSpec {
+            seed_kind: SeedKind::Sitemap,
+            ..spec(&ground.url(seed))
+        };
+        let run = crawl(&service, &spec).await;
+        assert_eq!(run.status, RunState::Done, "{seed}: {run:?}");
+        assert_eq!(paths(&service, &run).await, ["a", "b"], "{seed}");
+        assert_eq!(run.error_count, 0);
+    }
+    assert_eq!(ground.count("/linked"), 0);
+    let spec = CrawlSpec {
+        seed_kind: SeedKind::Sitemap,
+        ..spec(&ground.url("/maps/gone.xml"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!(run.status, RunState::Failed);
+    assert!(run.error_message.unwrap().contains("404"));
+}
+
+async fn traps_do_not_fill_a_run(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        "/" => Answer::page("0", &["/loop/", "/facets?a=1&b=2&c=3", "/end"]),
+        path if path.starts_with("/loop/") => Answer::page("loop", &["loop/x/"]),
+        path if path.starts_with("/facets") => Answer::page(
+            "facets",
+            &[
+                "?b=2&a=1&c=3",
+                "?c=3&a=1&b=2",
+                "?c=3&b=2&a=1",
+                "?a=1&c=3&b=2",
+            ],
+        ),
+        _ => Answer::page("end", &[]),
+    })
+    .await;
+    let run = crawl(&service, &spec(&ground.url("/")).deep(50)).await;
+    assert_eq!(run.status, RunState::Done);
+    let paths = paths(&service, &run).await;
+    let facets = paths
+        .iter()
+        .filter(|path| path.starts_with("facets"))
+        .count();
+    assert_eq!(facets, 2, "{paths:?}");
+    assert!(paths.len() < 20, "{paths:?}");
+    assert!(run.progress.skipped["budget"] > 0);
+}
