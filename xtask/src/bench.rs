@@ -19,6 +19,21 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// A whole crawl through the API, against the spider crate and a bare client.
+    Crawl {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// The program killed again and again in the middle of a crawl, on each database.
+    Kill {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Memory and lists of a crawl of 100,000 pages.
+    Scale {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -27,22 +42,31 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Builds the plugins, the bench program and, for `extract`, the peers; then measures.
+    /// Builds the plugins, the bench program, the server and the peers where they are
+    /// measured; then measures.
     pub fn run(self) -> Result<()> {
         build::plugins()?;
         let (name, args) = match self {
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
+            Self::Crawl { args } => ("crawl", args),
+            Self::Kill { args } => ("kill", args),
+            Self::Scale { args } => ("scale", args),
             Self::Api { args } => ("api", args),
         };
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if name == "api" {
+        if ["api", "crawl", "kill", "scale"].contains(&name) {
             build::host()?;
         }
-        if name == "extract" {
+        let peer = match name {
+            "extract" => Some("peers"),
+            "crawl" => Some("peer-spider"),
+            _ => None,
+        };
+        if let Some(peer) = peer {
             run(cargo(&peers)
-                .args(["build", "--release", "--target-dir"])
+                .args(["build", "--release", "--package", peer, "--target-dir"])
                 .arg(&peers_target))?;
         }
         run(cargo(root())
@@ -58,6 +82,10 @@ impl Bench {
             ])
             .args(args)
             .env("ORBWEAVER_PLUGIN_DIR", build::plugin_dir())
-            .env("ORBWEAVER_PEERS", peers_target.join("release/peers")))
+            .env("ORBWEAVER_PEERS", peers_target.join("release/peers"))
+            .env(
+                "ORBWEAVER_PEER_SPIDER",
+                peers_target.join("release/peer-spider"),
+            ))
     }
 }

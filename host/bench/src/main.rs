@@ -4,8 +4,14 @@
 mod api;
 mod call;
 mod corpus;
+mod crawl;
 mod extract;
+mod kill;
 mod measure;
+mod process;
+mod scale;
+
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -25,6 +31,19 @@ enum Bench {
     Hello { address: std::net::SocketAddr },
     /// A plugin call with a fresh instance against a bare `Store::new`; calls a second.
     Call(call::Args),
+    /// A whole crawl through the API, against the spider crate and a bare client.
+    Crawl(crawl::Args),
+    /// The bare client, for `crawl`.
+    #[command(hide = true)]
+    FetchList {
+        address: std::net::SocketAddr,
+        list: PathBuf,
+        connections: usize,
+    },
+    /// The program killed again and again in the middle of a crawl, on each database.
+    Kill(kill::Args),
+    /// Memory and lists of a crawl of 100,000 pages.
+    Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
     Extract(extract::Args),
 }
@@ -34,6 +53,14 @@ fn main() -> Result<()> {
         Bench::Api(args) => api::run(&args),
         Bench::Hello { address } => api::hello(address),
         Bench::Call(args) => call::run(&args),
+        Bench::Crawl(args) => crawl::run(&args),
+        Bench::FetchList {
+            address,
+            list,
+            connections,
+        } => crawl::fetch_list(address, &list, connections),
+        Bench::Kill(args) => kill::run(&args),
+        Bench::Scale(args) => scale::run(&args),
         Bench::Extract(args) => extract::run(&args),
     }
 }

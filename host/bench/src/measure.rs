@@ -79,7 +79,8 @@ impl Rounds {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// The middle one; none of none.
+pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

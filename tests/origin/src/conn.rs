@@ -1,6 +1,7 @@
 //! Reading requests off a socket.
 
 use std::io;
+use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
@@ -22,6 +23,10 @@ pub struct Recorded {
     pub body: Vec<u8>,
     /// The number of the connection that it came over, from 0.
     pub connection: usize,
+    /// When its head was read.
+    pub at: Instant,
+    /// How many requests waited for their answers then, this one included.
+    pub open: usize,
 }
 
 impl Recorded {
@@ -44,7 +49,67 @@ impl Recorded {
     }
 }
 
-/// Reads one request; `None` at the end of the stream.
+/// A request's first line and headers.
+pub(crate) struct Head {
+    method: String,
+    target: String,
+    headers: Vec<(String, String)>,
+}
+
+impl Head {
+    pub(crate) fn parse(bytes: &[u8]) -> Self {
+        let head = String::from_utf8_lossy(bytes);
+        let mut lines = head.split("\r\n");
+        let mut first = lines.next().unwrap_or("").split(' ');
+        Self {
+            method: first.next().unwrap_or("").to_owned(),
+            target: first.next().unwrap_or("").to_owned(),
+            headers: lines
+                .filter_map(|line| line.split_once(':'))
+                .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// The path without its query.
+    pub(crate) fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or(&self.target)
+    }
+
+    /// The first header of a name in lower case.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// How long the body is.
+    pub(crate) fn content_length(&self) -> usize {
+        self.header("content-length")
+            .and_then(|length| length.parse().ok())
+            .unwrap_or(0)
+    }
+
+    /// Without a body yet.
+    pub(crate) fn into_recorded(self, connection: usize, at: Instant, open: usize) -> Recorded {
+        Recorded {
+            method: self.method,
+            target: self.target,
+            headers: self.headers,
+            body: Vec::new(),
+            connection,
+            at,
+            open,
+        }
+    }
+}
+
+/// Reads one request; `None` at the end of the stream. `open` is what it says of itself.
 pub(crate) async fn read(
     stream: &mut impl Stream,
     connection: usize,
@@ -57,28 +122,9 @@ pub(crate) async fn read(
             Err(error) => return Err(error),
         }
     }
-    let head = String::from_utf8_lossy(&head);
-    let mut lines = head.split("\r\n");
-    let mut first = lines.next().unwrap_or("").split(' ');
-    let (method, target) = (
-        first.next().unwrap_or("").to_owned(),
-        first.next().unwrap_or("").to_owned(),
-    );
-    let headers: Vec<(String, String)> = lines
-        .filter_map(|line| line.split_once(':'))
-        .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
-        .collect();
-    let mut request = Recorded {
-        method,
-        target,
-        headers,
-        body: Vec::new(),
-        connection,
-    };
-    let length = request
-        .header("content-length")
-        .and_then(|length| length.parse().ok())
-        .unwrap_or(0);
+    let head = Head::parse(&head);
+    let length = head.content_length();
+    let mut request = head.into_recorded(connection, Instant::now(), 1);
     request.body.resize(length, 0);
     stream.read_exact(&mut request.body).await?;
     Ok(Some(request))

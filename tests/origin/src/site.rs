@@ -82,6 +82,8 @@ pub(crate) struct Shared {
     pages: Mutex<HashMap<String, Reply>>,
     log: Mutex<Vec<Recorded>>,
     connections: AtomicUsize,
+    /// Requests that wait for their answers.
+    open: AtomicUsize,
     /// A request came.
     came: Notify,
     /// Pages under `/held/` answer once this is notified.
@@ -190,7 +192,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Result<()> {
     let connection = shared.connections.fetch_add(1, Ordering::SeqCst);
     let mut served = 0;
-    while let Some(request) = conn::read(&mut stream, connection).await? {
+    while let Some(mut request) = conn::read(&mut stream, connection).await? {
+        request.open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
+        let _answered = Open(&shared.open);
         shared.log.lock().push(request.clone());
         // Before the waiters wake, the wait for a release has begun.
         let release = shared.release.notified();
@@ -234,6 +238,15 @@ pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Resul
         }
     }
     Ok(())
+}
+
+/// Counts a request as open until it goes.
+pub(crate) struct Open<'a>(pub(crate) &'a AtomicUsize);
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// The request, a line for its method and target, one for each header, then its body.

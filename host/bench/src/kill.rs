@@ -1,0 +1,66 @@
+//! `bench kill`: the program killed in the middle of large crawls, on each database.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use orbweaver_origin::SiteSpec;
+use orbweaver_tests::drill::{self, Database};
+
+use crate::crawl;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The server to kill; `target/release/orbweaver` beside this program by default.
+    #[arg(long)]
+    binary: Option<PathBuf>,
+    /// Pages of the site.
+    #[arg(long, default_value_t = 5_000)]
+    pages: usize,
+    /// How often it is killed.
+    #[arg(long, default_value_t = 10)]
+    kills: usize,
+    /// What the moments are derived from.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let launch = crawl::launch(args.binary.as_deref())?;
+    let spec = SiteSpec::pages(args.pages);
+    for database in [Database::Sqlite, Database::Postgres] {
+        let report = drill::kill(&launch, database, &spec, args.kills, args.seed)?;
+        let resumed: Vec<String> = report
+            .resumed_after
+            .iter()
+            .map(|after| format!("{:.1}", after.as_secs_f64()))
+            .collect();
+        println!(
+            "{database:?}: {} kills in {} pages: {} rows, none missing, none twice, {} billed; \
+             {} pages fetched again; on again after {} s; {:.1} s in all",
+            args.kills,
+            args.pages,
+            report.rows,
+            report.billed,
+            report.fetched_again,
+            resumed.join(", "),
+            report.took.as_secs_f64()
+        );
+    }
+    // Slow enough that the crawl is still under way when the second program is up.
+    let slow = SiteSpec {
+        latency: Duration::from_millis(100),
+        ..spec
+    };
+    let waited = drill::take_over(&launch, &slow)?;
+    println!(
+        "killed, taken over by another process after {:.1} s",
+        waited.as_secs_f64()
+    );
+    let waited = drill::hand_back(&launch, &slow)?;
+    println!(
+        "ended, handed to another process after {:.1} s",
+        waited.as_secs_f64()
+    );
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! What a running process has used so far, as Linux counts it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+/// Ticks a second in `/proc`: the same on every Linux, whatever the kernel's own clock.
+const TICKS: f64 = 100.0;
+
+/// Processor time, of all threads.
+pub fn cpu(pid: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name, in parentheses, may contain anything.
+    let (_, rest) = stat.rsplit_once(") ").context("no name in stat")?;
+    let mut fields = rest.split(' ').skip(11);
+    let mut ticks = || -> Result<f64> { Ok(fields.next().context("a short stat")?.parse()?) };
+    Ok(Duration::from_secs_f64((ticks()? + ticks()?) / TICKS))
+}
+
+/// The most memory that was resident, in MiB.
+pub fn peak_mib(pid: u32) -> Result<f64> {
+    status(pid, "VmHWM:")
+}
+
+/// The memory that is resident, in MiB.
+pub fn resident_mib(pid: u32) -> Result<f64> {
+    status(pid, "VmRSS:")
+}
+
+/// Lets the peak begin anew.
+pub fn reset_peak(pid: u32) -> Result<()> {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
+    Ok(())
+}
+
+fn status(pid: u32, name: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let value = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .and_then(|rest| rest.split_whitespace().next())
+        .with_context(|| format!("no {name} of process {pid}"))?;
+    Ok(value.parse::<f64>()? / 1024.0)
+}

@@ -1,0 +1,194 @@
+//! Killing the program in the middle of a crawl, again and again: nothing is lost, nothing
+//! is there twice, nothing is billed twice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use orbweaver_origin::{LargeSite, SiteSpec};
+
+use crate::crawl;
+use crate::postgres::Postgres;
+use crate::program::{Launch, Program};
+
+/// Where a drill keeps its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Database {
+    /// A file.
+    Sqlite,
+    /// A server of the drill's own.
+    Postgres,
+}
+
+impl Database {
+    /// The URL of a fresh database; none where it is the data folder's file.
+    fn fresh(self) -> Result<Option<String>> {
+        match self {
+            Self::Sqlite => Ok(None),
+            Self::Postgres => Postgres::shared().database().map(Some),
+        }
+    }
+}
+
+/// What a drill came to. It fails where a page is missing, twice or billed twice.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Page rows.
+    pub rows: usize,
+    /// Pages billed.
+    pub billed: u64,
+    /// Requests for pages beyond the first, of all pages: what was under way at each kill.
+    pub fetched_again: usize,
+    /// From a start of the program to the next request of its crawl.
+    pub resumed_after: Vec<Duration>,
+    /// From the first start to the end of the run.
+    pub took: Duration,
+}
+
+/// Kills the program `kills` times while it crawls a site of this kind, each time at a
+/// random moment derived from `seed`.
+///
+/// # Errors
+/// The run does not end `done` with exactly the site's pages, each billed once.
+pub fn kill(
+    launch: &Launch,
+    database: Database,
+    spec: &SiteSpec,
+    kills: usize,
+    seed: u64,
+) -> Result<Report> {
+    let site = LargeSite::start(spec)?;
+    let expected = crawl::expected_rows(&site);
+    let data = tempfile::tempdir()?;
+    let url = database.fresh()?;
+    let start = || Program::start(launch, data.path(), url.as_deref());
+    let begun = Instant::now();
+    let mut program = start()?;
+    let run = crawl::submit(&program, &crawl::whole_site(&site))?;
+    let mut resumed_after = Vec::new();
+    let mut random = seed;
+    for kill in 0..kills {
+        // Each kill comes somewhere in its own part of what is left to be fetched.
+        let part = (expected.len() / (kills + 1)) as u64;
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let at = part * kill as u64 + 1 + (random >> 33) % part.max(1);
+        crawl::asked(&site, at)?;
+        thread::sleep(Duration::from_micros((random >> 20) % 30_000));
+        program.kill()?;
+        let before = site.total();
+        let restarted = Instant::now();
+        program = start()?;
+        crawl::asked(&site, before + 1).or_else(|error| {
+            // It may have been killed after its last page.
+            let run = program.get(&format!("/v1/crawls/{run}"))?;
+            if run["status"] == "done" {
+                Ok(())
+            } else {
+                Err(error)
+            }
+        })?;
+        resumed_after.push(restarted.elapsed());
+    }
+    let run = crawl::finished(&program, run, Duration::from_millis(20))?;
+    let took = begun.elapsed();
+    check(&program, &site, &expected, &run)?;
+    let pages = site
+        .counts()
+        .into_iter()
+        .filter(|(path, _)| expected.contains_key(path));
+    Ok(Report {
+        rows: expected.len(),
+        billed: crawl::billed(&program)?,
+        fetched_again: pages.map(|(_, count)| count - 1).sum(),
+        resumed_after,
+        took,
+    })
+}
+
+/// Two programs on one PostgreSQL: the one that runs a crawl is killed, and the other goes
+/// on with it. How long that takes, from the kill to its first request.
+///
+/// # Errors
+/// As [`kill`].
+pub fn take_over(launch: &Launch, spec: &SiteSpec) -> Result<Duration> {
+    two_programs(launch, spec, |first| first.kill())
+}
+
+/// As [`take_over`], the first program being asked to end: it hands its crawl back.
+///
+/// # Errors
+/// As [`kill`], or it does not end within ten seconds.
+pub fn hand_back(launch: &Launch, spec: &SiteSpec) -> Result<Duration> {
+    two_programs(launch, spec, |first| {
+        let (status, took) = first.terminate()?;
+        if !status.success() || took > Duration::from_secs(10) {
+            bail!("SIGTERM: {status} after {took:?}");
+        }
+        Ok(())
+    })
+}
+
+fn two_programs(
+    launch: &Launch,
+    spec: &SiteSpec,
+    end: impl FnOnce(Program) -> Result<()>,
+) -> Result<Duration> {
+    let site = LargeSite::start(spec)?;
+    let expected = crawl::expected_rows(&site);
+    let url = Database::Postgres.fresh()?;
+    let (one, two) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let start = |data: &Path| Program::start(launch, data, url.as_deref());
+    let first = start(one.path())?;
+    let run = crawl::submit(&first, &crawl::whole_site(&site))?;
+    crawl::asked(&site, expected.len() as u64 / 10)?;
+    // The first one has the lease by now, so that the second can only wait for it.
+    let second = start(two.path())?;
+    end(first)?;
+    let (before, ended) = (site.total(), Instant::now());
+    if before > expected.len() as u64 {
+        bail!("the crawl was over before the first program was");
+    }
+    crawl::asked(&site, before + 1)?;
+    let waited = ended.elapsed();
+    let run = crawl::finished(&second, run, Duration::from_millis(20))?;
+    check(&second, &site, &expected, &run)?;
+    Ok(waited)
+}
+
+/// The run ended well, with exactly the rows expected, each billed once.
+fn check(
+    program: &Program,
+    site: &LargeSite,
+    expected: &BTreeMap<String, u16>,
+    run: &serde_json::Value,
+) -> Result<()> {
+    if run["status"] != "done" {
+        bail!("the run did not end well: {run}");
+    }
+    let id = run["id"].as_i64().context("no id")?;
+    let rows = crawl::rows(program, site, id)?;
+    if rows != *expected {
+        let missing: Vec<_> = expected
+            .keys()
+            .filter(|path| !rows.contains_key(*path))
+            .collect();
+        let surplus: Vec<_> = rows
+            .keys()
+            .filter(|path| !expected.contains_key(*path))
+            .collect();
+        bail!(
+            "{} rows for {} pages; missing {missing:?}; surplus {surplus:?}",
+            rows.len(),
+            expected.len()
+        );
+    }
+    let billed = crawl::billed(program)?;
+    if billed != expected.len() as u64 || run["page_count"] != expected.len() {
+        bail!("{} pages, {billed} billed: {run}", expected.len());
+    }
+    Ok(())
+}
