@@ -7,6 +7,7 @@ mod cache;
 mod crawl_engine;
 mod crawl_store;
 mod envelope;
+mod faults;
 mod health;
 mod idempotency;
 mod logs;

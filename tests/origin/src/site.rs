@@ -76,10 +76,15 @@ impl Reply {
     }
 }
 
+/// What answers below a prefix.
+type Answer = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
+
 /// What every connection of an origin shares.
 #[derive(Default)]
 pub(crate) struct Shared {
     pages: Mutex<HashMap<String, Reply>>,
+    /// Answers by the prefix of their paths, the first that fits.
+    made: Mutex<Vec<(String, Answer)>>,
     log: Mutex<Vec<Recorded>>,
     connections: AtomicUsize,
     /// Requests that wait for their answers.
@@ -93,6 +98,25 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn set(&self, path: &str, reply: Reply) {
         self.pages.lock().insert(path.to_owned(), reply);
+    }
+
+    fn reply(&self, request: &Recorded) -> Option<Reply> {
+        let known = {
+            let pages = self.pages.lock();
+            pages
+                .get(&request.target)
+                .or_else(|| pages.get(request.path()))
+                .cloned()
+        };
+        known.or_else(|| {
+            let made = self
+                .made
+                .lock()
+                .iter()
+                .find(|(prefix, _)| request.path().starts_with(prefix))
+                .map(|(_, answer)| Arc::clone(answer))?;
+            Some(made(request))
+        })
     }
 }
 
@@ -124,6 +148,17 @@ impl Origin {
     /// Sets what a path answers, its query included where the path given has one.
     pub fn set(&self, path: &str, reply: Reply) -> &Self {
         self.shared.set(path, reply);
+        self
+    }
+
+    /// Makes an answer for each request whose path begins so, where no page is set.
+    pub fn set_under(
+        &self,
+        prefix: &str,
+        answer: impl Fn(&Recorded) -> Reply + Send + Sync + 'static,
+    ) -> &Self {
+        let entry = (prefix.to_owned(), Arc::new(answer) as Answer);
+        self.shared.made.lock().push(entry);
         self
     }
 
@@ -199,13 +234,7 @@ pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Resul
         // Before the waiters wake, the wait for a release has begun.
         let release = shared.release.notified();
         shared.came.notify_waiters();
-        let known = {
-            let pages = shared.pages.lock();
-            pages
-                .get(&request.target)
-                .or_else(|| pages.get(request.path()))
-                .cloned()
-        };
+        let known = shared.reply(&request);
         if request.path().starts_with("/held/") {
             release.await;
         }

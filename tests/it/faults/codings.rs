@@ -1,0 +1,57 @@
+//! Rows 8 to 12: content codings.
+
+use orbweaver_origin::BOMB_BYTES;
+
+use super::support::Faulty;
+
+#[tokio::test]
+async fn row_08_bombs_of_every_coding() {
+    let faulty = Faulty::start().await;
+    for coding in ["gzip", "deflate", "br", "zstd"] {
+        let path = format!("/fault/bomb/{coding}");
+        assert_eq!(faulty.failure(&path).await, "too_large", "{coding}");
+    }
+    // All that was decoded of a bomb is what the limit allows: a few of them would show.
+    let peak = peak_memory();
+    assert!(peak < BOMB_BYTES, "{peak} bytes at the most");
+    faulty.is_well().await;
+}
+
+/// The most memory that this process had, in bytes.
+fn peak_memory() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kibibytes = line.unwrap().trim().split(' ').next().unwrap();
+    kibibytes.parse::<usize>().unwrap() * 1024
+}
+
+#[tokio::test]
+async fn row_09_nested_codings() {
+    let faulty = Faulty::start().await;
+    assert_eq!(faulty.failure("/fault/nested").await, "decode");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_10_plain_body_called_gzip() {
+    let faulty = Faulty::start().await;
+    assert_eq!(faulty.failure("/fault/not-gzip").await, "decode");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_11_truncated_gzip_keeps_what_decoded() {
+    let faulty = Faulty::start().await;
+    let bytes = faulty.scan("/fault/cut-gzip").await["bytes"]
+        .as_u64()
+        .unwrap();
+    assert!(bytes > 10_000 && bytes < 60_000, "{bytes}");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_12_unknown_coding() {
+    let faulty = Faulty::start().await;
+    assert_eq!(faulty.failure("/fault/unknown-coding").await, "decode");
+    faulty.is_well().await;
+}
