@@ -191,7 +191,7 @@ impl<'p> Head<'p> {
 
 /// The targets of a `Link` header (RFC 8288) with their `rel`; a quoted comma or semicolon
 /// in a target's brackets does not divide.
-fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
+pub fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = value;
     std::iter::from_fn(move || {
         let (_, after) = rest.split_once('<')?;

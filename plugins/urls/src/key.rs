@@ -34,6 +34,7 @@ const TRACKING: &[&str] = &[
     "mc_cid",
     "mc_eid",
     "msclkid",
+    "srsltid",
     "mkt_tok",
     "twclid",
     "ttclid",

@@ -1,0 +1,205 @@
+//! The page's URL and its answer.
+
+use crate::facts::Facts;
+use crate::report::Report;
+use crate::rules;
+
+/// Media types by extension, of files that are what their names say.
+const TYPES: &[(&str, &[&str])] = &[
+    ("html", &["text/html", "application/xhtml+xml"]),
+    ("htm", &["text/html", "application/xhtml+xml"]),
+    ("xhtml", &["application/xhtml+xml", "text/html"]),
+    ("pdf", &["application/pdf"]),
+    ("txt", &["text/plain"]),
+    (
+        "xml",
+        &[
+            "application/xml",
+            "text/xml",
+            "application/rss+xml",
+            "application/atom+xml",
+        ],
+    ),
+    ("json", &["application/json", "application/ld+json"]),
+    ("css", &["text/css"]),
+    ("js", &["text/javascript", "application/javascript"]),
+    ("jpg", &["image/jpeg"]),
+    ("jpeg", &["image/jpeg"]),
+    ("png", &["image/png"]),
+    ("gif", &["image/gif"]),
+    ("webp", &["image/webp"]),
+    ("svg", &["image/svg+xml"]),
+];
+
+/// Names of parameters that carry a session.
+const SESSIONS: &[&str] = &[
+    "phpsessid",
+    "sid",
+    "sessionid",
+    "session_id",
+    "jsessionid",
+    "aspsessionid",
+    "cfid",
+    "cftoken",
+];
+
+/// The longest URL that is not remarked upon, in bytes.
+const MAX_URL: usize = 200;
+/// Parameters that are not remarked upon.
+const MAX_PARAMETERS: usize = 3;
+
+/// Judges address and answer.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    let page = facts.page;
+    let status = page.status();
+    if status >= 400 {
+        report.add_value(
+            &rules::HTTP_STATUS,
+            format!("The page answers with HTTP {status}: search engines do not index it."),
+            page.final_url(),
+        );
+    } else if !facts.is_html {
+        let kind = page.header("content-type").unwrap_or("no content type");
+        report.add_value(
+            &rules::NOT_HTML,
+            "The answer is no HTML: nothing but its address and headers was judged.",
+            kind,
+        );
+    }
+    let hops = page.redirects();
+    if !hops.is_empty() && page.final_url() != page.url() {
+        report.add_value(
+            &rules::REDIRECT,
+            "The URL redirects: link to the target itself.",
+            &format!("{} → {}", page.url(), page.final_url()),
+        );
+    }
+    if hops.len() > 1 {
+        report.add_all(
+            &rules::REDIRECT_CHAIN,
+            "More than one redirect leads to the page: redirect to it at once.",
+            hops.iter()
+                .map(|hop| format!("{} ({})", hop.url, hop.status)),
+        );
+    }
+    media_type(facts, report);
+    let Some(url) = &facts.url else { return };
+    if url.scheme() == "http" && !facts.is_loopback() {
+        report.add_value(
+            &rules::HTTPS_MISSING,
+            "The page is served over plain HTTP: browsers call it not secure, search engines prefer HTTPS.",
+            url.as_str(),
+        );
+    }
+    let path = url.path();
+    if path.contains('_') {
+        report.add_value(
+            &rules::URL_UNDERSCORE,
+            "The path has underscores: write hyphens between words.",
+            path,
+        );
+    }
+    if path.contains("%20") {
+        report.add_value(
+            &rules::URL_SPACE,
+            "The path has spaces: write hyphens between words.",
+            path,
+        );
+    }
+    if path.contains("//") {
+        report.add_value(
+            &rules::URL_SLASHES,
+            "The path has two slashes in a row: the same page may be found at two addresses.",
+            path,
+        );
+    }
+    // Escapes are written in capitals by the standard.
+    let mut plain = path.split('%').enumerate().map(|(at, part)| match at {
+        0 => part,
+        _ => part.get(2..).unwrap_or(""),
+    });
+    if plain.any(|part| part.bytes().any(|b| b.is_ascii_uppercase())) {
+        report.add_value(
+            &rules::URL_UPPERCASE,
+            "The path has capital letters: links in small letters lead elsewhere.",
+            path,
+        );
+    }
+    if url.without_fragment().len() > MAX_URL {
+        report.add_value(
+            &rules::URL_LENGTH,
+            format!(
+                "The URL is {} characters long.",
+                url.without_fragment().len()
+            ),
+            url.as_str(),
+        );
+    }
+    let parameters: Vec<&str> = url
+        .query()
+        .unwrap_or("")
+        .split('&')
+        .filter(|parameter| !parameter.is_empty())
+        .collect();
+    if parameters.len() > MAX_PARAMETERS {
+        report.add_value(
+            &rules::URL_PARAMETERS,
+            format!(
+                "The URL has {} parameters: every order and combination is another address.",
+                parameters.len()
+            ),
+            url.as_str(),
+        );
+    }
+    let session = parameters.iter().any(|parameter| {
+        let name = parameter.split('=').next().unwrap_or(parameter);
+        SESSIONS
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(name))
+    });
+    if session || path.to_ascii_lowercase().contains(";jsessionid=") {
+        report.add_value(&rules::URL_SESSION, "The URL carries a session's identifier: every visitor finds the page at another address.", url.as_str());
+    }
+}
+
+fn media_type(facts: &Facts<'_>, report: &mut Report) {
+    let status = facts.page.status();
+    if !(200..300).contains(&status) || status == 204 {
+        return;
+    }
+    let Some(given) = facts
+        .page
+        .header("content-type")
+        .map(str::trim)
+        .filter(|t| !t.is_empty())
+    else {
+        report.add(
+            &rules::MEDIA_TYPE,
+            "The answer has no Content-Type: browsers guess what it is.",
+        );
+        return;
+    };
+    let given = given
+        .split(';')
+        .next()
+        .unwrap_or(given)
+        .trim()
+        .to_ascii_lowercase();
+    let path = facts.url.as_ref().map_or("", |url| url.path());
+    let file = path.rsplit('/').next().unwrap_or("");
+    let Some((_, extension)) = file.rsplit_once('.') else {
+        return;
+    };
+    let expected = TYPES
+        .iter()
+        .find(|(known, _)| known.eq_ignore_ascii_case(extension));
+    if let Some((_, types)) = expected
+        && !types.contains(&given.as_str())
+    {
+        report.add_value(
+            &rules::MEDIA_TYPE,
+            format!("The URL ends in .{extension}, and the Content-Type is {given}."),
+            path,
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! The text and the markup around it.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+use crate::facts::{Facts, is_hidden, opening};
+use crate::report::Report;
+use crate::rules;
+
+/// Words of a page that has something to say.
+const MIN_WORDS: u64 = 200;
+/// Elements that browsers lay out without trouble.
+const MAX_ELEMENTS: u64 = 1_500;
+/// Nesting that they do.
+const MAX_DEPTH: u64 = 32;
+/// Bytes of HTML that Googlebot reads.
+const MAX_BYTES: u64 = 2 << 20;
+/// Bytes in which browsers look for the charset.
+const CHARSET_BYTES: usize = 1_024;
+
+/// Judges both.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    if facts.words < MIN_WORDS {
+        report.add(
+            &rules::THIN,
+            format!("The page has {} words of visible text.", facts.words),
+        );
+    }
+    let text = facts.text.to_lowercase();
+    if let Some(at) = text.find("lorem ipsum") {
+        let sample: String = text.get(at..).unwrap_or("").chars().take(80).collect();
+        report.add_value(
+            &rules::PLACEHOLDER,
+            "The page shows text that only fills the place.",
+            &sample,
+        );
+    }
+    if facts.view.quirks() {
+        report.add(
+            &rules::DOCTYPE,
+            "The document is in quirks mode: begin it with <!DOCTYPE html>.",
+        );
+    }
+    if !declares_charset(facts) {
+        report.add(
+            &rules::CHARSET,
+            "Neither the Content-Type nor a meta in the first 1,024 bytes declares the charset.",
+        );
+    }
+    if facts.elements > MAX_ELEMENTS {
+        report.add(
+            &rules::DOM_SIZE,
+            format!("The document has {} elements.", facts.elements),
+        );
+    }
+    if facts.depth > MAX_DEPTH {
+        report.add(
+            &rules::DOM_DEPTH,
+            format!("Elements are nested {} deep.", facts.depth),
+        );
+    }
+    if facts.page.size() > MAX_BYTES {
+        report.add(
+            &rules::HTML_SIZE,
+            format!(
+                "The HTML is {} bytes large: Googlebot reads the first 2 MB.",
+                facts.page.size()
+            ),
+        );
+    }
+    let repeated = facts.ids.iter().filter(|(_, count)| **count > 1);
+    report.add_all(
+        &rules::DUPLICATE_ID,
+        "More than one element has the same id: links, labels and scripts find the first.",
+        repeated.map(|(id, count)| format!("{id} ({count} times)")),
+    );
+    report.add_all(
+        &rules::PLUGINS,
+        "Content needs a browser plugin that no longer exists.",
+        facts
+            .others
+            .iter()
+            .filter(|node| is_plugin(**node))
+            .map(|node| opening(*node)),
+    );
+    if facts.tagged(tag::FRAMESET).next().is_some() {
+        report.add(
+            &rules::FRAMESET,
+            "The page is a frameset: its content belongs to other pages.",
+        );
+    }
+    report.add_all(
+        &rules::IFRAME_TITLE,
+        "An iframe has no title: screen readers cannot say what is in it.",
+        facts
+            .tagged(tag::IFRAME)
+            .filter(|node| lacks_title(*node))
+            .map(opening),
+    );
+}
+
+fn declares_charset(facts: &Facts<'_>) -> bool {
+    let header = facts.page.header("content-type").unwrap_or("");
+    if header.to_ascii_lowercase().contains("charset=") {
+        return true;
+    }
+    let html = facts.page.html();
+    let start = html
+        .get(..html.floor_char_boundary(CHARSET_BYTES))
+        .unwrap_or(html);
+    // `<meta charset>` and `<meta http-equiv>` alike.
+    let start = start.to_ascii_lowercase();
+    let meta = start.match_indices("<meta").any(|(at, _)| {
+        let element = start
+            .get(at..)
+            .and_then(|rest| rest.split('>').next())
+            .unwrap_or("");
+        element.contains("charset")
+    });
+    meta || facts.page.body().starts_with(b"\xef\xbb\xbf")
+}
+
+fn is_plugin(node: Node<'_>) -> bool {
+    if !matches!(node.tag(), tag::OBJECT | tag::EMBED | tag::APPLET) {
+        return false;
+    }
+    let kind = node.attr(attr::TYPE).unwrap_or("").to_ascii_lowercase();
+    let source = node
+        .attr(attr::SRC)
+        .or_else(|| node.attr_named("data"))
+        .unwrap_or("");
+    let source = source
+        .split(['?', '#'])
+        .next()
+        .unwrap_or("")
+        .to_ascii_lowercase();
+    node.tag() == tag::APPLET
+        || [
+            "x-shockwave-flash",
+            "java-applet",
+            "x-silverlight",
+            "futuresplash",
+        ]
+        .iter()
+        .any(|plugin| kind.contains(plugin))
+        || [".swf", ".xap", ".class", ".jar"]
+            .iter()
+            .any(|end| source.ends_with(end))
+}
+
+fn lacks_title(node: Node<'_>) -> bool {
+    let tiny = |id| {
+        node.attr(id)
+            .is_some_and(|n| matches!(n.trim().trim_end_matches("px"), "0" | "1"))
+    };
+    let filled = |id| node.attr(id).is_some_and(|text| !text.trim().is_empty());
+    let role = node.attr(attr::ROLE).unwrap_or("");
+    !(filled(attr::TITLE) || filled(attr::ARIA_LABEL) || node.has_attr(attr::ARIA_LABELLEDBY))
+        && !(tiny(attr::WIDTH) || tiny(attr::HEIGHT))
+        && !matches!(role, "presentation" | "none")
+        && !is_hidden(node)
+}

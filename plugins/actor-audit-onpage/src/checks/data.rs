@@ -1,0 +1,128 @@
+//! Structured data.
+
+use orbweaver_sdk::dom::{Node, attr};
+use orbweaver_sdk::jsonld::{self, Block, Object};
+use serde::de::IgnoredAny;
+
+use crate::facts::{Facts, opening};
+use crate::report::Report;
+use crate::rules;
+
+/// Properties without which search engines show nothing of an item (Google, "Structured
+/// data markup that Google Search supports"). Words separated by `|` stand in for one
+/// another.
+const REQUIRED: &[(&str, &[&str])] = &[
+    ("BreadcrumbList", &["itemListElement"]),
+    ("Course", &["name", "description"]),
+    ("Dataset", &["name", "description"]),
+    ("Event", &["name", "startDate", "location"]),
+    ("FAQPage", &["mainEntity"]),
+    (
+        "JobPosting",
+        &[
+            "title",
+            "description",
+            "datePosted",
+            "hiringOrganization",
+            "jobLocation|applicantLocationRequirements",
+        ],
+    ),
+    ("LocalBusiness", &["name", "address"]),
+    ("Product", &["name", "offers|review|aggregateRating"]),
+    ("QAPage", &["mainEntity"]),
+    ("Recipe", &["name", "image"]),
+    ("Review", &["author", "reviewRating", "itemReviewed"]),
+    (
+        "SoftwareApplication",
+        &["name", "offers", "aggregateRating|review"],
+    ),
+    ("VideoObject", &["name", "thumbnailUrl", "uploadDate"]),
+];
+
+/// Judges it.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    let scripts: Vec<Node<'_>> = facts
+        .others
+        .iter()
+        .copied()
+        .filter(|n| jsonld::is_block(*n))
+        .collect();
+    let marked = facts
+        .view
+        .elements()
+        .any(|n| n.has_attr(attr::ITEMSCOPE) || n.has_attr(attr::TYPEOF));
+    if scripts.is_empty() && !marked {
+        report.add(&rules::DATA_MISSING, "The page has no structured data: search results show it without stars, prices, breadcrumbs and the like.");
+    }
+    let texts: Vec<String> = scripts.iter().map(Node::text_content).collect();
+    report.add_all(
+        &rules::JSON_LD_INVALID,
+        "A JSON-LD block is not valid JSON: search engines ignore it.",
+        texts.iter().filter_map(|text| {
+            let error = serde_json::from_str::<IgnoredAny>(text.trim()).err()?;
+            let start: String = text.trim().chars().take(80).collect();
+            Some(format!("{error}: {start}"))
+        }),
+    );
+    let blocks: Vec<Block> = scripts
+        .iter()
+        .filter_map(|node| jsonld::parse_node(*node))
+        .collect();
+    for object in blocks.iter().flat_map(Block::objects) {
+        judge(&object, report);
+    }
+    // Enough for every item that search engines show: itemref to a property elsewhere is
+    // rare, and pages that have one are not judged.
+    if !facts.view.elements().any(|n| n.has_attr(attr::ITEMREF)) {
+        let strays = facts.view.elements().filter(|n| {
+            n.attr(attr::ITEMPROP)
+                .is_some_and(|name| !name.trim_ascii().is_empty())
+                && !n.has_attr(attr::ITEMSCOPE)
+                && !n.ancestors().any(|around| around.has_attr(attr::ITEMSCOPE))
+        });
+        report.add_all(
+            &rules::MICRODATA_STRAY,
+            "A Microdata property stands outside any item, and belongs to none.",
+            strays.map(opening),
+        );
+    }
+}
+
+fn judge(object: &Object<'_>, report: &mut Report) {
+    let sample = || object.json.chars().take(120).collect::<String>();
+    if object.get("@context").is_none() && object.context.is_none() {
+        report.add_all(
+            &rules::JSON_LD_CONTEXT,
+            "A JSON-LD object has no @context: its words mean nothing.",
+            [sample()],
+        );
+    }
+    if !object.has_type() {
+        report.add_all(
+            &rules::JSON_LD_TYPE,
+            "A JSON-LD object has no @type: search engines do not know what it is.",
+            [sample()],
+        );
+        return;
+    }
+    for (name, properties) in REQUIRED.iter().filter(|(name, _)| object.is(name)) {
+        let has = |property: &&str| {
+            property.split('|').any(|one| {
+                object
+                    .get(one)
+                    .is_some_and(|v| !matches!(v, "null" | "\"\"" | "[]" | "{}"))
+            })
+        };
+        let missing: Vec<&str> = properties.iter().copied().filter(|p| !has(p)).collect();
+        if !missing.is_empty() {
+            report.add_all(
+                &rules::DATA_REQUIRED,
+                "An item lacks properties without which search engines show no rich result.",
+                [format!(
+                    "{name}: {}",
+                    missing.join(", ").replace('|', " or ")
+                )],
+            );
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Whether search engines may have the page.
+
+use orbweaver_sdk::dom::{attr, tag};
+use orbweaver_sdk::robots::{self, Directive};
+
+use crate::facts::{Facts, opening};
+use crate::report::Report;
+use crate::robots_file::RobotsFile;
+use crate::rules;
+
+/// The robot whose access is judged.
+const GOOGLEBOT: &str = "Googlebot";
+
+/// Directives that search engines know, past ones and those to AI crawlers included.
+const KNOWN: &[&str] = &[
+    "all",
+    "none",
+    "index",
+    "noindex",
+    "follow",
+    "nofollow",
+    "archive",
+    "noarchive",
+    "cache",
+    "nocache",
+    "snippet",
+    "nosnippet",
+    "imageindex",
+    "noimageindex",
+    "translate",
+    "notranslate",
+    "max-snippet",
+    "max-image-preview",
+    "max-video-preview",
+    "unavailable_after",
+    "indexifembedded",
+    "nositelinkssearchbox",
+    "noodp",
+    "noydir",
+    "noyaca",
+    "odp",
+    "ydir",
+    "noimageclick",
+    "nopreview",
+    "noai",
+    "noimageai",
+    "nopagereadaloud",
+    "noodyp",
+];
+
+/// Judges what robots.txt says, whatever the answer of the page.
+pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report) {
+    let url = facts.page.final_url();
+    if let RobotsFile::Unreachable(why) = robots {
+        report.add_value(
+            &rules::ROBOTS_UNREACHABLE,
+            "robots.txt cannot be had: search engines then take the whole site for forbidden.",
+            why,
+        );
+    }
+    if !robots.allows(GOOGLEBOT, url) {
+        report.add_value(
+            &rules::ROBOTS_BLOCKED,
+            "robots.txt forbids Googlebot this page: its content is not read.",
+            url,
+        );
+    }
+    report.add_all(
+        &rules::ROBOTS_INVALID,
+        "robots.txt has lines that no robot understands.",
+        robots.faults(),
+    );
+    let directives = robots::directives(facts.page).unwrap_or_default();
+    let search: Vec<&Directive<'_>> = directives
+        .iter()
+        .filter(|d| {
+            d.agent
+                .is_none_or(|agent| agent.eq_ignore_ascii_case(GOOGLEBOT))
+        })
+        .collect();
+    let words = |names: &[&str]| -> Vec<String> {
+        let found = search
+            .iter()
+            .filter(|d| names.iter().any(|name| d.is(name)));
+        found.map(|d| written(d)).collect()
+    };
+    report.add_all(
+        &rules::NOINDEX,
+        "The page tells search engines not to index it.",
+        words(&["noindex", "none"]),
+    );
+    report.add_all(
+        &rules::NOFOLLOW_PAGE,
+        "The page tells search engines to follow none of its links.",
+        words(&["nofollow", "none"]),
+    );
+    let zero = search
+        .iter()
+        .filter(|d| d.is("max-snippet") && d.value == Some("0"));
+    report.add_all(
+        &rules::NOSNIPPET,
+        "The page tells search engines to show nothing of its text.",
+        words(&["nosnippet"])
+            .into_iter()
+            .chain(zero.map(|d| written(d))),
+    );
+    report.add_all(
+        &rules::NOIMAGEINDEX,
+        "The page keeps its images out of image search.",
+        words(&["noimageindex"]),
+    );
+    for (yes, no) in [
+        (["index", "all"], ["noindex", "none"]),
+        (["follow", "all"], ["nofollow", "none"]),
+    ] {
+        let (yes, no) = (words(&yes), words(&no));
+        if let (Some(yes), Some(no)) = (yes.first(), no.first()) {
+            report.add_all(
+                &rules::ROBOTS_CONFLICT,
+                "Robots directives contradict one another; the strictest counts.",
+                [format!("{yes} and {no}")],
+            );
+        }
+    }
+    // A date has commas and colons of its own.
+    if !directives.iter().any(|d| d.is("unavailable_after")) {
+        report.add_all(
+            &rules::ROBOTS_UNKNOWN,
+            "Search engines do not know these robots directives.",
+            directives
+                .iter()
+                .filter(|d| !KNOWN.iter().any(|known| d.is(known)))
+                .map(written),
+        );
+    }
+}
+
+fn written(directive: &Directive<'_>) -> String {
+    let Directive {
+        agent,
+        name,
+        value,
+        header,
+    } = directive;
+    let place = if *header { "X-Robots-Tag" } else { "meta" };
+    let agent = agent.map_or_else(String::new, |agent| format!("{agent}: "));
+    let value = value.map_or_else(String::new, |value| format!(":{value}"));
+    format!("{place} {agent}{name}{value}")
+}
+
+/// Judges the document.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    let refresh = facts.tagged(tag::META).filter(|node| {
+        node.attr(attr::HTTP_EQUIV)
+            .is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case("refresh"))
+            && node.has_attr(attr::CONTENT)
+    });
+    report.add_all(
+        &rules::META_REFRESH,
+        "A meta refresh reloads or redirects the page: redirect with a status of 301.",
+        refresh.map(opening),
+    );
+    let metas = facts.tagged(tag::META).filter(|node| {
+        let is = |id, names: &[&str]| {
+            let value = node.attr(id).map(str::trim_ascii);
+            value.is_some_and(|v| names.iter().any(|name| name.eq_ignore_ascii_case(v)))
+        };
+        is(attr::NAME, &["description", "robots", "googlebot"])
+    });
+    let links = facts.tagged(tag::LINK).filter(|node| {
+        let rel = node.attr(attr::REL).unwrap_or("");
+        let is = |name: &str| {
+            rel.split_ascii_whitespace()
+                .any(|r| r.eq_ignore_ascii_case(name))
+        };
+        is("canonical") || is("alternate") && node.has_attr(attr::HREFLANG)
+    });
+    report.add_all(
+        &rules::METAS_IN_BODY,
+        "Metas or links for search engines stand in the body, where they do not count: look for what ends the head too early.",
+        metas.chain(links).chain(facts.titles.iter().copied()).filter(|node| !facts.in_head(*node)).map(opening),
+    );
+}

@@ -1,0 +1,50 @@
+//! The page on a phone.
+
+use crate::facts::Facts;
+use crate::report::Report;
+use crate::rules;
+
+/// The least enlargement that must be allowed (WCAG 1.4.4 asks for twice; Lighthouse for
+/// five times, as not all who need more can pinch).
+const MIN_ZOOM: f64 = 5.0;
+
+/// Judges it.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    let Some(viewport) = facts.head.all(&["viewport"]).last() else {
+        report.add(
+            &rules::VIEWPORT_MISSING,
+            "The page has no viewport meta: phones show it as small as on a desk.",
+        );
+        return;
+    };
+    let lower = viewport.to_ascii_lowercase();
+    let property = |wanted: &str| {
+        lower
+            .split([',', ';', ' '])
+            .filter(|part| !part.is_empty())
+            .find_map(|part| {
+                let (name, value) = part.split_once('=')?;
+                (name.trim() == wanted).then(|| value.trim())
+            })
+    };
+    // With blanks around the equals sign too, which browsers skip.
+    let spaced = lower.replace(" =", "=").replace("= ", "=");
+    let width = spaced.contains("width=device-width");
+    let scale = spaced.contains("initial-scale=");
+    if !width && !scale {
+        report.add_value(
+            &rules::VIEWPORT_WIDTH,
+            "The viewport is not as wide as the device.",
+            viewport,
+        );
+    }
+    let fixed = matches!(property("user-scalable"), Some("no" | "0"));
+    let most = property("maximum-scale").and_then(|scale| scale.parse::<f64>().ok());
+    if fixed || most.is_some_and(|most| most < MIN_ZOOM) {
+        report.add_value(
+            &rules::VIEWPORT_ZOOM,
+            "The viewport forbids to enlarge the page.",
+            viewport,
+        );
+    }
+}

@@ -1,0 +1,156 @@
+//! What makes a page trustworthy: its headers, and what it loads and sends.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+use crate::facts::{Facts, opening};
+use crate::report::Report;
+use crate::rules;
+
+/// Judges the headers, whatever the answer.
+pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
+    let page = facts.page;
+    let has = |name: &str| {
+        page.header_values(name)
+            .any(|value| !value.trim().is_empty())
+    };
+    if facts.is_https() && !facts.is_loopback() && !has("strict-transport-security") {
+        report.add(&rules::HSTS, "The answer has no Strict-Transport-Security header: a first visit over HTTP can be intercepted.");
+    }
+    if !has("content-security-policy") && metas_policy(facts).is_none() {
+        report.add(
+            &rules::CSP,
+            "The answer has no Content-Security-Policy: scripts that someone slips in may run.",
+        );
+    }
+    let nosniff = page
+        .header_values("x-content-type-options")
+        .any(|v| v.trim().eq_ignore_ascii_case("nosniff"));
+    if !nosniff {
+        report.add(
+            &rules::NOSNIFF,
+            "The answer has no X-Content-Type-Options: nosniff.",
+        );
+    }
+    let ancestors = page
+        .header_values("content-security-policy")
+        .any(|policy| policy.to_ascii_lowercase().contains("frame-ancestors"));
+    if !has("x-frame-options") && !ancestors {
+        report.add(
+            &rules::FRAMING,
+            "Neither X-Frame-Options nor frame-ancestors says who may frame the page.",
+        );
+    }
+}
+
+/// A policy in a meta.
+fn metas_policy<'p>(facts: &'p Facts<'_>) -> Option<&'p str> {
+    facts.head.all(&["content-security-policy"]).next()
+}
+
+/// Judges what the page loads and sends.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    if facts.is_https() {
+        let upgraded = facts
+            .page
+            .header_values("content-security-policy")
+            .chain(metas_policy(facts))
+            .any(|policy| policy.contains("upgrade-insecure-requests"));
+        if !upgraded {
+            mixed(facts, report);
+        }
+        report.add_all(
+            &rules::FORM_INSECURE,
+            "A form sends what visitors enter over plain HTTP.",
+            facts
+                .tagged(tag::FORM)
+                .filter(|form| sends_plainly(facts, *form))
+                .map(opening),
+        );
+    } else if facts.url.is_some() && !facts.is_loopback() {
+        report.add_all(
+            &rules::FORM_ON_HTTP,
+            "A page served over plain HTTP has a form that takes input.",
+            facts
+                .tagged(tag::FORM)
+                .filter(|form| takes_input(*form))
+                .map(opening),
+        );
+    }
+}
+
+fn mixed(facts: &Facts<'_>, report: &mut Report) {
+    let insecure = |reference: Option<&str>| {
+        let url = reference.and_then(|reference| facts.resolve(reference));
+        url.is_some_and(|url| url.scheme() == "http")
+    };
+    let active = |node: &Node<'_>| match node.tag() {
+        tag::SCRIPT | tag::IFRAME | tag::EMBED => insecure(node.attr(attr::SRC)),
+        tag::OBJECT => insecure(node.attr_named("data")),
+        tag::LINK => {
+            let rel = node.attr(attr::REL).unwrap_or("");
+            rel.split_ascii_whitespace()
+                .any(|r| r.eq_ignore_ascii_case("stylesheet"))
+                && insecure(node.attr(attr::HREF))
+        }
+        _ => false,
+    };
+    report.add_all(
+        &rules::MIXED_ACTIVE,
+        "A page served over HTTPS loads scripts, styles or frames without: browsers block them.",
+        facts
+            .others
+            .iter()
+            .filter(|node| active(node))
+            .map(|node| opening(*node)),
+    );
+    let candidates = |list: Option<&str>| {
+        list.is_some_and(|list| {
+            list.split(',')
+                .any(|one| insecure(one.split_ascii_whitespace().next()))
+        })
+    };
+    let passive = |node: &Node<'_>| match node.tag() {
+        tag::IMG | tag::SOURCE => {
+            insecure(node.attr(attr::SRC)) || candidates(node.attr(attr::SRCSET))
+        }
+        tag::AUDIO | tag::TRACK => insecure(node.attr(attr::SRC)),
+        tag::VIDEO => insecure(node.attr(attr::SRC)) || insecure(node.attr(attr::POSTER)),
+        _ => false,
+    };
+    report.add_all(
+        &rules::MIXED_PASSIVE,
+        "A page served over HTTPS loads images, audio or video without.",
+        facts
+            .others
+            .iter()
+            .chain(&facts.images)
+            .filter(|node| passive(node))
+            .map(|node| opening(*node)),
+    );
+}
+
+fn sends_plainly(facts: &Facts<'_>, form: Node<'_>) -> bool {
+    let action = |node: Node<'_>, name: &str| {
+        let url = node
+            .attr_named(name)
+            .and_then(|action| facts.resolve(action));
+        url.is_some_and(|url| url.scheme() == "http")
+    };
+    action(form, "action") || form.elements().any(|n| action(n, "formaction"))
+}
+
+/// Whether a form has a field to fill in, other than a search.
+fn takes_input(form: Node<'_>) -> bool {
+    form.elements().any(|field| match field.tag() {
+        tag::TEXTAREA | tag::SELECT => true,
+        tag::INPUT => !matches!(
+            field
+                .attr(attr::TYPE)
+                .unwrap_or("text")
+                .to_ascii_lowercase()
+                .as_str(),
+            "hidden" | "submit" | "button" | "image" | "reset" | "search"
+        ),
+        _ => false,
+    })
+}

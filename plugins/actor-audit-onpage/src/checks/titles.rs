@@ -1,0 +1,109 @@
+//! Title and description.
+
+use orbweaver_sdk::text;
+
+use crate::facts::{Facts, width};
+use crate::report::Report;
+use crate::rules;
+
+/// Widths within which a title is neither thin nor cut.
+const TITLE: (usize, usize) = (20, 60);
+/// The same of a description.
+const DESCRIPTION: (usize, usize) = (80, 160);
+
+/// Judges them.
+pub fn check(facts: &Facts<'_>, report: &mut Report) {
+    // Elements of the title are text in HTML.
+    let title = facts
+        .titles
+        .first()
+        .map(|node| text::collapse(&node.text_content()));
+    let title = title.filter(|title| !title.is_empty());
+    match &title {
+        None => report.add(
+            &rules::TITLE_MISSING,
+            "The page has no title: search results show what they find.",
+        ),
+        Some(title) => {
+            let wide = width(title);
+            if wide < TITLE.0 {
+                report.add_value(
+                    &rules::TITLE_SHORT,
+                    format!(
+                        "The title is {wide} characters wide; {} to {} say what the page is about.",
+                        TITLE.0, TITLE.1
+                    ),
+                    title,
+                );
+            } else if wide > TITLE.1 {
+                report.add_value(
+                    &rules::TITLE_LONG,
+                    format!(
+                        "The title is {wide} characters wide; search results show about {}.",
+                        TITLE.1
+                    ),
+                    title,
+                );
+            }
+        }
+    }
+    let titles = facts.titles.iter().filter(|node| facts.in_head(**node));
+    let titles: Vec<String> = titles
+        .map(|node| text::collapse(&node.text_content()))
+        .collect();
+    if titles.len() > 1 {
+        report.add_all(
+            &rules::TITLE_MULTIPLE,
+            "The head has more than one title: the first counts.",
+            titles,
+        );
+    }
+    let descriptions: Vec<String> = facts
+        .head
+        .metas
+        .iter()
+        .filter(|meta| meta.name.eq_ignore_ascii_case("description"))
+        .map(|meta| text::collapse(meta.content))
+        .collect();
+    if descriptions.len() > 1 {
+        report.add_all(
+            &rules::DESCRIPTION_MULTIPLE,
+            "The page has more than one meta description.",
+            &descriptions,
+        );
+    }
+    let Some(description) = descriptions.iter().find(|text| !text.is_empty()) else {
+        report.add(
+            &rules::DESCRIPTION_MISSING,
+            "The page has no meta description: search results show a piece of its text.",
+        );
+        return;
+    };
+    let wide = width(description);
+    if wide < DESCRIPTION.0 {
+        report.add_value(
+            &rules::DESCRIPTION_SHORT,
+            format!(
+                "The meta description is {wide} characters wide; there is room for {}.",
+                DESCRIPTION.1
+            ),
+            description,
+        );
+    } else if wide > DESCRIPTION.1 {
+        report.add_value(
+            &rules::DESCRIPTION_LONG,
+            format!(
+                "The meta description is {wide} characters wide; search results show about {}.",
+                DESCRIPTION.1
+            ),
+            description,
+        );
+    }
+    if title.is_some_and(|title| title.eq_ignore_ascii_case(description)) {
+        report.add_value(
+            &rules::DESCRIPTION_IS_TITLE,
+            "The meta description only repeats the title.",
+            description,
+        );
+    }
+}

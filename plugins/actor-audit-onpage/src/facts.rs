@@ -1,0 +1,424 @@
+//! What the rules are judged by, from one pass over the document.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::text::{self, Counter, Piece};
+use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
+use orbweaver_sdk::{Error, Page};
+use serde::Serialize;
+
+/// Words of an application that has not begun.
+const APPLICATION_WORDS: u64 = 50;
+
+/// Figures of the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Stats {
+    /// Words of the visible text.
+    pub word_count: u64,
+    /// Links with an `href`.
+    pub link_count: u64,
+    /// `img` elements.
+    pub image_count: u64,
+    /// Headings `h1` to `h6`.
+    pub heading_count: u64,
+    /// Length of the HTML.
+    pub html_bytes: u64,
+    /// Length of the visible text, white space collapsed.
+    pub text_bytes: u64,
+    /// `text_bytes` ÷ `html_bytes`.
+    pub content_ratio: f64,
+    /// Whether there is a JSON-LD block.
+    pub has_json_ld: bool,
+}
+
+/// A link: an `a` or `area` with an `href`.
+pub struct Link<'p> {
+    /// The element.
+    pub node: Node<'p>,
+    /// `href`, trimmed.
+    pub href: &'p str,
+    /// Where it leads, if that is an `http` or `https` URL.
+    pub target: Option<Resolved>,
+    /// Whether that is on the page's own site (the host, `www.` or not).
+    pub internal: bool,
+    /// `rel` says nofollow, ugc or sponsored.
+    pub nofollow: bool,
+}
+
+/// A page in the terms of the rules. Contents of `template` count for the size of the
+/// document alone, and those of `noscript` unless they are all that the page has: visitors
+/// do not see them.
+pub struct Facts<'p> {
+    /// The page.
+    pub page: &'p Page<'p>,
+    /// Its document.
+    pub view: &'p View<'p>,
+    /// Title, metas, links.
+    pub head: Head<'p>,
+    /// Where it is, after redirects.
+    pub url: Option<Resolved>,
+    /// Whether the answer is a page to judge: 2xx, HTML.
+    pub is_page: bool,
+    /// Whether it is HTML.
+    pub is_html: bool,
+    /// `<title>` elements outside SVG.
+    pub titles: Vec<Node<'p>>,
+    /// Headings with their levels, in document order.
+    pub headings: Vec<(u8, Node<'p>)>,
+    /// `img` elements.
+    pub images: Vec<Node<'p>>,
+    /// Links.
+    pub links: Vec<Link<'p>>,
+    /// Every element that a rule looks at and that is none of the above.
+    pub others: Vec<Node<'p>>,
+    /// Elements with an id, by id.
+    pub ids: BTreeMap<&'p str, u32>,
+    /// Names of `a` elements, which links lead to as to ids.
+    pub names: BTreeSet<&'p str>,
+    /// Elements of the whole document.
+    pub elements: u64,
+    /// The deepest nesting.
+    pub depth: u64,
+    /// The visible text, white space collapsed.
+    pub text: String,
+    /// Its words.
+    pub words: u64,
+}
+
+impl<'p> Facts<'p> {
+    /// Reads a page.
+    pub fn of(page: &'p Page<'p>) -> Result<Self, Error> {
+        let view = page.view()?;
+        let is_html = is_html(page, view);
+        let mut facts = Self {
+            page,
+            view,
+            head: Head::of(page)?,
+            url: Resolved::parse(page.final_url()),
+            is_page: is_html && (200..300).contains(&page.status()),
+            is_html,
+            titles: Vec::new(),
+            headings: Vec::new(),
+            images: Vec::new(),
+            links: Vec::new(),
+            others: Vec::new(),
+            ids: BTreeMap::new(),
+            names: BTreeSet::new(),
+            elements: 0,
+            depth: 0,
+            text: String::new(),
+            words: 0,
+        };
+        facts.read_text();
+        let plain = facts.read_noscript();
+        facts.collect(plain);
+        Ok(facts)
+    }
+
+    /// Elements of the page; of those in a noscript only if that holds the page.
+    fn collect(&mut self, plain: bool) {
+        let mut open: Vec<u32> = Vec::new();
+        // The end of the noscript or template that is open.
+        let mut unseen = 0;
+        for node in self.view.elements() {
+            while open.last().is_some_and(|end| *end <= node.id()) {
+                open.pop();
+            }
+            open.push(node.end());
+            self.elements += 1;
+            self.depth = self.depth.max(open.len() as u64);
+            if node.id() < unseen {
+                continue;
+            }
+            if let Some(id) = node.attr(attr::ID).filter(|id| !id.trim_ascii().is_empty()) {
+                *self.ids.entry(id).or_default() += 1;
+            }
+            let html = node.namespace() == Namespace::Html;
+            if node.tag() == tag::A {
+                self.names.extend(node.attr(attr::NAME));
+            }
+            match node.tag() {
+                tag::NOSCRIPT if plain => {}
+                tag::NOSCRIPT | tag::TEMPLATE => unseen = node.end(),
+                tag::TITLE if html => self.titles.push(node),
+                tag::H1 => self.headings.push((1, node)),
+                tag::H2 => self.headings.push((2, node)),
+                tag::H3 => self.headings.push((3, node)),
+                tag::H4 => self.headings.push((4, node)),
+                tag::H5 => self.headings.push((5, node)),
+                tag::H6 => self.headings.push((6, node)),
+                tag::IMG => self.images.push(node),
+                tag::A | tag::AREA if html => match node.attr(attr::HREF) {
+                    Some(href) => self.link(node, href.trim_ascii()),
+                    None => self.others.push(node),
+                },
+                tag::META
+                | tag::LINK
+                | tag::SCRIPT
+                | tag::IFRAME
+                | tag::FRAMESET
+                | tag::FORM
+                | tag::PICTURE
+                | tag::AUDIO
+                | tag::VIDEO
+                | tag::SOURCE
+                | tag::TRACK
+                | tag::OBJECT
+                | tag::EMBED
+                | tag::APPLET => self.others.push(node),
+                _ if node.has_attr(attr::ITEMPROP) => self.others.push(node),
+                _ => {}
+            }
+        }
+    }
+
+    fn link(&mut self, node: Node<'p>, href: &'p str) {
+        let target = self.page.base().and_then(|base| base.join(href));
+        let internal = target.as_ref().is_some_and(|target| self.is_own(target));
+        let rel = node.attr(attr::REL).unwrap_or("");
+        self.links.push(Link {
+            node,
+            href,
+            target,
+            internal,
+            nofollow: orbweaver_sdk::robots::rel_forbids_following(rel),
+        });
+    }
+
+    fn read_text(&mut self) {
+        let Some(body) = self.view.body() else { return };
+        let mut counter = Counter::default();
+        let mut collapse = text::Collapse::default();
+        for piece in text::pieces(body) {
+            match piece {
+                Piece::Text(text) => {
+                    counter.push(text);
+                    collapse.push(text, &mut self.text);
+                }
+                Piece::Break => {
+                    counter.gap();
+                    collapse.gap();
+                }
+            }
+        }
+        self.words = counter.words();
+    }
+
+    /// Applications, forums among them, keep their content for robots in a noscript. Where
+    /// there is next to nothing beside it, that is the page. True if it is.
+    fn read_noscript(&mut self) -> bool {
+        if self.words >= APPLICATION_WORDS {
+            return false;
+        }
+        let Some(body) = self.view.body() else {
+            return false;
+        };
+        let mut text = String::new();
+        for node in body.elements().filter(|node| node.tag() == tag::NOSCRIPT) {
+            text.push(' ');
+            text::push_line(node, &mut text);
+        }
+        let words = text::word_count(&text);
+        if words <= APPLICATION_WORDS.max(self.words) {
+            return false;
+        }
+        self.words += words;
+        self.text.push_str(&text);
+        true
+    }
+
+    /// The contract's figures.
+    pub fn stats(&self) -> Stats {
+        let html_bytes = self.page.size();
+        let text_bytes = self.text.len() as u64;
+        let ratio = match html_bytes {
+            0 => 0.0,
+            bytes => text_bytes as f64 / bytes as f64,
+        };
+        Stats {
+            word_count: self.words,
+            link_count: self.links.len() as u64,
+            image_count: self.images.len() as u64,
+            heading_count: self.headings.len() as u64,
+            html_bytes,
+            text_bytes,
+            content_ratio: (ratio * 10_000.0).round() / 10_000.0,
+            has_json_ld: self
+                .others
+                .iter()
+                .any(|n| orbweaver_sdk::jsonld::is_block(*n)),
+        }
+    }
+
+    /// Whether an element stands in the head.
+    pub fn in_head(&self, node: Node<'_>) -> bool {
+        self.view.head().is_some_and(|head| head.contains(node))
+    }
+
+    /// Elements with this tag, noscript and template left out.
+    pub fn tagged(&self, wanted: u16) -> impl Iterator<Item = Node<'p>> {
+        self.others
+            .iter()
+            .copied()
+            .filter(move |node| node.tag() == wanted)
+    }
+
+    /// `<link>`s of the head with this `rel` and an `href`.
+    pub fn head_links(&self, rel: &str) -> impl Iterator<Item = (&'p str, Node<'p>)> {
+        let links = self.head.links.iter().filter(move |link| link.is(rel));
+        links
+            .filter(|link| self.in_head(link.node))
+            .map(|link| (link.href, link.node))
+    }
+
+    /// An absolute URL of a reference.
+    pub fn resolve(&self, reference: &str) -> Option<Resolved> {
+        self.page.base()?.join(reference)
+    }
+
+    /// The canonical URLs that the head names, each once, as written and resolved.
+    pub fn canonicals(&self) -> Vec<(&'p str, Option<Resolved>)> {
+        let mut found: Vec<(&str, Option<Resolved>)> = Vec::new();
+        for (href, _) in self.head_links("canonical") {
+            let url = self.resolve(href).filter(|_| !href.trim_ascii().is_empty());
+            if !found.iter().any(|(_, known)| *known == url) {
+                found.push((href, url));
+            }
+        }
+        found
+    }
+
+    /// The canonical URL that the page names in its head, or its header.
+    pub fn canonical(&self) -> Option<Resolved> {
+        let named = self.canonicals().into_iter().find_map(|(_, url)| url);
+        named.or_else(|| self.header_canonical())
+    }
+
+    /// The canonical URL of the `Link` header.
+    pub fn header_canonical(&self) -> Option<Resolved> {
+        let base = orbweaver_sdk::urls::Base::new(self.page.final_url())?;
+        let mut links = self
+            .page
+            .header_values("link")
+            .flat_map(orbweaver_sdk::head::link_header);
+        let (href, _) = links.find(|(_, rel)| {
+            rel.split_ascii_whitespace()
+                .any(|token| token.eq_ignore_ascii_case("canonical"))
+        })?;
+        base.join(href)
+    }
+
+    /// Whether a URL is on the page's own site.
+    pub fn is_own(&self, url: &Resolved) -> bool {
+        let bare = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
+        self.url
+            .as_ref()
+            .is_some_and(|own| bare(own.host()) == bare(url.host()))
+    }
+
+    /// Whether two URLs are one page, tracking parameters aside.
+    pub fn is_same(one: &Resolved, other: &Resolved) -> bool {
+        key_of(one, KeyRules::default()) == key_of(other, KeyRules::default())
+    }
+
+    /// Whether a URL is the page's own.
+    pub fn is_self(&self, url: &Resolved) -> bool {
+        self.url.as_ref().is_some_and(|own| Self::is_same(own, url))
+    }
+
+    /// Whether the page came over HTTPS.
+    pub fn is_https(&self) -> bool {
+        self.url.as_ref().is_some_and(|url| url.scheme() == "https")
+    }
+
+    /// Whether the page is on this machine, which browsers trust without TLS (W3C, Secure
+    /// Contexts).
+    pub fn is_loopback(&self) -> bool {
+        self.url.as_ref().is_some_and(|url| is_loopback(url.host()))
+    }
+}
+
+fn is_html(page: &Page<'_>, view: &View<'_>) -> bool {
+    match page.header("content-type") {
+        Some(kind) => {
+            let kind = kind
+                .split(';')
+                .next()
+                .unwrap_or(kind)
+                .trim()
+                .to_ascii_lowercase();
+            matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
+        }
+        // Sniffed as browsers do: it has something of HTML in it.
+        None => view
+            .elements()
+            .any(|n| !matches!(n.tag(), tag::HTML | tag::HEAD | tag::BODY)),
+    }
+}
+
+/// Whether a host is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host == "[::1]"
+        || host.starts_with("127.")
+}
+
+/// An element's opening tag as it may stand in the source, for samples.
+pub fn opening(node: Node<'_>) -> String {
+    let mut out = format!("<{}", node.name());
+    for attribute in node.attrs() {
+        let value = attribute.value();
+        if matches!(attribute.id(), attr::STYLE | attr::SRCSET)
+            || attribute.name().starts_with("on")
+        {
+            continue;
+        }
+        out.push(' ');
+        out.push_str(attribute.name());
+        if !value.is_empty() {
+            out.push_str("=\"");
+            out.push_str(value);
+            out.push('"');
+        }
+        if out.len() > 400 {
+            break;
+        }
+    }
+    out.push('>');
+    out
+}
+
+/// Whether an element, or one around it, is hidden from everyone.
+pub fn is_hidden(node: Node<'_>) -> bool {
+    let hides = |node: Node<'_>| {
+        node.has_attr(attr::HIDDEN)
+            || node.attr(attr::ARIA_HIDDEN) == Some("true")
+            || node.attr(attr::STYLE).is_some_and(|style| {
+                let style: String = style.split_ascii_whitespace().collect();
+                style.contains("display:none") || style.contains("visibility:hidden")
+            })
+    };
+    hides(node) || node.ancestors().any(hides)
+}
+
+/// How wide a text is shown, in characters: those of Chinese, Japanese and Korean are
+/// twice as wide.
+pub fn width(text: &str) -> usize {
+    text.chars()
+        .map(|c| match c {
+            '\u{1100}'..='\u{115f}'
+            | '\u{2e80}'..='\u{a4cf}'
+            | '\u{ac00}'..='\u{d7a3}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{fe30}'..='\u{fe6f}'
+            | '\u{ff00}'..='\u{ff60}'
+            | '\u{ffe0}'..='\u{ffe6}'
+            | '\u{1f300}'..='\u{1faff}'
+            | '\u{20000}'..='\u{3fffd}' => 2,
+            _ => 1,
+        })
+        .sum()
+}

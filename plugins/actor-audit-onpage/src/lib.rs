@@ -1,0 +1,82 @@
+//! The `audit-onpage` actor: what one page, its headers and its site's robots.txt tell that
+//! keeps it from being found, shown and trusted.
+//!
+//! [`rules`] is the table of all rules, [`checks`] decides them, each file an area, on the
+//! [`Facts`] that one pass over the document collects. A page that answers with an error,
+//! or is no HTML, is judged by its address and headers alone.
+
+pub mod checks;
+mod codes;
+mod facts;
+mod report;
+mod robots_file;
+pub mod rules;
+
+use orbweaver_sdk::http::{Request, fetch};
+use orbweaver_sdk::urls::Resolved;
+use orbweaver_sdk::{Error, Page};
+use serde::{Deserialize, Serialize};
+
+pub use facts::{Facts, Stats};
+pub use report::{Finding, Report, Severity, Summary};
+pub use robots_file::RobotsFile;
+
+orbweaver_sdk::actor! { run: run }
+
+/// What the caller gives.
+#[derive(Debug, Deserialize)]
+pub struct Input {
+    /// The page.
+    pub url: String,
+}
+
+/// The audit.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// Findings by severity.
+    pub summary: Summary,
+    /// One per rule that the page breaks: errors first, then warnings, then hints, each
+    /// in the table's order.
+    pub findings: Vec<Finding>,
+    /// Figures of the page.
+    pub stats: Stats,
+}
+
+/// Fetches the page and its robots.txt. The caller names one page, so that what robots.txt
+/// says to crawlers is a finding, not a refusal.
+pub async fn run(input: Input) -> Result<Output, Error> {
+    let page = fetch(Request::get(&input.url).respect_robots(false)).await?;
+    let robots = match origin(page.final_url()) {
+        Some(origin) => {
+            let request = Request::get(format!("{origin}/robots.txt")).respect_robots(false);
+            RobotsFile::of(fetch(request).await.as_ref())
+        }
+        None => RobotsFile::Missing,
+    };
+    audit(&page, &robots)
+}
+
+/// Scheme, host and port of a URL.
+fn origin(url: &str) -> Option<String> {
+    let url = Resolved::parse(url)?;
+    let colon = if url.port().is_empty() { "" } else { ":" };
+    Some(format!(
+        "{}://{}{colon}{}",
+        url.scheme(),
+        url.host(),
+        url.port()
+    ))
+}
+
+/// Judges a page and its robots.txt by every rule.
+pub fn audit(page: &Page<'_>, robots: &RobotsFile) -> Result<Output, Error> {
+    let facts = Facts::of(page)?;
+    let mut report = Report::default();
+    checks::run(&facts, robots, &mut report);
+    let findings = report.finish();
+    Ok(Output {
+        summary: Summary::of(&findings),
+        findings,
+        stats: facts.stats(),
+    })
+}

@@ -1,0 +1,91 @@
+//! The actor asks for the page and for its site's robots.txt.
+
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
+use orbweaver_actor_audit_onpage::{Input, run};
+use orbweaver_sdk::Error;
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use serde_json::Value;
+
+fn answer(site: Site, url: &str) -> Result<Value, Error> {
+    let _web = install(site);
+    Ok(serde_json::to_value(block_on(run(Input {
+        url: url.into(),
+    }))?)?)
+}
+
+#[test]
+fn a_neglected_page_in_full() {
+    let url = "http://shop.example/Old_Shop/page.html?sid=1";
+    let site = Site::default()
+        .page(
+            Document::new(url, include_str!("../fixtures/neglected.html"))
+                .header("content-type", "text/html"),
+        )
+        .page(Document::new(
+            "http://shop.example/robots.txt",
+            "User-agent: *\nDisallow: /Old_Shop\nNoidea: x\n",
+        ));
+    let found = answer(site, url).expect("an answer");
+    let expected: Value =
+        serde_json::from_str(include_str!("../fixtures/neglected.json")).expect("JSON");
+    assert_eq!(found, expected, "{found:#}");
+}
+
+#[test]
+fn robots_txt_is_that_of_the_site_where_redirects_led() {
+    let site = Site::default()
+        .page(
+            Document::new("https://a.example/", "<p>x")
+                .final_url("https://b.example:8443/")
+                .redirect("https://a.example/", 301),
+        )
+        .page(Document::new(
+            "https://b.example:8443/robots.txt",
+            "User-agent: *\nDisallow: /\n",
+        ));
+    let asked = site.asked();
+    let found = answer(site, "https://a.example/").expect("an answer");
+    let rules: Vec<&Value> = found["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .map(|f| &f["rule"])
+        .collect();
+    assert!(
+        rules.contains(&&Value::from("robots-txt-blocked")),
+        "{rules:?}"
+    );
+    assert_eq!(
+        *asked.borrow(),
+        [
+            "GET https://a.example/",
+            "GET https://b.example:8443/robots.txt"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_robots_txt_forbids_nothing_and_a_broken_one_is_told() {
+    let page = || Site::default().page(Document::new("https://a.example/", "<p>x"));
+    let robots = |status| Document::new("https://a.example/robots.txt", "").status(status);
+    let has = |site, rule: &str| {
+        let found = answer(site, "https://a.example/").expect("an answer");
+        found["findings"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .any(|f| f["rule"] == rule)
+    };
+    assert!(!has(page().page(robots(404)), "robots-txt-unreachable"));
+    assert!(has(page().page(robots(503)), "robots-txt-unreachable"));
+    assert!(has(page(), "robots-txt-unreachable"), "no answer at all");
+}
+
+#[test]
+fn a_page_that_does_not_answer_is_the_targets_failure() {
+    assert!(matches!(
+        answer(Site::default(), "https://a.example/"),
+        Err(Error::FetchFailed(_))
+    ));
+}
