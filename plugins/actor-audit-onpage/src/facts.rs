@@ -47,9 +47,8 @@ pub struct Link<'p> {
     pub nofollow: bool,
 }
 
-/// A page in the terms of the rules. Contents of `template` count for the size of the
-/// document alone, and those of `noscript` unless they are all that the page has: visitors
-/// do not see them.
+/// A page in the terms of the rules. Contents of `noscript` and `template` count for the
+/// size of the document alone: visitors do not see them.
 pub struct Facts<'p> {
     /// The page.
     pub page: &'p Page<'p>,
@@ -85,6 +84,8 @@ pub struct Facts<'p> {
     pub text: String,
     /// Its words.
     pub words: u64,
+    /// The source, in lower case, of a noscript that holds the page's content.
+    pub noscript: String,
 }
 
 impl<'p> Facts<'p> {
@@ -110,15 +111,15 @@ impl<'p> Facts<'p> {
             depth: 0,
             text: String::new(),
             words: 0,
+            noscript: String::new(),
         };
         facts.read_text();
-        let plain = facts.read_noscript();
-        facts.collect(plain);
+        facts.read_noscript();
+        facts.collect();
         Ok(facts)
     }
 
-    /// Elements of the page; of those in a noscript only if that holds the page.
-    fn collect(&mut self, plain: bool) {
+    fn collect(&mut self) {
         let mut open: Vec<u32> = Vec::new();
         // The end of the noscript or template that is open.
         let mut unseen = 0;
@@ -140,7 +141,6 @@ impl<'p> Facts<'p> {
                 self.names.extend(node.attr(attr::NAME));
             }
             match node.tag() {
-                tag::NOSCRIPT if plain => {}
                 tag::NOSCRIPT | tag::TEMPLATE => unseen = node.end(),
                 tag::TITLE if html => self.titles.push(node),
                 tag::H1 => self.headings.push((1, node)),
@@ -206,27 +206,35 @@ impl<'p> Facts<'p> {
         self.words = counter.words();
     }
 
-    /// Applications, forums among them, keep their content for robots in a noscript. Where
-    /// there is next to nothing beside it, that is the page. True if it is.
-    fn read_noscript(&mut self) -> bool {
+    /// Applications, forums among them, keep their content for robots in a noscript, which
+    /// is text to a parser that knows of scripts. Where there is next to nothing beside it,
+    /// that is the page.
+    fn read_noscript(&mut self) {
         if self.words >= APPLICATION_WORDS {
-            return false;
+            return;
         }
-        let Some(body) = self.view.body() else {
-            return false;
-        };
-        let mut text = String::new();
-        for node in body.elements().filter(|node| node.tag() == tag::NOSCRIPT) {
-            text.push(' ');
-            text::push_line(node, &mut text);
+        let Some(body) = self.view.body() else { return };
+        let mut source = String::new();
+        for node in body.elements().filter(|n| n.tag() == tag::NOSCRIPT) {
+            node.push_text_content(&mut source);
         }
-        let words = text::word_count(&text);
-        if words <= APPLICATION_WORDS.max(self.words) {
-            return false;
+        let mut inside = Counter::default();
+        let mut collapse = text::Collapse::default();
+        let mut shown = String::new();
+        // What stands before a tag, and after each.
+        for part in source.split('<') {
+            let text = part.split_once('>').map_or(part, |(_, text)| text);
+            inside.push(text);
+            inside.gap();
+            collapse.push(text, &mut shown);
+            collapse.gap();
         }
-        self.words += words;
-        self.text.push_str(&text);
-        true
+        if inside.words() > APPLICATION_WORDS.max(self.words) {
+            self.words += inside.words();
+            self.text.push(' ');
+            self.text.push_str(&shown);
+            self.noscript = source.to_ascii_lowercase();
+        }
     }
 
     /// The contract's figures.

@@ -1,7 +1,5 @@
 //! The actor asks for the page and for its site's robots.txt.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_actor_audit_onpage::{Input, run};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};

@@ -1,7 +1,5 @@
 //! A page with every kind of link, and lists.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};

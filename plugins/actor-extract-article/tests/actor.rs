@@ -1,7 +1,5 @@
 //! An article as the actor answers it, its roles served by the plugins that we ship.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_actor_extract_article::{Input, reading_time, run};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};

@@ -1,7 +1,5 @@
 //! A small crawl with every case.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_actor_internal_link_graph::{Anchors, Graph, Input, clusters, pagerank, run};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::crawl_data::{Links, PageRow, Run};

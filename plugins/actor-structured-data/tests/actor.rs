@@ -1,7 +1,5 @@
 //! The actor hands through what the role says of the fetched page.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_actor_structured_data::{Input, run};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};

@@ -154,8 +154,8 @@ fn lacks_title(node: Node<'_>) -> bool {
     };
     let filled = |id| node.attr(id).is_some_and(|text| !text.trim().is_empty());
     let role = node.attr(attr::ROLE).unwrap_or("");
-    !(filled(attr::TITLE) || filled(attr::ARIA_LABEL) || node.has_attr(attr::ARIA_LABELLEDBY))
-        && !(tiny(attr::WIDTH) || tiny(attr::HEIGHT))
-        && !matches!(role, "presentation" | "none")
-        && !is_hidden(node)
+    let named =
+        filled(attr::TITLE) || filled(attr::ARIA_LABEL) || node.has_attr(attr::ARIA_LABELLEDBY);
+    let unseen = tiny(attr::WIDTH) || tiny(attr::HEIGHT) || is_hidden(node);
+    !(named || unseen || matches!(role, "presentation" | "none"))
 }

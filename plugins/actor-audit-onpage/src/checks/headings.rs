@@ -18,7 +18,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         .iter()
         .filter(|(level, _, text)| *level == 1 && !text.is_empty());
     let first: Vec<&str> = first.map(|(_, _, text)| text.as_str()).collect();
-    if first.is_empty() {
+    if first.is_empty() && !facts.noscript.contains("<h1") {
         report.add(
             &rules::H1_MISSING,
             "The page has no h1 that says what it is about.",

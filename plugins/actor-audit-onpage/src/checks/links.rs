@@ -221,7 +221,7 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
             .as_ref()
             .is_some_and(|target| !facts.is_self(target))
     };
-    if !links.iter().any(|link| leads_on(&link)) {
+    if !links.iter().any(|link| leads_on(&link)) && !facts.noscript.contains("<a ") {
         report.add(&rules::LINKS_NONE, "The page has no link to another.");
     }
     report.add_all(

@@ -180,7 +180,7 @@ fn date<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {
     let named = own
         .elements()
         .filter(|n| n.tag() != tag::TIME && names::is_date(*n));
-    times.chain(named).find_map(|node| of(node))
+    times.chain(named).find_map(of)
 }
 
 fn body(own: &Own<'_, '_>, author: Option<Node<'_>>, date: Option<Node<'_>>) -> String {
