@@ -29,7 +29,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         ("json-ld", Part::default()),
         ("microdata", Part::default()),
         ("rdfa", Part::default()),
-        ("opengraph", tags::open_graph(&head)),
+        ("opengraph", tags::open_graph(view, &head)),
         ("dublincore", tags::dublin_core(&head)),
         ("microformat", Part::default()),
     ];
@@ -37,7 +37,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         match *name {
             "json-ld" => json_ld(view, part),
             "microdata" => microdata::write(page, &found.items, &mut budget, part),
-            "rdfa" if found.rdfa => rdfa::write(page, view, &mut budget, part),
+            "rdfa" if found.rdfa => rdfa::write(page, view, found.rdfa_in_body, &mut budget, part),
             "microformat" if found.microformats => {
                 microformats::write(page, view, &mut budget, part);
             }
@@ -99,7 +99,10 @@ struct Found<'v> {
     /// standard those without `itemprop`. Pages also have properties of no item (a list of
     /// breadcrumbs without its list); on a page without `itemref` those count too.
     items: Vec<Node<'v>>,
+    /// A `property` of RDFa somewhere, if only a meta's.
     rdfa: bool,
+    /// RDFa on elements that are no metas.
+    rdfa_in_body: bool,
     microformats: bool,
 }
 
@@ -120,11 +123,9 @@ impl<'v> Found<'v> {
                     attr::ITEMSCOPE => scope = true,
                     attr::ITEMPROP => property = true,
                     attr::ITEMREF => references = true,
-                    attr::TYPEOF | attr::VOCAB => found.rdfa = true,
-                    attr::PROPERTY => {
-                        found.rdfa = found.rdfa
-                            || node.tag() != tag::META
-                            || !tags::is_open_graph(attribute.value());
+                    attr::TYPEOF | attr::VOCAB | attr::PROPERTY => {
+                        found.rdfa = true;
+                        found.rdfa_in_body = found.rdfa_in_body || node.tag() != tag::META;
                     }
                     _ => {}
                 }

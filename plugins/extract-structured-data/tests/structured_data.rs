@@ -117,6 +117,7 @@ mod rdfa {
         assert_eq!(
             of("rdfa", html),
             json!([
+                {"@id": "https://example.org/p/", "http://www.w3.org/ns/rdfa#usesVocabulary": [{"@id": "https://schema.org/"}]},
                 {"@id": "https://example.org/p/#lamp", "@type": ["https://schema.org/Product"],
                  "https://schema.org/name": [{"@value": "Lamp"}],
                  "https://schema.org/image": [{"@id": "https://example.org/p/l.png"}],
@@ -170,9 +171,31 @@ mod rdfa {
     }
 
     #[test]
-    fn open_graph_alone_is_no_rdfa() {
-        let html = "<meta property='og:title' content=x><meta property='article:author' content=y>";
-        assert_eq!(of("rdfa", html), json!([]));
+    fn open_graph_is_rdfa_too() {
+        let html = "<html xmlns:x='http://ogp.me/ns/article#'><meta property='og:title' content=x>
+            <meta property='x:author' content=y><meta property='al:ios:url' content=z><p about=/other>x";
+        assert_eq!(
+            of("rdfa", html),
+            json!([{"@id": "https://example.org/p/", "http://ogp.me/ns#title": [{"@value": "x"}],
+                "http://ogp.me/ns/article#author": [{"@value": "y"}]}])
+        );
+        assert_eq!(
+            of(
+                "rdfa",
+                "<meta name='og:title' content=x><a rel=nofollow href=/>x</a>"
+            ),
+            json!([])
+        );
+    }
+
+    #[test]
+    fn a_triple_is_there_once() {
+        let html =
+            "<p property='og:title'>x</p><p property='og:title'>x</p><p property='og:title'>y</p>";
+        assert_eq!(
+            of("rdfa", html)[0]["http://ogp.me/ns#title"],
+            json!([{"@value": "x"}, {"@value": "y"}])
+        );
     }
 }
 
@@ -182,11 +205,19 @@ fn open_graph_is_one_object_with_every_property_in_order() {
         <meta property='article:section' content=S><meta name='twitter:card' content=no><meta name=description content=no>";
     assert_eq!(
         of("opengraph", html),
-        json!([{"namespace": {"og": "http://ogp.me/ns#"},
+        json!([{"namespace": {"article": "http://ogp.me/ns/article#", "og": "http://ogp.me/ns#"},
                 "properties": [["og:title", "T"], ["og:image", "1"], ["og:image", "2"], ["article:section", "S"]]}])
     );
+    // Vocabularies that the page declares count, others do not.
+    let html = "<html prefix='fb: http://ogp.me/ns/fb#'><meta property='og:type' content=T>
+        <meta property='fb:app_id' content=1><meta property='al:ios:url' content=no>";
     assert_eq!(
-        of("opengraph", "<meta property='article:section' content=S>"),
+        of("opengraph", html),
+        json!([{"namespace": {"fb": "http://ogp.me/ns/fb#", "og": "http://ogp.me/ns#"},
+                "properties": [["og:type", "T"], ["fb:app_id", "1"]]}])
+    );
+    assert_eq!(
+        of("opengraph", "<meta property='fb:app_id' content=1>"),
         json!([])
     );
 }
@@ -194,16 +225,20 @@ fn open_graph_is_one_object_with_every_property_in_order() {
 #[test]
 fn dublin_core_has_elements_and_terms() {
     let html = "<link rel='schema.DC' href='http://purl.org/dc/elements/1.1/'><meta name='DC.Title' content='T'>
-        <meta name='dc.date.issued' content=2020><meta name='DCTERMS.abstract' content=A><meta name='dc.audience' content=B>";
+        <meta name='dc.date.issued' content=2020><meta name='dc.date.x-y' content=2021>
+        <meta name='DCTERMS.abstract' content=A><meta name='dc.audience' content=B>
+        <link rel='dcterms.replaces' href='/old'><link rel='dc.title nofollow' href='/no'>";
     assert_eq!(
         of("dublincore", html),
         json!([{"namespaces": {"DC": "http://purl.org/dc/elements/1.1/"},
             "elements": [
                 {"name": "DC.Title", "content": "T", "URI": "http://purl.org/dc/elements/1.1/title"},
-                {"name": "dc.date.issued", "content": "2020", "URI": "http://purl.org/dc/elements/1.1/date"}],
+                {"name": "dc.date.x-y", "content": "2021", "URI": "http://purl.org/dc/elements/1.1/date"}],
             "terms": [
+                {"name": "dc.date.issued", "content": "2020", "URI": "http://purl.org/dc/terms/issued"},
                 {"name": "DCTERMS.abstract", "content": "A", "URI": "http://purl.org/dc/terms/abstract"},
-                {"name": "dc.audience", "content": "B", "URI": "http://purl.org/dc/terms/audience"}]}])
+                {"name": "dc.audience", "content": "B", "URI": "http://purl.org/dc/terms/audience"},
+                {"rel": "dcterms.replaces", "href": "/old", "URI": "http://purl.org/dc/terms/replaces"}]}])
     );
 }
 

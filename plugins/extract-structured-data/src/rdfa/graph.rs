@@ -1,12 +1,13 @@
 //! The triples of a page, by subject.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
 use crate::Part;
 
 /// What a triple says of its subject.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Object {
     Resource(Rc<str>),
     Literal {
@@ -22,6 +23,9 @@ pub struct Graph {
     subjects: Vec<Subject>,
     places: BTreeMap<Rc<str>, usize>,
     blanks: u32,
+    /// Hashes of the triples that are there: a graph is a set.
+    seen: HashSet<u64>,
+    hasher: RandomState,
 }
 
 struct Subject {
@@ -50,6 +54,12 @@ impl Graph {
     }
 
     pub fn add(&mut self, subject: &Rc<str>, property: &Rc<str>, object: Object) {
+        if !self
+            .seen
+            .insert(self.hasher.hash_one((subject, property, &object)))
+        {
+            return;
+        }
         let Some(subject) = self.subject(subject) else {
             return;
         };

@@ -1,8 +1,8 @@
 //! RDFa 1.1 in HTML: the processing sequence of RDFa Core 1.1, section 7.5, with the
 //! changes of HTML+RDFa 1.1, without lists (`inlist`) and XML literals.
 //!
-//! Two deviations, so that a page without RDFa has none: Open Graph properties on `meta`
-//! are Open Graph's, and `rel` without a prefix (`nofollow`, `stylesheet`) is HTML's.
+//! Two deviations, so that a page without RDFa has none: `rel` without a prefix
+//! (`nofollow`, `stylesheet`) is HTML's, and so is `role`.
 
 mod graph;
 mod names;
@@ -14,14 +14,20 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::Part;
 use crate::budget::Budget;
-use crate::tags::is_open_graph;
 use crate::values::{line, resolve};
 
 use graph::{Graph, Object};
 use names::Names;
 
 /// Writes every subject with its properties, in the order in which they first appear.
-pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut Part) {
+/// Unless `in_body`, metas are all that has any: nearly every page has those of Open Graph.
+pub fn write(
+    page: &Page<'_>,
+    view: &View<'_>,
+    in_body: bool,
+    budget: &mut Budget,
+    part: &mut Part,
+) {
     let base: Rc<str> = page.base_url().into();
     let mut walk = Walk {
         page,
@@ -37,7 +43,10 @@ pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut P
         names: Names::default(),
         language: None,
     }];
-    for node in view.nodes().filter(Node::is_element) {
+    let bears = |node: &Node<'_>| {
+        in_body || matches!(node.tag(), tag::HTML | tag::HEAD | tag::META | tag::LINK)
+    };
+    for node in view.nodes().filter(|node| node.is_element() && bears(node)) {
         while contexts.len() > 1 && contexts.last().is_some_and(|c| c.end <= node.id()) {
             contexts.pop();
         }
@@ -53,6 +62,8 @@ pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut P
     }
     walk.graph.write(part);
 }
+
+const USES_VOCABULARY: &str = "http://www.w3.org/ns/rdfa#usesVocabulary";
 
 /// What an element passes to those inside it ("evaluation context").
 struct Context {
@@ -90,6 +101,8 @@ struct Attributes<'a> {
     rev: Option<&'a str>,
     types: Option<&'a str>,
     vocab: Option<&'a str>,
+    /// `xmlns:prefix`.
+    namespaces: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Attributes<'a> {
@@ -112,15 +125,20 @@ impl<'a> Attributes<'a> {
                 attr::REV => &mut found.rev,
                 attr::TYPEOF => &mut found.types,
                 attr::VOCAB => &mut found.vocab,
+                attr::UNKNOWN => {
+                    // RDFa 1.0's way to declare a prefix, which 1.1 still reads.
+                    if let Some(prefix) = attribute.name().strip_prefix("xmlns:") {
+                        found.namespaces.push((prefix, attribute.value()));
+                        found.any = true;
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             *slot = Some(attribute.value());
             found.any = true;
         }
         found.target = resource.or(href).or(src);
-        if node.tag() == tag::META && found.property.is_some_and(is_open_graph) {
-            found.property = None;
-        }
         found
     }
 }
@@ -139,7 +157,13 @@ impl Walk<'_> {
         if !a.any {
             return None;
         }
-        let names = context.names.with(a.vocab, a.prefix);
+        let names = context.names.with(a.vocab, a.prefix, &a.namespaces);
+        if let Some(vocabulary) = a.vocab.map(str::trim_ascii).filter(|v| !v.is_empty()) {
+            // RDFa Core, section 7.5, step 2: the document says which it uses.
+            let vocabulary = Object::Resource(resolve(self.page, vocabulary).into());
+            let base = Rc::clone(&self.base);
+            self.graph.add(&base, &USES_VOCABULARY.into(), vocabulary);
+        }
         let language = match a.language {
             Some(language) => Some(language.trim_ascii())
                 .filter(|l| !l.is_empty())

@@ -4,8 +4,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// Prefixes that every document may use (RDFa Core Initial Context; W3C vocabularies and
-/// widely used ones).
+/// widely used ones), and those of the Open Graph protocol, which pages seldom declare.
 const INITIAL: &[(&str, &str)] = &[
+    ("article", "http://ogp.me/ns/article#"),
+    ("book", "http://ogp.me/ns/book#"),
+    ("fb", "http://ogp.me/ns/fb#"),
+    ("music", "http://ogp.me/ns/music#"),
+    ("product", "http://ogp.me/ns/product#"),
+    ("profile", "http://ogp.me/ns/profile#"),
+    ("video", "http://ogp.me/ns/video#"),
     ("as", "https://www.w3.org/ns/activitystreams#"),
     ("cc", "http://creativecommons.org/ns#"),
     ("ctag", "http://commontag.org/ns#"),
@@ -61,14 +68,25 @@ const MAX_TERMS: usize = 8;
 const MAX_IRI_BYTES: usize = 1024;
 
 impl Names {
-    /// With an element's `vocab` and `prefix`.
-    pub fn with(&self, vocab: Option<&str>, prefix: Option<&str>) -> Self {
+    /// With an element's `vocab`, `prefix` and `xmlns:…`, of which `prefix` wins.
+    pub fn with(
+        &self,
+        vocab: Option<&str>,
+        prefix: Option<&str>,
+        namespaces: &[(&str, &str)],
+    ) -> Self {
         let mut names = self.clone();
         if let Some(vocab) = vocab {
             let vocab = Some(vocab.trim_ascii()).filter(|v| (1..=MAX_IRI_BYTES).contains(&v.len()));
             names.vocabulary = vocab.map(Rc::from);
         }
         let mut prefixes = None;
+        for (name, iri) in namespaces {
+            let prefixes = prefixes.get_or_insert_with(|| self.declared.prefixes.clone());
+            if prefixes.len() < MAX_PREFIXES && iri.len() <= MAX_IRI_BYTES && *name != "_" {
+                prefixes.insert(name.to_ascii_lowercase(), Rc::from(*iri));
+            }
+        }
         let mut words = prefix.unwrap_or("").split_ascii_whitespace();
         while let Some(word) = words.next() {
             let Some(name) = word.strip_suffix(':') else {

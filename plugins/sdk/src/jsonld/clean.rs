@@ -34,6 +34,15 @@ struct Cleaner<'t> {
     out: String,
 }
 
+/// The length of a comment of HTML that begins the text and says something. One that holds
+/// the JSON itself only hides it from old parsers.
+fn comment(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("<!--")?;
+    let end = inner.find("-->")?;
+    let said = inner.get(..end)?.trim_start();
+    (!said.starts_with(['{', '[', '/'])).then_some("<!--".len() + end + "-->".len())
+}
+
 /// What may stand next inside a container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Container {
@@ -70,6 +79,10 @@ impl Cleaner<'_> {
                 Some(b'<' | b'-' | b']') => {
                     const MARKS: &[&str] = &["<!--", "-->", "<![CDATA[", "]]>"];
                     let rest = self.rest();
+                    if let Some(length) = comment(rest) {
+                        self.at += length;
+                        continue;
+                    }
                     let Some(mark) = MARKS.iter().find(|mark| rest.starts_with(**mark)) else {
                         return;
                     };
