@@ -60,6 +60,13 @@ impl Clients {
         &self.guarded
     }
 
+    /// TLS that offers no protocol: for a connection to a proxy.
+    pub fn plain_tls(&self) -> ClientConfig {
+        let mut tls = self.tls.clone();
+        tls.alpn_protocols.clear();
+        tls
+    }
+
     /// The client for requests through `proxy`, whose own address is judged as a target's
     /// is: a literal here, since the connector would not ask the resolver about it, and a
     /// name both here and when it is connected to.
@@ -81,7 +88,8 @@ impl Clients {
             })
     }
 
-    async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
+    /// Judges a proxy's own address.
+    pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
         let url = url::Url::parse(proxy.expose()).map_err(|error| {
             Fault::new(
                 Kind::InvalidRequest,

@@ -45,6 +45,8 @@ pub enum Kind {
     Protocol,
     /// The connection broke after the request was sent.
     Reset,
+    /// The browser; sub-kinds `unavailable`, `busy`, `crashed`, `protocol`.
+    Browser,
     /// A fault of ours.
     Internal,
 }
@@ -70,6 +72,7 @@ impl Kind {
             Self::BadRedirect => "bad_redirect",
             Self::Protocol => "protocol",
             Self::Reset => "reset",
+            Self::Browser => "browser",
             Self::Internal => "internal",
         }
     }

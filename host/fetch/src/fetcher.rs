@@ -15,6 +15,7 @@ use crate::config::{FetchConfig, Limits};
 use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind};
 use crate::exchange::{self, Bounds, Received};
+use crate::pools::{Candidate, Pools};
 use crate::proxy::{Pool, ProxyUrl};
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
@@ -31,6 +32,7 @@ struct Inner {
     blocklist: ArcSwap<HostList>,
     clients: Clients,
     files: SiteFiles,
+    pools: Pools,
 }
 
 impl Fetcher {
@@ -52,18 +54,25 @@ impl Fetcher {
     ) -> Result<Self, ConfigError> {
         let clients = Clients::new(&config, resolver)?;
         let policy = Policy::with_nets(config.allow_nets.clone());
+        let pools = Pools::new(config.proxy_pools.clone());
         Ok(Self(Arc::new(Inner {
             config,
             policy,
             blocklist: ArcSwap::default(),
             clients,
             files: SiteFiles::new(),
+            pools,
         })))
     }
 
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.0.config.limits
+    }
+
+    /// The clients, for the browser's proxies.
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.0.clients
     }
 
     /// robots.txt and llms.txt, cached per origin.
@@ -123,14 +132,37 @@ impl Fetcher {
 
     /// Whether a proxy pool is configured.
     pub fn has_pool(&self, pool: Pool) -> bool {
-        self.0
-            .config
-            .proxy_pools
-            .get(&pool)
-            .is_some_and(|proxies| !proxies.is_empty())
+        !self.0.pools.proxies(pool).is_empty()
     }
 
-    /// A proxy of `pool`, picked by `random`; `None` where the pool is not configured.
+    /// Whether a country can be asked of a proxy pool.
+    pub fn has_countries(&self, pool: Pool) -> bool {
+        self.0.pools.has_countries(pool)
+    }
+
+    /// The proxies of `pool` in the order in which to try them; none where the pool is not
+    /// configured, or has none that a country can be asked of. `session` fills a placeholder.
+    ///
+    /// # Errors
+    /// A country that is no ISO-2 code.
+    pub fn pool_candidates(
+        &self,
+        pool: Pool,
+        country: Option<&str>,
+        session: u64,
+    ) -> Result<Vec<Candidate>, FetchError> {
+        let found = self.0.pools.candidates(pool, country, session);
+        found.map_err(|error| {
+            Fault::new(Kind::InvalidRequest, None, error.to_string()).at("", Vec::new())
+        })
+    }
+
+    /// Says how a request through a pool's proxy went, so that those which fail come last.
+    pub fn report(&self, candidate: &Candidate, worked: bool) {
+        self.0.pools.report(candidate, worked);
+    }
+
+    /// The proxy of `pool` whose turn it is; `None` where there is none.
     ///
     /// # Errors
     /// A country that is no ISO-2 code.
@@ -138,24 +170,10 @@ impl Fetcher {
         &self,
         pool: Pool,
         country: Option<&str>,
-        random: u64,
+        session: u64,
     ) -> Result<Option<ProxyUrl>, FetchError> {
-        let Some(proxies) = self
-            .0
-            .config
-            .proxy_pools
-            .get(&pool)
-            .filter(|proxies| !proxies.is_empty())
-        else {
-            return Ok(None);
-        };
-        let at = usize::try_from(random % proxies.len() as u64).unwrap_or(0);
-        let Some(proxy) = proxies.get(at) else {
-            return Ok(None);
-        };
-        proxy.filled(country, random).map(Some).map_err(|error| {
-            Fault::new(Kind::InvalidRequest, None, error.to_string()).at("", Vec::new())
-        })
+        let found = self.pool_candidates(pool, country, session)?;
+        Ok(found.into_iter().next().map(|candidate| candidate.proxy))
     }
 
     /// Fetches. A response of any status is a success; redirects are followed here, each

@@ -5,6 +5,7 @@
 //! time and size. Whatever goes wrong is a [`FetchError`] with a stable word. The HTTP
 //! library behind it shows nowhere in this interface.
 
+mod browser;
 mod classify;
 mod client;
 mod config;
@@ -14,12 +15,16 @@ mod decode;
 mod error;
 mod exchange;
 mod fetcher;
+mod pools;
 mod proxy;
 mod request;
 mod resolve;
 mod response;
 mod site;
 
+pub use browser::{
+    BROWSERS, BrowserConfig, RenderRequest, Rendered, Renderer, Sandbox, WaitFor, find_browser,
+};
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
@@ -27,6 +32,7 @@ pub use course::check_header;
 pub use error::{FetchError, Kind};
 pub use fetcher::Fetcher;
 pub use http::Method;
+pub use pools::Candidate;
 pub use proxy::{InvalidProxy, Pool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};

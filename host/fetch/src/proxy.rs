@@ -53,6 +53,11 @@ impl ProxyUrl {
         url::Host::parse(&text).unwrap_or(url::Host::Domain(text))
     }
 
+    /// Whether a country can be asked of it.
+    pub(crate) fn takes_country(&self) -> bool {
+        self.0.contains("{country}")
+    }
+
     /// Fills a pool's placeholders. `country` must be two ASCII letters.
     pub(crate) fn filled(&self, country: Option<&str>, session: u64) -> Result<Self, InvalidProxy> {
         let country = country.unwrap_or("").to_ascii_lowercase();

@@ -16,6 +16,7 @@ use crate::accounts::quota::Quota;
 use crate::accounts::registry::Registry;
 use crate::blocklist::Blocklist;
 use crate::clock::Clock;
+use crate::cloud::Cloud;
 use crate::config::Config;
 use crate::crawl::Crawls;
 use crate::crawl::cleanup::Cleanup;
@@ -38,6 +39,8 @@ pub struct Parts {
     pub store: Store,
     /// Fetcher and plugins.
     pub pipeline: Pipeline,
+    /// Browser, proxy pools, upstream provider.
+    pub cloud: Cloud,
     /// The blocklist, until the background work takes it over.
     pub blocklist: Mutex<Option<Blocklist>>,
     /// Wakes the removal of what deleted runs stored.
@@ -107,6 +110,7 @@ pub async fn build(
         keys: Keys::new(store.clone(), registry.clone()),
         quota: Quota::new(&config, store.clone(), clock.clone(), registry),
         clock,
+        cloud: Cloud::new(&config, &pipeline),
         blocklist: Mutex::new(Some(blocklist)),
         cleanup: Cleanup::default(),
         link_places: Places::default(),

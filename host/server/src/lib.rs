@@ -7,6 +7,7 @@ pub mod app;
 pub mod blocklist;
 pub mod cli;
 pub mod clock;
+pub mod cloud;
 pub mod config;
 pub mod crawl;
 pub mod housekeeping;

@@ -14,7 +14,7 @@ use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
 use crate::crawl::cleanup;
-use crate::{api, crawl, housekeeping, monitors, webhooks};
+use crate::{api, cloud, crawl, housekeeping, monitors, webhooks};
 
 /// A service that listens.
 #[derive(Debug)]
@@ -69,6 +69,9 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     let mut background = JoinSet::new();
     background.spawn(housekeeping::run(app.clone()));
     background.spawn(cleanup::run(app.clone()));
+    if roles.contains(&Role::Worker) {
+        background.spawn(cloud::index::run(app.clone()));
+    }
     let blocklist = app.blocklist.lock().take();
     if let Some(blocklist) = blocklist {
         background.spawn(blocklist.run());
@@ -165,6 +168,7 @@ impl Running {
         }
         while self.deliveries.join_next().await.is_some() {}
         self.background.shutdown().await;
+        self.app.cloud.renderer().shutdown().await;
         self.app.store.close().await;
     }
 }

@@ -4,14 +4,15 @@ use crate::db::{Db, Store};
 use crate::error::StoreError;
 
 impl Store {
-    /// Every table and column, sorted: both databases must agree on them.
+    /// Every table and column, sorted: both databases must agree on them. The full-text
+    /// index is left out: each database has its own kind.
     pub async fn columns(&self) -> Result<Vec<(String, String)>, StoreError> {
         Ok(match &self.db {
             Db::Lite(lite) => {
                 sqlx::query_as(
                     "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c
                      WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
-                       AND t.name <> '_sqlx_migrations'
+                       AND t.name <> '_sqlx_migrations' AND t.name NOT LIKE 'search_index%'
                      ORDER BY t.name, c.name",
                 )
                 .fetch_all(&lite.read)
@@ -21,6 +22,7 @@ impl Store {
                 sqlx::query_as(
                     "SELECT table_name::text, column_name::text FROM information_schema.columns
                      WHERE table_schema = current_schema() AND table_name <> '_sqlx_migrations'
+                       AND table_name <> 'search_index'
                      ORDER BY table_name COLLATE \"C\", column_name COLLATE \"C\"",
                 )
                 .fetch_all(pool)

@@ -13,11 +13,14 @@ pub(super) struct TextHasher {
     chars: u64,
     begun: bool,
     space: bool,
+    /// The text itself, up to so many bytes, where it is wanted.
+    kept: Option<(Vec<u8>, usize)>,
 }
 
 impl TextHasher {
-    pub fn new() -> Self {
+    pub fn new(keep: Option<usize>) -> Self {
         Self {
+            kept: keep.map(|most| (Vec::new(), most)),
             sha: Sha256::new(),
             buffer: Vec::with_capacity(BUFFER * 2),
             chars: 0,
@@ -43,7 +46,21 @@ impl TextHasher {
         // Characters are bytes that continue none.
         let chars = self.buffer.iter().filter(|&&b| b & 0xc0 != 0x80).count();
         self.chars += chars as u64;
+        if let Some((text, most)) = &mut self.kept {
+            let room = most.saturating_sub(text.len()).min(self.buffer.len());
+            text.extend_from_slice(self.buffer.get(..room).unwrap_or_default());
+        }
         self.buffer.clear();
+    }
+
+    /// What was kept of the text. Before [`finish`](Self::finish).
+    pub fn take_text(&mut self) -> String {
+        self.flush();
+        let text = self.kept.take().map(|(text, _)| text).unwrap_or_default();
+        // The limit may have cut a character.
+        String::from_utf8_lossy(&text)
+            .trim_end_matches('\u{fffd}')
+            .to_owned()
     }
 
     /// Characters so far, and the hash with what belongs to it besides the text. A byte
@@ -136,7 +153,7 @@ mod tests {
     #[test]
     fn the_hash_is_of_text_title_and_canonical() {
         let hash = |pieces: &[&str], title: &str, canonical: &str| {
-            let mut hasher = TextHasher::new();
+            let mut hasher = TextHasher::new(None);
             for piece in pieces {
                 hasher.push(piece);
             }

@@ -12,7 +12,7 @@ mod pass;
 mod robots_meta;
 
 pub use links::{Link, Links};
-pub use pass::page_pass;
+pub use pass::{page_pass, page_text};
 pub use robots_meta::{Directives, Refresh, x_robots_tag};
 
 /// What a pass finds in a page.

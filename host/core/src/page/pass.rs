@@ -69,10 +69,20 @@ static SELECTORS: LazyLock<Selectors> = LazyLock::new(|| {
 
 /// Reads a page. `base_url` is the URL that it was fetched from.
 pub fn page_pass(html: &str, base_url: &str) -> PageFacts {
-    let state = RefCell::new(State::new(html));
+    let state = RefCell::new(State::new(html, None));
     let hidden = Rc::new(Cell::new(0));
     let degraded = run(html, &state, &hidden).is_err();
     state.into_inner().finish(base_url, degraded)
+}
+
+/// As [`page_pass`], with the first `most` bytes of the visible text, white space collapsed.
+pub fn page_text(html: &str, base_url: &str, most: usize) -> (PageFacts, String) {
+    let state = RefCell::new(State::new(html, Some(most)));
+    let hidden = Rc::new(Cell::new(0));
+    let degraded = run(html, &state, &hidden).is_err();
+    let mut state = state.into_inner();
+    let text = state.hasher.take_text();
+    (state.finish(base_url, degraded), text)
 }
 
 /// Tokenises the page into `state`. An error leaves what was read until then.
@@ -212,11 +222,11 @@ struct State<'h> {
 }
 
 impl<'h> State<'h> {
-    fn new(html: &'h str) -> Self {
+    fn new(html: &'h str, keep: Option<usize>) -> Self {
         Self {
             html,
             at: 0,
-            hasher: TextHasher::new(),
+            hasher: TextHasher::new(keep),
             scratch: String::new(),
             title: None,
             titled: false,

@@ -270,3 +270,19 @@ fn hostile_markup_is_read_or_given_up() {
     let links = page_pass(&"<a href=x>y</a>".repeat(MAX_LINKS + 5), URL).links;
     assert_eq!((links.len(), links.dropped), (MAX_LINKS, 5));
 }
+
+#[test]
+fn the_text_is_what_the_hash_is_of() {
+    let html = "<title>T</title><p>One <b>two</b></p><script>no</script><p hidden>x</p>\
+                <div hidden>no</div><p>caf&eacute;";
+    let (facts, text) = page_text(html, "https://a.example/", 1_000);
+    assert!(text.starts_with("One two"), "{text}");
+    assert!(text.ends_with("café") && !text.contains("no"), "{text}");
+    assert_eq!(
+        facts.content_hash,
+        page_pass(html, "https://a.example/").content_hash
+    );
+    assert_eq!(facts.title.as_deref(), Some("T"));
+    let (_, cut) = page_text("<p>éé", "https://a.example/", 3);
+    assert_eq!(cut, "é");
+}

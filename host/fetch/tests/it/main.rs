@@ -8,6 +8,7 @@
 )]
 
 mod body;
+mod browser;
 mod decoding;
 mod guard;
 mod headers;

@@ -45,10 +45,6 @@ pub enum Code {
     /// The service failed.
     Internal,
     /// A plugin failed.
-    #[expect(
-        dead_code,
-        reason = "described for clients; no endpoint answers it yet"
-    )]
     PluginFailed,
     /// What the request needs is not configured.
     NotImplemented,
@@ -177,6 +173,15 @@ impl ApiError {
             StatusCode::INTERNAL_SERVER_ERROR,
             Code::Internal,
             "something went wrong here; the X-Request-Id finds it in the log",
+        )
+    }
+
+    /// 500: a plugin failed; says which and how.
+    pub fn plugin_failed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            Code::PluginFailed,
+            message,
         )
     }
 

@@ -1,5 +1,6 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
+mod cloud;
 mod context;
 pub(crate) mod crawls;
 mod crons;
@@ -70,6 +71,7 @@ fn operations() -> OpenApiRouter<App> {
         .merge(crons::routes())
         .merge(deliveries::routes())
         .merge(scan::routes())
+        .merge(cloud::routes())
         .merge(robots::routes())
         .merge(logs::routes())
 }

@@ -35,6 +35,7 @@ const VERSION: &str = "0.4.1";
         (name = "Monitors", description = "Crawls that recur by a schedule and are compared with the run before."),
         (name = "Webhooks", description = "What was told of a run's end, to whom, and how it went."),
         (name = "Scan", description = "One page, or up to a hundred, at once."),
+        (name = "Cloud", description = "Browser, proxy pools, an upstream provider; search."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),
     )

@@ -1,7 +1,6 @@
 //! `orbweaver doctor`.
 
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -10,14 +9,6 @@ use orbweaver_store::Store;
 use super::Common;
 use crate::config::Config;
 use crate::pipeline::Pipeline;
-
-/// Browsers that are looked for, best first.
-const BROWSERS: [&str; 4] = [
-    "chromium-headless-shell",
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-];
 
 /// Say what is missing on this machine and how to get it. Changes nothing but the data
 /// folder, which it creates. Exit code 1 when something that `serve` needs is missing.
@@ -156,13 +147,7 @@ fn address(what: &'static str, address: SocketAddr) -> Finding {
 
 fn browser(config: &Config) -> Finding {
     let what = "browser";
-    let found = match &config.browser {
-        Some(program) if program.components().count() > 1 => {
-            program.is_file().then(|| program.clone())
-        }
-        Some(program) => on_path(&program.to_string_lossy()),
-        None => BROWSERS.iter().find_map(|name| on_path(name)),
-    };
+    let found = orbweaver_fetch::find_browser(config.browser.as_deref());
     match found {
         Some(program) => finding(what, State::Good, program.display().to_string()),
         None => finding(
@@ -183,10 +168,4 @@ fn tls(config: &Config) -> Finding {
         },
         _ => finding(what, State::Good, "off; a proxy in front terminates it"),
     }
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|dir| dir.join(program))
-        .find(|file| file.is_file())
 }

@@ -150,7 +150,9 @@ impl Scan {
             Site::default()
         };
         let outcome = pipeline.extract(document, &content.roles(&[])).await?;
-        Ok(pipeline::assemble(document, &content, &outcome, &site))
+        Ok(pipeline::assemble(
+            document, &content, &outcome, &site, None,
+        ))
     }
 
     async fn role(

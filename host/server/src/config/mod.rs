@@ -1,6 +1,7 @@
 //! The configuration: one typed struct, filled from defaults, then a TOML file, then
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
+mod cloud;
 mod crawl;
 mod load;
 mod reference;
@@ -15,9 +16,10 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use orbweaver_engine::EngineConfig;
-use orbweaver_fetch::FetchConfig;
+use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use cloud::{CloudConfig, Prices};
 pub use crawl::CrawlConfig;
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
@@ -58,6 +60,8 @@ pub struct Config {
     pub blocklist: BlocklistConfig,
     pub webhooks: WebhooksConfig,
     pub tiers: BTreeMap<String, TierConfig>,
+    pub rendering: BrowserConfig,
+    pub cloud: CloudConfig,
 }
 
 /// `[http]`: this server's own HTTP.
@@ -218,6 +222,8 @@ impl Default for Config {
                 refresh_seconds: 3_600,
             },
             tiers: tiers::defaults(),
+            rendering: BrowserConfig::default(),
+            cloud: CloudConfig::default(),
         }
     }
 }
@@ -298,6 +304,15 @@ impl Config {
         }
         if self.crawl.lease_ms < 1_000 {
             return invalid("crawl.lease_ms", "must be at least 1000");
+        }
+        if self.rendering.concurrent == 0 || self.rendering.max_uses == 0 {
+            return invalid("rendering", "concurrent and max_uses must be at least 1");
+        }
+        if self.cloud.vendor_url.is_some() != self.cloud.vendor_key.is_some() {
+            return invalid("cloud.vendor_url", "vendor_url and vendor_key go together");
+        }
+        if self.cloud.prices.invalid() {
+            return invalid("cloud.prices", "must be numbers, 0 or more");
         }
         if self.scan.concurrent == 0 {
             return invalid("scan.concurrent", "must be at least 1");

@@ -315,4 +315,86 @@ pub(super) const SETTINGS: &[Setting] = &[
         "tiers.self_hosted",
         "As tiers.free, for the tier of the first project, and of those that the command line makes.",
     ),
+    setting(
+        "rendering.concurrent",
+        "Pages rendered at once; more wait for their turn.",
+    ),
+    setting(
+        "rendering.queue_ms",
+        "How long a page may wait for its turn, in milliseconds; then 429.",
+    ),
+    setting(
+        "rendering.timeout_ms",
+        "Time for a page to come to the event that it waits for, in milliseconds; then what stands is the result.",
+    ),
+    setting(
+        "rendering.launch_ms",
+        "Time for a browser to start, in milliseconds.",
+    ),
+    setting(
+        "rendering.max_uses",
+        "Pages that one browser renders before a fresh one takes its place.",
+    ),
+    setting(
+        "rendering.max_memory_mib",
+        "Memory of a browser with all its processes, in MiB, beyond which a fresh one takes its place.",
+    ),
+    setting(
+        "rendering.max_page_bytes",
+        "Bytes that one rendered page may load, everything included.",
+    ),
+    setting(
+        "rendering.idle_ms",
+        "After so long without a page to render the browser is closed, in milliseconds.",
+    ),
+    setting(
+        "rendering.sandbox",
+        "Chromium's own sandbox: on, off, or auto (off for root, under whom it does not start).",
+    ),
+    setting(
+        "cloud.vendor_url",
+        "Base URL of an upstream provider that fetches, unblocks and searches. The guard judges it as every other: open its network with allow_nets if it is private.",
+    ),
+    setting("cloud.vendor_key", "The provider's API key."),
+    setting(
+        "cloud.vendor_timeout_ms",
+        "Time for the provider to answer, in milliseconds.",
+    ),
+    setting(
+        "cloud.searxng_url",
+        "Base URL of a SearXNG instance (with its JSON format enabled) that /v1/cloud/search asks. Unset, the provider, else Brave, else the project's own stored pages.",
+    ),
+    setting(
+        "cloud.brave_key",
+        "Subscription token of the Brave Search API, to search the web with.",
+    ),
+    setting("cloud.brave_url", "Base URL of the Brave Search API."),
+    setting(
+        "cloud.prices.vendor_page",
+        "US dollars for a page of the provider whose answer names no cost.",
+    ),
+    setting(
+        "cloud.prices.vendor_search",
+        "US dollars for a search at the provider whose answer names no cost.",
+    ),
+    setting(
+        "cloud.prices.brave_search",
+        "US dollars for a search at Brave.",
+    ),
+    setting(
+        "cloud.prices.datacenter_gb",
+        "US dollars for 10^9 bytes through the datacenter pool.",
+    ),
+    setting(
+        "cloud.prices.isp_gb",
+        "US dollars for 10^9 bytes through the isp pool.",
+    ),
+    setting(
+        "cloud.prices.residential_gb",
+        "US dollars for 10^9 bytes through the residential pool.",
+    ),
+    setting(
+        "cloud.prices.mobile_gb",
+        "US dollars for 10^9 bytes through the mobile pool.",
+    ),
 ];

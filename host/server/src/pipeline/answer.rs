@@ -19,11 +19,17 @@ struct Article<'a> {
     html: &'a RawValue,
 }
 
-/// Why there is no picture.
-const NO_BROWSER: &str = "no browser backend is configured";
+/// A picture: PNG in base64, or why there is none.
+pub type Picture = Result<String, String>;
 
-/// The answer of `POST /v1/scan`.
-pub fn assemble(document: &Document, content: &Content, outcome: &Outcome, site: &Site) -> String {
+/// The answer of `POST /v1/scan`; `picture`: where one was asked for.
+pub fn assemble(
+    document: &Document,
+    content: &Content,
+    outcome: &Outcome,
+    site: &Site,
+    picture: Option<&Picture>,
+) -> String {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = outcome.role("article").and_then(|json| {
         serde_json::from_str::<Article<'_>>(json)
@@ -69,9 +75,13 @@ pub fn assemble(document: &Document, content: &Content, outcome: &Outcome, site:
         };
         out.raw("links", outcome.role("links").unwrap_or(none));
     }
-    if content.screenshot {
-        out.raw("screenshot", "null");
-        out.value("screenshot_error", NO_BROWSER);
+    match picture {
+        Some(Ok(png)) => out.value("screenshot", png),
+        Some(Err(why)) => {
+            out.raw("screenshot", "null");
+            out.value("screenshot_error", why);
+        }
+        None => {}
     }
     let extensions = extensions(outcome);
     if let Some(extensions) = extensions {

@@ -103,7 +103,8 @@ impl Answers {
 }
 
 impl Pipeline {
-    /// The kept answer, if it still holds and its page is no older than `since`. `shared`:
+    /// The kept answer and where its page came from, if it still holds and its page is no
+    /// older than `since`. `shared`:
     /// other nodes write to the database, too.
     pub(super) fn kept_answer(
         &self,
@@ -111,7 +112,11 @@ impl Pipeline {
         spec: &ScanSpec,
         since: DateTime<Utc>,
         shared: bool,
-    ) -> Option<Bytes> {
+    ) -> Option<(Bytes, CloudMode)> {
+        if spec.content.screenshot {
+            // A picture is taken anew each time.
+            return None;
+        }
         let kept = self.answers.kept.get(&Request::of(project, spec))?;
         let holds = kept.fetched_at >= since
             && (!shared || kept.at.elapsed() < SHARED)
@@ -122,6 +127,7 @@ impl Pipeline {
                 .all(|(role, plugin)| self.engine.role(role) == *plugin);
         // Only what is known already: a site that has to be asked again takes the long way.
         let site = holds.then(|| site::look_up(self, &kept.final_url).now_or_never())??;
-        site.is_same(&kept.site).then(|| kept.json.clone())
+        site.is_same(&kept.site)
+            .then(|| (kept.json.clone(), kept.page_key.3))
     }
 }

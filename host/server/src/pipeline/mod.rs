@@ -5,17 +5,20 @@ mod answer;
 mod answers;
 mod document;
 mod json;
+mod picture;
 mod results;
 mod roles;
 mod site;
 mod source;
 mod stored;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context as _;
 use bytes::Bytes;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::Engine;
 use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind};
 use orbweaver_store::{Amount, CloudMode, NewUsage, Principal, StoreError};
@@ -24,7 +27,7 @@ use url::Url;
 use answers::Kept;
 use source::{Found, Row};
 
-pub use answer::assemble;
+pub use answer::{Picture, assemble};
 pub use document::{Document, blocking};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use site::Site;
@@ -133,15 +136,40 @@ pub struct Bill {
 /// What a scan costs once it is done.
 struct Charge {
     reserved: Reservation,
+    /// Set aside later, for what turned out to be needed besides; given back when the
+    /// usage is booked.
+    besides: Vec<Reservation>,
     token: String,
     call: &'static str,
     amount: Amount,
+    cost_micros: u64,
 }
 
 impl Charge {
     fn usage(&mut self) -> NewUsage {
         self.reserved
-            .usage(self.token.clone(), self.call, self.amount, 0)
+            .usage(self.token.clone(), self.call, self.amount, self.cost_micros)
+    }
+
+    /// Sets one more cloud page aside.
+    async fn reserve_cloud(&mut self, app: &App, project: ProjectId) -> Result<(), QuotaError> {
+        let more = Amount::cloud(1);
+        let reserved = app.quota.reserve_for(project, more, &self.token).await?;
+        self.besides.push(reserved);
+        Ok(())
+    }
+
+    /// The page came from where this mode goes.
+    fn came_by(&mut self, mode: CloudMode) {
+        self.amount = base_amount(mode);
+    }
+}
+
+/// What a page costs by where it came from, cached or not.
+fn base_amount(mode: CloudMode) -> Amount {
+    match mode {
+        CloudMode::Browser | CloudMode::Unblocker => Amount::cloud(1),
+        CloudMode::None | CloudMode::Auto => Amount::pages(1),
     }
 }
 
@@ -161,7 +189,13 @@ pub enum ScanError {
     },
     /// A backend that is not there; says what to configure.
     #[error("{0}")]
-    NotConfigured(&'static str),
+    NotConfigured(Cow<'static, str>),
+    /// Too much of it at once; later it may go.
+    #[error("{0}")]
+    Busy(String),
+    /// A plugin failed that the answer can't do without.
+    #[error("{0}")]
+    Plugin(String),
     /// The project may not: a cap is reached, or it is suspended.
     #[error("{0}")]
     Quota(QuotaError),
@@ -186,6 +220,7 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
+            FetchKind::Browser if error.sub == Some("busy") => Self::Busy(error.message),
             kind => Self::Fetch {
                 kind: kind.code(),
                 message: error.message,
@@ -210,7 +245,8 @@ pub async fn scan(
     spec: &ScanSpec,
     bill: Bill,
 ) -> Result<Bytes, ScanError> {
-    let amount = Amount::pages(1);
+    source::check_mode(app, spec.cloud_mode)?;
+    let amount = base_amount(spec.cloud_mode);
     let reserved = match bill.reserved {
         Some(reserved) => reserved,
         None => {
@@ -220,9 +256,11 @@ pub async fn scan(
     };
     let mut charge = Charge {
         reserved,
+        besides: Vec::new(),
         token: bill.token,
         call: bill.call,
         amount,
+        cost_micros: 0,
     };
     match run(app, principal, spec, &mut charge).await {
         Err(error) if bill.always => {
@@ -241,8 +279,10 @@ async fn run(
 ) -> Result<Bytes, ScanError> {
     let (pipeline, project) = (&app.pipeline, principal.project);
     if let Some(since) = source::since(app, spec)
-        && let Some(json) = pipeline.kept_answer(project, spec, since, app.store.is_shared())
+        && let Some((json, mode)) =
+            pipeline.kept_answer(project, spec, since, app.store.is_shared())
     {
+        charge.came_by(mode);
         app.store.bill(charge.usage()).await?;
         return Ok(json);
     }
@@ -256,7 +296,8 @@ async fn run(
         mut document,
         page_key,
         row,
-    } = source::find(app, principal, spec).await?;
+        picture,
+    } = source::find(app, principal, spec, charge).await?;
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
     let roles = spec.content.roles(&pipeline.extras);
@@ -264,9 +305,19 @@ async fn run(
         .iter()
         .map(|request| (request.role.clone(), pipeline.engine.role(&request.role)))
         .collect();
-    let (site, outcome) = tokio::join!(site, pipeline.extract(&mut document, &roles));
+    let (site, outcome, picture) = tokio::join!(
+        site,
+        pipeline.extract(&mut document, &roles),
+        picture::of(app, principal, spec, picture, charge),
+    );
     let outcome = outcome?;
-    let json = Bytes::from(assemble(&document, &spec.content, &outcome, &site));
+    let json = Bytes::from(assemble(
+        &document,
+        &spec.content,
+        &outcome,
+        &site,
+        picture.as_ref(),
+    ));
     let page = match row {
         Row::New(page) => app.store.save_page(*page, Some(charge.usage())).await?,
         Row::Stored(page) => {
@@ -278,6 +329,7 @@ async fn run(
         pipeline.answers.note_page(page_key.clone(), page);
         // A plugin that failed may do better next time.
         if outcome.errors.is_empty()
+            && picture.is_none()
             && let Ok(final_url) = Url::parse(&document.final_url)
         {
             let kept = Kept {

@@ -2,24 +2,28 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::PageId;
 use orbweaver_core::user_agent;
-use orbweaver_fetch::Request;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 use url::Url;
 
 use super::answers::PageKey;
 use super::document::{Document, blocking};
-use super::{ScanError, ScanSpec};
+use super::{Charge, ScanError, ScanSpec};
 use crate::app::App;
+use crate::cloud::detect::Verdict;
+use crate::cloud::{Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint, project_proxy};
 
 /// A page, where it is known, and whether it is stored.
 pub(super) struct Found {
     pub(super) document: Document,
     pub(super) page_key: PageKey,
     pub(super) row: Row,
+    /// The picture that came with the page, where one was asked for.
+    pub(super) picture: Option<Result<Bytes, String>>,
 }
 
 /// The page's row in the store.
@@ -40,13 +44,14 @@ pub(super) fn since(app: &App, spec: &ScanSpec) -> Option<DateTime<Utc>> {
     Some(since.unwrap_or(DateTime::<Utc>::MIN_UTC))
 }
 
-/// The page of the store, if it is young enough, else of the network.
+/// The page of the store, if it is young enough, else of the backend that the mode names.
+/// What it costs is in the charge.
 pub(super) async fn find(
     app: &App,
     principal: &Arc<Principal>,
     spec: &ScanSpec,
+    charge: &mut Charge,
 ) -> Result<Found, ScanError> {
-    check_mode(spec.cloud_mode)?;
     let project = principal.project;
     let url_key = key(&spec.url);
     // A rotated user agent is the same whatever came out of the rotation.
@@ -55,43 +60,44 @@ pub(super) async fn find(
         .as_deref()
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let user_agent = asked.unwrap_or_default();
-    let mode = stored_mode(spec.cloud_mode);
-    let page_key = (project, url_key.clone(), user_agent.to_owned(), mode);
     if let Some(since) = since(app, spec) {
-        let query = CacheQuery {
-            url_key: &url_key,
-            user_agent,
-            cloud_mode: mode,
-            since,
-        };
-        let stored = app.store.cached_page(project, &query).await?;
-        let id = stored.as_ref().map(|page| page.id);
-        let document = stored.and_then(|stored| Document::from_store(&app.store, project, stored));
-        if let (Some(mut document), Some(id)) = (document, id) {
-            document.url.clone_from(&spec.url);
-            return Ok(Found {
-                document,
-                page_key,
-                row: Row::Stored(id),
-            });
+        for &mode in stored_modes(spec.cloud_mode) {
+            let query = CacheQuery {
+                url_key: &url_key,
+                user_agent,
+                cloud_mode: mode,
+                since,
+            };
+            let stored = app.store.cached_page(project, &query).await?;
+            let id = stored.as_ref().map(|page| page.id);
+            let document =
+                stored.and_then(|stored| Document::from_store(&app.store, project, stored));
+            if let (Some(mut document), Some(id)) = (document, id) {
+                document.url.clone_from(&spec.url);
+                charge.came_by(mode);
+                return Ok(Found {
+                    document,
+                    page_key: (project, url_key, user_agent.to_owned(), mode),
+                    row: Row::Stored(id),
+                    picture: None,
+                });
+            }
         }
     }
-    let request = Request {
-        user_agent: asked.map(str::to_owned),
-        proxy: proxy(principal)?,
-        ..Request::get(&spec.url)
-    };
     // Boxed: the fetch's state is large, and most scans of a batch wait here.
-    let response = Box::pin(app.pipeline.fetcher.fetch(request)).await?;
+    let (loaded, mode) = Box::pin(load(app, principal, spec, asked, charge)).await?;
+    charge.came_by(mode);
+    charge.cost_micros = loaded.cost_micros;
+    let picture = loaded.picture;
     let fetched_at = app.clock.now();
     let (mut document, body) =
-        blocking(move || Document::from_response(response, fetched_at)).await?;
+        blocking(move || Document::from_response(loaded.response, fetched_at)).await?;
     document.url.clone_from(&spec.url);
     let page = NewPage {
         project,
         run: None,
         url: spec.url.clone(),
-        url_key,
+        url_key: url_key.clone(),
         final_url: document.final_url.clone(),
         status: document.status,
         bytes: document.bytes,
@@ -107,30 +113,111 @@ pub(super) async fn find(
     };
     Ok(Found {
         document,
-        page_key,
+        page_key: (project, url_key, user_agent.to_owned(), mode),
         row: Row::New(Box::new(page)),
+        picture,
     })
 }
 
-/// Modes that need a backend which this build does not have are refused, never ignored.
-pub(super) fn check_mode(mode: CloudMode) -> Result<(), ScanError> {
+/// The page, and the mode that it came by: `auto` comes to one of the others.
+async fn load(
+    app: &App,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    user_agent: Option<&str>,
+    charge: &mut Charge,
+) -> Result<(Loaded, CloudMode), ScanError> {
+    let (cloud, mode) = (&app.cloud, spec.cloud_mode);
+    let plain = Job {
+        url: spec.url.clone(),
+        user_agent: user_agent.map(str::to_owned),
+        proxy: project_proxy(principal)?,
+        ..Job::default()
+    };
+    let rendered = Job {
+        render: Some(WaitPoint::Load),
+        picture: spec.content.screenshot && cloud.has_browser(),
+        ..plain.clone()
+    };
     match mode {
-        CloudMode::None | CloudMode::Auto => Ok(()),
-        CloudMode::Browser => Err(ScanError::NotConfigured(
-            "cloud_mode: browser needs a browser backend, and none is configured; use none or auto",
+        CloudMode::None => Ok((cloud.load(Choice::Local, &plain).await?, mode)),
+        CloudMode::Browser => {
+            let here = cloud.has_browser();
+            let choice = if here { Choice::Local } else { Choice::Vendor };
+            let mut job = rendered;
+            with_picture(app, principal, &mut job, charge).await;
+            Ok((cloud.load(choice, &job).await?, mode))
+        }
+        CloudMode::Unblocker => {
+            let job = Job {
+                render: None,
+                picture: false,
+                ..rendered
+            };
+            Ok((cloud.load(Choice::Unblock, &job).await?, mode))
+        }
+        CloudMode::Auto => {
+            let page = cloud.load(Choice::Local, &plain).await?;
+            let verdict = page.verdict().await?;
+            if verdict == Verdict::Good || !cloud.has_browser() {
+                return Ok((page, CloudMode::None));
+            }
+            // Where a cap forbids the browser, what came without it is the answer.
+            if charge.reserve_cloud(app, principal.project).await.is_err() {
+                return Ok((page, CloudMode::None));
+            }
+            tracing::info!(
+                cloud.verdict = verdict.reason(),
+                "a scan goes on to the browser"
+            );
+            let mut job = Job {
+                render: Some(WaitPoint::NetworkIdle),
+                ..rendered
+            };
+            with_picture(app, principal, &mut job, charge).await;
+            match cloud.load(Choice::Local, &job).await {
+                Ok(page) => Ok((page, CloudMode::Browser)),
+                Err(error @ ScanError::Refused(_)) => Err(error),
+                Err(error) => {
+                    tracing::info!(%error, "the browser gave no page");
+                    Ok((page, CloudMode::None))
+                }
+            }
+        }
+    }
+}
+
+/// A picture is taken with the page only where its own cloud page can be set aside;
+/// without, the scan says later why there is none.
+async fn with_picture(app: &App, principal: &Principal, job: &mut Job, charge: &mut Charge) {
+    job.picture = job.picture && charge.reserve_cloud(app, principal.project).await.is_ok();
+}
+
+/// Modes whose backend is not configured are refused, never ignored.
+pub(super) fn check_mode(app: &App, mode: CloudMode) -> Result<(), ScanError> {
+    let cloud = &app.cloud;
+    let missing = match mode {
+        CloudMode::None | CloudMode::Auto => None,
+        CloudMode::Browser => {
+            (!cloud.has_browser() && !cloud.vendor().is_configured()).then_some(NO_BROWSER)
+        }
+        CloudMode::Unblocker => (!cloud.can_unblock()).then_some(NO_UNBLOCKER),
+    };
+    match missing {
+        Some(what) => Err(ScanError::NotConfigured(
+            format!("cloud_mode: {what}").into(),
         )),
-        CloudMode::Unblocker => Err(ScanError::NotConfigured(
-            "cloud_mode: unblocker needs a vendor or proxy pools with a browser, and none is \
-             configured; use none or auto",
-        )),
+        None => Ok(()),
     }
 }
 
 /// `auto` is stored as what it came to, so that both share their pages.
-const fn stored_mode(mode: CloudMode) -> CloudMode {
+const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
     match mode {
-        CloudMode::Auto => CloudMode::None,
-        other => other,
+        CloudMode::Auto => &[CloudMode::Browser, CloudMode::None],
+        CloudMode::None => &[CloudMode::None],
+        CloudMode::Browser => &[CloudMode::Browser],
+        CloudMode::Unblocker => &[CloudMode::Unblocker],
     }
 }
 
@@ -148,13 +235,4 @@ fn key(url: &str) -> String {
             )
         },
     )
-}
-
-fn proxy(principal: &Principal) -> Result<Option<orbweaver_fetch::ProxyUrl>, ScanError> {
-    principal
-        .proxy_url
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|error| ScanError::Internal(format!("the project's proxy: {error}")))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::StreamExt as _;
-use orbweaver_store::Principal;
+use orbweaver_store::{CloudMode, Principal};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -74,7 +74,7 @@ struct Batch {
 }
 
 impl BulkRequest {
-    fn check(self, principal: &Principal) -> Result<Batch, ApiError> {
+    fn check(self) -> Result<Batch, ApiError> {
         if self.urls.is_empty() {
             return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
         }
@@ -94,7 +94,8 @@ impl BulkRequest {
                 url: String::new(),
                 user_agent: self.user_agent,
                 max_age_seconds: self.max_age_seconds,
-                cloud_mode: principal.cloud_mode,
+                // A batch has no mode of its own and is billed as standard pages.
+                cloud_mode: CloudMode::None,
                 content: Content {
                     metadata_only: self.metadata_only.unwrap_or(false),
                     ..Content::default()
@@ -125,7 +126,7 @@ pub(super) async fn scan_bulk(
     payload: Payload<BulkRequest>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let batch = payload.value.check(&ctx.principal)?;
+    let batch = payload.value.check()?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         match run(app, principal, batch, token).await {
@@ -216,7 +217,8 @@ fn sanitised(index: usize, error: ScanError) -> String {
     match error {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
-        ScanError::NotConfigured(what) => what.to_owned(),
+        ScanError::NotConfigured(what) => what.into_owned(),
+        ScanError::Busy(what) | ScanError::Plugin(what) => what,
         ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");

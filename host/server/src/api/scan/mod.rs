@@ -11,6 +11,9 @@ use super::error::ApiError;
 use crate::app::App;
 use crate::pipeline::ScanError;
 
+/// When to come again where all browsers are busy.
+const BUSY_SECONDS: u64 = 5;
+
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(one::scan))
@@ -24,6 +27,8 @@ impl From<ScanError> for ApiError {
             ScanError::Fetch { message, .. } => Self::fetch_failed(message),
             ScanError::NotConfigured(what) => Self::not_configured(what),
             ScanError::Quota(error) => error.into(),
+            ScanError::Busy(what) => Self::rate_limited(what, BUSY_SECONDS),
+            ScanError::Plugin(why) => Self::plugin_failed(why),
             ScanError::Internal(cause) => Self::internal(&cause),
         }
     }

@@ -1,0 +1,141 @@
+//! A running browser.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::cdp::Connection;
+use super::config::BrowserConfig;
+use super::process::{self, Process, Started};
+use super::tab::Tab;
+
+/// How often its memory is measured at most.
+const MEASURE_EVERY: Duration = Duration::from_secs(2);
+
+/// A browser process with its pipe. Dropping the last handle ends it.
+pub(super) struct Chromium {
+    pub connection: Connection,
+    /// The browser's own user agent, without the word that it is headless.
+    pub user_agent: String,
+    /// An empty page, ready for the next request.
+    pub spare: Mutex<Option<Tab>>,
+    process: Process,
+    uses: AtomicU32,
+    worn: AtomicBool,
+    measured: Mutex<Instant>,
+    last_use: Mutex<Instant>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    user_agent: String,
+    product: String,
+}
+
+impl Chromium {
+    /// Starts one and waits until it answers.
+    ///
+    /// # Errors
+    /// What went wrong, in words for the operator.
+    pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Self, String> {
+        let Started {
+            process,
+            input,
+            output,
+        } = process::launch(program, config.sandbox)
+            .await
+            .map_err(|error| format!("{} does not start: {error}", program.display()))?;
+        let connection = Connection::start(input, output);
+        let version = connection.call::<Version>(None, "Browser.getVersion", json!({}));
+        let failed = match tokio::time::timeout(config.launch(), version).await {
+            Ok(Ok(version)) => {
+                tracing::info!(product = version.product, "a browser is running");
+                metrics::counter!("orbweaver_browser_launches_total").increment(1);
+                let now = Instant::now();
+                return Ok(Self {
+                    connection,
+                    user_agent: version.user_agent.replace("HeadlessChrome", "Chrome"),
+                    spare: Mutex::default(),
+                    process,
+                    uses: AtomicU32::new(0),
+                    worn: AtomicBool::new(false),
+                    measured: Mutex::new(now),
+                    last_use: Mutex::new(now),
+                });
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {} ms", config.launch_ms),
+        };
+        // Its last words may still be on their way.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Err(format!(
+            "{} does not start ({failed}): {}",
+            program.display(),
+            process.last_words()
+        ))
+    }
+
+    /// Whether it may render another page.
+    pub fn is_fit(&self) -> bool {
+        !self.worn.load(Ordering::Relaxed) && !self.connection.is_closed()
+    }
+
+    /// Lets no further page in; those that run may end.
+    pub fn retire(&self, why: &'static str) {
+        if !self.worn.swap(true, Ordering::Relaxed) {
+            tracing::info!(why, "a browser is retired");
+            metrics::counter!("orbweaver_browser_retired_total", "why" => why).increment(1);
+        }
+        self.spare.lock().take();
+    }
+
+    /// Counts a page; retires the browser once it had enough of them.
+    pub fn count_use(&self, config: &BrowserConfig) {
+        *self.last_use.lock() = Instant::now();
+        if self.uses.fetch_add(1, Ordering::Relaxed) + 1 >= config.max_uses {
+            self.retire("uses");
+        }
+    }
+
+    /// Retires the browser if it has grown too large.
+    pub fn check_memory(&self, config: &BrowserConfig) {
+        {
+            let mut measured = self.measured.lock();
+            if measured.elapsed() < MEASURE_EVERY {
+                return;
+            }
+            *measured = Instant::now();
+        }
+        let Some(group) = self.process.group() else {
+            return;
+        };
+        let bytes = process::group_memory(group);
+        #[expect(clippy::cast_precision_loss, reason = "a gauge")]
+        metrics::gauge!("orbweaver_browser_memory_bytes").set(bytes as f64);
+        if bytes > config.max_memory_mib << 20 {
+            self.retire("memory");
+        }
+    }
+
+    /// For how long no page was asked for.
+    pub fn idle(&self) -> Duration {
+        self.last_use.lock().elapsed()
+    }
+
+    /// Ends it at once and waits until nothing of it is left.
+    pub async fn end(&self) {
+        self.process.kill();
+        self.process.ended().await;
+    }
+
+    /// Its process group, while it runs.
+    pub fn group(&self) -> Option<i32> {
+        self.process.group()
+    }
+}

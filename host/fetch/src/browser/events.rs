@@ -1,0 +1,389 @@
+//! What a page's events say of its state, worked out as they arrive and in bounded memory,
+//! since a page decides how many there are.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::cdp::Listener;
+use super::filter;
+use crate::error::{Fault, Kind};
+use crate::fetcher::Fetcher;
+use crate::response::{Headers, Hop};
+
+/// Documents of the main frame that are remembered: redirects by script included.
+const MAX_DOCUMENTS: usize = 32;
+
+/// A point in a document's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitFor {
+    /// The `load` event: the document with its images and styles.
+    Load,
+    /// The `DOMContentLoaded` event: the document and its scripts.
+    DomContentLoaded,
+    /// No request for half a second.
+    NetworkIdle,
+}
+
+/// The answer to a document's request.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub request: String,
+    pub status: u16,
+    pub headers: Headers,
+    pub mime: String,
+    /// The filter answered, not the site.
+    pub ours: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Document {
+    fired: [bool; 3],
+    answer: Option<Answer>,
+    failed: Option<String>,
+}
+
+/// What is known of the main frame.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub frame: Option<String>,
+    /// The document that stands, by its loader.
+    pub loader: Option<String>,
+    pub url: String,
+    /// A navigation that has begun and not come to a document yet, by the URL it leads to.
+    pub pending: Option<String>,
+    pub navigations: u32,
+    pub redirects: Vec<Hop>,
+    pub refused: Option<Fault>,
+    pub crashed: bool,
+    pub closed: bool,
+    /// A navigation led to an error page; its URL.
+    pub unreachable: Option<String>,
+    documents: HashMap<String, Document>,
+}
+
+impl State {
+    /// The answer that the standing document came from.
+    pub fn answer(&self) -> Option<&Answer> {
+        let document = self.documents.get(self.loader.as_ref()?)?;
+        document.answer.as_ref()
+    }
+
+    /// Whether the standing document has come to this point.
+    pub fn reached(&self, point: WaitFor) -> bool {
+        let document = self.loader.as_ref().and_then(|id| self.documents.get(id));
+        document.is_some_and(|document| document.fired.get(point as usize) == Some(&true))
+    }
+
+    /// The network's word for why a document's request failed.
+    pub fn failure(&self, loader: &str) -> Option<&str> {
+        self.documents.get(loader)?.failed.as_deref()
+    }
+
+    fn document(&mut self, loader: &str) -> &mut Document {
+        if self.documents.len() >= MAX_DOCUMENTS && !self.documents.contains_key(loader) {
+            let standing = self.loader.clone();
+            self.documents.retain(|id, _| Some(id) == standing.as_ref());
+        }
+        self.documents.entry(loader.to_owned()).or_default()
+    }
+
+    fn is_main(&self, frame: Option<&str>) -> bool {
+        self.frame.is_some() && self.frame.as_deref() == frame
+    }
+}
+
+/// Listens to one page.
+pub(super) struct Watch {
+    fetcher: Fetcher,
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Lifecycle {
+    frame_id: String,
+    loader_id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameInfo {
+    id: String,
+    loader_id: String,
+    parent_id: Option<String>,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    url_fragment: String,
+    unreachable_url: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Navigated {
+    frame: FrameInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Within {
+    frame_id: String,
+    url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Requested {
+    frame_id: String,
+    url: String,
+    disposition: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FrameOnly {
+    frame_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WillBeSent {
+    loader_id: String,
+    frame_id: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    request: UrlOnly,
+    redirect_response: Option<ResponseInfo>,
+}
+
+#[derive(Deserialize)]
+struct UrlOnly {
+    url: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseInfo {
+    url: String,
+    status: f64,
+    #[serde(default)]
+    headers: serde_json::Map<String, Value>,
+    #[serde(default)]
+    mime_type: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Received {
+    request_id: String,
+    loader_id: String,
+    frame_id: Option<String>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    response: ResponseInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LoadingFailed {
+    request_id: String,
+    error_text: String,
+}
+
+impl Watch {
+    /// Of a page that has not navigated yet.
+    pub fn new(fetcher: Fetcher) -> Self {
+        Self {
+            fetcher,
+            state: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    /// Looks at the state.
+    pub fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock())
+    }
+
+    /// Waits until `look` finds something.
+    pub async fn until<T>(&self, mut look: impl FnMut(&State) -> Option<T>) -> T {
+        loop {
+            let changed = self.changed.notified();
+            if let Some(found) = look(&self.state.lock()) {
+                return found;
+            }
+            changed.await;
+        }
+    }
+
+    fn apply(&self, method: &str, params: &str) -> Option<()> {
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        match method {
+            "Page.lifecycleEvent" => {
+                let event: Lifecycle = read(params)?;
+                let point = match event.name.as_str() {
+                    "load" => WaitFor::Load,
+                    "DOMContentLoaded" => WaitFor::DomContentLoaded,
+                    "networkIdle" => WaitFor::NetworkIdle,
+                    _ => return None,
+                };
+                if state.is_main(Some(&event.frame_id)) {
+                    let document = state.document(&event.loader_id);
+                    *document.fired.get_mut(point as usize)? = true;
+                }
+            }
+            "Page.frameNavigated" => {
+                let Navigated { frame } = read(params)?;
+                if frame.parent_id.is_none() && state.is_main(Some(&frame.id)) {
+                    state.document(&frame.loader_id);
+                    state.loader = Some(frame.loader_id);
+                    state.pending = None;
+                    state.navigations += 1;
+                    state.unreachable = frame.unreachable_url;
+                    state.url = frame.url + &frame.url_fragment;
+                }
+            }
+            "Page.navigatedWithinDocument" => {
+                let event: Within = read(params)?;
+                if state.is_main(Some(&event.frame_id)) {
+                    if state.pending.as_ref() == Some(&event.url) {
+                        state.pending = None;
+                    }
+                    state.url = event.url;
+                }
+            }
+            "Page.frameRequestedNavigation" => {
+                let event: Requested = read(params)?;
+                let here = event
+                    .disposition
+                    .as_deref()
+                    .is_none_or(|at| at == "currentTab");
+                if here && state.is_main(Some(&event.frame_id)) && event.url.starts_with("http") {
+                    state.pending = Some(event.url);
+                }
+            }
+            "Page.frameClearedScheduledNavigation" => {
+                let event: FrameOnly = read(params)?;
+                if state.is_main(Some(&event.frame_id)) {
+                    state.pending = None;
+                }
+            }
+            "Network.requestWillBeSent" => self.request(state, read(params)?),
+            "Network.responseReceived" => {
+                let event: Received = read(params)?;
+                if event.kind.as_deref() == Some("Document")
+                    && state.is_main(event.frame_id.as_deref())
+                {
+                    let answer = Answer::new(event.request_id, event.response);
+                    state.document(&event.loader_id).answer = Some(answer);
+                }
+            }
+            "Network.loadingFailed" => {
+                let event: LoadingFailed = read(params)?;
+                // A navigation's request has its document's id.
+                if let Some(document) = state.documents.get_mut(&event.request_id) {
+                    document.failed = Some(event.error_text);
+                    if state.loader.as_ref() != Some(&event.request_id) {
+                        state.pending = None;
+                    }
+                }
+            }
+            "Inspector.targetCrashed" => state.crashed = true,
+            "Inspector.detached" => state.closed = true,
+            _ => return None,
+        }
+        drop(guard);
+        self.changed.notify_waiters();
+        Some(())
+    }
+
+    /// The main frame's own requests are judged as a redirect of a fetch is: one that is
+    /// refused ends the render, whatever the page would do next.
+    fn request(&self, state: &mut State, event: WillBeSent) {
+        if event.kind.as_deref() != Some("Document") || !state.is_main(event.frame_id.as_deref()) {
+            return;
+        }
+        let url = event.request.url;
+        if url.starts_with("http")
+            && let Err(refusal) = self.fetcher.judge(&url)
+        {
+            state.refused = Some(Fault::new(
+                Kind::Refused,
+                refusal.code(),
+                refusal.to_string(),
+            ));
+        }
+        state.document(&event.loader_id);
+        match event.redirect_response {
+            Some(response) if state.redirects.len() < MAX_DOCUMENTS => state.redirects.push(Hop {
+                downgrade: response.url.starts_with("https:") && url.starts_with("http:"),
+                status: status(response.status),
+                url: response.url,
+            }),
+            _ => {}
+        }
+        state.pending = Some(url);
+    }
+}
+
+impl Listener for Watch {
+    fn event(&self, method: &str, params: &RawValue) -> Option<(&'static str, Value)> {
+        if method == "Page.javascriptDialogOpening" {
+            // An open dialog stops the page.
+            return Some(("Page.handleJavaScriptDialog", json!({"accept": false})));
+        }
+        self.apply(method, params.get());
+        None
+    }
+
+    fn closed(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_waiters();
+    }
+}
+
+impl Answer {
+    fn new(request: String, response: ResponseInfo) -> Self {
+        let headers: Headers = response
+            .headers
+            .into_iter()
+            .filter_map(|(name, value)| {
+                Some((name.to_ascii_lowercase(), value.as_str()?.to_owned()))
+            })
+            // The browser joins repeated headers with newlines.
+            .flat_map(|(name, values)| {
+                let lines: Vec<_> = values.split('\n').map(str::to_owned).collect();
+                lines.into_iter().map(move |value| (name.clone(), value))
+            })
+            .collect();
+        Self {
+            request,
+            status: status(response.status),
+            ours: headers.get(filter::OURS.as_str()).is_some(),
+            headers,
+            mime: response.mime_type,
+        }
+    }
+}
+
+fn read<'a, T: Deserialize<'a>>(params: &'a str) -> Option<T> {
+    serde_json::from_str(params).ok()
+}
+
+fn status(number: f64) -> u16 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast saturates"
+    )]
+    let status = number as u16;
+    status
+}

@@ -1,0 +1,403 @@
+//! The proxy on loopback that a page reaches the network through. It applies the guard to
+//! every request and every tunnel, which interception inside the browser can't: WebSockets,
+//! popups, frames of other sites and workers all come here.
+
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use orbweaver_core::guard::Target;
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::tunnel;
+use crate::classify::{self, Stage};
+use crate::error::{Fault, Kind};
+use crate::fetcher::Fetcher;
+use crate::proxy::ProxyUrl;
+
+/// On answers that are the filter's own: the page's site did not give them.
+pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
+
+/// Bodies that a page may send.
+const MAX_UPLOAD: usize = 8 << 20;
+/// Connections of one page at once; Chromium opens at most 32 to a proxy.
+const MAX_CONNECTIONS: usize = 64;
+/// Failures remembered per page.
+const MAX_FAILURES: usize = 256;
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Ports of all filters: no page may reach another page's.
+static PORTS: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// One page's proxy; ends with it.
+pub(super) struct Filter {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: JoinHandle<()>,
+}
+
+struct Shared {
+    fetcher: Fetcher,
+    upstream: Mutex<Option<ProxyUrl>>,
+    bytes: AtomicU64,
+    max_bytes: u64,
+    failures: Mutex<HashMap<String, Fault>>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+impl Filter {
+    /// On a port of its own; `max_bytes` is what all of the page's loads may come to.
+    pub async fn start(fetcher: Fetcher, max_bytes: u64) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        PORTS.lock().insert(address.port());
+        let shared = Arc::new(Shared {
+            fetcher,
+            upstream: Mutex::default(),
+            bytes: AtomicU64::new(0),
+            max_bytes,
+            failures: Mutex::default(),
+            tasks: Mutex::default(),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self {
+            address,
+            shared,
+            accepting,
+        })
+    }
+
+    /// As Chromium takes it.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Where requests go on to; before the page's first one.
+    pub fn set_upstream(&self, proxy: Option<ProxyUrl>) {
+        *self.shared.upstream.lock() = proxy;
+    }
+
+    /// Bytes that came from the network so far.
+    pub fn bytes(&self) -> u64 {
+        self.shared.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Why requests to a URL's host and port failed, if the last one did.
+    pub fn failure(&self, url: &str) -> Option<Fault> {
+        let url = url::Url::parse(url).ok()?;
+        self.shared
+            .failures
+            .lock()
+            .get(&authority_of(&url))
+            .cloned()
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        self.accepting.abort();
+        self.shared.tasks.lock().abort_all();
+        PORTS.lock().remove(&self.address.port());
+    }
+}
+
+fn authority_of(url: &url::Url) -> String {
+    format!(
+        "{}:{}",
+        url.host_str().unwrap_or("").trim_end_matches('.'),
+        url.port_or_known_default().unwrap_or(0)
+    )
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::debug!(%error, "a page's proxy cannot accept");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let _ = stream.set_nodelay(true);
+        let task = serve(stream, Arc::clone(&shared));
+        shared.spawn(task);
+    }
+}
+
+impl Shared {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        // A connection and its tunnel are two tasks.
+        if tasks.len() < 2 * MAX_CONNECTIONS {
+            tasks.spawn(task);
+        }
+    }
+
+    /// Remembers why a request failed, for whoever asked for that page.
+    fn failed(&self, url: &str, fault: Fault) -> Fault {
+        if let Ok(url) = url::Url::parse(url) {
+            let mut failures = self.failures.lock();
+            if failures.len() < MAX_FAILURES {
+                failures.insert(authority_of(&url), fault.clone());
+            }
+        }
+        fault
+    }
+
+    fn judge(&self, url: &str) -> Result<Target, Fault> {
+        let target = self.fetcher.judge(url)?;
+        if PORTS.lock().contains(&target.port) {
+            let message = format!("port {} is this service's own", target.port);
+            return Err(Fault::new(Kind::Refused, "port_not_allowed", message));
+        }
+        Ok(target)
+    }
+
+    /// Counts; an error once it is too much.
+    fn count(&self, bytes: usize) -> io::Result<()> {
+        let bytes = bytes as u64;
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.max_bytes {
+            return Err(io::Error::other("the page loads too many bytes"));
+        }
+        Ok(())
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let service = hyper::service::service_fn(move |request| {
+        let shared = Arc::clone(&shared);
+        async move { Ok::<_, Infallible>(answer(&shared, request).await) }
+    });
+    let served = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        tracing::trace!(%error, "a page's connection ended");
+    }
+}
+
+async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
+    let done = if request.method() == Method::CONNECT {
+        open_tunnel(shared, request).await
+    } else {
+        forward(shared, request).await
+    };
+    done.unwrap_or_else(|fault| {
+        metrics::counter!("orbweaver_browser_requests_failed_total", "kind" => fault.kind.code())
+            .increment(1);
+        tracing::debug!(
+            kind = fault.kind.code(),
+            "a page's request failed: {}",
+            fault.message
+        );
+        let status = if fault.kind == Kind::Refused {
+            StatusCode::FORBIDDEN
+        } else {
+            StatusCode::BAD_GATEWAY
+        };
+        let mut response = Response::new(full(format!("{}\n", fault.message)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(OURS, HeaderValue::from_static(fault.kind.code()));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/plain; charset=utf-8"),
+        );
+        response
+    })
+}
+
+fn full(text: String) -> Body {
+    Full::from(text)
+        .map_err(|never: Infallible| match never {})
+        .boxed_unsync()
+}
+
+async fn open_tunnel(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Fault> {
+    let authority = request.uri().authority().map_or("", |a| a.as_str());
+    let url = format!("https://{authority}/");
+    let connect = async {
+        let target = shared.judge(&url)?;
+        let upstream = shared.upstream.lock().clone();
+        tunnel::connect(shared.fetcher.clients(), upstream.as_ref(), &target).await
+    };
+    let server = tokio::time::timeout(CONNECT, connect)
+        .await
+        .unwrap_or_else(|_| {
+            Err(Fault::new(Kind::Connect, "timeout", "no connection in time").retryable())
+        })
+        .map_err(|fault| shared.failed(&url, fault))?;
+    let tunnel = Arc::clone(shared);
+    shared.spawn(async move {
+        if let Ok(client) = hyper::upgrade::on(request).await {
+            let mut server = Counted {
+                stream: server,
+                shared: tunnel,
+            };
+            let _ = tokio::io::copy_bidirectional(&mut TokioIo::new(client), &mut server).await;
+        }
+    });
+    Ok(Response::new(full(String::new())))
+}
+
+/// Counts what the server sends.
+struct Counted {
+    stream: Box<dyn tunnel::Stream>,
+    shared: Arc<Shared>,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if matches!(polled, Poll::Ready(Ok(()))) {
+            self.shared.count(buf.filled().len() - before)?;
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+async fn forward(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+) -> Result<Response<Body>, Fault> {
+    let url = request.uri().to_string();
+    if request.uri().scheme_str() != Some("http") {
+        return Err(Fault::new(
+            Kind::InvalidRequest,
+            None,
+            "only absolute http URLs are forwarded",
+        ));
+    }
+    exchange(shared, request, &url)
+        .await
+        .map_err(|fault| shared.failed(&url, fault))
+}
+
+async fn exchange(
+    shared: &Arc<Shared>,
+    request: Request<Incoming>,
+    url: &str,
+) -> Result<Response<Body>, Fault> {
+    let target = shared.judge(url)?;
+    let clients = shared.fetcher.clients();
+    let upstream = shared.upstream.lock().clone();
+    if upstream.is_some() {
+        // The proxy resolves the name itself; what it will find is judged by what we find.
+        tunnel::lookup(clients, &target.host.to_string()).await?;
+    }
+    let client = clients.get(upstream.as_ref()).await?;
+    let (parts, body) = request.into_parts();
+    let mut onward = reqwest::Request::new(parts.method, target.url.clone());
+    *onward.headers_mut() = end_to_end(&parts.headers);
+    onward.headers_mut().remove(header::HOST);
+    onward.headers_mut().remove(header::CONTENT_LENGTH);
+    let body = Limited::new(body, MAX_UPLOAD).collect().await;
+    let body = body
+        .map_err(|_| Fault::new(Kind::TooLarge, None, "the page sends too large a body"))?
+        .to_bytes();
+    if !body.is_empty() {
+        *onward.body_mut() = Some(body.into());
+    }
+    let answer = client
+        .execute(onward)
+        .await
+        .map_err(|error| classify::fault(&error, Stage::Head))?;
+    if upstream.is_some() && answer.status().as_u16() == 407 {
+        return Err(Fault::new(
+            Kind::Proxy,
+            "auth",
+            "the proxy refuses our credentials",
+        ));
+    }
+    let mut response = Response::new(());
+    *response.status_mut() = answer.status();
+    *response.headers_mut() = end_to_end(answer.headers());
+    response.headers_mut().remove(OURS);
+    let counting = Arc::clone(shared);
+    let frames = answer.bytes_stream().map(move |chunk| {
+        let chunk = chunk.map_err(io::Error::other)?;
+        counting.count(chunk.len())?;
+        Ok(Frame::data(chunk))
+    });
+    Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
+}
+
+/// Headers that are for the other end, not for the next hop.
+fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+    let named: Vec<String> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_ascii_lowercase())
+        .collect();
+    headers
+        .iter()
+        .filter(|(name, _)| {
+            let name = name.as_str();
+            !(name.starts_with("proxy-")
+                || matches!(
+                    name,
+                    "connection"
+                        | "keep-alive"
+                        | "te"
+                        | "trailer"
+                        | "transfer-encoding"
+                        | "upgrade"
+                )
+                || named.iter().any(|known| known == name))
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}

@@ -1,0 +1,463 @@
+//! Pages as a browser shows them: a pool of one Chromium, launched on demand and kept warm.
+//!
+//! Every page has a browser context of its own, shares nothing with any other, and reaches
+//! the network through a [`filter`] of its own that applies the guard. Every step has a
+//! deadline. A browser that crashes costs the pages in it one retry.
+
+mod cdp;
+mod chromium;
+mod config;
+mod events;
+mod filter;
+mod process;
+mod snapshot;
+mod tab;
+mod tunnel;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
+
+pub use config::{BROWSERS, BrowserConfig, Sandbox, find_browser};
+pub use events::WaitFor;
+
+use crate::error::{Fault, FetchError, Kind};
+use crate::fetcher::Fetcher;
+use crate::proxy::ProxyUrl;
+use crate::request::Request;
+use crate::response::{Headers, Response, Timings};
+use chromium::Chromium;
+use events::Answer;
+use tab::{Tab, Trouble};
+
+/// Taking the HTML of a page that has loaded.
+const TAKE: Duration = Duration::from_secs(15);
+/// Scrolling through it and painting it.
+const PAINT: Duration = Duration::from_secs(40);
+/// Opening or closing an empty page.
+const OPEN: Duration = Duration::from_secs(15);
+/// From the signal that ends a browser to the end of its last process.
+const END: Duration = Duration::from_secs(3);
+/// How often an idle browser is looked at.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// A page to render.
+#[derive(Clone, Debug)]
+pub struct RenderRequest {
+    /// Absolute, http or https.
+    pub url: String,
+    /// When it counts as loaded.
+    pub wait_for: WaitFor,
+    /// Sent as User-Agent; by default the browser's own.
+    pub user_agent: Option<String>,
+    /// The proxy that all of the page's requests go through.
+    pub proxy: Option<ProxyUrl>,
+    /// Also take a picture of the whole page.
+    pub picture: bool,
+    /// From opening the page to the event waited for; by default the configured time.
+    pub timeout: Option<Duration>,
+}
+
+impl RenderRequest {
+    /// A page that is loaded when its `load` event has fired.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            wait_for: WaitFor::Load,
+            user_agent: None,
+            proxy: None,
+            picture: false,
+            timeout: None,
+        }
+    }
+}
+
+/// A page as it stood after its scripts ran.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// As a fetch's response: the status and headers of the document, and as body its HTML
+    /// in UTF-8 as it stood. `wire_bytes` counts all that the page loaded.
+    pub response: Response,
+    /// PNG, if asked for, or why there is none.
+    pub picture: Option<Result<Bytes, String>>,
+    /// What was waited for did not happen in time.
+    pub partial: bool,
+}
+
+/// The pool. Clones share it.
+#[derive(Clone)]
+pub struct Renderer(Arc<Inner>);
+
+struct Inner {
+    config: BrowserConfig,
+    fetcher: Fetcher,
+    program: Option<PathBuf>,
+    turns: Arc<Semaphore>,
+    current: Mutex<Current>,
+}
+
+#[derive(Default)]
+struct Current {
+    browser: Option<Arc<Chromium>>,
+    closed: bool,
+}
+
+impl Renderer {
+    /// A pool whose browser is `program`, or the first that is found; nothing starts yet.
+    pub fn new(fetcher: Fetcher, program: Option<&Path>, config: BrowserConfig) -> Self {
+        Self(Arc::new(Inner {
+            turns: Arc::new(Semaphore::new(config.concurrent.max(1))),
+            program: find_browser(program),
+            config,
+            fetcher,
+            current: Mutex::default(),
+        }))
+    }
+
+    /// Whether there is a browser to start.
+    pub fn is_available(&self) -> bool {
+        self.0.program.is_some()
+    }
+
+    /// Process group of the running browser, if one runs.
+    pub async fn process_group(&self) -> Option<i32> {
+        let current = self.0.current.lock().await;
+        current.browser.as_ref().and_then(|browser| browser.group())
+    }
+
+    /// Renders a page.
+    ///
+    /// # Errors
+    /// Why there is no page; see [`Kind`]. Every request of the page's main frame counts as
+    /// a redirect: one that the guard refuses is [`Kind::Refused`].
+    pub async fn render(&self, request: RenderRequest) -> Result<Rendered, FetchError> {
+        let started = Instant::now();
+        let result = self.run(&request, started).await;
+        let outcome = result
+            .as_ref()
+            .map_or_else(|error| error.kind.code(), |_| "page");
+        metrics::counter!("orbweaver_render_total", "outcome" => outcome).increment(1);
+        metrics::histogram!("orbweaver_render_seconds").record(started.elapsed().as_secs_f64());
+        result
+    }
+
+    async fn run(&self, request: &RenderRequest, started: Instant) -> Result<Rendered, FetchError> {
+        let inner = &self.0;
+        let at = |fault: Fault| fault.at(&request.url, Vec::new());
+        inner.fetcher.judge_resolved(&request.url).await?;
+        if inner.program.is_none() {
+            return Err(at(Fault::new(
+                Kind::Browser,
+                "unavailable",
+                "there is no browser to render with",
+            )));
+        }
+        let turn = timeout(
+            inner.config.queue(),
+            Arc::clone(&inner.turns).acquire_owned(),
+        )
+        .await
+        .map_err(|_| busy())
+        .and_then(|turn| turn.map_err(|_| stopping()))
+        .map_err(at)?;
+        let mut turn = Some(turn);
+        let mut last = None;
+        // A crash costs one retry.
+        for _ in 0..2 {
+            let Some(held) = turn.take() else { break };
+            match self.once(request, started, held).await {
+                Ok(rendered) => return Ok(rendered),
+                Err((Trouble::Crashed(why), held)) => {
+                    tracing::warn!(why, "rendering failed");
+                    last = Some(why);
+                    turn = held;
+                }
+                Err((Trouble::Fault(fault), _)) => return Err(at(fault)),
+                Err((Trouble::Download, _)) => return self.download(request).await,
+            }
+        }
+        let why = last.unwrap_or_default();
+        Err(at(Fault::new(Kind::Browser, "crashed", why).retryable()))
+    }
+
+    /// A document that the browser would save and not show.
+    async fn download(&self, request: &RenderRequest) -> Result<Rendered, FetchError> {
+        let fetch = Request {
+            user_agent: request.user_agent.clone(),
+            proxy: request.proxy.clone(),
+            ..Request::get(&request.url)
+        };
+        let response = self.0.fetcher.fetch(fetch).await?;
+        Ok(Rendered {
+            response,
+            picture: request
+                .picture
+                .then(|| Err("the URL is a download, not a page".to_owned())),
+            partial: false,
+        })
+    }
+
+    async fn once(
+        &self,
+        request: &RenderRequest,
+        started: Instant,
+        turn: OwnedSemaphorePermit,
+    ) -> Result<Rendered, (Trouble, Option<OwnedSemaphorePermit>)> {
+        let browser = match self.browser().await {
+            Ok(browser) => browser,
+            Err(fault) => return Err((Trouble::Fault(fault), None)),
+        };
+        let tab = match self.tab(&browser).await {
+            Ok(tab) => tab,
+            Err(trouble) => {
+                browser.retire("fault");
+                return Err((trouble, Some(turn)));
+            }
+        };
+        browser.count_use(&self.0.config);
+        let result = self.load(&browser, &tab, request, started).await;
+        let crashed = matches!(&result, Err(Trouble::Crashed(_)));
+        // Closing takes a while and holds up nobody; the turn is over when it is done.
+        let pool = Arc::downgrade(&self.0);
+        let turn = if crashed {
+            (Some(turn), None)
+        } else {
+            (None, Some(turn))
+        };
+        let (kept, held) = turn;
+        tokio::spawn(tidy(pool, browser, tab, held));
+        result.map_err(|trouble| (trouble, kept))
+    }
+
+    /// The running browser, or a new one.
+    async fn browser(&self) -> Result<Arc<Chromium>, Fault> {
+        let inner = &self.0;
+        let mut current = inner.current.lock().await;
+        if current.closed {
+            return Err(stopping());
+        }
+        if let Some(browser) = &current.browser
+            && browser.is_fit()
+        {
+            return Ok(Arc::clone(browser));
+        }
+        // Pages that still run in a retired one hold it.
+        current.browser = None;
+        let program = inner.program.as_deref().unwrap_or_else(|| Path::new(""));
+        let browser = Chromium::start(program, &inner.config)
+            .await
+            .map_err(|why| {
+                tracing::error!("{why}");
+                Fault::new(Kind::Browser, "unavailable", why).retryable()
+            })?;
+        let browser = Arc::new(browser);
+        current.browser = Some(Arc::clone(&browser));
+        tokio::spawn(close_when_idle(
+            Arc::downgrade(inner),
+            Arc::downgrade(&browser),
+        ));
+        Ok(browser)
+    }
+
+    async fn tab(&self, browser: &Chromium) -> Result<Tab, Trouble> {
+        let spare = browser.spare.lock().take();
+        if let Some(tab) = spare {
+            return Ok(tab);
+        }
+        open(&self.0, browser).await
+    }
+
+    async fn load(
+        &self,
+        browser: &Chromium,
+        tab: &Tab,
+        request: &RenderRequest,
+        started: Instant,
+    ) -> Result<Rendered, Trouble> {
+        let patience = request.timeout.unwrap_or_else(|| self.0.config.timeout());
+        let agent = request.user_agent.as_deref().unwrap_or(&browser.user_agent);
+        let reached = tab.go(request, agent, Instant::now() + patience).await?;
+        let first_byte = started.elapsed();
+        let take = async {
+            let Some((answer, url)) = tab.answer() else {
+                return Err(Trouble::Fault(Fault::new(
+                    Kind::Protocol,
+                    None,
+                    "the page has no document",
+                )));
+            };
+            let html = is_html(&answer.mime);
+            let body = if html {
+                Bytes::from(tab.html().await?)
+            } else {
+                tab.body(&answer.request).await?
+            };
+            Ok((answer, url, body, html))
+        };
+        let late = || {
+            Trouble::Fault(
+                Fault::new(
+                    Kind::Timeout,
+                    "total",
+                    "the page does not answer: it is busy",
+                )
+                .retryable(),
+            )
+        };
+        let (answer, final_url, body, html) = timeout(TAKE, take).await.map_err(|_| late())??;
+        let limit = self.0.fetcher.limits().max_body_bytes;
+        if body.len() as u64 > limit {
+            let message = format!("the rendered page is larger than {limit} bytes");
+            return Err(Trouble::Fault(Fault::new(Kind::TooLarge, None, message)));
+        }
+        let picture = if request.picture {
+            Some(paint(tab).await?)
+        } else {
+            None
+        };
+        let redirects = tab.watch.with(|state| std::mem::take(&mut state.redirects));
+        Ok(Rendered {
+            response: Response {
+                url: request.url.clone(),
+                final_url,
+                status: answer.status,
+                headers: headers(answer, html),
+                redirects,
+                body,
+                raw: None,
+                truncated: false,
+                wire_bytes: tab.filter.bytes(),
+                timings: Timings {
+                    first_byte,
+                    total: started.elapsed(),
+                },
+                remote_addr: None,
+            },
+            picture,
+            partial: !reached,
+        })
+    }
+
+    /// Ends the browser with everything in it; later renders fail.
+    pub async fn shutdown(&self) {
+        self.0.turns.close();
+        let browser = {
+            let mut current = self.0.current.lock().await;
+            current.closed = true;
+            current.browser.take()
+        };
+        if let Some(browser) = browser {
+            browser.retire("shutdown");
+            let _ = timeout(END, browser.end()).await;
+        }
+    }
+}
+
+async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
+    let opening = Tab::open(browser, &inner.fetcher, inner.config.max_page_bytes);
+    timeout(OPEN, opening)
+        .await
+        .unwrap_or_else(|_| Err(Trouble::Crashed("the browser opens no page".to_owned())))
+}
+
+/// A picture that can't be had is no reason to lose the page; a crash is.
+async fn paint(tab: &Tab) -> Result<Result<Bytes, String>, Trouble> {
+    match timeout(PAINT, tab.picture()).await {
+        Ok(Ok(picture)) => Ok(Ok(picture)),
+        Ok(Err(Trouble::Crashed(why))) => Err(Trouble::Crashed(why)),
+        Ok(Err(Trouble::Fault(fault))) => Ok(Err(fault.message)),
+        Ok(Err(Trouble::Download)) => Ok(Err("the URL is a download".to_owned())),
+        Err(_) => Ok(Err(format!(
+            "the page could not be painted within {} s",
+            PAINT.as_secs()
+        ))),
+    }
+}
+
+/// Closes a used page and opens the next one ahead of time.
+async fn tidy(
+    pool: Weak<Inner>,
+    browser: Arc<Chromium>,
+    tab: Tab,
+    turn: Option<OwnedSemaphorePermit>,
+) {
+    if !tab.close(Instant::now() + OPEN).await {
+        browser.retire("fault");
+    }
+    let Some(inner) = pool.upgrade() else { return };
+    browser.check_memory(&inner.config);
+    drop(turn);
+    if !browser.is_fit() || browser.spare.lock().is_some() {
+        return;
+    }
+    match open(&inner, &browser).await {
+        Ok(tab) if browser.is_fit() => *browser.spare.lock() = Some(tab),
+        Ok(_) => {}
+        Err(trouble) => tracing::debug!(?trouble, "no spare page"),
+    }
+}
+
+async fn close_when_idle(pool: Weak<Inner>, browser: Weak<Chromium>) {
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let (Some(inner), Some(browser)) = (pool.upgrade(), browser.upgrade()) else {
+            return;
+        };
+        if browser.idle() > inner.config.idle() || !browser.is_fit() {
+            let mut current = inner.current.lock().await;
+            if current
+                .browser
+                .as_ref()
+                .is_some_and(|now| Arc::ptr_eq(now, &browser))
+            {
+                browser.retire("idle");
+                current.browser = None;
+            }
+            return;
+        }
+    }
+}
+
+fn is_html(mime: &str) -> bool {
+    matches!(mime, "text/html" | "application/xhtml+xml" | "")
+}
+
+/// The document's headers, with those that described bytes on the wire made to fit.
+fn headers(answer: Answer, html: bool) -> Headers {
+    let kept = answer
+        .headers
+        .iter()
+        .filter(|(name, _)| {
+            !matches!(
+                *name,
+                "content-encoding" | "content-length" | "transfer-encoding"
+            ) && !(html && *name == "content-type")
+        })
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let content_type = html.then(|| {
+        let mime = if answer.mime.is_empty() {
+            "text/html"
+        } else {
+            &answer.mime
+        };
+        ("content-type".to_owned(), format!("{mime}; charset=utf-8"))
+    });
+    kept.chain(content_type).collect()
+}
+
+fn busy() -> Fault {
+    Fault::new(
+        Kind::Browser,
+        "busy",
+        "too many pages wait to be rendered; try again later",
+    )
+    .retryable()
+}
+
+fn stopping() -> Fault {
+    Fault::new(Kind::Browser, "unavailable", "the service is stopping")
+}

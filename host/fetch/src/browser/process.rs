@@ -1,0 +1,345 @@
+//! A Chromium process: started with two pipes, ended with everything that it started.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
+use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::{oneshot, watch};
+
+use super::config::Sandbox;
+
+/// Kept of what Chromium says on its standard error.
+const STDERR_BYTES: usize = 4_096;
+
+/// Flags for every browser. Nothing but the pages that are asked for may reach the network.
+const FLAGS: &[&str] = &[
+    "--headless",
+    "--remote-debugging-pipe",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--window-size=1280,800",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-pings",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-component-extensions-with-background-pages",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--disable-client-side-phishing-detection",
+    "--disable-domain-reliability",
+    "--disable-quic",
+    "--disable-search-engine-choice-screen",
+    "--disable-hang-monitor",
+    "--disable-prompt-on-repost",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-background-timer-throttling",
+    "--dns-prefetch-disable",
+    "--metrics-recording-only",
+    "--password-store=basic",
+    "--use-mock-keychain",
+    "--disk-cache-size=16777216",
+    "--js-flags=--max-old-space-size=512",
+    // Pages reach the network through their context's proxy alone; nothing resolves a name
+    // or sends a datagram beside it.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--disable-features=DialMediaRouteProvider,MediaRouter,OptimizationHints,Translate,\
+     InterestFeedContentSuggestions,PrivacySandboxSettings4,AutofillServerCommunication,\
+     CertificateTransparencyComponentUpdater,WebTransport,DirectSockets,FedCm,\
+     WebRtcHideLocalIpsWithMdns",
+];
+
+/// A running browser process. Dropping it kills its whole process group.
+pub(super) struct Process {
+    group: Arc<Mutex<Option<i32>>>,
+    stderr: Arc<Mutex<Vec<u8>>>,
+    /// Its sender goes when nothing of the group is left.
+    ended: watch::Receiver<()>,
+}
+
+/// A started browser: the process, and the pipes that the protocol runs over.
+pub(super) struct Started {
+    pub process: Process,
+    pub input: pipe::Sender,
+    pub output: pipe::Receiver,
+}
+
+/// Starts `program`.
+pub(super) async fn launch(program: &Path, sandbox: Sandbox) -> io::Result<Started> {
+    let profile = tempfile::Builder::new()
+        .prefix("orbweaver-browser-")
+        .tempdir()?;
+    // What the browser reads and what we write, and the other way round.
+    let (commands, input) = io::pipe()?;
+    let (output, events) = io::pipe()?;
+    let command = command(program, sandbox, &profile, commands.into(), events.into());
+    let group = Arc::new(Mutex::new(None));
+    let (started, ready) = oneshot::channel();
+    let watched = Arc::clone(&group);
+    let (ending, ended) = watch::channel(());
+    // Its own thread starts the process, waits for it and collects it: the death signal is
+    // sent when the thread that started a process ends.
+    std::thread::Builder::new()
+        .name("browser".to_owned())
+        .spawn(move || {
+            watch(command, profile, &watched, started);
+            drop(ending);
+        })?;
+    let stderr_pipe = ready
+        .await
+        .map_err(|_| io::Error::other("the browser's thread ended"))??;
+    let stderr_pipe = pipe::Receiver::from_owned_fd(stderr_pipe)?;
+    let process = Process {
+        group,
+        stderr: Arc::default(),
+        ended,
+    };
+    tokio::spawn(keep_stderr(stderr_pipe, Arc::clone(&process.stderr)));
+    Ok(Started {
+        process,
+        input: pipe::Sender::from_owned_fd(input.into())?,
+        output: pipe::Receiver::from_owned_fd(output.into())?,
+    })
+}
+
+fn command(
+    program: &Path,
+    sandbox: Sandbox,
+    profile: &TempDir,
+    commands: OwnedFd,
+    events: OwnedFd,
+) -> Command {
+    let mut command = Command::new(program);
+    let mut data_dir = OsString::from("--user-data-dir=");
+    data_dir.push(profile.path());
+    command
+        .args(FLAGS)
+        .arg(data_dir)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    if sandbox == Sandbox::Off || (sandbox == Sandbox::Auto && is_root()) {
+        command.arg("--no-sandbox");
+    }
+    // No secret of ours in a process that runs strangers' scripts.
+    command.env_clear().env("HOME", profile.path());
+    for name in [
+        "PATH",
+        "LANG",
+        "LC_ALL",
+        "TZ",
+        "FONTCONFIG_PATH",
+        "FONTCONFIG_FILE",
+    ] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    let parent = std::process::id();
+    // SAFETY: runs between fork and exec; prctl, getppid, fcntl, dup2 and _exit are
+    // async-signal-safe, nothing allocates, and the descriptors are owned by the closure.
+    unsafe {
+        command.pre_exec(move || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            if libc::getppid().unsigned_abs() != parent {
+                // The parent died before the signal was asked for.
+                libc::_exit(1);
+            }
+            // Out of the way of 3 and 4 first, in case one of them is there.
+            let input = libc::fcntl(commands.as_raw_fd(), libc::F_DUPFD, 5);
+            let output = libc::fcntl(events.as_raw_fd(), libc::F_DUPFD, 5);
+            if input < 0 || output < 0 || libc::dup2(input, 3) < 0 || libc::dup2(output, 4) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            libc::close(input);
+            libc::close(output);
+            Ok(())
+        });
+    }
+    command
+}
+
+/// Starts the process, waits for its end, kills what it leaves behind and collects all of
+/// it, so that nothing stays, not even as a zombie.
+fn watch(
+    mut command: Command,
+    profile: TempDir,
+    group: &Mutex<Option<i32>>,
+    started: oneshot::Sender<io::Result<OwnedFd>>,
+) {
+    adopt_orphans();
+    let spawned = command.spawn();
+    // Our ends of the browser's pipes: while they are open here, it sees no end of file.
+    drop(command);
+    let mut child = match spawned {
+        Ok(child) => child,
+        Err(error) => {
+            let _ = started.send(Err(error));
+            return;
+        }
+    };
+    let pid = i32::try_from(child.id()).unwrap_or(i32::MAX);
+    *group.lock() = Some(pid);
+    let _ = started.send(stderr_of(&mut child));
+    wait_without_collecting(pid);
+    {
+        let mut group = group.lock();
+        kill_group(pid);
+        *group = None;
+    }
+    let _ = child.wait();
+    collect_group(pid);
+    drop(profile);
+}
+
+fn stderr_of(child: &mut Child) -> io::Result<OwnedFd> {
+    let stderr = child
+        .stderr
+        .take()
+        .ok_or_else(|| io::Error::other("no standard error"))?;
+    Ok(stderr.into())
+}
+
+async fn keep_stderr(mut pipe: pipe::Receiver, kept: Arc<Mutex<Vec<u8>>>) {
+    let mut chunk = [0; 1_024];
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        let mut kept = kept.lock();
+        kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
+        let excess = kept.len().saturating_sub(STDERR_BYTES);
+        kept.drain(..excess);
+    }
+}
+
+impl Process {
+    /// The group's id, which is the browser's process id; none once it has ended.
+    pub fn group(&self) -> Option<i32> {
+        *self.group.lock()
+    }
+
+    /// Ends the whole group at once.
+    pub fn kill(&self) {
+        // Under the lock, so that the id still is this group's.
+        if let Some(pid) = *self.group.lock() {
+            kill_group(pid);
+        }
+    }
+
+    /// Waits until nothing of the group is left, not even a zombie.
+    pub async fn ended(&self) {
+        while self.ended.clone().changed().await.is_ok() {}
+    }
+
+    /// The last thing that the browser said on its standard error.
+    pub fn last_words(&self) -> String {
+        let stderr = self.stderr.lock();
+        let text = String::from_utf8_lossy(&stderr);
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        // Complaints about a missing message bus are in every container.
+        lines
+            .filter(|line| !line.contains("dbus/"))
+            .next_back()
+            .unwrap_or("it says nothing")
+            .chars()
+            .take(400)
+            .collect()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Resident memory of a process group, in bytes; shared pages count once per process.
+pub(super) fn group_memory(group: i32) -> u64 {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return 0;
+    };
+    processes
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            path.file_name()?.to_str()?.parse::<u32>().ok()?;
+            let stat = std::fs::read_to_string(path.join("stat")).ok()?;
+            // The name may hold anything, parentheses too; what follows it is numbers.
+            let (_, fields) = stat.rsplit_once(") ")?;
+            let of: i32 = fields.split(' ').nth(2)?.parse().ok()?;
+            if of != group {
+                return None;
+            }
+            let statm = std::fs::read_to_string(path.join("statm")).ok()?;
+            let mut pages = statm.split(' ').skip(1);
+            let resident: u64 = pages.next()?.parse().ok()?;
+            let shared: u64 = pages.next()?.parse().ok()?;
+            Some(resident.saturating_sub(shared).saturating_mul(4_096))
+        })
+        .sum()
+}
+
+fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Chromium's helpers whose parent ended come to us, so that they can be collected.
+fn adopt_orphans() {
+    static ONCE: OnceLock<()> = OnceLock::new();
+    ONCE.get_or_init(|| {
+        // SAFETY: sets an attribute of this process.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
+    });
+}
+
+fn kill_group(group: i32) {
+    // SAFETY: sends a signal to a group whose leader is not collected yet, so the id is
+    // still its own.
+    unsafe { libc::kill(-group, libc::SIGKILL) };
+}
+
+/// Returns when the process has ended; it stays to be collected, which keeps its id taken.
+fn wait_without_collecting(pid: i32) {
+    loop {
+        // SAFETY: `info` outlives the call, which fills it.
+        let done = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(
+                libc::P_PID,
+                pid.unsigned_abs(),
+                &raw mut info,
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        };
+        if done == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}
+
+/// Collects what is left of a killed group.
+fn collect_group(group: i32) {
+    loop {
+        // SAFETY: waits for children of one group, whose status is not asked for.
+        let found = unsafe { libc::waitpid(-group, std::ptr::null_mut(), 0) };
+        if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return;
+        }
+    }
+}

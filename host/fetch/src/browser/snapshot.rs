@@ -1,0 +1,175 @@
+//! What is taken from a page that has loaded: its HTML, and its picture.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::tab::{Tab, Trouble};
+use crate::error::{Fault, Kind};
+
+/// Taller pages are cut: what Chromium paints in one piece ends there.
+const MAX_HEIGHT: f64 = 16_384.0;
+const MAX_WIDTH: f64 = 4_096.0;
+
+/// Scrolls to the end, so that what loads lazily does, waits for its images, and goes back
+/// to the top. Bounded in steps and time: a page may grow for ever.
+const SCROLL: &str = "(async () => {
+  const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+  const start = Date.now();
+  const root = () => document.scrollingElement || document.documentElement;
+  for (let y = 0, step = 0; root() && y < Math.min(root().scrollHeight, 16384) && step < 64; step++) {
+    root().scrollTo({top: y, behavior: 'instant'});
+    y += Math.max(innerHeight, 200);
+    await pause(60);
+    if (Date.now() - start > 8000) break;
+  }
+  const open = () => Array.from(document.images).filter(
+    (image) => !image.complete && image.getBoundingClientRect().top < 16384);
+  while (open().length && Date.now() - start < 10000) await pause(50);
+  if (root()) root().scrollTo({top: 0, behavior: 'instant'});
+  await pause(50);
+})()";
+
+#[derive(Deserialize)]
+struct Root {
+    root: Node,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    node_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OuterHtml {
+    #[serde(rename = "outerHTML")]
+    html: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBody {
+    body: String,
+    base64_encoded: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct World {
+    execution_context_id: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metrics {
+    css_content_size: Size,
+}
+
+#[derive(Deserialize)]
+struct Size {
+    width: f64,
+    height: f64,
+}
+
+#[derive(Deserialize)]
+struct Picture {
+    data: String,
+}
+
+impl Tab {
+    /// The document as it stands, doctype included. Not by a script: a page can change
+    /// what scripts see.
+    pub async fn html(&self) -> Result<String, Trouble> {
+        let session = Some(self.session.as_str());
+        let document: Root = self
+            .connection
+            .call(session, "DOM.getDocument", json!({"depth": 0}))
+            .await?;
+        let outer: OuterHtml = self
+            .connection
+            .call(
+                session,
+                "DOM.getOuterHTML",
+                json!({"nodeId": document.root.node_id}),
+            )
+            .await?;
+        Ok(outer.html)
+    }
+
+    /// The body of a document that is no HTML, as it came.
+    pub async fn body(&self, request: &str) -> Result<Bytes, Trouble> {
+        let raw: RawBody = self
+            .connection
+            .call(
+                Some(&self.session),
+                "Network.getResponseBody",
+                json!({"requestId": request}),
+            )
+            .await?;
+        if raw.base64_encoded {
+            decode(&raw.body)
+        } else {
+            Ok(raw.body.into())
+        }
+    }
+
+    /// The whole page as PNG, what loads lazily included.
+    pub async fn picture(&self) -> Result<Bytes, Trouble> {
+        let session = Some(self.session.as_str());
+        let frame = self.watch.with(|state| state.frame.clone());
+        // In a world of its own, whose functions the page can't replace.
+        let world: World = self
+            .connection
+            .call(
+                session,
+                "Page.createIsolatedWorld",
+                json!({"frameId": frame, "worldName": "orbweaver"}),
+            )
+            .await?;
+        let scroll = json!({
+            "expression": SCROLL,
+            "contextId": world.execution_context_id,
+            "awaitPromise": true,
+            "returnByValue": true,
+        });
+        let _: Value = self
+            .connection
+            .call(session, "Runtime.evaluate", scroll)
+            .await?;
+        let metrics: Metrics = self
+            .connection
+            .call(session, "Page.getLayoutMetrics", json!({}))
+            .await?;
+        let size = metrics.css_content_size;
+        let clip = json!({
+            "x": 0,
+            "y": 0,
+            "width": size.width.clamp(1.0, MAX_WIDTH),
+            "height": size.height.clamp(1.0, MAX_HEIGHT),
+            "scale": 1,
+        });
+        let picture: Picture = self
+            .connection
+            .call(
+                session,
+                "Page.captureScreenshot",
+                json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
+            )
+            .await?;
+        decode(&picture.data)
+    }
+}
+
+fn decode(text: &str) -> Result<Bytes, Trouble> {
+    STANDARD.decode(text).map(Bytes::from).map_err(|error| {
+        Trouble::Fault(Fault::new(
+            Kind::Browser,
+            "protocol",
+            format!("the browser's bytes do not decode: {error}"),
+        ))
+    })
+}

@@ -1,0 +1,308 @@
+//! A page in a browser context of its own, behind a filter of its own.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+
+use super::cdp::{CdpError, Connection};
+use super::events::{Answer, WaitFor, Watch};
+use super::filter::Filter;
+use super::{RenderRequest, chromium::Chromium};
+use crate::error::{Fault, Kind};
+use crate::fetcher::Fetcher;
+use crate::proxy::ProxyUrl;
+
+/// Documents that scripts may lead to, one after the other.
+const MAX_NAVIGATIONS: u32 = 10;
+
+/// A page that nobody used yet, or that one request uses.
+pub(super) struct Tab {
+    pub connection: Connection,
+    pub filter: Filter,
+    pub session: String,
+    pub watch: Arc<Watch>,
+    context: String,
+}
+
+/// Why a step in the browser failed.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The browser, or the page's process, ended: another one may do better.
+    Crashed(String),
+    /// A failure like any fetch's.
+    Fault(Fault),
+    /// The document is a download.
+    Download,
+}
+
+impl From<CdpError> for Trouble {
+    fn from(error: CdpError) -> Self {
+        match error {
+            CdpError::Closed => Self::Crashed("the browser ended".to_owned()),
+            // The session goes with the page's process.
+            CdpError::Refused { ref message, .. } if message.contains("Session with given id") => {
+                Self::Crashed("the page's process ended".to_owned())
+            }
+            CdpError::TooLarge(_) => Self::Fault(Fault::new(
+                Kind::TooLarge,
+                None,
+                "the rendered page is too large",
+            )),
+            error => Self::Fault(Fault::new(Kind::Browser, "protocol", error.to_string())),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ContextId {
+    browser_context_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct TargetId {
+    target_id: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionId {
+    session_id: String,
+}
+
+#[derive(Deserialize)]
+struct Ignored {}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Navigation {
+    error_text: Option<String>,
+    #[serde(default)]
+    is_download: bool,
+}
+
+impl Tab {
+    /// Opens an empty page; the caller sets the deadline.
+    pub async fn open(browser: &Chromium, fetcher: &Fetcher, bytes: u64) -> Result<Self, Trouble> {
+        let connection = browser.connection.clone();
+        let filter = Filter::start(fetcher.clone(), bytes)
+            .await
+            .map_err(|error| {
+                Trouble::Fault(Fault::new(
+                    Kind::Internal,
+                    None,
+                    format!("no port for a page's proxy: {error}"),
+                ))
+            })?;
+        let params = json!({
+            "disposeOnDetach": true,
+            "proxyServer": filter.url(),
+            // Chromium would otherwise go to loopback by itself.
+            "proxyBypassList": "<-loopback>",
+        });
+        let context: ContextId = connection
+            .call(None, "Target.createBrowserContext", params)
+            .await?;
+        let mut tab = Self {
+            filter,
+            session: String::new(),
+            watch: Arc::new(Watch::new(fetcher.clone())),
+            context: context.browser_context_id,
+            connection,
+        };
+        tab.attach().await?;
+        Ok(tab)
+    }
+
+    async fn attach(&mut self) -> Result<(), Trouble> {
+        let browser = &self.connection;
+        let downloads = browser.begin(
+            None,
+            "Browser.setDownloadBehavior",
+            json!({"behavior": "deny", "browserContextId": self.context}),
+        );
+        let target: TargetId = browser
+            .call(
+                None,
+                "Target.createTarget",
+                json!({"url": "about:blank", "browserContextId": self.context}),
+            )
+            .await?;
+        let session: SessionId = browser
+            .call(
+                None,
+                "Target.attachToTarget",
+                json!({"targetId": target.target_id, "flatten": true}),
+            )
+            .await?;
+        self.session = session.session_id;
+        self.watch
+            .with(|state| state.frame = Some(target.target_id));
+        browser.listen(&self.session, self.watch.clone());
+        // All at once: each answer is a turn of the page's process.
+        let begun = [
+            ("Page.enable", json!({})),
+            ("Page.setLifecycleEventsEnabled", json!({"enabled": true})),
+            (
+                "Network.enable",
+                json!({"maxTotalBufferSize": 67_108_864, "maxResourceBufferSize": 33_554_432}),
+            ),
+            ("Inspector.enable", json!({})),
+        ]
+        .map(|(method, params)| browser.begin(Some(&self.session), method, params));
+        for command in begun {
+            let _: Ignored = command.finish().await?;
+        }
+        let _: Ignored = downloads.finish().await?;
+        // What about:blank did is no document's.
+        self.watch.with(|state| state.loader = None);
+        Ok(())
+    }
+
+    /// Goes to a URL that was judged, and waits for what is asked. By the deadline, what
+    /// stands is what it is; without any document that is an error. Returns whether the
+    /// point was reached.
+    pub async fn go(
+        &self,
+        request: &RenderRequest,
+        agent: &str,
+        deadline: Instant,
+    ) -> Result<bool, Trouble> {
+        self.filter.set_upstream(request.proxy.clone());
+        let session = Some(self.session.as_str());
+        let agent = self.connection.begin(
+            session,
+            "Emulation.setUserAgentOverride",
+            json!({"userAgent": agent, "acceptLanguage": "en-US,en"}),
+        );
+        let navigate = self
+            .connection
+            .begin(session, "Page.navigate", json!({"url": request.url}));
+        let late = || Trouble::Fault(late(request.proxy.as_ref()));
+        let navigation: Navigation = timeout_at(deadline, async {
+            let _: Ignored = agent.finish().await?;
+            navigate.finish().await
+        })
+        .await
+        .map_err(|_| late())??;
+        if navigation.is_download {
+            return Err(Trouble::Download);
+        }
+        if let Some(error) = navigation.error_text {
+            let refused = self.watch.with(|state| state.refused.take());
+            return Err(
+                refused.map_or_else(|| self.network_fault(&request.url, &error), Trouble::Fault)
+            );
+        }
+        match timeout_at(deadline, self.reach(request.wait_for)).await {
+            Ok(done) => done.map(|()| true),
+            Err(_) if self.watch.with(|state| state.loader.is_some()) => Ok(false),
+            Err(_) => Err(late()),
+        }
+    }
+
+    async fn reach(&self, point: WaitFor) -> Result<(), Trouble> {
+        self.watch
+            .until(|state| {
+                if state.crashed {
+                    return Some(Err(Trouble::Crashed("the page crashed".to_owned())));
+                }
+                if state.closed {
+                    return Some(Err(Trouble::Crashed("the browser ended".to_owned())));
+                }
+                if let Some(fault) = &state.refused {
+                    return Some(Err(Trouble::Fault(fault.clone())));
+                }
+                if let Some(answer) = state.answer()
+                    && answer.ours
+                {
+                    return Some(Err(self.filtered(&state.url)));
+                }
+                if let Some(url) = &state.unreachable {
+                    let loader = state.loader.as_deref().unwrap_or_default();
+                    let error = state.failure(loader).unwrap_or("the page can't be reached");
+                    return Some(Err(self.network_fault(url, error)));
+                }
+                if state.navigations > MAX_NAVIGATIONS {
+                    return Some(Err(Trouble::Fault(Fault::new(
+                        Kind::BadRedirect,
+                        "too_many",
+                        format!("scripts lead to more than {MAX_NAVIGATIONS} pages"),
+                    ))));
+                }
+                (state.pending.is_none() && state.reached(point)).then_some(Ok(()))
+            })
+            .await
+    }
+
+    /// Why the filter answered instead of the site.
+    fn filtered(&self, url: &str) -> Trouble {
+        let fault = self.filter.failure(url).unwrap_or_else(|| {
+            Fault::new(Kind::Protocol, None, "the page's request was not forwarded")
+        });
+        Trouble::Fault(fault)
+    }
+
+    /// The network's failure: the filter's own reason, where it gave none on the page.
+    fn network_fault(&self, url: &str, error: &str) -> Trouble {
+        if let Some(fault) = self.filter.failure(url) {
+            return Trouble::Fault(fault);
+        }
+        if error == "net::ERR_ABORTED" {
+            return Trouble::Download;
+        }
+        let kind = if error.contains("CERT") || error.contains("SSL") {
+            Kind::Tls
+        } else if error.contains("TOO_MANY_REDIRECTS") {
+            Kind::BadRedirect
+        } else {
+            Kind::Protocol
+        };
+        Trouble::Fault(Fault::new(kind, None, format!("the browser says {error}")))
+    }
+
+    /// The answer that the standing document came from, and its URL.
+    pub fn answer(&self) -> Option<(Answer, String)> {
+        self.watch
+            .with(|state| Some((state.answer()?.clone(), state.url.clone())))
+    }
+
+    /// Ends the page and everything of its context. Returns false when the browser does
+    /// not say so in time.
+    pub async fn close(self, deadline: Instant) -> bool {
+        let params = json!({"browserContextId": self.context});
+        let disposed =
+            self.connection
+                .call::<Ignored>(None, "Target.disposeBrowserContext", params);
+        // Refused: it is gone already.
+        !matches!(
+            timeout_at(deadline, disposed).await,
+            Err(_) | Ok(Err(CdpError::Closed))
+        )
+    }
+}
+
+impl Drop for Tab {
+    /// Also where a request was given up half-way.
+    fn drop(&mut self) {
+        self.connection.forget(&self.session);
+        self.connection.tell(
+            None,
+            "Target.disposeBrowserContext",
+            &json!({"browserContextId": self.context}),
+        );
+    }
+}
+
+fn late(proxy: Option<&ProxyUrl>) -> Fault {
+    let through = proxy.map_or_else(String::new, |proxy| format!(" through {proxy}"));
+    Fault::new(
+        Kind::Timeout,
+        "total",
+        format!("the page did not begin to load in time{through}"),
+    )
+    .retryable()
+}

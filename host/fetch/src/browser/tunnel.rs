@@ -1,0 +1,240 @@
+//! Connections for a page's tunnels: direct, or through an upstream proxy.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use orbweaver_core::guard::{Host, Target};
+use percent_encoding::percent_decode_str;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use url::Url;
+
+use crate::classify;
+use crate::client::Clients;
+use crate::error::{Fault, Kind};
+use crate::proxy::ProxyUrl;
+
+/// Largest answer of an HTTP proxy to CONNECT.
+const MAX_HEAD: usize = 16 << 10;
+
+/// A connection of either kind.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// Connects to a target that was judged; its name's addresses are judged here. The caller
+/// sets the deadline.
+pub(super) async fn connect(
+    clients: &Clients,
+    upstream: Option<&ProxyUrl>,
+    target: &Target,
+) -> Result<Box<dyn Stream>, Fault> {
+    let name = match &target.host {
+        Host::Name(name) => name.clone(),
+        Host::Ip(ip) => ip.to_string(),
+    };
+    let addresses = lookup(clients, &name).await?;
+    let Some(proxy) = upstream else {
+        return Ok(Box::new(dial(&addresses, target.port).await?));
+    };
+    clients.judge_proxy(proxy).await?;
+    let failed = |message: &str| Fault::new(Kind::Proxy, "other", format!("{proxy}: {message}"));
+    let url = Url::parse(proxy.expose()).map_err(|error| failed(&error.to_string()))?;
+    let host = url.host_str().unwrap_or("").trim_end_matches('.');
+    let port = url.port().unwrap_or(match url.scheme() {
+        "https" => 443,
+        "socks5" => 1080,
+        _ => 80,
+    });
+    let stream = dial(&lookup(clients, host).await?, port)
+        .await
+        .map_err(|fault| failed(&fault.message).retryable())?;
+    let credentials = credentials(&url);
+    let authority = match &target.host {
+        Host::Ip(IpAddr::V6(ip)) => format!("[{ip}]:{}", target.port),
+        host => format!("{host}:{}", target.port),
+    };
+    match url.scheme() {
+        "socks5" => {
+            let address = addresses.first().copied();
+            let address = address.ok_or_else(|| failed("no address to ask for"))?;
+            let asked = SocketAddr::new(address, target.port);
+            let stream = socks(stream, asked, credentials.as_ref()).await;
+            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+        }
+        "https" => {
+            let name = ServerName::try_from(host.to_owned())
+                .map_err(|_| failed("its host is no name for TLS"))?;
+            let tls = tokio_rustls::TlsConnector::from(Arc::new(clients.plain_tls()))
+                .connect(name, stream)
+                .await
+                .map_err(|error| failed(&error.to_string()))?;
+            let stream = connect_http(tls, &authority, credentials.as_ref()).await;
+            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+        }
+        _ => {
+            let stream = connect_http(stream, &authority, credentials.as_ref()).await;
+            Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
+        }
+    }
+}
+
+/// Judged addresses of a host.
+pub(super) async fn lookup(clients: &Clients, host: &str) -> Result<Vec<IpAddr>, Fault> {
+    let found = clients.guarded().lookup(host).await;
+    found.map_err(|error| classify::lookup_fault(&error))
+}
+
+/// The first address that answers.
+async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Fault> {
+    let mut last = None;
+    for &address in addresses {
+        match TcpStream::connect(SocketAddr::new(address, port)).await {
+            Ok(stream) => {
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
+    Err(Fault::new(Kind::Connect, "other", format!("no connection: {why}")).retryable())
+}
+
+struct Credentials {
+    user: Vec<u8>,
+    password: Vec<u8>,
+}
+
+fn credentials(url: &Url) -> Option<Credentials> {
+    let decoded = |text: &str| percent_decode_str(text).collect::<Vec<u8>>();
+    (!url.username().is_empty() || url.password().is_some()).then(|| Credentials {
+        user: decoded(url.username()),
+        password: decoded(url.password().unwrap_or_default()),
+    })
+}
+
+/// Why a proxy gives no connection.
+enum Refused {
+    Credentials,
+    Other(String),
+}
+
+impl Refused {
+    fn at(self, proxy: &ProxyUrl) -> Fault {
+        match self {
+            Self::Credentials => Fault::new(
+                Kind::Proxy,
+                "auth",
+                format!("{proxy}: the proxy refuses our credentials"),
+            ),
+            Self::Other(why) => Fault::new(
+                Kind::Proxy,
+                "other",
+                format!("{proxy}: the proxy gives no connection: {why}"),
+            )
+            .retryable(),
+        }
+    }
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+async fn connect_http<S: Stream>(
+    mut stream: S,
+    authority: &str,
+    credentials: Option<&Credentials>,
+) -> Result<S, Refused> {
+    let mut head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
+    if let Some(Credentials { user, password }) = credentials {
+        let pair = [user.as_slice(), b":", password.as_slice()].concat();
+        head.push_str(&format!(
+            "Proxy-Authorization: Basic {}\r\n",
+            STANDARD.encode(pair)
+        ));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).await?;
+    let mut answer = Vec::new();
+    // Byte by byte: what follows the head is the tunnel's.
+    while !answer.ends_with(b"\r\n\r\n") {
+        if answer.len() >= MAX_HEAD {
+            return Err(Refused::Other("its answer has no end".to_owned()));
+        }
+        answer.push(stream.read_u8().await?);
+    }
+    let line = answer.split(|&byte| byte == b'\r').next();
+    let line = String::from_utf8_lossy(line.unwrap_or_default()).into_owned();
+    match line.split(' ').nth(1) {
+        Some(status) if status.starts_with('2') => Ok(stream),
+        Some("407") => Err(Refused::Credentials),
+        _ => Err(Refused::Other(format!("it answers `{line}`"))),
+    }
+}
+
+/// RFC 1928, with RFC 1929's user name and password.
+async fn socks<S: Stream>(
+    mut stream: S,
+    target: SocketAddr,
+    credentials: Option<&Credentials>,
+) -> Result<S, Refused> {
+    let other = |why: &str| Refused::Other(why.to_owned());
+    let offer: &[u8] = if credentials.is_some() {
+        &[5, 2, 0, 2]
+    } else {
+        &[5, 1, 0]
+    };
+    stream.write_all(offer).await?;
+    let (version, method) = (stream.read_u8().await?, stream.read_u8().await?);
+    match (version, method, credentials) {
+        (5, 0, _) => {}
+        (5, 2, Some(Credentials { user, password })) => {
+            let length = |text: &[u8]| u8::try_from(text.len());
+            let (Ok(users), Ok(passwords)) = (length(user), length(password)) else {
+                return Err(other("its credentials are too long"));
+            };
+            let message = [&[1, users], user.as_slice(), &[passwords], password].concat();
+            stream.write_all(&message).await?;
+            let (_, status) = (stream.read_u8().await?, stream.read_u8().await?);
+            if status != 0 {
+                return Err(Refused::Credentials);
+            }
+        }
+        (5, _, _) => return Err(Refused::Credentials),
+        _ => return Err(other("it does not speak SOCKS 5")),
+    }
+    let mut ask = vec![5, 1, 0];
+    match target.ip() {
+        IpAddr::V4(ip) => {
+            ask.push(1);
+            ask.extend_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            ask.push(4);
+            ask.extend_from_slice(&ip.octets());
+        }
+    }
+    ask.extend_from_slice(&target.port().to_be_bytes());
+    stream.write_all(&ask).await?;
+    let mut answer = [0; 4];
+    stream.read_exact(&mut answer).await?;
+    let [_, status, _, kind] = answer;
+    if status != 0 {
+        return Err(Refused::Other(format!("SOCKS error {status}")));
+    }
+    let rest = match kind {
+        1 => 4,
+        4 => 16,
+        _ => usize::from(stream.read_u8().await?),
+    };
+    let mut bound = vec![0; rest + 2];
+    stream.read_exact(&mut bound).await?;
+    Ok(stream)
+}

@@ -1,0 +1,271 @@
+//! Where pages come from besides this host's plain HTTP: its browser, proxy pools, an
+//! upstream provider.
+//!
+//! Each is a [`Backend`]; [`Cloud::load`] goes to the one that is asked for, or, where none
+//! is, to the cheapest that succeeds. Nothing here bills: whoever calls reserves before and
+//! books afterwards what [`Loaded`] says.
+
+mod auto;
+pub mod convert;
+pub mod crawl;
+pub mod detect;
+pub mod index;
+mod local;
+mod money;
+mod pools;
+pub mod search;
+mod vendor;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use orbweaver_engine::{Page, WaitFor};
+use orbweaver_fetch::{Pool, ProxyUrl, RenderRequest, Rendered, Renderer, Response};
+use orbweaver_store::Principal;
+
+pub use money::{micros, usd};
+
+use crate::config::Config;
+use crate::pipeline::{Document, Pipeline, ScanError, blocking};
+use local::Local;
+use pools::Pools;
+use vendor::Vendor;
+
+/// What is said where nothing renders.
+pub const NO_BROWSER: &str = "no browser is configured: install chromium-headless-shell or name one \
+                              with --browser (setting browser)";
+/// What is said where there is no provider.
+pub const NO_VENDOR: &str =
+    "no upstream provider is configured: set cloud.vendor_url and cloud.vendor_key";
+/// What is said where nothing unblocks.
+pub const NO_UNBLOCKER: &str = "nothing that unblocks is configured: set cloud.vendor_url and \
+                                cloud.vendor_key, or fetch.proxy_pools together with a browser";
+
+/// A page to load.
+#[derive(Clone, Debug, Default)]
+pub struct Job {
+    /// Absolute, http or https, judged.
+    pub url: String,
+    /// User agent to send; none: the backend chooses.
+    pub user_agent: Option<String>,
+    /// In a browser, until this point.
+    pub render: Option<WaitPoint>,
+    /// With a picture of the whole page.
+    pub picture: bool,
+    /// ISO-2 code of the country to appear from.
+    pub country: Option<String>,
+    /// The proxy pool to go through; by default isp.
+    pub pool: Option<Pool>,
+    /// The project's own proxy, for what this host fetches.
+    pub proxy: Option<ProxyUrl>,
+}
+
+/// When a rendered page counts as loaded.
+pub type WaitPoint = orbweaver_fetch::WaitFor;
+
+/// Which backend is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The cheapest that succeeds.
+    #[default]
+    Auto,
+    /// This host.
+    Local,
+    /// A proxy pool.
+    Proxy,
+    /// The upstream provider.
+    Vendor,
+    /// Whatever gets past challenges: the provider, else proxy pools with the browser.
+    Unblock,
+}
+
+/// A page that was loaded.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// As a fetch's response, whichever backend it came from.
+    pub response: Response,
+    /// `local`, `proxy` or `vendor`.
+    pub backend: &'static str,
+    /// A browser rendered it.
+    pub rendered: bool,
+    /// The pool that it came through.
+    pub pool: Option<Pool>,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+    /// PNG, if asked for, or why there is none.
+    pub picture: Option<Result<Bytes, String>>,
+}
+
+/// What a backend can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It is configured.
+    pub available: bool,
+    /// Run a page's scripts.
+    pub render: bool,
+    /// Take pictures.
+    pub picture: bool,
+    /// Appear from a country.
+    pub country: bool,
+    /// Get past challenges.
+    pub unblock: bool,
+}
+
+/// A place that pages come from.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// Its name in answers and logs.
+    fn name(&self) -> &'static str;
+
+    /// What it can do as it is configured.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What to set, where it is not available or can't do what a job asks.
+    fn missing(&self, job: &Job) -> Option<Cow<'static, str>>;
+
+    /// Loads a page. A response of any status is a success.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn load(&self, job: &Job) -> Result<Loaded, ScanError>;
+}
+
+/// All backends. Cheap to clone.
+#[derive(Clone)]
+pub struct Cloud(Arc<Inner>);
+
+struct Inner {
+    renderer: Renderer,
+    local: Local,
+    pools: Pools,
+    vendor: Vendor,
+}
+
+impl Cloud {
+    /// As the configuration says; nothing starts yet.
+    pub fn new(config: &Config, pipeline: &Pipeline) -> Self {
+        let fetcher = &pipeline.fetcher;
+        let renderer = Renderer::new(
+            fetcher.clone(),
+            config.browser.as_deref(),
+            config.rendering.clone(),
+        );
+        Self(Arc::new(Inner {
+            local: Local::new(fetcher.clone(), renderer.clone()),
+            pools: Pools::new(fetcher.clone(), renderer.clone(), config.cloud.prices),
+            vendor: Vendor::new(fetcher.clone(), &config.cloud),
+            renderer,
+        }))
+    }
+
+    /// Loads a page from the backend that is asked for.
+    ///
+    /// # Errors
+    /// What is not configured, or why there is no response.
+    pub async fn load(&self, choice: Choice, job: &Job) -> Result<Loaded, ScanError> {
+        match choice {
+            Choice::Auto => self.auto(job).await,
+            Choice::Unblock => self.unblock(job).await,
+            Choice::Local | Choice::Proxy | Choice::Vendor => {
+                let backend = self.backend(choice);
+                match backend.missing(job) {
+                    Some(what) => Err(ScanError::NotConfigured(what)),
+                    None => backend.load(job).await,
+                }
+            }
+        }
+    }
+
+    fn backend(&self, choice: Choice) -> &dyn Backend {
+        match choice {
+            Choice::Proxy => &self.0.pools,
+            Choice::Vendor => &self.0.vendor,
+            Choice::Local | Choice::Auto | Choice::Unblock => &self.0.local,
+        }
+    }
+
+    /// Renders a page in this host's browser, for a plugin: the page as it stands after its
+    /// scripts ran. Not billed here.
+    ///
+    /// # Errors
+    /// Why there is none; [`ScanError::NotConfigured`] without a browser.
+    pub async fn render(
+        &self,
+        principal: &Principal,
+        url: &str,
+        wait_for: WaitFor,
+    ) -> Result<Arc<Page>, ScanError> {
+        let job = Job {
+            url: url.to_owned(),
+            render: Some(match wait_for {
+                WaitFor::Load => WaitPoint::Load,
+                WaitFor::DomContentLoaded => WaitPoint::DomContentLoaded,
+                WaitFor::NetworkIdle => WaitPoint::NetworkIdle,
+            }),
+            proxy: project_proxy(principal)?,
+            ..Job::default()
+        };
+        let loaded = self.load(Choice::Local, &job).await?;
+        let at = chrono::DateTime::UNIX_EPOCH;
+        let (mut document, _) =
+            blocking(move || Document::from_response(loaded.response, at)).await?;
+        document.page().await
+    }
+
+    /// Whether this host renders.
+    pub fn has_browser(&self) -> bool {
+        self.0.renderer.is_available()
+    }
+
+    /// Whether anything unblocks.
+    pub fn can_unblock(&self) -> bool {
+        self.0.vendor.capabilities().unblock || self.0.pools.capabilities().unblock
+    }
+
+    /// The upstream provider's client.
+    pub(crate) fn vendor(&self) -> &Vendor {
+        &self.0.vendor
+    }
+
+    /// The pool of browsers.
+    pub fn renderer(&self) -> &Renderer {
+        &self.0.renderer
+    }
+}
+
+/// The project's own proxy.
+///
+/// # Errors
+/// When what is stored is no proxy's URL.
+pub fn project_proxy(principal: &Principal) -> Result<Option<ProxyUrl>, ScanError> {
+    principal
+        .proxy_url
+        .as_deref()
+        .map(str::parse)
+        .transpose()
+        .map_err(|error| ScanError::Internal(format!("the project's proxy: {error}")))
+}
+
+/// A job as the browser takes it.
+fn render_request(job: &Job, wait_for: WaitPoint, proxy: Option<ProxyUrl>) -> RenderRequest {
+    RenderRequest {
+        wait_for,
+        user_agent: job.user_agent.clone(),
+        proxy,
+        picture: job.picture,
+        ..RenderRequest::new(&job.url)
+    }
+}
+
+fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
+    Loaded {
+        response: rendered.response,
+        backend,
+        rendered: true,
+        pool: None,
+        cost_micros: 0,
+        picture: rendered.picture,
+    }
+}

@@ -1,0 +1,46 @@
+//! Millionths of a US dollar, which is what is booked, and dollars, which is what is shown.
+
+/// Dollars as millionths, rounded; what is no price is nothing.
+pub fn micros(usd: f64) -> u64 {
+    if !usd.is_finite() || usd <= 0.0 {
+        return 0;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "above nothing, and a cast saturates"
+    )]
+    let micros = (usd * 1e6).round() as u64;
+    micros
+}
+
+/// Millionths as dollars.
+pub fn usd(micros: u64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to nine billion dollars"
+    )]
+    let usd = micros as f64 / 1e6;
+    usd
+}
+
+/// What so many bytes cost at a price for 10^9 of them.
+pub fn of_bytes(bytes: u64, usd_per_gb: f64) -> u64 {
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 9 PB")]
+    let bytes = bytes as f64;
+    micros(bytes / 1e9 * usd_per_gb)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dollars_and_millionths_agree() {
+        assert_eq!(micros(0.0015), 1_500);
+        assert_eq!(micros(f64::NAN), 0);
+        assert_eq!(micros(-1.0), 0);
+        assert!((usd(1_500) - 0.0015).abs() < 1e-12);
+        assert_eq!(of_bytes(500_000_000, 2.0), 1_000_000);
+    }
+}

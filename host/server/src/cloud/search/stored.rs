@@ -1,0 +1,76 @@
+//! Search over the project's own stored pages.
+
+use futures::{StreamExt as _, TryStreamExt as _};
+use orbweaver_core::page::page_pass;
+use orbweaver_store::Principal;
+
+use super::Found;
+use crate::app::App;
+use crate::cloud::convert::Format;
+use crate::pipeline::{Document, ScanError, blocking};
+
+/// Words of a query that count.
+const MAX_WORDS: usize = 32;
+/// Pages extracted at once.
+const EXTRACTIONS: usize = 4;
+
+pub(super) async fn search(
+    app: &App,
+    principal: &Principal,
+    query: &str,
+    limit: usize,
+    format: Format,
+) -> Result<Vec<Found>, ScanError> {
+    let project = principal.project;
+    let words = words(query);
+    let wanted = u32::try_from(limit).unwrap_or(u32::MAX);
+    let hits = app.store.search(project, &words, wanted).await?;
+    let found: Vec<Option<Found>> = futures::stream::iter(hits)
+        .map(|hit| async move {
+            // A page may be deleted between the search and here.
+            let Some(record) = app.store.page(project, hit.page).await? else {
+                return Ok(None);
+            };
+            let Some(mut document) = Document::from_store(&app.store, project, record.page) else {
+                return Ok(None);
+            };
+            let page = document.page().await?;
+            let url = document.final_url.clone();
+            let title = blocking(move || page_pass(&page.parts().html, "").title).await?;
+            let content = app.pipeline.convert(&mut document, format, false).await?;
+            Ok::<_, ScanError>(Some(Found {
+                url,
+                title: title.unwrap_or_default(),
+                content,
+                cost_micros: 0,
+            }))
+        })
+        .buffered(EXTRACTIONS)
+        .try_collect()
+        .await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+/// The words of a query as the index has them: letters and digits, in lower case.
+fn words(query: &str) -> Vec<String> {
+    query
+        .split(|char: char| !char.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(|word| word.chars().take(64).collect::<String>().to_lowercase())
+        .take(MAX_WORDS)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn a_query_is_words_and_nothing_else() {
+        assert_eq!(
+            words("Orb-weavers' \"radii\" AND NOT (x) * é:"),
+            ["orb", "weavers", "radii", "and", "not", "x", "é"]
+        );
+        assert!(words("\"'() ; --").is_empty());
+    }
+}

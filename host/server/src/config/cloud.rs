@@ -1,0 +1,78 @@
+//! `[cloud]`: backends beyond this host, and what they cost.
+
+use serde::{Deserialize, Serialize};
+
+use super::secret::{SafeUrl, Secret};
+
+/// `[cloud]`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the reference")]
+pub struct CloudConfig {
+    pub vendor_url: Option<SafeUrl>,
+    pub vendor_key: Option<Secret>,
+    pub vendor_timeout_ms: u64,
+    pub searxng_url: Option<SafeUrl>,
+    pub brave_key: Option<Secret>,
+    pub brave_url: SafeUrl,
+    pub prices: Prices,
+}
+
+/// `[cloud.prices]`, in US dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[expect(missing_docs, reason = "described in the reference")]
+pub struct Prices {
+    pub vendor_page: f64,
+    pub vendor_search: f64,
+    pub brave_search: f64,
+    pub datacenter_gb: f64,
+    pub isp_gb: f64,
+    pub residential_gb: f64,
+    pub mobile_gb: f64,
+}
+
+impl Default for CloudConfig {
+    fn default() -> Self {
+        Self {
+            vendor_url: None,
+            vendor_key: None,
+            vendor_timeout_ms: 90_000,
+            searxng_url: None,
+            brave_key: None,
+            brave_url: SafeUrl::new("https://api.search.brave.com"),
+            prices: Prices::default(),
+        }
+    }
+}
+
+impl Default for Prices {
+    fn default() -> Self {
+        Self {
+            vendor_page: 0.001,
+            vendor_search: 0.005,
+            brave_search: 0.005,
+            datacenter_gb: 0.5,
+            isp_gb: 2.0,
+            residential_gb: 5.0,
+            mobile_gb: 8.0,
+        }
+    }
+}
+
+impl Prices {
+    /// Prices that are no numbers, or below nothing.
+    pub(super) fn invalid(&self) -> bool {
+        [
+            self.vendor_page,
+            self.vendor_search,
+            self.brave_search,
+            self.datacenter_gb,
+            self.isp_gb,
+            self.residential_gb,
+            self.mobile_gb,
+        ]
+        .iter()
+        .any(|price| !price.is_finite() || *price < 0.0)
+    }
+}

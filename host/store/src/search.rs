@@ -1,0 +1,253 @@
+//! Full-text search over a project's stored pages.
+//!
+//! A page is indexed some time after it was stored, by a task that asks for
+//! [`Store::unindexed`] and hands back [`Store::index`]; a page that is deleted leaves the
+//! index in the same transaction, by foreign key. One document per URL: its youngest page's.
+
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{BlobId, PageId, ProjectId};
+
+use crate::db::{Db, Store, read, transact};
+use crate::error::StoreError;
+
+/// The setting that remembers how far indexing has come.
+const THROUGH: &str = "search.indexed_through";
+
+/// A stored page that is not indexed yet.
+#[derive(Clone, Debug)]
+pub struct Unindexed {
+    /// The page.
+    pub page: PageId,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// The normalised URL.
+    pub url_key: String,
+    /// The URL that answered.
+    pub final_url: String,
+    /// Response headers, a JSON array of `[name, value]`.
+    pub headers: String,
+    /// Its body.
+    pub blob: BlobId,
+}
+
+/// A page's words.
+#[derive(Clone, Debug)]
+pub struct IndexEntry {
+    /// The page.
+    pub page: PageId,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// The normalised URL.
+    pub url_key: String,
+    /// Its title.
+    pub title: String,
+    /// Its visible text, at most some hundred kilobytes.
+    pub text: String,
+}
+
+/// A page that a search found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchHit {
+    /// The page.
+    pub page: PageId,
+    /// Higher is better; comparable within one search only.
+    pub score: f64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    project_id: i64,
+    url_key: String,
+    final_url: String,
+    headers: String,
+    blob_id: i64,
+}
+
+impl Store {
+    /// The highest id of a stored page; 0 without any.
+    pub async fn newest_page(&self) -> Result<i64, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
+                .fetch_one(pool)
+                .await?)
+        })
+    }
+
+    /// How far indexing has come: every page up to this id was looked at.
+    pub async fn indexed_through(&self) -> Result<i64, StoreError> {
+        let value = self.setting(THROUGH).await?;
+        Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
+    }
+
+    /// HTML pages answered with 200 whose ids are in `(after, through]`, the oldest first.
+    pub async fn unindexed(
+        &self,
+        after: i64,
+        through: i64,
+        limit: u32,
+    ) -> Result<Vec<Unindexed>, StoreError> {
+        let rows: Vec<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
+                 FROM pages p
+                 WHERE p.id > $1 AND p.id <= $2 AND p.status = 200 AND p.kind = $3
+                   AND p.blob_id IS NOT NULL
+                 ORDER BY p.id LIMIT $4",
+            )
+            .bind(after)
+            .bind(through)
+            .bind(crate::pages::kind_word(Kind::Html))
+            .bind(i64::from(limit))
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows
+            .into_iter()
+            .map(|row| Unindexed {
+                page: PageId(row.id),
+                project: ProjectId(row.project_id),
+                url_key: row.url_key,
+                final_url: row.final_url,
+                headers: row.headers,
+                blob: BlobId(row.blob_id),
+            })
+            .collect())
+    }
+
+    /// Adds pages to the index and notes that indexing has come to `through`. A page that is
+    /// gone meanwhile, or whose URL has a younger one in the index, is left out.
+    pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
+        for entry in entries {
+            self.index_one(entry).await?;
+        }
+        self.set_setting(THROUGH, &through.to_string()).await
+    }
+
+    async fn index_one(&self, entry: &IndexEntry) -> Result<(), StoreError> {
+        let shared = self.is_shared();
+        transact!(self.db, tx => {
+            sqlx::query(
+                "DELETE FROM search_docs WHERE project_id = $1 AND url_key = $2 AND page_id < $3",
+            )
+            .bind(entry.project.get())
+            .bind(entry.url_key.as_str())
+            .bind(entry.page.get())
+            .execute(&mut *tx)
+            .await?;
+            // Locks the page's row where rows are locked, so that it is not deleted meanwhile.
+            let lock = if shared { " FOR KEY SHARE" } else { "" };
+            let there: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+                "SELECT id FROM pages WHERE id = $1 AND project_id = $2{lock}"
+            )))
+            .bind(entry.page.get())
+            .bind(entry.project.get())
+            .fetch_optional(&mut *tx)
+            .await?;
+            if there.is_none() {
+                return Ok(());
+            }
+            let added = sqlx::query(
+                "INSERT INTO search_docs (page_id, project_id, url_key) VALUES ($1, $2, $3)
+                 ON CONFLICT DO NOTHING",
+            )
+            .bind(entry.page.get())
+            .bind(entry.project.get())
+            .bind(entry.url_key.as_str())
+            .execute(&mut *tx)
+            .await?;
+            if added.rows_affected() == 0 {
+                return Ok(());
+            }
+            let insert = if shared {
+                "INSERT INTO search_index (page_id, words)
+                 SELECT $1, setweight(to_tsvector('simple', $3), 'A')
+                         || setweight(to_tsvector('simple', $4), 'D') WHERE $2 <> ''"
+            } else {
+                "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
+            };
+            // A NUL is text nowhere, and PostgreSQL refuses it.
+            sqlx::query(insert)
+                .bind(entry.page.get())
+                .bind(owner(entry.project))
+                .bind(entry.title.replace('\0', " "))
+                .bind(entry.text.replace('\0', " "))
+                .execute(&mut *tx)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Pages of the project with all these words, best first; where none has all, those with
+    /// any. Words are sequences of letters and digits.
+    pub async fn search(
+        &self,
+        project: ProjectId,
+        words: &[String],
+        limit: u32,
+    ) -> Result<Vec<SearchHit>, StoreError> {
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all = self.search_as(project, words, true, limit).await?;
+        if all.is_empty() && words.len() > 1 {
+            return self.search_as(project, words, false, limit).await;
+        }
+        Ok(all)
+    }
+
+    async fn search_as(
+        &self,
+        project: ProjectId,
+        words: &[String],
+        all: bool,
+        limit: u32,
+    ) -> Result<Vec<SearchHit>, StoreError> {
+        let rows: Vec<(i64, f64)> = match &self.db {
+            Db::Lite(lite) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let joined = quoted.join(if all { " AND " } else { " OR " });
+                let query = format!("owner : {} AND {{title body}} : ({joined})", owner(project));
+                sqlx::query_as(
+                    "SELECT d.page_id, -bm25(search_index, 0.0, 8.0, 1.0)
+                     FROM search_index i JOIN search_docs d ON d.page_id = i.rowid
+                     WHERE search_index MATCH $1 AND d.project_id = $2
+                     ORDER BY bm25(search_index, 0.0, 8.0, 1.0), d.page_id DESC LIMIT $3",
+                )
+                .bind(query)
+                .bind(project.get())
+                .bind(i64::from(limit))
+                .fetch_all(&lite.read)
+                .await?
+            }
+            Db::Pg(pool) => {
+                let joined = if all { " & " } else { " | " };
+                let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+                sqlx::query_as(
+                    "SELECT d.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
+                     FROM search_docs d JOIN search_index i ON i.page_id = d.page_id,
+                          to_tsquery('simple', $1) q
+                     WHERE d.project_id = $2 AND i.words @@ q
+                     ORDER BY 2 DESC, d.page_id DESC LIMIT $3",
+                )
+                .bind(quoted.join(joined))
+                .bind(project.get())
+                .bind(i64::from(limit))
+                .fetch_all(pool)
+                .await?
+            }
+        };
+        Ok(rows
+            .into_iter()
+            .map(|(page, score)| SearchHit {
+                page: PageId(page),
+                score,
+            })
+            .collect())
+    }
+}
+
+/// The project as a word of the index.
+fn owner(project: ProjectId) -> String {
+    format!("project{}", project.get())
+}
