@@ -559,15 +559,27 @@ async fn what_was_not_looked_at_is_not_removed(options: Options) {
     let part = fire(&store, project, now() + seconds(300)).await;
     let leased = work(&store, &all[..1], &["/b"]).await;
     end(&store, &leased, true).await;
-    // /b could not be fetched; nothing leads to /c any more.
+    // /b could not be fetched, and nobody knows whether it still leads to /c.
     let found = diff(&store, project, full, part).await;
-    assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
     let back = crawl(&store, project, now() + seconds(600), &all).await;
     let found = diff(&store, project, part, back).await;
-    assert_eq!(urls(&found), [vec!["/c"], vec![], vec![]]);
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+
+    // A page that was in trouble in both runs hides what it hid before.
+    let broken = [("/", 200, "a"), ("/b", 500, "x"), ("/c", 200, "c")];
+    let old = crawl(&store, project, now() + seconds(900), &broken).await;
+    let new = crawl(&store, project, now() + seconds(1_200), &broken[..2]).await;
+    let found = diff(&store, project, old, new).await;
+    assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
+
+    // A seed in trouble leads nowhere.
+    let down = crawl(&store, project, now() + seconds(1_500), &[("/", 503, "x")]).await;
+    let found = diff(&store, project, back, down).await;
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
 
     // A run that ended early did not come to what it lacks.
-    fire(&store, project, now() + seconds(900)).await;
+    fire(&store, project, now() + seconds(1_800)).await;
     let leased = work(&store, &all[..1], &[]).await;
     let early = Ending {
         done: true,

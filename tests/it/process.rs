@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::support::{Client, KEY, Site, plugin_dir};
+use crate::support::{Client, KEY, Receiver, Reply, Site, plugin_dir};
 
 /// Builds the program once; a run of this suite alone does not.
 fn program() -> &'static Path {
@@ -361,4 +361,39 @@ fn a_taken_port_is_explained() {
     let mut rest = String::new();
     output.stdout.as_slice().read_to_string(&mut rest).unwrap();
     assert!(!rest.contains("listens on"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_webhook_outlives_kill_9() {
+    let data = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    // The process dies after its run ended and before the receiver answers.
+    let mut receiver = Receiver::start(&[Reply::Hang]).await;
+    let start = || Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    let served = start();
+    let body = json!({"url": site.url("/article"), "max_pages": 1, "delay_ms": 0,
+        "webhook_url": receiver.url()});
+    let client = Client::new(served.address, Some(KEY));
+    let answer = client.post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let run = answer.json()["id"].clone();
+    let first = receiver.next().await;
+    served.signal("KILL");
+    drop(served);
+
+    let served = start();
+    let second = receiver.next().await;
+    assert_eq!(second.json()["id"], run);
+    assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+    let client = Client::new(served.address, Some(KEY));
+    loop {
+        let shown = client.get(&format!("/v1/crawls/{run}")).await.ok();
+        if shown["webhook_status"] == "delivered" {
+            assert_eq!(shown["webhook_attempts"], 1);
+            break;
+        }
+        assert_eq!(shown["webhook_status"], "pending", "{shown}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(receiver.is_quiet());
 }

@@ -39,6 +39,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// CPU of the scheduler and lateness of webhooks with 10,000 monitors and deliveries.
+    Monitors {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
 }
 
 impl Bench {
@@ -53,6 +58,7 @@ impl Bench {
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
             Self::Api { args } => ("api", args),
+            Self::Monitors { args } => ("monitors", args),
         };
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");

@@ -8,6 +8,7 @@ mod crawl;
 mod extract;
 mod kill;
 mod measure;
+mod monitors;
 mod process;
 mod scale;
 
@@ -46,6 +47,8 @@ enum Bench {
     Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
     Extract(extract::Args),
+    /// CPU of the scheduler and lateness of webhooks with many monitors and deliveries.
+    Monitors(monitors::Args),
 }
 
 fn main() -> Result<()> {
@@ -62,5 +65,6 @@ fn main() -> Result<()> {
         Bench::Kill(args) => kill::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Extract(args) => extract::run(&args),
+        Bench::Monitors(args) => monitors::run(&args),
     }
 }

@@ -1,9 +1,11 @@
 //! What the suite stands on: a service, a site to scan, and a client that hides nothing.
 
 pub mod http;
+pub mod receiver;
 pub mod service;
 pub mod site;
 
 pub use http::Client;
+pub use receiver::{Receiver, Reply};
 pub use service::{KEY, Service, plugin_dir};
 pub use site::Site;

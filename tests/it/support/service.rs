@@ -42,8 +42,22 @@ impl Service {
         Self::with(|config| config.database_url = Some(SafeUrl::new(url))).await
     }
 
+    /// On SQLite, by the system's clock.
+    pub async fn on_system_clock() -> Self {
+        let (config, data) = Self::config();
+        let (_, manual) = Clock::manual(start());
+        Self::run(config, Clock::system(), manual, data).await
+    }
+
     /// With a changed configuration.
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        let (mut config, data) = Self::config();
+        change(&mut config);
+        let (clock, manual) = Clock::manual(start());
+        Self::run(config, clock, manual, data).await
+    }
+
+    fn config() -> (Config, TempDir) {
         let data = tempfile::tempdir().expect("a folder");
         let mut config = Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -56,9 +70,7 @@ impl Service {
         // Compiled once for all tests and runs.
         config.plugins.cache_dir =
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
-        change(&mut config);
-        let (clock, manual) = Clock::manual(start());
-        Self::run(config, clock, manual, data).await
+        (config, data)
     }
 
     async fn run(config: Config, clock: Clock, manual: ManualClock, data: TempDir) -> Self {

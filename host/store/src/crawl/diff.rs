@@ -9,7 +9,9 @@
 //!   before that had its content.
 //! - A page that a run could not fetch, or had not come to when it ended, is not `removed`
 //!   by its absence there, nor `added` by its presence elsewhere.
-//! - Neither is any page that is absent from a run which ended early: at a budget or a cap.
+//! - Neither is any page that is absent from a run which ended early (at a budget or a cap),
+//!   or in which a page that the other run has was in trouble or could not be fetched: links
+//!   that nobody saw may have led to it.
 
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::DiffCounts;
@@ -163,7 +165,7 @@ impl Store {
         let Some((old, new)) = self.pair(project, old, new).await? else {
             return Ok(diff);
         };
-        let pair = Pair::of(&old, &new);
+        let pair = self.compared(&old, &new).await?;
         let rows: Vec<Row> = read!(self.db, pool => {
             bound!(
                 sqlx::query_as(concat!(
@@ -205,7 +207,7 @@ impl Store {
         let Some((old, new)) = self.pair(project, old, new).await? else {
             return Ok(None);
         };
-        let mut pair = Pair::of(&old, &new);
+        let mut pair = self.compared(&old, &new).await?;
         pair.new_short |= early;
         self.count(project, &pair).await.map(Some)
     }
@@ -218,6 +220,37 @@ impl Store {
     ) -> Result<Option<(Run, Run)>, StoreError> {
         let (old, new) = (self.run(project, old).await?, self.run(project, new).await?);
         Ok(old.zip(new))
+    }
+
+    /// The pair with what its pages say of which of them are missing for no reason.
+    async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
+        let mut pair = Pair::of(old, new);
+        if pair.monitor.is_some() {
+            pair.old_short = pair.old_short || self.hides(old.id, new.id).await?;
+            pair.new_short = pair.new_short || self.hides(new.id, old.id).await?;
+        }
+        Ok(pair)
+    }
+
+    /// Whether a page that the other run has content of was in trouble in this run, or could
+    /// not be fetched.
+    async fn hides(&self, run: RunId, other: RunId) -> Result<bool, StoreError> {
+        let found: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(concat!(
+                "SELECT k.id FROM pages k
+                 LEFT JOIN pages t ON t.run_id = $1 AND t.url_key = k.url_key
+                 WHERE k.run_id = $2 AND NOT ", unreliable!("k.status"),
+                " AND (", unreliable!("t.status"),
+                " OR (t.id IS NULL AND k.key_hash IN (
+                     SELECT key_hash FROM frontier WHERE run_id = $1 AND state IN (0, 2))))
+                 LIMIT 1"
+            ))
+            .bind(run.get())
+            .bind(other.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(found.is_some())
     }
 
     async fn count(&self, project: ProjectId, pair: &Pair) -> Result<DiffCounts, StoreError> {

@@ -1,0 +1,78 @@
+// Receives Orbweaver's webhooks: WEBHOOK_SECRET=… node receiver.mjs [PORT]
+
+import { createHmac, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+
+const SECRET = Buffer.from(process.env.WEBHOOK_SECRET ?? "", "hex");
+if (SECRET.length === 0) throw new Error("WEBHOOK_SECRET must be the secret in hexadecimal");
+const TOLERANCE_SECONDS = 300;
+const MAX_BODY = 1 << 20;
+const REMEMBERED = 10_000;
+
+const seen = new Set();
+
+function equal(a, b) {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** What is wrong with a delivery; null when it is ours, whole and fresh. */
+function problem(headers, body) {
+  const mac = createHmac("sha256", SECRET).update(body).digest("hex");
+  if (!equal(`sha256=${mac}`, headers["x-crawler-signature"] ?? "")) {
+    return "X-Crawler-Signature does not fit";
+  }
+  const id = headers["webhook-id"] ?? "";
+  const timestamp = headers["webhook-timestamp"] ?? "";
+  const age = Math.abs(Date.now() / 1000 - Number(timestamp));
+  if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS) {
+    return "webhook-timestamp is too old or too new";
+  }
+  const dated = createHmac("sha256", SECRET)
+    .update(`${id}.${timestamp}.`)
+    .update(body)
+    .digest("base64");
+  // Several signatures may be given, one per secret while it is being replaced.
+  const given = (headers["webhook-signature"] ?? "").split(" ");
+  if (!given.some((one) => equal(`v1,${dated}`, one))) return "webhook-signature does not fit";
+  return null;
+}
+
+/** Whether this delivery has not been here before. */
+function isNew(id) {
+  if (seen.has(id)) return false;
+  seen.add(id);
+  if (seen.size > REMEMBERED) seen.delete(seen.values().next().value);
+  return true;
+}
+
+const server = createServer((request, response) => {
+  const chunks = [];
+  let size = 0;
+  request.on("data", (chunk) => {
+    size += chunk.length;
+    if (size > MAX_BODY) {
+      response.writeHead(413).end();
+      request.destroy();
+    }
+    chunks.push(chunk);
+  });
+  request.on("end", () => {
+    const body = Buffer.concat(chunks);
+    const wrong = problem(request.headers, body);
+    if (wrong) {
+      console.log(`refused: ${wrong}`);
+      response.writeHead(401).end();
+      return;
+    }
+    response.writeHead(204).end();
+    if (isNew(request.headers["webhook-id"])) {
+      const event = JSON.parse(body);
+      console.log(`${event.event} of run ${event.id}: ${event.status}`);
+    }
+  });
+});
+
+server.listen(Number(process.argv[2] ?? 9000), "127.0.0.1", () => {
+  console.log(`listens on http://127.0.0.1:${server.address().port}`);
+});

@@ -1,0 +1,165 @@
+//! A monitor end to end: it crawls, compares and tells.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::support::{Client, Receiver, Service};
+
+type Pages = Arc<Mutex<BTreeMap<&'static str, (u16, String)>>>;
+
+/// A site that changes on demand.
+struct Changing {
+    address: SocketAddr,
+    pages: Pages,
+}
+
+impl Changing {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let pages = Pages::default();
+        let router = Router::new().fallback(page).with_state(Arc::clone(&pages));
+        tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("a site");
+        });
+        Self { address, pages }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// A page with this text and links to these paths.
+    fn put(&self, path: &'static str, status: u16, text: &str, links: &[&str]) {
+        let links: String = links
+            .iter()
+            .map(|link| format!("<a href=\"{link}\"></a>"))
+            .collect();
+        let html = format!("<!doctype html><title>{path}</title><p>{text}</p>{links}");
+        self.pages.lock().expect("no panic").insert(path, (status, html));
+    }
+}
+
+async fn page(State(pages): State<Pages>, request: Request) -> Response {
+    let found = pages.lock().expect("no panic").get(request.uri().path()).cloned();
+    let Some((status, html)) = found else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let status = StatusCode::from_u16(status).expect("a status");
+    (status, [(header::CONTENT_TYPE, "text/html")], html).into_response()
+}
+
+async fn make(client: &Client, body: &Value) -> String {
+    let answer = client.post("/v1/crawls", body).await;
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    format!("/v1/crons/{}", answer.json()["monitor_id"])
+}
+
+/// The monitor's run after `last`, once it is over and its webhook is settled.
+async fn next_run(client: &Client, monitor: &str, last: &Value) -> Value {
+    loop {
+        let id = client.get(monitor).await.ok()["last_run_id"].clone();
+        if !id.is_null() && id != *last {
+            let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
+            let over = run["status"] == "done" || run["status"] == "failed";
+            if over && run["webhook_status"] != "pending" {
+                return run;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_monitor_tells_changes_and_nothing_else() {
+    let site = Changing::start().await;
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::start().await;
+    let client = service.client();
+    site.put("/", 200, "home", &["/a", "/b", "/c"]);
+    for path in ["/a", "/b", "/c"] {
+        site.put(path, 200, "as it was", &[]);
+    }
+    let body = json!({
+        "url": site.url(), "cron": "*/5 * * * *", "delay_ms": 0, "webhook_url": receiver.url(),
+        "webhook_events": ["crawl.done", "crawl.diff_detected"], "return_only_changed": true,
+    });
+    let monitor = make(&client, &body).await;
+    let mut last = Value::Null;
+    let mut fire = async || {
+        service.clock.advance(TimeDelta::minutes(5));
+        let run = next_run(&client, &monitor, &last).await;
+        assert_eq!(run["status"], "done", "{run}");
+        last = run["id"].clone();
+        run
+    };
+
+    let first = fire().await;
+    assert_eq!(first["webhook_status"], "suppressed_no_baseline");
+    assert_eq!((&first["previous_run_id"], &first["page_count"]), (&Value::Null, &json!(4)));
+    let second = fire().await;
+    assert_eq!(second["webhook_status"], "suppressed_no_change");
+    assert_eq!(second["previous_run_id"], first["id"]);
+
+    // One page changes, one goes, one is new; the home page shows none of it.
+    site.put("/a", 200, "otherwise", &[]);
+    site.put("/", 200, "home", &["/a", "/c", "/new"]);
+    site.put("/new", 200, "new", &[]);
+    let third = fire().await;
+    assert_eq!(third["webhook_status"], "delivered");
+    assert_eq!(third["webhook_attempts"], 2);
+    let mut told = [receiver.next().await.json(), receiver.next().await.json()];
+    told.sort_by_key(|body| body["event"].to_string());
+    assert_eq!(told[0]["event"], "crawl.diff_detected");
+    assert_eq!(told[1]["event"], "crawl.done");
+    let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2});
+    for body in &told {
+        assert_eq!(body["diff"], counts);
+        assert_eq!(body["id"], third["id"]);
+        assert_eq!(body["previous_run_id"], second["id"]);
+        assert_eq!(body["status"], "done");
+    }
+    let path = format!("/v1/crawls/{}/diff/{}", second["id"], third["id"]);
+    assert_eq!(client.get(&path).await.ok()["summary"], counts);
+
+    // The site is in trouble, then back: neither is a change, nor a baseline.
+    site.put("/", 503, "sorry", &[]);
+    let down = fire().await;
+    assert_eq!(down["webhook_status"], "suppressed_no_change");
+    site.put("/", 200, "home", &["/a", "/c", "/new"]);
+    let back = fire().await;
+    assert_eq!(back["webhook_status"], "suppressed_no_change");
+    assert_eq!(back["previous_run_id"], third["id"]);
+    assert!(receiver.is_quiet());
+}
+
+#[tokio::test]
+async fn a_monitor_fires_by_the_real_clock() {
+    let site = Changing::start().await;
+    site.put("/", 200, "home", &[]);
+    let mut receiver = Receiver::start(&[]).await;
+    let service = Service::on_system_clock().await;
+    let client = service.client();
+    let body = json!({"url": site.url(), "cron": "* * * * *", "webhook_url": receiver.url()});
+    let monitor = make(&client, &body).await;
+    let due = client.get(&monitor).await.ok()["next_fires_at"].clone();
+    let told = receiver.next().await.json();
+    assert_eq!((&told["event"], &told["status"]), (&json!("crawl.done"), &json!("done")));
+    let shown = client.get(&monitor).await.ok();
+    assert_eq!(shown["last_run_id"], told["id"]);
+    let time = |value: &Value| -> chrono::DateTime<chrono::Utc> {
+        value.as_str().expect("a time").parse().expect("a time")
+    };
+    assert!(time(&shown["last_fired_at"]) >= time(&due));
+    assert!(time(&shown["next_fires_at"]) > time(&due));
+}

@@ -1,0 +1,148 @@
+//! The example receivers take what is ours, once, and nothing else.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::webhook::sign;
+
+use crate::support::Client;
+
+const SECRET: &[u8] = b"a secret of thirty-two bytes ...";
+const BODY: &[u8] =
+    br#"{"event":"crawl.done","id":7,"status":"done","url":"https://example.org/"}"#;
+
+struct Program {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+    address: SocketAddr,
+}
+
+impl Program {
+    fn start(command: &mut Command) -> Self {
+        let mut process = command
+            .arg("0")
+            .env("WEBHOOK_SECRET", hex(SECRET))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        let mut lines = BufReader::new(process.stdout.take().expect("an output"));
+        let first = line(&mut lines);
+        let address = first
+            .strip_prefix("listens on http://")
+            .and_then(|address| address.parse().ok());
+        Self {
+            process,
+            lines,
+            address: address.unwrap_or_else(|| panic!("no address in {first:?}")),
+        }
+    }
+
+    async fn post(&self, headers: &[(&str, &str)], body: &[u8]) -> u16 {
+        let client = Client::new(self.address, None);
+        client.send("POST", "/hook", headers, body).await.status
+    }
+
+    /// Sends a delivery signed with `secret`.
+    async fn deliver(&self, secret: &[u8], id: &str, at: DateTime<Utc>, body: &[u8]) -> u16 {
+        let signed = sign(secret, id, at, BODY);
+        let headers = [
+            ("x-crawler-signature", signed.crawler.as_str()),
+            ("webhook-id", signed.id.as_str()),
+            ("webhook-timestamp", signed.timestamp.as_str()),
+            ("webhook-signature", signed.standard.as_str()),
+        ];
+        self.post(&headers, body).await
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn line(lines: &mut BufReader<ChildStdout>) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("text");
+    line.trim_end().to_owned()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/webhooks")
+}
+
+async fn takes_what_is_ours(mut program: Program) {
+    let now = Utc::now();
+    let ours = |id: &'static str| program.deliver(SECRET, id, now, BODY);
+    assert_eq!(ours("msg_1").await, 204);
+    // It comes again: taken, and not worked on twice.
+    assert_eq!(ours("msg_1").await, 204);
+    assert_eq!(ours("msg_2").await, 204);
+    let changed = BODY.to_ascii_uppercase();
+    let refused = [
+        program.deliver(SECRET, "msg_3", now, &changed).await,
+        program.deliver(b"another secret", "msg_3", now, BODY).await,
+        program
+            .deliver(SECRET, "msg_3", now - TimeDelta::minutes(6), BODY)
+            .await,
+        program
+            .deliver(SECRET, "msg_3", now + TimeDelta::minutes(6), BODY)
+            .await,
+        program.post(&[], BODY).await,
+    ];
+    assert_eq!(refused, [401; 5]);
+    // Half of the signatures is played again under another id.
+    let (old, new) = (
+        sign(SECRET, "msg_2", now, BODY),
+        sign(SECRET, "msg_4", now, BODY),
+    );
+    let mixed = [
+        ("x-crawler-signature", old.crawler.as_str()),
+        ("webhook-id", new.id.as_str()),
+        ("webhook-timestamp", new.timestamp.as_str()),
+        ("webhook-signature", old.standard.as_str()),
+    ];
+    assert_eq!(program.post(&mixed, BODY).await, 401);
+    assert_eq!(line(&mut program.lines), "crawl.done of run 7: done");
+    assert_eq!(line(&mut program.lines), "crawl.done of run 7: done");
+    for _ in 0..6 {
+        let line = line(&mut program.lines);
+        assert!(line.starts_with("refused: "), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn in_python() {
+    let mut command = Command::new("python3");
+    takes_what_is_ours(Program::start(command.arg(examples().join("receiver.py")))).await;
+}
+
+#[tokio::test]
+async fn in_node() {
+    let mut command = Command::new("node");
+    takes_what_is_ours(Program::start(command.arg(examples().join("receiver.mjs")))).await;
+}
+
+#[tokio::test]
+async fn in_rust() {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("receiver");
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "--locked", "--manifest-path"])
+        .arg(examples().join("rust/Cargo.toml"))
+        .arg("--target-dir")
+        .arg(&target)
+        .status()
+        .expect("cargo runs");
+    assert!(built.success(), "the example builds");
+    let program = target.join("debug/orbweaver-webhook-receiver");
+    takes_what_is_ours(Program::start(&mut Command::new(program))).await;
+}

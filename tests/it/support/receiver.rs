@@ -1,0 +1,116 @@
+//! A webhook's receiver: answers as it is told, and shows what it got.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+/// How it answers.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// With this status.
+    Status(u16),
+    /// With this status and this header.
+    With(u16, &'static str, String),
+    /// Never.
+    Hang,
+}
+
+/// What it got.
+#[derive(Clone, Debug)]
+pub struct Got {
+    pub path: String,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl Got {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name} in {:?}", self.headers))
+            .to_str()
+            .expect("text")
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).expect("a JSON body")
+    }
+}
+
+/// A running receiver.
+pub struct Receiver {
+    pub address: SocketAddr,
+    got: mpsc::UnboundedReceiver<Got>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    got: mpsc::UnboundedSender<Got>,
+    replies: Arc<Mutex<VecDeque<Reply>>>,
+}
+
+impl Receiver {
+    /// Answers by `replies`, one for each request in turn, and then with 200.
+    pub async fn start(replies: &[Reply]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let (sender, got) = mpsc::unbounded_channel();
+        let shared = Shared {
+            got: sender,
+            replies: Arc::new(Mutex::new(VecDeque::from(replies.to_vec()))),
+        };
+        let router = Router::new().fallback(receive).with_state(shared);
+        tokio::spawn(async move {
+            axum::serve(listener, router).await.expect("a receiver");
+        });
+        Self { address, got }
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    /// The next request, however long it takes (a test that waits in vain has failed).
+    pub async fn next(&mut self) -> Got {
+        tokio::time::timeout(Duration::from_secs(120), self.got.recv())
+            .await
+            .expect("a delivery")
+            .expect("the receiver runs")
+    }
+
+    /// Whether nothing has come that was not looked at.
+    pub fn is_quiet(&mut self) -> bool {
+        self.got.try_recv().is_err()
+    }
+}
+
+async fn receive(State(shared): State<Shared>, request: Request) -> Response {
+    let path = request.uri().path().to_owned();
+    let headers = request.headers().clone();
+    let body = axum::body::to_bytes(request.into_body(), 1 << 20)
+        .await
+        .expect("a body");
+    let reply = shared.replies.lock().expect("no panic").pop_front();
+    let _ = shared.got.send(Got {
+        path,
+        headers,
+        body,
+    });
+    let status = |status| StatusCode::from_u16(status).expect("a status");
+    match reply {
+        None => StatusCode::OK.into_response(),
+        Some(Reply::Status(code)) => status(code).into_response(),
+        Some(Reply::With(code, name, value)) => (status(code), [(name, value)]).into_response(),
+        Some(Reply::Hang) => std::future::pending().await,
+    }
+}
