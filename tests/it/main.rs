@@ -11,6 +11,7 @@ mod faults;
 mod health;
 mod idempotency;
 mod logs;
+mod monitor_runs;
 mod monitor_store;
 mod monitors;
 mod openapi;

@@ -46,12 +46,19 @@ impl Changing {
             .map(|link| format!("<a href=\"{link}\"></a>"))
             .collect();
         let html = format!("<!doctype html><title>{path}</title><p>{text}</p>{links}");
-        self.pages.lock().expect("no panic").insert(path, (status, html));
+        self.pages
+            .lock()
+            .expect("no panic")
+            .insert(path, (status, html));
     }
 }
 
 async fn page(State(pages): State<Pages>, request: Request) -> Response {
-    let found = pages.lock().expect("no panic").get(request.uri().path()).cloned();
+    let found = pages
+        .lock()
+        .expect("no panic")
+        .get(request.uri().path())
+        .cloned();
     let Some((status, html)) = found else {
         return StatusCode::NOT_FOUND.into_response();
     };
@@ -106,7 +113,10 @@ async fn a_monitor_tells_changes_and_nothing_else() {
 
     let first = fire().await;
     assert_eq!(first["webhook_status"], "suppressed_no_baseline");
-    assert_eq!((&first["previous_run_id"], &first["page_count"]), (&Value::Null, &json!(4)));
+    assert_eq!(
+        (&first["previous_run_id"], &first["page_count"]),
+        (&Value::Null, &json!(4))
+    );
     let second = fire().await;
     assert_eq!(second["webhook_status"], "suppressed_no_change");
     assert_eq!(second["previous_run_id"], first["id"]);
@@ -154,7 +164,10 @@ async fn a_monitor_fires_by_the_real_clock() {
     let monitor = make(&client, &body).await;
     let due = client.get(&monitor).await.ok()["next_fires_at"].clone();
     let told = receiver.next().await.json();
-    assert_eq!((&told["event"], &told["status"]), (&json!("crawl.done"), &json!("done")));
+    assert_eq!(
+        (&told["event"], &told["status"]),
+        (&json!("crawl.done"), &json!("done"))
+    );
     let shown = client.get(&monitor).await.ok();
     assert_eq!(shown["last_run_id"], told["id"]);
     let time = |value: &Value| -> chrono::DateTime<chrono::Utc> {

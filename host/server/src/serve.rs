@@ -26,8 +26,7 @@ pub struct Running {
     app: App,
     handle: Handle<SocketAddr>,
     background: JoinSet<()>,
-    deliveries: JoinSet<()>,
-    worker: Option<JoinHandle<()>>,
+    workers: JoinSet<()>,
     servers: Vec<JoinHandle<std::io::Result<()>>>,
 }
 
@@ -79,21 +78,18 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     if roles.contains(&Role::Scheduler) {
         background.spawn(monitors::scheduler::run(app.clone()));
     }
-    let mut deliveries = JoinSet::new();
+    let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
-        deliveries.spawn(webhooks::work(app.clone()));
+        workers.spawn(crawl::work(app.clone()));
+        workers.spawn(webhooks::work(app.clone()));
     }
-    let worker = roles
-        .contains(&Role::Worker)
-        .then(|| tokio::spawn(crawl::work(app.clone())));
     Ok(Running {
         address,
         metrics_address,
         app,
         handle,
         background,
-        deliveries,
-        worker,
+        workers,
         servers,
     })
 }
@@ -153,20 +149,19 @@ impl Running {
     /// ends the background work and writes what is queued.
     pub async fn stop(mut self) {
         let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
-        self.app.webhooks.stop();
         self.handle.graceful_shutdown(Some(grace));
         self.app.crawls.stop();
+        self.app.webhooks.stop();
         for server in self.servers {
             if !matches!(server.await, Ok(Ok(()))) {
                 tracing::warn!("a server did not end well");
             }
         }
-        if let Some(worker) = self.worker
-            && let Err(error) = worker.await
-        {
-            tracing::error!(%error, "the crawl worker ended badly");
+        while let Some(ended) = self.workers.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a worker ended badly");
+            }
         }
-        while self.deliveries.join_next().await.is_some() {}
         self.background.shutdown().await;
         self.app.cloud.renderer().shutdown().await;
         self.app.store.close().await;

@@ -32,6 +32,7 @@ use super::spec::{CrawlSpec, SeedKind};
 use super::traps::Traps;
 use crate::app::App;
 use crate::clock::Clock;
+use crate::webhooks;
 
 /// Rows read at once when a run is taken up.
 const CHUNK: u32 = 4_096;
@@ -156,12 +157,12 @@ pub(super) async fn run(app: App, leased: LeasedRun, handle: Arc<RunHandle>, com
                 error_message: Some(format!("the engine gave up: {why}")),
             };
             (
-                app.store.finish_run(lease, &ending, app.clock.now()).await,
+                webhooks::end_run(&app, &leased.run, lease, &ending).await,
                 "end",
             )
         }
         (_, Some(ending)) => (
-            app.store.finish_run(lease, &ending, app.clock.now()).await,
+            webhooks::end_run(&app, &leased.run, lease, &ending).await,
             "end",
         ),
         (_, None) => (app.store.release_lease(lease).await, "hand back"),

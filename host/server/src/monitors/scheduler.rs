@@ -92,6 +92,7 @@ async fn fire(
         Fired::Started(run) => {
             metrics::counter!("orbweaver_monitor_fires_total").increment(1);
             tracing::debug!(monitor.id = %due.id, run.id = %run, "a monitor fired");
+            app.crawls.wake();
             Ok(true)
         }
         Fired::CapReached => Ok(false),
