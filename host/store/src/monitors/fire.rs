@@ -200,16 +200,4 @@ impl Store {
             Ok(Fired::Started(RunId(run)))
         })
     }
-
-    /// When a monitor fires next, of all projects.
-    pub async fn next_fire(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let next: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT min(next_fires_at) FROM monitors WHERE next_fires_at IS NOT NULL",
-            )
-            .fetch_one(pool)
-            .await?
-        });
-        Ok(next.map(from_ms))
-    }
 }
