@@ -58,6 +58,7 @@ async fn open(options: &Options) -> (Store, ProjectId) {
     let new = NewProject {
         name: "crawls",
         tier: "free",
+        actor: "cli",
         key: NewKey {
             hash: KeyHash::of("crawls"),
             prefix: "orb_12345678",

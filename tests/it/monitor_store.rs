@@ -70,6 +70,7 @@ async fn project(store: &Store, name: &str) -> ProjectId {
     let new = NewProject {
         name,
         tier: "free",
+        actor: "cli",
         key: NewKey {
             hash: KeyHash::of(name),
             prefix: "orb_12345678",

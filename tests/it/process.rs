@@ -17,7 +17,7 @@ fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let built = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "orbweaver-server"])
+            .args(["build", "--quiet", "--workspace", "--bin", "orbweaver"])
             .current_dir(env!("CARGO_MANIFEST_DIR"))
             .status()
             .expect("cargo runs");
@@ -31,7 +31,7 @@ fn program() -> &'static Path {
     })
 }
 
-fn command(data: &TempDir) -> Command {
+pub(crate) fn command(data: &TempDir) -> Command {
     let mut command = Command::new(program());
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("ORBWEAVER_") {
@@ -49,22 +49,27 @@ fn command(data: &TempDir) -> Command {
     command
 }
 
-fn run(data: &TempDir, arguments: &[&str]) -> Output {
+pub(crate) fn run(data: &TempDir, arguments: &[&str]) -> Output {
     command(data)
         .args(arguments)
         .output()
         .expect("the program runs")
 }
 
-struct Served {
+pub(crate) struct Served {
     process: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     greeting: String,
 }
 
 impl Served {
     /// Starts it and waits for the end of its greeting.
     fn start(command: &mut Command) -> Self {
+        Self::start_logged(command.stderr(Stdio::null()))
+    }
+
+    /// As [`start`](Self::start), with the log where the command has it.
+    pub(crate) fn start_logged(command: &mut Command) -> Self {
         let mut process = command
             .args([
                 "serve",
@@ -74,7 +79,6 @@ impl Served {
                 "127.0.0.0/8",
             ])
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .spawn()
             .expect("the program starts");
         let mut lines = BufReader::new(process.stdout.take().expect("an output")).lines();
@@ -100,7 +104,13 @@ impl Served {
         }
     }
 
-    fn signal(&self, signal: &str) {
+    /// Waits for its end, which was good.
+    pub(crate) fn ended(mut self) {
+        let status = self.process.wait().expect("an end");
+        assert_eq!(status.code(), Some(0));
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
         let pid = self.process.id().to_string();
         let sent = Command::new("kill")
             .args(["-s", signal, &pid])

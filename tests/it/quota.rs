@@ -71,6 +71,18 @@ async fn the_200th_page_is_made_and_the_201st_refused() {
         let day = service.app.clock.now().date_naive();
         let days = service.app.store.usage_days(project, day).await.unwrap();
         assert_eq!(days.iter().map(|day| day.pages).sum::<u64>(), 200);
+        let total = service.app.store.usage_total(project).await.unwrap();
+        assert_eq!(total, (200, 0, 0));
+        for client in [&client, &second] {
+            let usage = client.get("/v1/usage").await.ok();
+            assert_eq!(usage["today"]["pages"], 200);
+            assert_eq!(
+                usage["daily_pages"],
+                json!({"used": 200, "cap": 200, "percent": 100.0})
+            );
+            let history = client.get("/v1/usage/history?days=1").await.ok();
+            assert_eq!(history["days"][0]["pages"], 200);
+        }
 
         // A new day, new pages.
         service.clock.advance(TimeDelta::hours(12));

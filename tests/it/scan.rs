@@ -293,7 +293,10 @@ async fn the_user_agent_is_sent_or_rotated() {
 
 #[tokio::test]
 async fn backends_that_are_not_there_are_named() {
-    let (service, site) = (Service::with(|config| config.browser = Some("/no/such/browser".into())).await, Site::start().await);
+    let (service, site) = (
+        Service::with(|config| config.browser = Some("/no/such/browser".into())).await,
+        Site::start().await,
+    );
     let client = service.client();
     let url = site.url("/article");
     for mode in ["browser", "unblocker"] {

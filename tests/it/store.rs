@@ -70,6 +70,7 @@ async fn project(store: &Store, name: &str) -> ProjectId {
         name,
         tier: "free",
         key: key(name),
+        actor: "cli",
     };
     store.create_project(&new, now()).await.unwrap()
 }
@@ -160,12 +161,19 @@ async fn names_and_keys_are_unique(store: Store) {
         name: "shop",
         tier: "free",
         key: key("another"),
+        actor: "cli",
     };
     let error = store.create_project(&again, now()).await.unwrap_err();
     assert!(matches!(error, StoreError::Exists(_)), "{error}");
     // Nothing of it stays: the key of the failed attempt is free.
-    store.add_key(id, &key("another"), now()).await.unwrap();
-    let error = store.add_key(id, &key("another"), now()).await.unwrap_err();
+    store
+        .add_key(id, &key("another"), "cli", now())
+        .await
+        .unwrap();
+    let error = store
+        .add_key(id, &key("another"), "cli", now())
+        .await
+        .unwrap_err();
     assert!(matches!(error, StoreError::Exists(_)), "{error}");
     assert_eq!(store.keys(id).await.unwrap().len(), 2);
 }
@@ -238,8 +246,9 @@ async fn the_log_is_per_project_and_in_order(store: Store) {
         offset: 0,
         status_min: None,
         status_max: None,
+        key_prefix: None,
     };
-    let entries = store.logs(a, all).await.unwrap();
+    let entries = store.logs(a, all.clone()).await.unwrap();
     assert_eq!(entries.len(), 500);
     assert_eq!((entries[0].status, entries[499].status), (699, 200));
     let some = LogFilter {
@@ -247,6 +256,7 @@ async fn the_log_is_per_project_and_in_order(store: Store) {
         offset: 1,
         status_min: Some(400),
         status_max: Some(404),
+        key_prefix: None,
     };
     let entries = store.logs(a, some).await.unwrap();
     let ids: Vec<&str> = entries
@@ -429,8 +439,9 @@ async fn a_bad_row_costs_only_its_own_request(store: Store) {
         offset: 0,
         status_min: None,
         status_max: None,
+        key_prefix: None,
     };
-    assert_eq!(store.logs(a, all).await.unwrap().len(), 1);
+    assert_eq!(store.logs(a, all.clone()).await.unwrap().len(), 1);
     assert_eq!(
         store.usage_days(a, now().date_naive()).await.unwrap()[0].pages,
         2

@@ -129,6 +129,20 @@ impl Postgres {
     }
 }
 
+impl Postgres {
+    /// All that a database holds, as SQL.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn dump(&self, url: &str) -> Result<String> {
+        output(
+            Command::new(self.bin.join("pg_dump"))
+                .arg("--inserts")
+                .arg(url),
+        )
+    }
+}
+
 /// The folder of the server's programs, newest version first.
 fn find() -> Option<PathBuf> {
     let mut versions: Vec<(u32, PathBuf)> = std::fs::read_dir("/usr/lib/postgresql")

@@ -12,8 +12,11 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::accounts::auth::Keys;
+use crate::accounts::mail::Mailer;
 use crate::accounts::quota::Quota;
 use crate::accounts::registry::Registry;
+use crate::accounts::seal::Seal;
+use crate::accounts::usage::Usage;
 use crate::blocklist::Blocklist;
 use crate::clock::Clock;
 use crate::cloud::Cloud;
@@ -57,6 +60,12 @@ pub struct Parts {
     pub quota: Quota,
     /// Webhook deliveries of this process.
     pub webhooks: Webhooks,
+    /// What they used.
+    pub usage: Usage,
+    /// The way to the mail server.
+    pub mailer: Mailer,
+    /// The instance's own secret.
+    pub seal: Seal,
     /// Signs of life of the background work.
     pub heartbeat: Heartbeat,
     /// Metrics, where they are collected.
@@ -109,6 +118,9 @@ pub async fn build(
     Ok(App::new(Parts {
         keys: Keys::new(store.clone(), registry.clone()),
         quota: Quota::new(&config, store.clone(), clock.clone(), registry),
+        usage: Usage::new(store.clone()),
+        mailer: Mailer::new(&config.mail)?,
+        seal: Seal::load(&config)?,
         clock,
         cloud: Cloud::new(&config, &pipeline),
         blocklist: Mutex::new(Some(blocklist)),

@@ -10,6 +10,7 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::accounts::mail;
 use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
@@ -71,6 +72,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     if roles.contains(&Role::Worker) {
         background.spawn(cloud::index::run(app.clone()));
     }
+    background.spawn(mail::run(app.clone()));
     let blocklist = app.blocklist.lock().take();
     if let Some(blocklist) = blocklist {
         background.spawn(blocklist.run());

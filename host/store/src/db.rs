@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
@@ -27,6 +28,15 @@ pub(crate) enum Db {
 pub(crate) struct Lite {
     pub(crate) read: SqlitePool,
     pub(crate) write: SqlitePool,
+    /// Commits so far, request logs alone not counted.
+    pub(crate) changes: Arc<AtomicU64>,
+}
+
+impl Lite {
+    /// Notes a commit.
+    pub(crate) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 /// Runs a read on whichever pool: `read!(db, pool => query.fetch_all(pool).await)`.
@@ -47,8 +57,13 @@ macro_rules! read {
 
 /// Runs statements in a transaction and commits; rolls back when the body is an error.
 /// `transact!(db, tx => { query.execute(&mut *tx).await?; Ok(()) })`.
+///
+/// With `quiet`, the commit does not count as a change of what projects used.
 macro_rules! transact {
     ($db:expr, $tx:ident => $body:expr) => {
+        $crate::db::transact!(quiet false, $db, $tx => $body)
+    };
+    (quiet $quiet:expr, $db:expr, $tx:ident => $body:expr) => {
         match &$db {
             $crate::db::Db::Lite(lite) => {
                 let mut transaction = lite.write.begin_with("BEGIN IMMEDIATE").await?;
@@ -61,7 +76,12 @@ macro_rules! transact {
                     Ok(value) => transaction
                         .commit()
                         .await
-                        .map(|()| value)
+                        .map(|()| {
+                            if !$quiet {
+                                lite.changed();
+                            }
+                            value
+                        })
                         .map_err(Into::into),
                     Err(error) => {
                         transaction.rollback().await?;
@@ -168,6 +188,26 @@ impl Store {
         matches!(self.db, Db::Pg(_))
     }
 
+    /// A statement that makes this transaction wait for others that lock the same project.
+    /// On SQLite every transaction that writes is alone anyway.
+    pub(crate) const fn lock_project(&self) -> &'static str {
+        match self.db {
+            Db::Lite(_) => "SELECT id FROM projects WHERE id = $1",
+            // Does not wait for rows that refer to the project.
+            Db::Pg(_) => "SELECT id FROM projects WHERE id = $1 FOR NO KEY UPDATE",
+        }
+    }
+
+    /// A number that changes with every commit of this process that may concern what a
+    /// project used; `None` where other processes write, too, so that nothing read may be
+    /// kept.
+    pub fn changes(&self) -> Option<u64> {
+        match &self.db {
+            Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
+            Db::Pg(_) => None,
+        }
+    }
+
     /// A round trip to the database.
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self.db, pool => {
@@ -227,7 +267,11 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .connect_with(connect.read_only(false).pragma("query_only", "on"))
         .await
         .map_err(failed)?;
-    Ok(Db::Lite(Lite { read, write }))
+    Ok(Db::Lite(Lite {
+        read,
+        write,
+        changes: Arc::new(AtomicU64::new(0)),
+    }))
 }
 
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {

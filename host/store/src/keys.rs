@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::projects::CloudMode;
+use crate::settings::accounts_changed;
 use crate::time::{from_ms, to_ms};
 
 /// SHA-256 of a key.
@@ -63,6 +64,30 @@ pub struct ApiKey {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
+/// What may be done with a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It works.
+    Active,
+    /// Its end has come.
+    Expired,
+    /// It was revoked.
+    Revoked,
+}
+
+impl ApiKey {
+    /// What may be done with it at `now`.
+    pub fn state(&self, now: DateTime<Utc>) -> KeyState {
+        if self.revoked_at.is_some() {
+            KeyState::Revoked
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            KeyState::Expired
+        } else {
+            KeyState::Active
+        }
+    }
+}
+
 /// Who a valid key speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
@@ -113,6 +138,69 @@ struct KeyRow {
     expires_at: Option<i64>,
 }
 
+/// Stores a key and what happened to it, in the caller's transaction; its id.
+macro_rules! insert_key {
+    ($tx:expr, $project:expr, $key:expr, $action:expr, $actor:expr, $now:expr) => {{
+        let key: &$crate::keys::NewKey<'_> = $key;
+        let id: i64 = sqlx::query_scalar(
+            "INSERT INTO api_keys (project_id, hash, prefix, label, created_at)
+             VALUES ($1, $2, $3, $4, $5) RETURNING id",
+        )
+        .bind($project)
+        .bind(key.hash.as_slice())
+        .bind(key.prefix)
+        .bind(key.label)
+        .bind($crate::time::to_ms($now))
+        .fetch_one(&mut *$tx)
+        .await?;
+        $crate::keys::note_key!($tx, $project, id, $action, $actor, $now);
+        id
+    }};
+}
+
+/// Notes what happened to a key, in the caller's transaction.
+macro_rules! note_key {
+    ($tx:expr, $project:expr, $key:expr, $action:expr, $actor:expr, $now:expr) => {
+        sqlx::query(
+            "INSERT INTO key_events (project_id, key_id, action, actor, ts)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind($project)
+        .bind($key)
+        .bind($action)
+        .bind($actor)
+        .bind($crate::time::to_ms($now))
+        .execute(&mut *$tx)
+        .await?
+    };
+}
+
+pub(crate) use {insert_key, note_key};
+
+/// Something that happened to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEvent {
+    /// The key's first 12 characters.
+    pub prefix: String,
+    /// `issued`, `grace` (a rotation set its end) or `revoked`.
+    pub action: String,
+    /// Prefix of the key that asked for it, or `cli`, `signup`, `billing`, `start`.
+    pub actor: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// What came of revoking a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// It is revoked, now or before.
+    Yes,
+    /// It is the last active key and stays.
+    LastActive,
+    /// The project has no such key.
+    Unknown,
+}
+
 impl Store {
     /// Whom a key speaks for; `None` when it is unknown, revoked or past its end.
     pub async fn principal(
@@ -150,7 +238,7 @@ impl Store {
         .transpose()
     }
 
-    /// Stores another key of a project.
+    /// Stores another key of a project. `actor` is who asked for it.
     ///
     /// # Errors
     /// [`StoreError::Exists`] when that key is stored already.
@@ -158,22 +246,127 @@ impl Store {
         &self,
         project: ProjectId,
         key: &NewKey<'_>,
+        actor: &str,
         now: DateTime<Utc>,
     ) -> Result<KeyId, StoreError> {
         let id: Result<i64, StoreError> = transact!(self.db, tx => {
-            Ok(sqlx::query_scalar(
-                "INSERT INTO api_keys (project_id, hash, prefix, label, created_at)
-                 VALUES ($1, $2, $3, $4, $5) RETURNING id",
-            )
-            .bind(project.get())
-            .bind(key.hash.as_slice())
-            .bind(key.prefix)
-            .bind(key.label)
-            .bind(to_ms(now))
-            .fetch_one(&mut *tx)
-            .await?)
+            let id = insert_key!(tx, project.get(), key, "issued", actor, now);
+            accounts_changed!(tx);
+            Ok(id)
         });
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
+    }
+
+    /// Stores another key of a project; the keys that are there end at `end`, those that end
+    /// before it when they do.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when that key is stored already.
+    pub async fn rotate_keys(
+        &self,
+        project: ProjectId,
+        key: &NewKey<'_>,
+        end: DateTime<Utc>,
+        actor: &str,
+        now: DateTime<Utc>,
+    ) -> Result<KeyId, StoreError> {
+        let lock = self.lock_project();
+        let id: Result<i64, StoreError> = transact!(self.db, tx => {
+            let _: Option<i64> = sqlx::query_scalar(lock)
+                .bind(project.get())
+                .fetch_optional(&mut *tx)
+                .await?;
+            let ended: Vec<i64> = sqlx::query_scalar(
+                "UPDATE api_keys SET expires_at = $2
+                 WHERE project_id = $1 AND revoked_at IS NULL
+                   AND (expires_at IS NULL OR expires_at > $2)
+                 RETURNING id",
+            )
+            .bind(project.get())
+            .bind(to_ms(end))
+            .fetch_all(&mut *tx)
+            .await?;
+            for key in ended {
+                note_key!(tx, project.get(), key, "grace", actor, now);
+            }
+            let id = insert_key!(tx, project.get(), key, "issued", actor, now);
+            accounts_changed!(tx);
+            Ok(id)
+        });
+        id.map(KeyId).map_err(|error| error.or_exists("that key"))
+    }
+
+    /// Revokes the keys of that prefix, unless no active key would be left.
+    pub async fn revoke_key(
+        &self,
+        project: ProjectId,
+        prefix: &str,
+        actor: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Revoked, StoreError> {
+        let lock = self.lock_project();
+        transact!(self.db, tx => {
+            // Two requests that each leave the other's key would leave none.
+            let _: Option<i64> = sqlx::query_scalar(lock)
+                .bind(project.get())
+                .fetch_optional(&mut *tx)
+                .await?;
+            let keys: Vec<(i64, String, Option<i64>, Option<i64>)> = sqlx::query_as(
+                "SELECT id, prefix, revoked_at, expires_at FROM api_keys WHERE project_id = $1",
+            )
+            .bind(project.get())
+            .fetch_all(&mut *tx)
+            .await?;
+            let is_active = |revoked: Option<i64>, expires: Option<i64>| {
+                revoked.is_none() && expires.is_none_or(|end| end > to_ms(now))
+            };
+            let named = |known: &str| known == prefix;
+            if !keys.iter().any(|(_, known, ..)| named(known)) {
+                return Ok(Revoked::Unknown);
+            }
+            let takes_active = keys
+                .iter()
+                .any(|(_, known, revoked, ends)| named(known) && is_active(*revoked, *ends));
+            let leaves_active = keys
+                .iter()
+                .any(|(_, known, revoked, ends)| !named(known) && is_active(*revoked, *ends));
+            if takes_active && !leaves_active {
+                return Ok(Revoked::LastActive);
+            }
+            for (id, known, revoked, _) in &keys {
+                if named(known) && revoked.is_none() {
+                    sqlx::query("UPDATE api_keys SET revoked_at = $2 WHERE id = $1")
+                        .bind(id)
+                        .bind(to_ms(now))
+                        .execute(&mut *tx)
+                        .await?;
+                    note_key!(tx, project.get(), id, "revoked", actor, now);
+                }
+            }
+            accounts_changed!(tx);
+            Ok(Revoked::Yes)
+        })
+    }
+
+    /// What happened to a project's keys, oldest first.
+    pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
+        let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT k.prefix, e.action, e.actor, e.ts
+                 FROM key_events e JOIN api_keys k ON k.id = e.key_id
+                 WHERE e.project_id = $1 ORDER BY e.id",
+            )
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        let event = |(prefix, action, actor, ts)| KeyEvent {
+            prefix,
+            action,
+            actor,
+            at: from_ms(ts),
+        };
+        Ok(rows.into_iter().map(event).collect())
     }
 
     /// Every key of a project, oldest first.

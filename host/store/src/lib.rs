@@ -5,6 +5,7 @@
 //! scans) go through [`writer`], which commits many of them in one transaction; the rest
 //! are transactions of their own.
 
+mod accounts;
 mod blobs;
 pub mod crawl;
 mod db;
@@ -12,6 +13,7 @@ mod error;
 mod idempotency;
 mod keys;
 mod logs;
+mod mail;
 pub mod monitors;
 mod pages;
 mod projects;
@@ -26,12 +28,14 @@ mod usage;
 pub mod webhook;
 pub mod writer;
 
+pub use accounts::{Attempt, Intent, NewSignup, SignedUp, SignupLimits};
 pub use blobs::{BodyEncoding, StoredBody};
 pub use db::{Options, Store};
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer};
-pub use keys::{ApiKey, KeyHash, NewKey, Principal};
+pub use keys::{ApiKey, KeyEvent, KeyHash, KeyState, NewKey, Principal, Revoked};
 pub use logs::{LogEntry, LogFilter};
+pub use mail::{DueMail, NewMail};
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use projects::{CloudMode, NewProject, Project, ProjectChange};
 pub use purge::Retention;

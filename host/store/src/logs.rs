@@ -37,7 +37,7 @@ pub struct LogEntry {
 }
 
 /// Which entries to list.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct LogFilter {
     /// At most so many.
     pub limit: u32,
@@ -47,6 +47,8 @@ pub struct LogFilter {
     pub status_min: Option<u16>,
     /// Highest status.
     pub status_max: Option<u16>,
+    /// Only requests with the key of this prefix.
+    pub key_prefix: Option<String>,
 }
 
 impl LogFilter {
@@ -89,6 +91,10 @@ impl Recent {
         let found: Vec<Arc<LogEntry>> = ring
             .iter()
             .filter(|entry| statuses.contains(&entry.status))
+            .filter(|entry| {
+                let prefix = filter.key_prefix.as_ref();
+                prefix.is_none_or(|prefix| entry.key_prefix == *prefix)
+            })
             .skip(offset)
             .take(limit)
             .cloned()
@@ -139,6 +145,7 @@ impl Store {
                 "SELECT ts, method, path, status, duration_ms, client_ip, request_id, key_prefix
                  FROM request_log
                  WHERE project_id = $1 AND status >= $2 AND status <= $3
+                   AND ($6 = '' OR key_prefix = $6)
                  ORDER BY id DESC LIMIT $4 OFFSET $5",
             )
             .bind(project.get())
@@ -146,6 +153,7 @@ impl Store {
             .bind(i64::from(*statuses.end()))
             .bind(i64::from(filter.limit))
             .bind(i64::try_from(filter.offset).unwrap_or(i64::MAX))
+            .bind(filter.key_prefix.as_deref().unwrap_or_default())
             .fetch_all(pool)
             .await?
         });

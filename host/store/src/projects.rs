@@ -8,7 +8,7 @@ use orbweaver_core::ids::ProjectId;
 
 use crate::db::{Store, read, transact};
 use crate::error::StoreError;
-use crate::keys::NewKey;
+use crate::keys::{NewKey, insert_key};
 use crate::settings::accounts_changed;
 use crate::time::{from_ms, to_ms};
 
@@ -88,6 +88,8 @@ pub struct NewProject<'a> {
     pub tier: &'a str,
     /// Its first key.
     pub key: NewKey<'a>,
+    /// Who makes it: `cli`, `start`.
+    pub actor: &'a str,
 }
 
 /// What to change of a project; `None` leaves a field as it is.
@@ -152,17 +154,8 @@ impl Store {
             .bind(to_ms(now))
             .fetch_one(&mut *tx)
             .await?;
-            sqlx::query(
-                "INSERT INTO api_keys (project_id, hash, prefix, label, created_at)
-                 VALUES ($1, $2, $3, $4, $5)",
-            )
-            .bind(id)
-            .bind(new.key.hash.as_slice())
-            .bind(new.key.prefix)
-            .bind(new.key.label)
-            .bind(to_ms(now))
-            .execute(&mut *tx)
-            .await?;
+            let _key: i64 = insert_key!(tx, id, &new.key, "issued", new.actor, now);
+            accounts_changed!(tx);
             Ok(id)
         });
         created

@@ -10,7 +10,7 @@
 use chrono::{DateTime, Datelike as _, Utc};
 use orbweaver_core::ids::{ProjectId, ReservationId};
 
-use crate::db::{Db, Store, transact};
+use crate::db::{Store, transact};
 use crate::error::StoreError;
 use crate::time::{day, to_ms};
 
@@ -140,11 +140,7 @@ impl Store {
         caps: &PageCaps,
         ask: &Ask,
     ) -> Result<Granted, StoreError> {
-        let lock = match &self.db {
-            Db::Lite(_) => "SELECT id FROM projects WHERE id = $1",
-            // Waits for other reservations of the project, not for rows that refer to it.
-            Db::Pg(_) => "SELECT id FROM projects WHERE id = $1 FOR NO KEY UPDATE",
-        };
+        let lock = self.lock_project();
         let today = day(ask.now);
         let first = first_of_month(ask.now);
         transact!(self.db, tx => {

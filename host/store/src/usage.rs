@@ -191,4 +191,49 @@ impl Store {
             })
             .collect()
     }
+
+    /// What was billed since `since`, to the millisecond, as far as it has cloud pages:
+    /// cloud pages and their cost in millionths of a US dollar.
+    pub async fn cloud_usage_since(
+        &self,
+        project: ProjectId,
+        since: DateTime<Utc>,
+    ) -> Result<(u64, u64), StoreError> {
+        let (pages, cost): (i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events WHERE project_id = $1 AND ts > $2 AND cloud_pages > 0",
+            )
+            .bind(project.get())
+            .bind(crate::time::to_ms(since))
+            .fetch_one(pool)
+            .await?
+        });
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
+    }
+
+    /// The sum of all usage events: pages, cloud pages, millionths of a US dollar. For
+    /// comparing with the sums per day, which must be equal.
+    pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
+        let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events WHERE project_id = $1",
+            )
+            .bind(project.get())
+            .fetch_one(pool)
+            .await?
+        });
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cloud).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
+    }
 }

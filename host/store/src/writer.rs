@@ -255,7 +255,9 @@ async fn write(
         touched,
         released,
     } = *notes;
-    transact!(db, tx => {
+    // Log lines and last uses change nothing that a project used.
+    let quiet = scans.is_empty();
+    transact!(quiet quiet, db, tx => {
         let mut ids = Vec::with_capacity(scans.len());
         for scan in scans {
             let Some(page) = &scan.page else {

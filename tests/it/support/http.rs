@@ -37,6 +37,11 @@ impl Client {
         }
     }
 
+    /// Another key at the same address.
+    pub fn with_key(&self, key: &str) -> Self {
+        Self::new(self.address, Some(key))
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").await
     }

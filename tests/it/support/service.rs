@@ -134,6 +134,7 @@ impl Service {
                 prefix: key::shown(&secret),
                 label: None,
             },
+            actor: "cli",
         };
         self.app
             .store

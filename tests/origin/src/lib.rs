@@ -10,6 +10,7 @@ mod fault;
 mod large;
 mod proxy;
 mod site;
+mod smtp;
 mod tls;
 
 pub use conn::Recorded;
@@ -17,4 +18,5 @@ pub use fault::{BOMB_BYTES, bomb};
 pub use large::{LargeSite, SiteSpec};
 pub use proxy::Proxy;
 pub use site::{Origin, Reply};
+pub use smtp::{Mail, SmtpServer};
 pub use tls::{Certificates, Flaw, TlsOrigin};

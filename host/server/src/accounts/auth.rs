@@ -50,6 +50,11 @@ impl Keys {
         }
     }
 
+    /// Notes that this process changed a key or a project: nothing remembered holds.
+    pub fn changed(&self) {
+        self.registry.changed();
+    }
+
     /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
     /// expired.
     ///

@@ -44,6 +44,7 @@ pub async fn run(
             prefix: key::shown(key.expose()),
             label: Some("first key"),
         },
+        actor: "start",
     };
     match store.create_project(&project, clock.now()).await {
         Ok(_) => Ok(Some(match configured {

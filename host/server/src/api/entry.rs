@@ -111,10 +111,9 @@ where
 impl Connection {
     async fn answer(mut self, mut request: Request<Body>) -> Response {
         let started = Instant::now();
-        let scope = Scope::new();
+        let scope = Scope::new(self.client(request.headers()));
         request.extensions_mut().insert(scope.clone());
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let client = self.client(request.headers());
         let span = tracing::info_span!("request", id = %scope.id(), %method, path = uri.path());
 
         let app = &self.inner.app;
@@ -151,7 +150,7 @@ impl Connection {
                 path: uri.path().to_owned(),
                 status,
                 duration_ms: millis(elapsed),
-                client_ip: client.to_string(),
+                client_ip: scope.client().to_owned(),
                 request_id: scope.id().to_owned(),
                 key_prefix: principal.prefix.clone(),
             };

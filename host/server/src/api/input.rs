@@ -30,22 +30,52 @@ impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let limit = app.config.http.max_body_bytes;
-        // Refused before a byte is read, where the client says so.
-        let announced = request
-            .headers()
-            .get(CONTENT_LENGTH)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > limit as u64) {
-            return Err(ApiError::too_large(limit));
-        }
-        let raw = tokio::time::timeout(app.body_timeout, read(request.into_body(), limit))
-            .await
-            .map_err(|_| ApiError::timeout("the request's body took too long to arrive"))??;
+        let raw = whole_body(request, app).await?;
         let value = parse(&raw)?;
         Ok(Self { value, raw })
     }
+}
+
+/// A JSON object, or no body at all, which stands for `{}`.
+#[derive(Debug)]
+pub struct Optional<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequest<App> for Optional<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let raw = whole_body(request, app).await?;
+        let is_empty = raw.iter().all(u8::is_ascii_whitespace);
+        parse(if is_empty { b"{}" } else { &raw }).map(Self)
+    }
+}
+
+/// A body as it was sent, for what is signed.
+#[derive(Debug)]
+pub struct RawBody(pub Bytes);
+
+impl FromRequest<App> for RawBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        whole_body(request, app).await.map(Self)
+    }
+}
+
+async fn whole_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
+    let limit = app.config.http.max_body_bytes;
+    // Refused before a byte is read, where the client says so.
+    let announced = request
+        .headers()
+        .get(CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > limit as u64) {
+        return Err(ApiError::too_large(limit));
+    }
+    tokio::time::timeout(app.body_timeout, read(request.into_body(), limit))
+        .await
+        .map_err(|_| ApiError::timeout("the request's body took too long to arrive"))?
 }
 
 async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {

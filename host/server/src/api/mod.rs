@@ -1,5 +1,7 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
+mod base;
+mod billing;
 mod cloud;
 mod context;
 pub(crate) mod crawls;
@@ -10,6 +12,7 @@ mod error;
 mod health;
 mod idempotency;
 mod input;
+mod keys;
 mod logs;
 mod measure;
 mod metrics;
@@ -17,7 +20,10 @@ mod openapi;
 mod robots;
 mod scan;
 mod scope;
+mod signup;
+mod usage;
 mod validate;
+mod webhook;
 
 use axum::response::IntoResponse as _;
 use axum::{Json, Router};
@@ -74,6 +80,11 @@ fn operations() -> OpenApiRouter<App> {
         .merge(cloud::routes())
         .merge(robots::routes())
         .merge(logs::routes())
+        .merge(usage::routes())
+        .merge(keys::routes())
+        .merge(webhook::routes())
+        .merge(signup::routes())
+        .merge(billing::routes())
 }
 
 /// JSON that was put together already.

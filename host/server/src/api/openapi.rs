@@ -37,6 +37,8 @@ const VERSION: &str = "0.4.1";
         (name = "Scan", description = "One page, or up to a hundred, at once."),
         (name = "Cloud", description = "Browser, proxy pools, an upstream provider; search."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
+        (name = "Keys and secrets", description = "The project's keys, and what signs its webhooks."),
+        (name = "Signup and billing", description = "How strangers get a project; public."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),
     )
 )]

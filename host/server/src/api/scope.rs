@@ -15,13 +15,15 @@ pub struct Scope(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     id: String,
+    client: Arc<str>,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
 }
 
 impl Scope {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(client: Arc<str>) -> Self {
         Self(Arc::new(Inner {
             id: fresh_id(),
+            client,
             known: OnceLock::new(),
         }))
     }
@@ -29,6 +31,11 @@ impl Scope {
     /// The request's id, as in `X-Request-Id`.
     pub fn id(&self) -> &str {
         &self.0.id
+    }
+
+    /// Who asks: the peer's address, or what trusted proxies say of it.
+    pub fn client(&self) -> &str {
+        &self.0.client
     }
 
     /// Notes whose request it turned out to be, and when that was.

@@ -2,15 +2,18 @@
 
 mod config;
 mod doctor;
+mod key;
 mod plugin;
 mod project;
 mod scan;
 mod serve;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use orbweaver_store::{Project, Store};
 
 use crate::config::{Flags, Loaded, load};
 
@@ -87,11 +90,30 @@ enum Command {
     Plugin(plugin::Plugin),
     /// Create, list and change projects.
     #[command(subcommand)]
-    Project(project::Project),
+    Project(project::ProjectCommand),
+    /// Issue, list and revoke a project's keys.
+    #[command(subcommand)]
+    Key(key::Key),
+    /// Show what projects used.
+    Usage(usage::UsageCommand),
     /// Print every setting with its meaning, default and source.
     Config(config::ConfigCommand),
     /// Say what is missing on this machine and how to get it.
     Doctor(doctor::Doctor),
+}
+
+/// Who does what the command line does, in the history of keys.
+const ACTOR: &str = "cli";
+
+/// How wrong usage ends.
+const USAGE: u8 = 2;
+
+/// The project of that name.
+async fn project_named(store: &Store, name: &str) -> anyhow::Result<Project> {
+    match store.project_named(name).await? {
+        Some(project) => Ok(project),
+        None => anyhow::bail!("there is no project {name}; `orbweaver project list` shows them"),
+    }
 }
 
 /// Runs the command line.
@@ -116,6 +138,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Scan(command) => command.run(&cli.common).await,
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
+            Command::Key(command) => command.run(&cli.common).await,
+            Command::Usage(command) => command.run(&cli.common).await,
             Command::Config(command) => command.run(&cli.common),
             Command::Doctor(command) => command.run(&cli.common).await,
         }

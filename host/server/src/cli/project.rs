@@ -7,13 +7,13 @@ use clap::{Args, Subcommand};
 use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Store, StoreError};
 
 use super::Common;
-use crate::accounts::{self, TIERS, key};
+use crate::accounts::{self, key};
 use crate::clock::Clock;
-use crate::config::redact_url;
+use crate::config::{Config, redact_url};
 
 /// Create, list and change projects. Works while the service runs.
 #[derive(Subcommand)]
-pub(super) enum Project {
+pub(super) enum ProjectCommand {
     /// Create a project and print its first key.
     #[command(after_help = "Example:\n  orbweaver project create shop --tier pro")]
     Create(Create),
@@ -25,6 +25,27 @@ pub(super) enum Project {
         orbweaver project set shop --proxy-url http://user:password@proxy.example:3128\n  \
         orbweaver project set shop --no-proxy")]
     Set(Set),
+    /// Move a project to another tier; applies at once.
+    #[command(after_help = "Example:\n  orbweaver project set-tier shop agency")]
+    SetTier(SetTier),
+    /// Let a project do nothing: its keys answer 403, and nothing it would pay for begins.
+    Suspend(Named),
+    /// Let a suspended project go on.
+    Resume(Named),
+}
+
+#[derive(Args)]
+pub(super) struct SetTier {
+    /// The project.
+    name: String,
+    /// A tier of the configuration: free, pro, agency, studio, self_hosted, or one of your own.
+    tier: String,
+}
+
+#[derive(Args)]
+pub(super) struct Named {
+    /// The project.
+    name: String,
 }
 
 #[derive(Args)]
@@ -32,7 +53,7 @@ pub(super) struct Create {
     /// 1 to 64 letters, digits, underscores and hyphens.
     name: String,
     /// What the project may use.
-    #[arg(long, default_value = "self_hosted", value_parser = clap::builder::PossibleValuesParser::new(TIERS))]
+    #[arg(long, default_value = "self_hosted")]
     tier: String,
 }
 
@@ -41,7 +62,7 @@ pub(super) struct Set {
     /// The project.
     name: String,
     /// What the project may use; applies at once.
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(TIERS))]
+    #[arg(long)]
     tier: Option<String>,
     /// Proxy of requests that name none: http, https or socks5.
     #[arg(long, value_name = "URL", conflicts_with = "no_proxy")]
@@ -54,15 +75,28 @@ pub(super) struct Set {
     cloud_mode: Option<CloudMode>,
 }
 
-impl Project {
+impl ProjectCommand {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let loaded = common.load()?;
         loaded.config.create_data_dir()?;
+        let tier = match &self {
+            Self::Create(create) => Some(create.tier.as_str()),
+            Self::Set(set) => set.tier.as_deref(),
+            Self::SetTier(set) => Some(set.tier.as_str()),
+            Self::List | Self::Suspend(_) | Self::Resume(_) => None,
+        };
+        if let Some(problem) = tier.and_then(|tier| unknown_tier(&loaded.config, tier)) {
+            eprintln!("orbweaver: {problem}");
+            return Ok(ExitCode::from(super::USAGE));
+        }
         let store = Store::open(&loaded.config.store_options()).await?;
         let done = match self {
             Self::Create(create) => create.run(&store).await,
             Self::List => list(&store).await,
             Self::Set(set) => set.run(&store).await,
+            Self::SetTier(set) => set.run(&store).await,
+            Self::Suspend(named) => suspend(&store, &named.name, true).await,
+            Self::Resume(named) => suspend(&store, &named.name, false).await,
         };
         store.close().await;
         done.map(|()| ExitCode::SUCCESS)
@@ -83,6 +117,7 @@ impl Create {
                 prefix: key::shown(&key),
                 label: None,
             },
+            actor: super::ACTOR,
         };
         match store.create_project(&project, Clock::system().now()).await {
             Ok(_) => {}
@@ -105,8 +140,8 @@ impl Create {
 
 async fn list(store: &Store) -> anyhow::Result<()> {
     println!(
-        "{:<32} {:<12} {:<10} {:<20} PROXY",
-        "NAME", "TIER", "CLOUD MODE", "CREATED"
+        "{:<32} {:<12} {:<10} {:<10} {:<20} PROXY",
+        "NAME", "TIER", "STATE", "CLOUD MODE", "CREATED"
     );
     for project in store.projects().await? {
         let name = if project.administrator {
@@ -115,8 +150,13 @@ async fn list(store: &Store) -> anyhow::Result<()> {
             project.name
         };
         println!(
-            "{name:<32} {:<12} {:<10} {:<20} {}",
+            "{name:<32} {:<12} {:<10} {:<10} {:<20} {}",
             project.tier,
+            if project.suspended_at.is_some() {
+                "suspended"
+            } else {
+                "active"
+            },
             project.cloud_mode,
             project.created_at.format("%Y-%m-%d %H:%M:%S"),
             project
@@ -130,12 +170,7 @@ async fn list(store: &Store) -> anyhow::Result<()> {
 
 impl Set {
     async fn run(self, store: &Store) -> anyhow::Result<()> {
-        let Some(project) = store.project_named(&self.name).await? else {
-            bail!(
-                "there is no project {}; `orbweaver project list` shows them",
-                self.name
-            );
-        };
+        let project = super::project_named(store, &self.name).await?;
         let change = ProjectChange {
             tier: self.tier.as_deref(),
             proxy_url: match (&self.proxy_url, self.no_proxy) {
@@ -152,6 +187,39 @@ impl Set {
         eprintln!("Changed project {}.", self.name);
         Ok(())
     }
+}
+
+impl SetTier {
+    async fn run(self, store: &Store) -> anyhow::Result<()> {
+        let project = super::project_named(store, &self.name).await?;
+        let change = ProjectChange {
+            tier: Some(&self.tier),
+            ..ProjectChange::default()
+        };
+        store.change_project(project.id, &change).await?;
+        eprintln!("Project {} is on tier {} now.", self.name, self.tier);
+        Ok(())
+    }
+}
+
+async fn suspend(store: &Store, name: &str, suspended: bool) -> anyhow::Result<()> {
+    let project = super::project_named(store, name).await?;
+    let since = suspended.then(|| Clock::system().now());
+    store.suspend_project(project.id, since).await?;
+    let state = if suspended { "suspended" } else { "active" };
+    eprintln!("Project {name} is {state} now.");
+    Ok(())
+}
+
+fn unknown_tier(config: &Config, tier: &str) -> Option<String> {
+    if config.tiers.contains_key(tier) {
+        return None;
+    }
+    let known: Vec<&str> = config.tiers.keys().map(String::as_str).collect();
+    Some(format!(
+        "there is no tier {tier}; the configuration has {}",
+        known.join(", ")
+    ))
 }
 
 fn proxy(url: &str) -> anyhow::Result<&str> {

@@ -1,6 +1,7 @@
 //! The configuration: one typed struct, filled from defaults, then a TOML file, then
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
+mod account;
 mod cloud;
 mod crawl;
 mod load;
@@ -19,6 +20,7 @@ use orbweaver_engine::EngineConfig;
 use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use account::{BillingConfig, MailConfig, SignupConfig};
 pub use cloud::{CloudConfig, Prices};
 pub use crawl::CrawlConfig;
 pub use load::{Flags, Loaded, load};
@@ -41,6 +43,8 @@ pub struct Config {
     #[serde(deserialize_with = "list")]
     pub allow_nets: Vec<String>,
     pub bootstrap_key: Option<Secret>,
+    pub secret_key: Option<Secret>,
+    pub public_url: Option<String>,
     pub browser: Option<PathBuf>,
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
@@ -62,6 +66,9 @@ pub struct Config {
     pub tiers: BTreeMap<String, TierConfig>,
     pub rendering: BrowserConfig,
     pub cloud: CloudConfig,
+    pub signup: SignupConfig,
+    pub billing: BillingConfig,
+    pub mail: MailConfig,
 }
 
 /// `[http]`: this server's own HTTP.
@@ -168,6 +175,8 @@ impl Default for Config {
             plugin_dir: None,
             allow_nets: Vec::new(),
             bootstrap_key: None,
+            secret_key: None,
+            public_url: None,
             browser: None,
             tls_cert: None,
             tls_key: None,
@@ -224,6 +233,9 @@ impl Default for Config {
             tiers: tiers::defaults(),
             rendering: BrowserConfig::default(),
             cloud: CloudConfig::default(),
+            signup: SignupConfig::default(),
+            billing: BillingConfig::default(),
+            mail: MailConfig::default(),
         }
     }
 }
@@ -314,6 +326,7 @@ impl Config {
         if self.cloud.prices.invalid() {
             return invalid("cloud.prices", "must be numbers, 0 or more");
         }
+        self.validate_accounts()?;
         if self.scan.concurrent == 0 {
             return invalid("scan.concurrent", "must be at least 1");
         }

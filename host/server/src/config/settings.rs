@@ -54,6 +54,14 @@ pub(super) const SETTINGS: &[Setting] = &[
         "bootstrap_key",
         "The first key, used on the first start on an empty database: orb_ and 24 random bytes in base64url. Unset, a fresh key is printed once.",
     ),
+    setting(
+        "secret_key",
+        "Secret of this instance, 32 characters or more: seals mails that wait to be sent. Nodes that share a database share it. Unset, a file `secret.key` in the data folder.",
+    ),
+    setting(
+        "public_url",
+        "Address that clients reach the API at, such as https://crawl.example.com, for links in answers. Unset, what the request's Host header says.",
+    ),
     flagged(
         "browser",
         "--browser",
@@ -396,5 +404,60 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "cloud.prices.mobile_gb",
         "US dollars for 10^9 bytes through the mobile pool.",
+    ),
+    setting(
+        "signup.enabled",
+        "Whether strangers may sign up (POST /v1/signup).",
+    ),
+    setting(
+        "signup.challenge_secret",
+        "Secret of the bot challenge (Turnstile and alike). Set, `turnstile_token` is required and verified.",
+    ),
+    setting(
+        "signup.challenge_url",
+        "Where the challenge's tokens are verified: an endpoint that speaks siteverify.",
+    ),
+    setting(
+        "signup.attempts_per_ip",
+        "Attempts of one address in 24 hours; of an IPv6 address, of its /64 network.",
+    ),
+    setting("signup.per_day", "Successful signups of all, per UTC day."),
+    setting(
+        "billing.provider_key",
+        "Secret key of the payment provider (Stripe). Unset or a placeholder (`sk_placeholder…`), checkout is a mock.",
+    ),
+    setting("billing.provider_url", "Address of the provider's API."),
+    setting(
+        "billing.webhook_secret",
+        "Secret that the provider signs its webhooks with (POST /v1/billing/webhook).",
+    ),
+    setting(
+        "billing.webhook_tolerance_seconds",
+        "How old a signed webhook may be, in seconds.",
+    ),
+    setting(
+        "billing.prices",
+        "The provider's price by tier: { pro = \"price_…\" }.",
+    ),
+    setting(
+        "billing.success_url",
+        "Where the provider sends who has paid; unset, /docs here.",
+    ),
+    setting(
+        "billing.cancel_url",
+        "Where the provider sends who has not; unset, /docs here.",
+    ),
+    setting(
+        "billing.mock",
+        "Whether, without a provider key, visiting the mock checkout URL completes a paid signup. Anybody may: set it to false where strangers can sign up.",
+    ),
+    setting(
+        "mail.smtp_url",
+        "Mail server: smtp://USER:PASSWORD@HOST:PORT?tls=required (STARTTLS), smtps://… (TLS at once) or smtp://… (plain). Unset, no mail is sent.",
+    ),
+    setting("mail.from", "Sender of mails."),
+    setting(
+        "mail.timeout_ms",
+        "Longest time for the mail server to answer a step, in milliseconds.",
     ),
 ];

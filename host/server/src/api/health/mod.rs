@@ -1,5 +1,6 @@
 //! Liveness and readiness.
 
+mod cloud;
 mod live;
 mod ready;
 
@@ -12,4 +13,5 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(live::health))
         .routes(routes!(ready::ready))
+        .routes(routes!(cloud::cloud_health))
 }

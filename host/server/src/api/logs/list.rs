@@ -6,6 +6,7 @@ use orbweaver_store::{LogEntry, LogFilter};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::accounts::key;
 use crate::api::JsonAnswer;
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, CommonErrors};
@@ -31,6 +32,9 @@ pub(super) struct Params {
     /// Highest HTTP status.
     #[param(minimum = 0, maximum = 999)]
     status_max: Option<u16>,
+    /// Extension: only requests with the key of this prefix (12 characters).
+    #[param(min_length = 12, max_length = 12)]
+    key_prefix: Option<String>,
 }
 
 impl Params {
@@ -53,11 +57,20 @@ impl Params {
                 "must be at most 9007199254740991",
             ));
         }
+        if let Some(prefix) = &self.key_prefix
+            && prefix.len() != key::SHOWN
+        {
+            return Err(ApiError::invalid(
+                "key_prefix",
+                "must be the 12 characters that GET /v1/keys shows",
+            ));
+        }
         Ok(LogFilter {
             limit,
             offset: self.offset.unwrap_or(0),
             status_min: self.status_min,
             status_max: self.status_max,
+            key_prefix: self.key_prefix.clone(),
         })
     }
 }

@@ -1,0 +1,161 @@
+//! What a project used this month, kept in memory where nobody else bills.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Datelike as _, NaiveDate, Utc};
+use moka::sync::Cache;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::{Amount, Store, StoreError};
+
+/// Projects whose usage is kept.
+const KEPT: u64 = 10_000;
+/// How long it is kept at most: another program may use the same file.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// Pages of the two kinds and what they cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// The pages.
+    pub amount: Amount,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
+/// What a project used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// The UTC day.
+    pub date: NaiveDate,
+    /// That day's.
+    pub today: Spent,
+    /// The calendar month's, up to that day.
+    pub month: Spent,
+    /// Runs that are queued or running.
+    pub concurrent_runs: u32,
+}
+
+/// Reads what projects used. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Usage {
+    store: Store,
+    kept: Cache<ProjectId, Arc<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    changes: u64,
+    at: Instant,
+    used: Used,
+}
+
+impl Usage {
+    /// With nothing kept.
+    pub fn new(store: Store) -> Self {
+        Self {
+            store,
+            kept: Cache::new(KEPT),
+        }
+    }
+
+    /// What a project used today and this month, to the page: everything billed before this
+    /// call is in it.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn of(&self, project: ProjectId, now: DateTime<Utc>) -> Result<Used, StoreError> {
+        let date = now.date_naive();
+        // Read before the figures, so that a change in between shows.
+        let changes = self.store.changes();
+        if let Some(changes) = changes
+            && let Some(kept) = self.kept.get(&project)
+            && kept.changes == changes
+            && kept.used.date == date
+            && kept.at.elapsed() < FRESH
+        {
+            return Ok(kept.used);
+        }
+        let used = self.read(project, date).await?;
+        if let Some(changes) = changes {
+            let kept = Kept {
+                changes,
+                at: Instant::now(),
+                used,
+            };
+            self.kept.insert(project, Arc::new(kept));
+        }
+        Ok(used)
+    }
+
+    async fn read(&self, project: ProjectId, date: NaiveDate) -> Result<Used, StoreError> {
+        let first = date.with_day(1).unwrap_or(date);
+        let mut used = Used {
+            date,
+            today: Spent::default(),
+            month: Spent::default(),
+            concurrent_runs: self.store.active_runs(project).await?,
+        };
+        for day in self.store.usage_days(project, first).await? {
+            if day.date > date {
+                continue;
+            }
+            let amount = Amount {
+                pages: day.pages,
+                cloud_pages: day.cloud_pages,
+            };
+            used.month.amount = used.month.amount.plus(amount);
+            used.month.cost_micros += day.cost_micros;
+            if day.date == date {
+                used.today = Spent {
+                    amount,
+                    cost_micros: day.cost_micros,
+                };
+            }
+        }
+        Ok(used)
+    }
+}
+
+/// Millionths of a US dollar in dollars.
+pub fn dollars(micros: u64) -> f64 {
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "exact up to nine billion dollars"
+    )]
+    let micros = micros as f64;
+    micros / 1e6
+}
+
+/// How much of a cap is used, in percent with two decimals, 0 to 100; none without a cap.
+pub fn percent(used: u64, cap: Option<u64>) -> Option<f64> {
+    let cap = cap?;
+    if used >= cap {
+        return Some(100.0);
+    }
+    // In hundredths, rounded down, so that 100 means that nothing is left.
+    let hundredths = u128::from(used) * 10_000 / u128::from(cap);
+    u32::try_from(hundredths)
+        .ok()
+        .map(|hundredths| f64::from(hundredths) / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_end_at_100_and_not_before() {
+        for (used, cap, expected) in [
+            (0, Some(200), Some(0.0)),
+            (1, Some(200), Some(0.5)),
+            (199_999, Some(200_000), Some(99.99)),
+            (200, Some(200), Some(100.0)),
+            (300, Some(200), Some(100.0)),
+            (0, Some(0), Some(100.0)),
+            (u64::MAX - 1, Some(u64::MAX), Some(99.99)),
+            (5, None, None),
+        ] {
+            assert_eq!(percent(used, cap), expected, "{used} of {cap:?}");
+        }
+    }
+}

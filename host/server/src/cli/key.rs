@@ -1,0 +1,150 @@
+//! `orbweaver key`: works while the service runs.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use chrono::{DateTime, Utc};
+use clap::{Args, Subcommand};
+use orbweaver_store::{KeyState, Revoked, Store};
+
+use super::Common;
+use crate::accounts::issue::FreshKey;
+use crate::clock::Clock;
+
+/// Issue, list and revoke a project's keys. Works while the service runs.
+#[derive(Subcommand)]
+pub(super) enum Key {
+    /// Issue another key and print it.
+    #[command(after_help = "Example:\n  orbweaver key issue shop --label ci")]
+    Issue(Issue),
+    /// List the keys, never the keys themselves.
+    List(List),
+    /// Revoke a key; every node refuses it within a second.
+    #[command(after_help = "Example:\n  orbweaver key revoke shop orb_AbCd1234")]
+    Revoke(Revoke),
+}
+
+#[derive(Args)]
+pub(super) struct Issue {
+    /// The project.
+    project: String,
+    /// What to call the key.
+    #[arg(long)]
+    label: Option<String>,
+}
+
+#[derive(Args)]
+pub(super) struct List {
+    /// The project.
+    project: String,
+    /// Also who issued, rotated and revoked them, and when.
+    #[arg(long)]
+    history: bool,
+}
+
+#[derive(Args)]
+pub(super) struct Revoke {
+    /// The project.
+    project: String,
+    /// The key's first 12 characters.
+    prefix: String,
+}
+
+impl Key {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let loaded = common.load()?;
+        loaded.config.create_data_dir()?;
+        let store = Store::open(&loaded.config.store_options()).await?;
+        let now = Clock::system().now();
+        let done = match self {
+            Self::Issue(issue) => issue.run(&store, now).await,
+            Self::List(list) => list.run(&store, now).await,
+            Self::Revoke(revoke) => revoke.run(&store, now).await,
+        };
+        store.close().await;
+        done.map(|()| ExitCode::SUCCESS)
+    }
+}
+
+impl Issue {
+    async fn run(self, store: &Store, now: DateTime<Utc>) -> anyhow::Result<()> {
+        let project = super::project_named(store, &self.project).await?;
+        let key = FreshKey::generate()?;
+        let row = key.row(self.label.as_deref());
+        store.add_key(project.id, &row, super::ACTOR, now).await?;
+        eprintln!("A key of project {}, shown only this once:", self.project);
+        println!("{}", key.expose());
+        Ok(())
+    }
+}
+
+impl List {
+    async fn run(self, store: &Store, now: DateTime<Utc>) -> anyhow::Result<()> {
+        let project = super::project_named(store, &self.project).await?;
+        println!(
+            "{:<14} {:<9} {:<20} {:<20} {:<20} LABEL",
+            "PREFIX", "STATE", "CREATED", "LAST USED", "ENDS"
+        );
+        for key in store.keys(project.id).await? {
+            let state = match key.state(now) {
+                KeyState::Active => "active",
+                KeyState::Expired => "expired",
+                KeyState::Revoked => "revoked",
+            };
+            println!(
+                "{:<14} {state:<9} {:<20} {:<20} {:<20} {}",
+                key.prefix,
+                time(Some(key.created_at)),
+                time(key.last_used_at),
+                time(key.revoked_at.or(key.expires_at)),
+                key.label.as_deref().unwrap_or("-"),
+            );
+        }
+        if self.history {
+            println!("\n{:<20} {:<14} {:<9} BY", "WHEN", "PREFIX", "WHAT");
+            for event in store.key_events(project.id).await? {
+                println!(
+                    "{:<20} {:<14} {:<9} {}",
+                    time(Some(event.at)),
+                    event.prefix,
+                    event.action,
+                    event.actor
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Revoke {
+    async fn run(self, store: &Store, now: DateTime<Utc>) -> anyhow::Result<()> {
+        let project = super::project_named(store, &self.project).await?;
+        match store
+            .revoke_key(project.id, &self.prefix, super::ACTOR, now)
+            .await?
+        {
+            Revoked::Yes => {
+                eprintln!("Key {} is revoked.", self.prefix);
+                Ok(())
+            }
+            Revoked::LastActive => bail!(
+                "{} is the last active key of project {}; issue another first, or suspend the project",
+                self.prefix,
+                self.project
+            ),
+            Revoked::Unknown => bail!(
+                "project {} has no key {}; `orbweaver key list {}` shows them",
+                self.project,
+                self.prefix,
+                self.project
+            ),
+        }
+    }
+}
+
+fn time(time: Option<DateTime<Utc>>) -> String {
+    time.map_or_else(
+        || "-".to_owned(),
+        |time| time.format("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}

@@ -1,0 +1,105 @@
+//! `orbweaver usage`: works while the service runs.
+
+use std::process::ExitCode;
+
+use chrono::Days;
+use clap::Args;
+use orbweaver_store::{Project, Store};
+
+use super::Common;
+use crate::accounts::usage::{Usage, dollars};
+use crate::clock::Clock;
+use crate::config::{Cap, Config};
+
+/// Show what projects used, today and this month, against their caps; of one project, also
+/// day by day.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    orbweaver usage\n  \
+    orbweaver usage shop --days 7")]
+pub(super) struct UsageCommand {
+    /// One project; by default all.
+    project: Option<String>,
+    /// How many days to list of one project, today included.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=365))]
+    days: u32,
+}
+
+impl UsageCommand {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let loaded = common.load()?;
+        loaded.config.create_data_dir()?;
+        let store = Store::open(&loaded.config.store_options()).await?;
+        let done = self.show(&loaded.config, &store).await;
+        store.close().await;
+        done.map(|()| ExitCode::SUCCESS)
+    }
+
+    async fn show(&self, config: &Config, store: &Store) -> anyhow::Result<()> {
+        let projects = match &self.project {
+            Some(name) => vec![super::project_named(store, name).await?],
+            None => store.projects().await?,
+        };
+        summary(config, store, &projects).await?;
+        if self.project.is_some() {
+            for project in &projects {
+                self.days(store, project).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn days(&self, store: &Store, project: &Project) -> anyhow::Result<()> {
+        let today = Clock::system().now().date_naive();
+        let back = Days::new(u64::from(self.days.saturating_sub(1)));
+        let first = today.checked_sub_days(back).unwrap_or(today);
+        println!(
+            "\n{:<12} {:>10} {:>12} {:>12}",
+            "DAY", "PAGES", "CLOUD PAGES", "CLOUD USD"
+        );
+        for day in store.usage_days(project.id, first).await? {
+            println!(
+                "{:<12} {:>10} {:>12} {:>12.4}",
+                day.date,
+                day.pages,
+                day.cloud_pages,
+                dollars(day.cost_micros)
+            );
+        }
+        Ok(())
+    }
+}
+
+async fn summary(config: &Config, store: &Store, projects: &[Project]) -> anyhow::Result<()> {
+    println!(
+        "{:<32} {:<12} {:>16} {:>18} {:>16} {:>8}",
+        "NAME", "TIER", "PAGES TODAY", "PAGES THIS MONTH", "CLOUD TODAY", "RUNS"
+    );
+    let usage = Usage::new(store.clone());
+    let now = Clock::system().now();
+    for project in projects {
+        let used = usage.of(project.id, now).await?;
+        let tier = config.tiers.get(&project.tier);
+        let of = |used: u64, cap: Option<Cap>| match cap.and_then(|cap| cap.0) {
+            Some(cap) => format!("{used}/{cap}"),
+            None => used.to_string(),
+        };
+        let today = used.today.amount;
+        println!(
+            "{:<32} {:<12} {:>16} {:>18} {:>16} {:>8}",
+            project.name,
+            project.tier,
+            of(today.total(), tier.map(|tier| tier.pages_per_day)),
+            of(
+                used.month.amount.total(),
+                tier.map(|tier| tier.pages_per_month)
+            ),
+            of(today.cloud_pages, tier.map(|tier| tier.cloud_pages_per_day)),
+            of(
+                u64::from(used.concurrent_runs),
+                tier.map(|tier| tier.concurrent_runs)
+            ),
+        );
+    }
+    Ok(())
+}

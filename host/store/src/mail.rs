@@ -1,0 +1,156 @@
+//! The outbox of mails: durable, since what a mail brings is shown nowhere else.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::MailId;
+
+use crate::db::{Db, Store, read, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// A mail to send. Its text is sealed, since it may carry a key, and keys are stored as
+/// hashes only.
+#[derive(Clone, Copy, Debug)]
+pub struct NewMail<'a> {
+    /// Whom to.
+    pub recipient: &'a str,
+    /// About what.
+    pub subject: &'a str,
+    /// The sealed text.
+    pub sealed: &'a [u8],
+    /// Which secret opens it.
+    pub seal_id: &'a str,
+}
+
+/// A mail whose time has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueMail {
+    /// Its id.
+    pub id: MailId,
+    /// Whom to.
+    pub recipient: String,
+    /// About what.
+    pub subject: String,
+    /// The sealed text.
+    pub sealed: Vec<u8>,
+    /// Attempts, with this one.
+    pub attempts: u32,
+    /// When it was queued.
+    pub created_at: DateTime<Utc>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    recipient: String,
+    subject: String,
+    sealed: Vec<u8>,
+    attempts: i64,
+    created_at: i64,
+}
+
+/// Queues a mail in the caller's transaction.
+macro_rules! queue_mail {
+    ($tx:expr, $mail:expr, $now:expr) => {{
+        let mail: &$crate::mail::NewMail<'_> = $mail;
+        sqlx::query(
+            "INSERT INTO mail_outbox
+                 (recipient, subject, sealed, seal_id, created_at, next_attempt_at)
+             VALUES ($1, $2, $3, $4, $5, $5)",
+        )
+        .bind(mail.recipient)
+        .bind(mail.subject)
+        .bind(mail.sealed)
+        .bind(mail.seal_id)
+        .bind($crate::time::to_ms($now))
+        .execute(&mut *$tx)
+        .await?
+    }};
+}
+
+pub(crate) use queue_mail;
+
+impl Store {
+    /// Claims a mail that is due until `until`, by when it is sent, failed or due again: the
+    /// claim of a process that died ends by itself.
+    pub async fn claim_mail(
+        &self,
+        seal_id: &str,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Option<DueMail>, StoreError> {
+        let claim = match &self.db {
+            Db::Lite(_) => {
+                "UPDATE mail_outbox SET attempts = attempts + 1, next_attempt_at = $3
+                 WHERE id = (SELECT id FROM mail_outbox
+                             WHERE seal_id = $1 AND next_attempt_at <= $2
+                             ORDER BY next_attempt_at, id LIMIT 1)
+                 RETURNING id, recipient, subject, sealed, attempts, created_at"
+            }
+            Db::Pg(_) => {
+                "UPDATE mail_outbox SET attempts = attempts + 1, next_attempt_at = $3
+                 WHERE id = (SELECT id FROM mail_outbox
+                             WHERE seal_id = $1 AND next_attempt_at <= $2
+                             ORDER BY next_attempt_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+                 RETURNING id, recipient, subject, sealed, attempts, created_at"
+            }
+        };
+        let row: Option<Row> = transact!(self.db, tx => {
+            Ok(sqlx::query_as(claim)
+                .bind(seal_id)
+                .bind(to_ms(now))
+                .bind(to_ms(until))
+                .fetch_optional(&mut *tx)
+                .await?)
+        })?;
+        Ok(row.map(|row| DueMail {
+            id: MailId(row.id),
+            recipient: row.recipient,
+            subject: row.subject,
+            sealed: row.sealed,
+            attempts: u32::try_from(row.attempts).unwrap_or(u32::MAX),
+            created_at: from_ms(row.created_at),
+        }))
+    }
+
+    /// When the next mail is due.
+    pub async fn next_mail_at(&self, seal_id: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar("SELECT MIN(next_attempt_at) FROM mail_outbox WHERE seal_id = $1")
+                .bind(seal_id)
+                .fetch_one(pool)
+                .await?
+        });
+        Ok(next.map(from_ms))
+    }
+
+    /// Removes a mail: it was sent, or is given up.
+    pub async fn remove_mail(&self, id: MailId) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query("DELETE FROM mail_outbox WHERE id = $1")
+                .bind(id.get())
+                .execute(&mut *tx)
+                .await?;
+            Ok(())
+        })
+    }
+
+    /// Notes why a mail was not sent and when to try again.
+    pub async fn postpone_mail(
+        &self,
+        id: MailId,
+        error: &str,
+        next: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "UPDATE mail_outbox SET last_error = $2, next_attempt_at = $3 WHERE id = $1",
+            )
+            .bind(id.get())
+            .bind(error)
+            .bind(to_ms(next))
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! GET /v1/usage, its history, and the cloud's health.
+
+use chrono::TimeDelta;
+use orbweaver_store::NewUsage;
+use serde_json::{Value, json};
+
+use crate::support::{Service, Site};
+
+fn event(service: &Service, project: orbweaver_core::ids::ProjectId, token: &str) -> NewUsage {
+    NewUsage {
+        project,
+        token: token.to_owned(),
+        call: "cloud/scrape",
+        pages: 1,
+        cloud_pages: 2,
+        cost_micros: 1_500,
+        at: service.app.clock.now(),
+        reservation: None,
+    }
+}
+
+#[tokio::test]
+async fn both_variants_are_answered() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let client = service.other_project("shop").await;
+        let project = service.app.store.project_named("shop").await.unwrap();
+        let project = project.unwrap().id;
+        let store = &service.app.store;
+        store.bill(event(&service, project, "a")).await.unwrap();
+        service.clock.advance(TimeDelta::days(1));
+        store.bill(event(&service, project, "b")).await.unwrap();
+        store.bill(event(&service, project, "b")).await.unwrap();
+        assert_eq!(
+            client.get("/v1/usage").await.ok(),
+            json!({
+                "tier": "free",
+                "caps": {"pages_per_day": 200, "pages_per_month": 1500, "cloud_pages_per_day": 100},
+                "today": {"date": "2026-03-02", "pages": 1, "cloud_pages": 2,
+                          "cloud_cost_usd": 0.0015, "pages_pct": 1.5, "cloud_pages_pct": 2.0},
+                "month": {"pages": 2, "cloud_pages": 4, "cloud_cost_usd": 0.003, "pages_pct": 0.4},
+                "retry_after_seconds": 43_200,
+                "daily_pages": {"used": 3, "cap": 200, "percent": 1.5},
+                "monthly_pages": {"used": 6, "cap": 1500, "percent": 0.4},
+                "concurrent_runs": {"used": 0, "cap": 2},
+            })
+        );
+        let history = client.get("/v1/usage/history?days=3").await.ok();
+        let day = |date: &str, pages: u64, cost: f64| json!({"date": date, "pages": pages, "cloud_pages": 2 * pages, "cloud_cost_usd": cost});
+        assert_eq!(
+            history["days"],
+            json!([
+                day("2026-02-28", 0, 0.0),
+                day("2026-03-01", 1, 0.0015),
+                day("2026-03-02", 1, 0.0015)
+            ])
+        );
+        assert_eq!(store.usage_total(project).await.unwrap(), (2, 4, 3_000));
+        // The first of these events is exactly a day old.
+        let health = client.get("/v1/health/cloud").await.ok();
+        assert_eq!(
+            health["last_24h"],
+            json!({"cloud_pages": 2, "cloud_cost_usd": 0.0015})
+        );
+        assert_eq!(health["configured"], false);
+        assert_eq!(health["balance_usd"], 0.0);
+    }
+}
+
+#[tokio::test]
+async fn without_caps_there_are_no_percentages() {
+    let service = Service::start().await;
+    let usage = service.client().get("/v1/usage").await.ok();
+    assert_eq!(usage["tier"], "self_hosted");
+    assert_eq!(
+        usage["caps"],
+        json!({"pages_per_day": null, "pages_per_month": null, "cloud_pages_per_day": null})
+    );
+    assert_eq!(
+        usage["daily_pages"],
+        json!({"used": 0, "cap": null, "percent": null})
+    );
+    assert_eq!(usage["today"]["pages_pct"], Value::Null);
+    assert_eq!(usage["concurrent_runs"], json!({"used": 0, "cap": 5}));
+}
+
+#[tokio::test]
+async fn a_scan_shows_at_once_and_a_new_tier_does_too() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let client = service.other_project("shop").await;
+    for pages in 1..4 {
+        client
+            .post("/v1/scan", &json!({"url": site.url("/article")}))
+            .await
+            .ok();
+        let usage = client.get("/v1/usage").await.ok();
+        assert_eq!(usage["today"]["pages"], pages);
+    }
+    let project = service.app.store.project_named("shop").await.unwrap();
+    let change = orbweaver_store::ProjectChange {
+        tier: Some("pro"),
+        ..Default::default()
+    };
+    let store = &service.app.store;
+    store
+        .change_project(project.unwrap().id, &change)
+        .await
+        .unwrap();
+    // As the command line does it: this process finds out by itself.
+    while client.get("/v1/usage").await.ok()["tier"] == "free" {}
+    let usage = client.get("/v1/usage").await.ok();
+    assert_eq!(usage["daily_pages"]["cap"], 2_000);
+}
+
+#[tokio::test]
+async fn the_history_is_as_long_as_was_asked_for() {
+    let service = Service::start().await;
+    let client = service.client();
+    for (query, days) in [("", 30), ("?days=1", 1), ("?days=365", 365)] {
+        let history = client.get(&format!("/v1/usage/history{query}")).await.ok();
+        let listed = history["days"].as_array().unwrap();
+        assert_eq!(listed.len(), days);
+        assert_eq!(listed[days - 1]["date"], "2026-03-01");
+    }
+    for query in ["days=0", "days=366", "days=x", "days=-1"] {
+        let message = client
+            .get(&format!("/v1/usage/history?{query}"))
+            .await
+            .error(422, "INVALID_INPUT");
+        assert!(message.starts_with("days: "), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn the_clients_address_is_believed_of_trusted_proxies_only() {
+    let direct = Service::start().await;
+    let behind = Service::with(|config| {
+        config.trusted_proxies = vec!["127.0.0.0/8".to_owned(), "10.0.0.0/8".to_owned()];
+    })
+    .await;
+    let forwarded = [("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.1.2.3")];
+    for (service, expected) in [(direct, "127.0.0.1"), (behind, "203.0.113.7")] {
+        let client = service.client();
+        client.send("GET", "/v1/usage", &forwarded, b"").await.ok();
+        let log = client.get("/v1/logs").await.ok();
+        assert_eq!(log["items"][0]["client_ip"], expected);
+    }
+}
