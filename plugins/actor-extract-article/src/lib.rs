@@ -56,8 +56,8 @@ pub struct Output {
     pub reading_time_seconds: u64,
     /// What the page says about itself.
     pub metadata: Map<String, Value>,
-    /// The comments in document order; null where they were not asked for.
-    pub comments: Option<Vec<Comment>>,
+    /// The comments in document order; empty where they were not asked for.
+    pub comments: Vec<Comment>,
 }
 
 /// What is read of the `article` role's answer.
@@ -86,8 +86,8 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     };
     let metadata = metadata(&page, &article)?;
     let comments = match input.include_comments {
-        true => Some(comments::of(&page)?),
-        false => None,
+        true => comments::of(&page)?,
+        false => Vec::new(),
     };
     Ok(Output {
         format: input.format,

@@ -15,6 +15,7 @@ mod extract;
 mod hostile;
 mod hostile_actors;
 mod load;
+mod shipped;
 mod support;
 mod swap;
 mod wat;
