@@ -155,7 +155,69 @@ fn lists_of_articles_counts_and_forms_are_no_comments() {
 }
 
 #[test]
+fn a_forums_users_are_not_its_texts() {
+    let post = |name: &str, text: &str| {
+        format!(
+            r#"<article class="message message--post"><div class="message-inner"><section class="message-user"><a class="username" href="/members/1/">{name}</a> <h5 class="userTitle">Veteran</h5> 41,210</section>
+            <div class="message-cell message-cell--main"><header class="message-attribution"><time datetime="2026-01-01">now</time> #2</header><div class="message-content"><div class="bbWrapper">{text}</div></div><footer class="message-footer">Like</footer></div></div></article>"#
+        )
+    };
+    let html = format!(
+        "{}{}",
+        post("ann", "Which oil do you use?"),
+        post("bo", "Any.<br>Really.")
+    );
+    assert_eq!(
+        comments(&html),
+        [comment("bo", "2026-01-01", "Any.\nReally.", 0)]
+    );
+    // Beside an article, posts are other articles.
+    assert_eq!(
+        comments(&format!(
+            "<meta property='og:type' content='article'>{html}"
+        )),
+        []
+    );
+}
+
+#[test]
+fn an_author_is_the_link_in_the_line_about_them() {
+    let html = r#"<div class="comment"><div class="comment-author-block">Top fan</div><p class="ipsComment_author"><a href="/profile/7-ann/">Ann</a> 9 Posted <time datetime="2026-03-05">March 5</time></p><div class="comment-content">Good.</div></div>
+        <div class="comment"><a href="/~bo"><img src="b.png"></a> <a href="/~bo">bo</a><p>Better.</p></div>
+        <div class="comment"><span class="author">&lt;span&gt;Cy&lt;/span&gt;</span><p>Best.</p></div>"#;
+    assert_eq!(
+        comments(html),
+        [
+            comment("Ann", "2026-03-05", "Good.", 0),
+            comment("bo", "", "Better.", 0),
+            comment("Cy", "", "Best.", 0)
+        ]
+    );
+}
+
+#[test]
+fn frequent_questions_are_no_comments() {
+    for html in [
+        r#"<script type="application/ld+json">{"@type":"FAQPage","mainEntity":[{"@type":"Question","name":"Why?","acceptedAnswer":{"@type":"Answer","text":"<p>Because.</p>"}}]}</script>"#,
+        r#"<div itemscope itemtype="https://schema.org/FAQPage"><div itemprop="mainEntity" itemscope itemtype="https://schema.org/Question"><div itemprop="acceptedAnswer" itemscope itemtype="https://schema.org/Answer"><p itemprop="text">Because.</p></div></div></div>"#,
+        r#"<div itemprop="acceptedAnswer" itemscope itemtype="https://schema.org/Answer"><p itemprop="text">Because.</p></div>"#,
+        r#"<form><div class="comment-item">No HTML tags allowed.</div></form><div class="comment">22 Comments</div>"#,
+    ] {
+        assert_eq!(comments(html), [], "{html}");
+    }
+}
+
+#[test]
+fn tags_in_data_are_no_text() {
+    let html = r#"<script type="application/ld+json">{"@type":"Article","comment":[{"@type":"Comment","author":"Ann","text":"<p>One &amp; two &lt;3</p><p>a < b</p>"}]}</script>"#;
+    assert_eq!(
+        comments(html),
+        [comment("Ann", "", "One & two <3\na < b", 0)]
+    );
+}
+
+#[test]
 fn nesting_is_no_danger() {
-    let html = r#"<div class="comment">x"#.repeat(3_000);
+    let html = r#"<div class="comment">xy"#.repeat(3_000);
     assert!(!comments(&html).is_empty());
 }

@@ -59,12 +59,17 @@ fn collect(root: &Value, found: &mut Vec<Comment>) {
 fn comment(value: &Value, depth: u32) -> Option<Comment> {
     let first = |keys: &[&str]| keys.iter().find_map(|key| string(value.get(*key)?));
     let text = first(&["text", "articleBody", "description", "name"])?;
+    let author = value.get("author").or_else(|| value.get("creator"));
+    let author = author.and_then(name);
+    let published = first(&["dateCreated", "datePublished", "dateModified"]);
+    // The answers of a list of frequent questions are nobody's: the page's own.
+    let is_answer = value.get("@type").and_then(Value::as_str) == Some("Answer");
+    if is_answer && author.is_none() && published.is_none() {
+        return None;
+    }
     Some(Comment {
-        author: value
-            .get("author")
-            .or_else(|| value.get("creator"))
-            .and_then(name),
-        published: first(&["dateCreated", "datePublished", "dateModified"]),
+        author,
+        published,
         text,
         depth,
     })
@@ -82,11 +87,51 @@ fn name(value: &Value) -> Option<String> {
 }
 
 fn string(value: &Value) -> Option<String> {
-    let text: Vec<String> = value
-        .as_str()?
+    Some(plain(value.as_str()?)).filter(|text| !text.is_empty())
+}
+
+/// Text without the tags that some pages leave in their data, one line a paragraph.
+pub fn plain(text: &str) -> String {
+    const NAMES: &[(&str, &str)] = &[
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&#039;", "'"),
+        ("&ndash;", "–"),
+        ("&mdash;", "—"),
+        ("&rsquo;", "’"),
+        ("&amp;", "&"),
+    ];
+    let mut out = String::with_capacity(text.len());
+    let mut parts = text.split('<');
+    out.push_str(parts.next().unwrap_or(""));
+    for part in parts {
+        let is_tag = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
+        match part.split_once('>').filter(|_| is_tag) {
+            Some((tag, text)) => {
+                let name = tag.trim_start_matches('/').to_ascii_lowercase();
+                let line = ["p", "br", "div", "li", "ul", "ol", "blockquote"];
+                let name = name
+                    .split(|c: char| !c.is_ascii_alphanumeric())
+                    .next()
+                    .unwrap_or("");
+                out.push_str(if line.contains(&name) { "\n" } else { "" });
+                out.push_str(text);
+            }
+            None => {
+                out.push('<');
+                out.push_str(part);
+            }
+        }
+    }
+    for (name, character) in NAMES.iter().filter(|_| text.contains('&')) {
+        out = out.replace(name, character);
+    }
+    let lines = out
         .lines()
         .map(text::collapse)
-        .filter(|line| !line.is_empty())
-        .collect();
-    (!text.is_empty()).then(|| text.join("\n"))
+        .filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
 }

@@ -23,20 +23,37 @@ pub fn read(node: Node<'_>, items: &[Node<'_>], depth: u32) -> Option<Comment> {
         author.as_ref().map(|a| a.0),
         date.as_ref().map(|d| d.0),
     );
-    if text.is_empty() {
+    if text.is_empty() || is_count(&text) {
+        return None;
+    }
+    let author = author.map(|(_, name)| name).or_else(|| {
+        let name = node
+            .attr_named("author")
+            .or_else(|| node.attr_named("data-author"));
+        name.map(text::collapse).filter(|name| !name.is_empty())
+    });
+    let published = date.map(|(_, date)| date);
+    let nobody = author.is_none() && published.is_none();
+    // An "X" that closes something.
+    if nobody && (names::is_doubtful(node) || text.chars().nth(1).is_none()) {
         return None;
     }
     Some(Comment {
-        author: author.map(|(_, name)| name).or_else(|| {
-            let name = node
-                .attr_named("author")
-                .or_else(|| node.attr_named("data-author"));
-            name.map(text::collapse).filter(|name| !name.is_empty())
-        }),
-        published: date.map(|(_, date)| date),
+        author,
+        published,
         text,
         depth,
     })
+}
+
+/// "22 Comments" stands above them.
+fn is_count(text: &str) -> bool {
+    let mut words = text.split_whitespace();
+    let number = words
+        .next()
+        .is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()));
+    let word = words.next().unwrap_or("").to_lowercase();
+    number && (word.starts_with("comment") || word.starts_with("repl")) && words.next().is_none()
 }
 
 /// Whether a heading of the element is a link, as those of listed articles are.
@@ -128,32 +145,42 @@ impl<'v> Own<'_, 'v> {
 }
 
 fn author<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {
-    own.elements()
-        .filter(|n| names::is_author(*n))
-        .find_map(|node| {
-            // Inside an item the name is a property; around it stand counts and badges.
-            let name = node
-                .elements()
-                .find(|n| {
-                    let property = n.attr(attr::ITEMPROP).unwrap_or("");
-                    property.split_ascii_whitespace().any(|p| p == "name")
-                        || names::classes(*n).any(|class| class == "fn")
-                })
-                .unwrap_or(node);
-            let text = name
-                .attr(attr::CONTENT)
-                .map_or_else(|| text::line(name), text::collapse);
-            let text = ["says:", "said:", "wrote:", "says", "said", "wrote", ":"]
-                .iter()
-                .fold(text.as_str(), |text, end| {
-                    text.strip_suffix(end).unwrap_or(text).trim_end()
-                });
-            let text = text
-                .strip_prefix("By ")
-                .or(text.strip_prefix("by "))
-                .unwrap_or(text);
-            (!text.is_empty() && text.len() <= MAX_NAME).then(|| (node, text.to_owned()))
-        })
+    let named = own.elements().filter(|n| names::is_author(*n));
+    let profiles = own.elements().filter(|n| names::is_profile(*n));
+    named.chain(profiles).find_map(|node| {
+        // Inside an item the name is a property, in a line about the author it is a link;
+        // around it stand counts and badges.
+        let is_name = |n: &Node<'_>| {
+            let property = n.attr(attr::ITEMPROP).unwrap_or("");
+            property.split_ascii_whitespace().any(|p| p == "name")
+                || names::classes(*n).any(|class| class == "fn")
+        };
+        let is_link = |n: &Node<'_>| n.tag() == tag::A && !text::line(*n).is_empty();
+        let name = node
+            .elements()
+            .find(is_name)
+            .or_else(|| node.elements().find(is_link));
+        let name = name.unwrap_or(node);
+        let text = name
+            .attr(attr::CONTENT)
+            .map_or_else(|| text::line(name), super::data::plain);
+        // Some pages escape the tags around a name.
+        let text = super::data::plain(&text);
+        let text = clean_name(&text);
+        (!text.is_empty() && text.len() <= MAX_NAME).then(|| (node, text.to_owned()))
+    })
+}
+
+/// A name without what is said of it: "by Ann says:".
+fn clean_name(text: &str) -> &str {
+    const AFTER: &[&str] = &[
+        "says:", "said:", "wrote:", "writes:", "says", "said", "wrote", ":",
+    ];
+    let text = AFTER.iter().fold(text.trim(), |text, end| {
+        text.strip_suffix(end).unwrap_or(text).trim_end()
+    });
+    let by = text.strip_prefix("By ").or(text.strip_prefix("by "));
+    by.unwrap_or(text)
 }
 
 fn date<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {

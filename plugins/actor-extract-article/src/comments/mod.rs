@@ -11,7 +11,7 @@ mod data;
 mod element;
 mod names;
 
-use orbweaver_sdk::dom::{Node, View, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::{Error, Page};
 use serde::Serialize;
 
@@ -36,8 +36,17 @@ pub struct Comment {
 /// The comments of a page, in document order.
 pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
     let view = page.view()?;
+    // What is named a post beside an article is another article.
+    let is_article = view.nodes().any(|node| {
+        node.tag() == tag::META
+            && node.attr(attr::PROPERTY) == Some("og:type")
+            && node
+                .attr(attr::CONTENT)
+                .is_some_and(|kind| kind.trim() == "article")
+    });
     let shown = [Sign::Strong, Sign::Weak, Sign::Post]
         .into_iter()
+        .filter(|sign| *sign != Sign::Post || !is_article)
         .map(|sign| shown(view, sign))
         .find(|comments| !comments.is_empty())
         .unwrap_or_default();

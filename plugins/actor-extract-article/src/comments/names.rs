@@ -134,9 +134,14 @@ pub fn is_item(node: Node<'_>, sign: Sign) -> bool {
     }
 }
 
-/// Whether Microdata says so: an item of a comment's type, or a property of that name.
+/// Whether Microdata says so: an item of a comment's type, or a property of that name. The
+/// answers of a list of frequent questions are the page's own.
 fn is_marked_up(node: Node<'_>) -> bool {
-    if !node.has_attr(attr::ITEMSCOPE) {
+    let is_faq = |n: Node<'_>| {
+        n.attr(attr::ITEMTYPE)
+            .is_some_and(|t| t.contains("FAQPage"))
+    };
+    if !node.has_attr(attr::ITEMSCOPE) || node.ancestors().any(is_faq) {
         return false;
     }
     let types = node.attr(attr::ITEMTYPE).unwrap_or("");
@@ -178,6 +183,13 @@ fn is_inside(name: &str) -> bool {
         }
     }
     comment && inside
+}
+
+/// Whether it needs an author or a date to be believed: answers of a list of frequent
+/// questions, and hints of a form, have neither.
+pub fn is_doubtful(node: Node<'_>) -> bool {
+    let types = node.attr(attr::ITEMTYPE).unwrap_or("");
+    types.ends_with("/Answer") || node.ancestors().any(|n| n.tag() == tag::FORM)
 }
 
 /// `id="comment-12"`, also `li-comment-12` and `comment_ab12`.
@@ -256,22 +268,32 @@ const ASIDE: &[&str] = &[
     "tagline",
     "byline",
     "edit",
+    "memberaction",
+    "popup",
+    "popupbody",
 ];
 
-/// Words of a comment's text.
+/// Last words of the names of a comment's text.
 const TEXT: &[&str] = &[
     "body",
     "bodytext",
     "content",
+    "contents",
     "copy",
     "message",
     "text",
     "commtext",
     "usertext",
     "excerpt",
-    "bbwrapper",
     "cooked",
+    "postcontent",
+    "postbody",
+    "postmessage",
+    "posttext",
 ];
+
+/// Whole names of it.
+const TEXT_NAMES: &[&str] = &["bbWrapper", "s-prose", "md", "e-content", "p-content"];
 
 /// Words of a comment's author.
 const AUTHOR: &[&str] = &[
@@ -286,6 +308,28 @@ const AUTHOR: &[&str] = &[
     "username",
     "userid",
     "displayname",
+    "by",
+];
+
+/// Words that make an author's name the name of something around.
+const NOT_AUTHOR: &[&str] = &[
+    "avatar",
+    "badge",
+    "block",
+    "container",
+    "details",
+    "image",
+    "info",
+    "joined",
+    "link",
+    "menu",
+    "meta",
+    "photo",
+    "posts",
+    "rank",
+    "stats",
+    "title",
+    "wrapper",
 ];
 
 /// Words of a comment's date.
@@ -320,7 +364,22 @@ pub fn is_text(node: Node<'_>) -> bool {
         .split_ascii_whitespace()
         .any(|name| matches!(name, "text" | "commentText" | "description" | "articleBody"))
         || node.attr(attr::SLOT) == Some("comment")
-        || has_word(node, TEXT) && !has_word(node, ASIDE)
+        || !has_word(node, ASIDE) && classes(node).any(is_text_name)
+}
+
+/// `comment-body`, `message-content`, and not `message-user`.
+fn is_text_name(name: &str) -> bool {
+    let last = words(name).last();
+    one_of(name, TEXT_NAMES) || last.is_some_and(|word| one_of(word, TEXT))
+}
+
+/// Whether an element is a link to someone's page.
+pub fn is_profile(node: Node<'_>) -> bool {
+    const PLACES: &[&str] = &[
+        "/user", "/u/", "/~", "/profile", "/member", "/people/", "/author", "/@",
+    ];
+    let href = node.attr(attr::HREF).unwrap_or("").to_ascii_lowercase();
+    node.tag() == tag::A && PLACES.iter().any(|place| href.contains(place))
 }
 
 /// Whether an element names the author.
@@ -335,8 +394,7 @@ pub fn is_author(node: Node<'_>) -> bool {
         || classes(node).any(|name| {
             let all: Vec<&str> = words(name).collect();
             let has = |list: &[&str]| all.iter().any(|word| one_of(word, list));
-            has(AUTHOR) && !has(&["avatar", "info", "meta", "badge", "image", "link", "photo"])
-                || has(&["user", "display"]) && has(&["name"])
+            has(AUTHOR) && !has(NOT_AUTHOR) || has(&["user", "display"]) && has(&["name"])
         })
 }
 
