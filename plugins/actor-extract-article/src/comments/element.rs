@@ -217,7 +217,11 @@ fn body(own: &Own<'_, '_>, author: Option<Node<'_>>, date: Option<Node<'_>>) -> 
         // A wrapper of everything is called content, too.
         .filter(|n| !author.is_some_and(|a| n.contains(a)) && !date.is_some_and(|d| n.contains(d)))
         .map(|n| own.lines(n, names::is_aside))
-        .find(|text| !text.is_empty());
+        // Titles and badges have texts, too: the longest is the comment's, the first of equals.
+        .fold(None, |best: Option<String>, text| match best {
+            Some(best) if best.len() >= text.len() => Some(best),
+            _ => Some(text).filter(|text| !text.is_empty()),
+        });
     named.unwrap_or_else(|| {
         own.lines(own.node, |n| {
             let is = |other: Option<Node<'_>>| other.is_some_and(|o| o == n);
