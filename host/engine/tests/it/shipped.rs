@@ -175,13 +175,20 @@ async fn run(engine: &Engine, actor: &str, input: Value) -> Value {
     serde_json::from_str(&output.json).unwrap()
 }
 
+/// One test, so that the components are compiled once.
 #[tokio::test]
-async fn every_actor_does_its_work() {
+async fn the_shipped_actors_work_as_components() {
     let engine = shipped().await;
+    every_actor_does_its_work(&engine).await;
+    broken_links_are_tried_again_through_the_named_pool_or_the_browser(&engine).await;
+    schemas_bound_what_the_contract_bounds(&engine).await;
+}
+
+async fn every_actor_does_its_work(engine: &Engine) {
     let url = json!({"url": "https://site.test/"});
 
     let article = run(
-        &engine,
+        engine,
         "extract-article",
         json!({"url": "https://site.test/", "include_comments": true}),
     )
@@ -195,7 +202,7 @@ async fn every_actor_does_its_work() {
     );
     assert_eq!(article["comments"][0]["author"], "Ann");
 
-    let audit = run(&engine, "audit-onpage", url.clone()).await;
+    let audit = run(engine, "audit-onpage", url.clone()).await;
     let rules: Vec<&Value> = audit["findings"]
         .as_array()
         .unwrap()
@@ -207,10 +214,10 @@ async fn every_actor_does_its_work() {
         "{rules:?}"
     );
 
-    let data = run(&engine, "structured-data", url.clone()).await;
+    let data = run(engine, "structured-data", url.clone()).await;
     assert_eq!(data["counts"]["opengraph"], 1);
 
-    let diff = run(&engine, "render-diff", url.clone()).await;
+    let diff = run(engine, "render-diff", url.clone()).await;
     assert_eq!(
         diff["delta"]["links_only_after_render"],
         json!(["https://site.test/by-script"])
@@ -220,7 +227,7 @@ async fn every_actor_does_its_work() {
         "the host's word, not the server's"
     );
 
-    let map = run(&engine, "sitemap-audit", url.clone()).await;
+    let map = run(engine, "sitemap-audit", url.clone()).await;
     assert_eq!(
         (
             &map["total_urls_in_sitemap"],
@@ -230,14 +237,14 @@ async fn every_actor_does_its_work() {
         (&json!(2), &json!(1), &json!(1))
     );
 
-    let graph = run(&engine, "internal-link-graph", json!({"crawl_id": 7})).await;
+    let graph = run(engine, "internal-link-graph", json!({"crawl_id": 7})).await;
     assert_eq!(
         (&graph["stats"]["pages"], &graph["stats"]["edges"]),
         (&json!(2), &json!(1))
     );
     assert_eq!(graph["pagerank"][0]["url"], "https://site.test/a");
 
-    let links = run(&engine, "check-links", url).await;
+    let links = run(engine, "check-links", url).await;
     let statuses: Vec<&Value> = links["items"]
         .as_array()
         .unwrap()
@@ -248,13 +255,11 @@ async fn every_actor_does_its_work() {
     assert_eq!(links["cloud_cost_usd"], 0.0);
 }
 
-#[tokio::test]
-async fn broken_links_are_tried_again_through_the_named_pool_or_the_browser() {
-    let engine = shipped().await;
+async fn broken_links_are_tried_again_through_the_named_pool_or_the_browser(engine: &Engine) {
     for (mode, cost) in [("proxy", 0.5), ("chrome", 0.25)] {
         let input = json!({"urls": ["https://site.test/refused", "https://site.test/gone"],
             "cloud_retry": true, "cloud_retry_mode": mode, "proxy_pool": "mobile"});
-        let links = run(&engine, "check-links", input).await;
+        let links = run(engine, "check-links", input).await;
         assert_eq!(
             links["items"][0]["recovered_via_cloud"], true,
             "{mode}: {links}"
@@ -267,9 +272,7 @@ async fn broken_links_are_tried_again_through_the_named_pool_or_the_browser() {
     }
 }
 
-#[tokio::test]
-async fn schemas_bound_what_the_contract_bounds() {
-    let engine = shipped().await;
+async fn schemas_bound_what_the_contract_bounds(engine: &Engine) {
     let urls: Vec<String> = (0..201).map(|i| format!("https://site.test/{i}")).collect();
     for (actor, input, field) in [
         (
