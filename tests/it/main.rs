@@ -6,6 +6,8 @@ mod bulk;
 mod cache;
 mod crawl_engine;
 mod crawl_store;
+mod crawl_read;
+mod crawl_request;
 mod envelope;
 mod faults;
 mod health;

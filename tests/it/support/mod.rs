@@ -2,6 +2,7 @@
 
 pub mod http;
 pub mod receiver;
+pub mod runs;
 pub mod service;
 pub mod site;
 

@@ -13,7 +13,7 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_store::Store;
 
 /// What of a stored page is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// The HTML.
     pub html: bool,

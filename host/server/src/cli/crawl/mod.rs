@@ -1,0 +1,299 @@
+//! `orbweaver crawl`: a run in this process, on the configured database.
+
+mod files;
+mod output;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Args;
+use indexmap::IndexMap;
+use indicatif::{ProgressBar, ProgressStyle};
+use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_store::Project;
+use orbweaver_store::crawl::{Created, Run, RunState};
+
+use super::Common;
+use crate::accounts::bootstrap::{self, First};
+use crate::api::crawls::request::CrawlRequest;
+use crate::app::App;
+use crate::clock::Clock;
+use crate::crawl::spec::SeedKind;
+use crate::crawl::submit::{self, Origin};
+use crate::{app, crawl, serve, telemetry};
+
+/// How often the bar is drawn anew.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Crawl a site and write its pages to a file or folder.
+///
+/// The run and its pages are kept in the data folder, where `orbweaver serve` finds them,
+/// too. Interrupted, it goes on with --resume.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    orbweaver crawl https://example.com --max-pages 200 --out pages.ndjson\n  \
+    orbweaver crawl https://example.com --out site/\n  \
+    orbweaver crawl https://example.com/sitemap.xml --sitemap --exclude '\\.pdf$'\n  \
+    orbweaver crawl http://127.0.0.1:8000/ --allow-net 127.0.0.0/8\n  \
+    orbweaver crawl --resume 7 --out site/")]
+pub(super) struct Crawl {
+    /// Where to start.
+    #[arg(required_unless_present = "resume")]
+    url: Option<String>,
+    /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), or a
+    /// folder (one Markdown file per page). Without it one line per page is printed.
+    #[arg(long, value_name = "PATH")]
+    out: Option<PathBuf>,
+    /// Pages at most [default: 1000].
+    #[arg(long, value_name = "N")]
+    max_pages: Option<u64>,
+    /// Links followed from the start [default: 5].
+    #[arg(long, value_name = "N")]
+    depth: Option<u64>,
+    /// Requests at once [default: as many as the site answers well].
+    #[arg(long, value_name = "N")]
+    concurrency: Option<u64>,
+    /// Milliseconds between two requests to a host [default: 250].
+    #[arg(long, value_name = "MS")]
+    delay_ms: Option<u64>,
+    /// Follow links into subdomains.
+    #[arg(long)]
+    subdomains: bool,
+    /// Do not obey robots.txt.
+    #[arg(long)]
+    ignore_robots: bool,
+    /// Take the URL for an origin, a sitemap or a sitemap index, and fetch what it lists.
+    #[arg(long)]
+    sitemap: bool,
+    /// Skip paths that match this regular expression; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    exclude: Vec<String>,
+    /// Crawl only paths that match this regular expression; repeatable.
+    #[arg(long, value_name = "REGEX")]
+    include: Vec<String>,
+    /// Header of every request, as `Name: value`; repeatable.
+    #[arg(long, value_name = "HEADER")]
+    header: Vec<String>,
+    /// Cookies of every request, as `k=v; k=v`.
+    #[arg(long, value_name = "COOKIES")]
+    cookies: Option<String>,
+    /// User agent to send [default: one of current browsers].
+    #[arg(long, value_name = "TEXT")]
+    user_agent: Option<String>,
+    /// Proxy (http, https or socks5) [default: the project's].
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
+    /// Project that the run belongs to [default: the first one].
+    #[arg(long, value_name = "NAME")]
+    project: Option<String>,
+    /// Go on with a run that was interrupted.
+    #[arg(long, value_name = "RUN", conflicts_with = "url")]
+    resume: Option<i64>,
+}
+
+impl Crawl {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let mut config = common.load()?.config;
+        // The bar is what is shown; what goes wrong is in the run.
+        if config.log.filter == "info" {
+            config.log.filter = "error".to_owned();
+        }
+        telemetry::start_logs(&config.log)?;
+        let out = self.out.as_deref().map(output::Target::at).transpose()?;
+        let app = app::build(config, Clock::system(), None).await?;
+        let project = self.project(&app).await?;
+        let run = match self.resume {
+            Some(id) => existing(&app, project.id, RunId(id)).await?,
+            None => self.submit(&app, &project).await?,
+        };
+        let worker = tokio::spawn(crawl::work(app.clone()));
+        let followed = follow(&app, project.id, run.id, run.url.clone()).await;
+        app.crawls.stop();
+        let worked = worker.await;
+        let code = match followed? {
+            Some(run) => {
+                let written = output::write(&app, project.id, &run, out.as_ref()).await?;
+                summary(&app, &run, written);
+                match run.status {
+                    RunState::Failed => ExitCode::FAILURE,
+                    _ => ExitCode::SUCCESS,
+                }
+            }
+            None => {
+                eprintln!(
+                    "interrupted; `orbweaver crawl --resume {}` goes on, as does `orbweaver serve`",
+                    run.id
+                );
+                ExitCode::FAILURE
+            }
+        };
+        worked.context("the crawl's worker ended badly")?;
+        app.store.close().await;
+        Ok(code)
+    }
+
+    async fn project(&self, app: &App) -> anyhow::Result<Project> {
+        let key = app.config.bootstrap_key.as_ref();
+        if let Some(First::Fresh(key)) = bootstrap::run(&app.store, &app.clock, key).await? {
+            eprintln!(
+                "Project `default` is created. Its key, shown only this once: {}",
+                key.expose()
+            );
+        }
+        match &self.project {
+            Some(name) => app
+                .store
+                .project_named(name)
+                .await?
+                .with_context(|| format!("there is no project {name}; `orbweaver project list`")),
+            None => {
+                let projects = app.store.projects().await?;
+                projects.into_iter().next().context("there is no project")
+            }
+        }
+    }
+
+    async fn submit(&self, app: &App, project: &Project) -> anyhow::Result<Run> {
+        let tier = app.quota.caps(project.id).await?;
+        let checked = self
+            .request()?
+            .check(app, tier.aggressive, &project.tier)
+            .map_err(|error| anyhow!("{}{}", error.message(), hint(error.message())))?;
+        let spec = checked
+            .spec
+            .with_project_proxy(project.proxy_url.as_deref());
+        let origin = Origin::default();
+        match submit::submit(app, project.id, &spec, origin, tier.concurrent_runs.0).await? {
+            Created::New(run) | Created::Replayed(run) => Ok(*run),
+            Created::CapReached => bail!(
+                "project {} has as many queued and running crawls as it may; see `orbweaver crawl --resume`",
+                project.name
+            ),
+        }
+    }
+
+    fn request(&self) -> anyhow::Result<CrawlRequest> {
+        let mut headers = IndexMap::new();
+        for header in &self.header {
+            let (name, value) = header
+                .split_once(':')
+                .with_context(|| format!("--header {header:?}: must be `Name: value`"))?;
+            headers.insert(name.trim().to_owned(), value.trim().to_owned());
+        }
+        let list = |given: &Vec<String>| (!given.is_empty()).then(|| given.clone());
+        Ok(CrawlRequest {
+            url: self.url.clone().unwrap_or_default(),
+            max_pages: self.max_pages,
+            depth: self.depth,
+            concurrency: self.concurrency,
+            delay_ms: self.delay_ms,
+            subdomains: Some(self.subdomains),
+            respect_robots: Some(!self.ignore_robots),
+            seed_kind: self.sitemap.then_some(SeedKind::Sitemap),
+            headers: Some(headers),
+            cookies: self.cookies.clone(),
+            exclude_paths: list(&self.exclude),
+            include_paths: list(&self.include),
+            user_agent: self.user_agent.clone(),
+            proxy_url: self.proxy.clone(),
+            ..CrawlRequest::default()
+        })
+    }
+}
+
+fn hint(message: &str) -> &'static str {
+    if message.contains("not public") || message.contains("not on the public internet") {
+        "; --allow-net opens a private network"
+    } else {
+        ""
+    }
+}
+
+async fn existing(app: &App, project: ProjectId, id: RunId) -> anyhow::Result<Run> {
+    let run = app.store.run(project, id).await?;
+    run.with_context(|| format!("there is no run {id}"))
+}
+
+/// Draws the bar until the run ends; none when the user interrupts.
+async fn follow(
+    app: &App,
+    project: ProjectId,
+    id: RunId,
+    url: String,
+) -> anyhow::Result<Option<Run>> {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{spinner} [{elapsed_precise}] {bar:24} {pos}/{len} pages, {msg}",
+    ) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar.set_message(url);
+    let interrupted = serve::stop_signal();
+    tokio::pin!(interrupted);
+    loop {
+        tokio::select! {
+            signal = &mut interrupted => {
+                bar.finish_and_clear();
+                signal?;
+                return Ok(None);
+            }
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        let Some(run) = app.store.run(project, id).await? else {
+            bar.finish_and_clear();
+            bail!("run {id} was deleted");
+        };
+        if run.status.is_over() {
+            bar.finish_and_clear();
+            return Ok(Some(run));
+        }
+        draw(&bar, app, &run);
+    }
+}
+
+fn draw(bar: &ProgressBar, app: &App, run: &Run) {
+    let progress = app
+        .crawls
+        .progress(run.id)
+        .unwrap_or_else(|| run.progress.clone());
+    bar.set_length(progress.fetched + progress.queued);
+    bar.set_position(progress.fetched);
+    let skipped: u64 = progress.skipped.values().sum();
+    let seconds = run.started_at.map_or(0.0, |start| {
+        (app.clock.now() - start).as_seconds_f64().max(0.001)
+    });
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = if seconds > 0.0 {
+        progress.fetched as f64 / seconds
+    } else {
+        0.0
+    };
+    bar.set_message(format!(
+        "{rate:.1}/s, {} failed, {skipped} skipped",
+        progress.failed
+    ));
+    bar.tick();
+}
+
+fn summary(app: &App, run: &Run, written: output::Done) {
+    let seconds = match (run.started_at, run.finished_at) {
+        (Some(start), Some(end)) => (end - start).as_seconds_f64(),
+        _ => 0.0,
+    };
+    eprintln!(
+        "{}: {} pages, {} errors in {seconds:.1} s; run {} in {}",
+        run.status,
+        run.page_count,
+        run.error_count,
+        run.id,
+        app.config.data_dir.display()
+    );
+    if let Some(message) = &run.error_message {
+        eprintln!("{message}");
+    }
+    if let Some(place) = written.place {
+        eprintln!("{} pages written to {}", written.pages, place.display());
+    }
+}

@@ -1,0 +1,223 @@
+//! Writing a run's pages: lines of JSON, Markdown files, or one line a page for people.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use futures::{StreamExt as _, stream};
+use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_store::crawl::{PageItem, PageRange, Run};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::files::Names;
+use crate::app::App;
+use crate::pipeline::{Parts, StoredError};
+
+/// Pages read at a time.
+const CHUNK: u32 = 500;
+/// Pages extracted at once.
+const AT_ONCE: usize = 8;
+
+/// Where pages go.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// One JSON object a line.
+    Lines(PathBuf),
+    /// A Markdown file for each.
+    Folder(PathBuf),
+}
+
+/// What was written.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) pages: usize,
+    pub(super) place: Option<PathBuf>,
+}
+
+impl Target {
+    /// By the name: what ends like a file of lines is one. Created now, so that a path that
+    /// cannot be written shows before the crawl and not after it.
+    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let lines = matches!(extension, Some("ndjson" | "jsonl" | "json"));
+        if lines && !path.is_dir() {
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            return Ok(Self::Lines(path.to_owned()));
+        }
+        std::fs::create_dir_all(path)
+            .with_context(|| format!("cannot create the folder {}", path.display()))?;
+        Ok(Self::Folder(path.to_owned()))
+    }
+}
+
+/// A page as it is written.
+struct Content {
+    item: PageItem,
+    /// The answer of GET /v1/pages/{id}?format=markdown.
+    json: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Markdown {
+    markdown: Option<String>,
+    metadata: Option<Value>,
+}
+
+/// Writes every page of the run.
+pub(super) async fn write(
+    app: &App,
+    project: ProjectId,
+    run: &Run,
+    target: Option<&Target>,
+) -> anyhow::Result<Done> {
+    let mut sink = Sink::open(target)?;
+    let mut after = PageId(0);
+    loop {
+        let range = PageRange {
+            status: None,
+            after,
+            offset: 0,
+            limit: CHUNK,
+        };
+        let items = app.store.run_pages(project, run.id, &range).await?;
+        let Some(last) = items.last() else { break };
+        after = last.id;
+        let wants_content = target.is_some();
+        let mut pages = stream::iter(items)
+            .map(|item| read(app, project, item, wants_content))
+            .buffered(AT_ONCE);
+        while let Some(page) = pages.next().await {
+            sink.put(&page?)?;
+        }
+    }
+    sink.finish()
+}
+
+async fn read(
+    app: &App,
+    project: ProjectId,
+    item: PageItem,
+    wants_content: bool,
+) -> anyhow::Result<Content> {
+    let record = if wants_content {
+        app.store.page(project, item.id).await?
+    } else {
+        None
+    };
+    let Some(record) = record else {
+        return Ok(Content { item, json: None });
+    };
+    let parts = Parts {
+        markdown: true,
+        ..Parts::default()
+    };
+    let stored = app.pipeline.stored(&app.store, project, record, parts);
+    match stored.await {
+        Ok(json) => Ok(Content {
+            item,
+            json: Some(json),
+        }),
+        Err(StoredError::NoBody) => Ok(Content { item, json: None }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+enum Sink {
+    Lines(BufWriter<File>, PathBuf, usize),
+    Folder(Names, PathBuf, usize),
+    People(usize),
+}
+
+impl Sink {
+    fn open(target: Option<&Target>) -> anyhow::Result<Self> {
+        Ok(match target {
+            None => Self::People(0),
+            Some(Target::Folder(folder)) => Self::Folder(Names::default(), folder.clone(), 0),
+            Some(Target::Lines(path)) => {
+                let file = File::create(path)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Self::Lines(BufWriter::new(file), path.clone(), 0)
+            }
+        })
+    }
+
+    fn put(&mut self, page: &Content) -> anyhow::Result<()> {
+        match self {
+            Self::People(count) => {
+                *count += 1;
+                let mut out = std::io::stdout().lock();
+                // A reader that has had enough (`| head`) is no error.
+                let _ = writeln!(out, "{}\t{}", page.item.status, page.item.url);
+            }
+            Self::Lines(file, path, count) => {
+                *count += 1;
+                let line = page.json.clone().unwrap_or_else(|| bare(&page.item));
+                writeln!(file, "{line}")
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+            Self::Folder(names, folder, count) => {
+                let Some(text) = page.json.as_deref().and_then(|json| document(page, json)) else {
+                    return Ok(());
+                };
+                *count += 1;
+                let path = folder.join(names.of(&page.item.url));
+                let dir = path.parent().unwrap_or(folder);
+                std::fs::create_dir_all(dir)
+                    .and_then(|()| std::fs::write(&path, text))
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> anyhow::Result<Done> {
+        Ok(match self {
+            Self::People(pages) => Done { pages, place: None },
+            Self::Folder(_, place, pages) => Done {
+                pages,
+                place: Some(place),
+            },
+            Self::Lines(mut file, place, pages) => {
+                file.flush()
+                    .with_context(|| format!("cannot write {}", place.display()))?;
+                Done {
+                    pages,
+                    place: Some(place),
+                }
+            }
+        })
+    }
+}
+
+fn bare(item: &PageItem) -> String {
+    json!({
+        "id": item.id,
+        "url": item.url,
+        "status": item.status,
+        "bytes": item.bytes,
+        "fetched_at": item.fetched_at,
+    })
+    .to_string()
+}
+
+/// A Markdown file with its front matter; none for what has no Markdown, or is an error.
+fn document(page: &Content, json: &str) -> Option<String> {
+    let content: Markdown = serde_json::from_str(json).ok()?;
+    let markdown = content.markdown.filter(|_| page.item.status < 300)?;
+    let title = content
+        .metadata
+        .as_ref()
+        .and_then(|metadata| metadata.get("title"))
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    // JSON strings are YAML's double-quoted ones.
+    Some(format!(
+        "---\nurl: {}\ntitle: {}\nfetched_at: {}\n---\n\n{}\n",
+        Value::from(page.item.url.as_str()),
+        Value::from(title),
+        page.item.fetched_at.to_rfc3339(),
+        markdown.trim_end()
+    ))
+}

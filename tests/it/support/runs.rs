@@ -1,0 +1,205 @@
+//! Runs whose pages a test writes itself, as a worker would.
+
+use chrono::TimeDelta;
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_server::config::{Config, SafeUrl};
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
+    pack_links, pack_targets,
+};
+use orbweaver_store::{CloudMode, NewPage, StoredBody};
+use orbweaver_tests::postgres::Postgres;
+use serde_json::json;
+
+use super::Service;
+
+/// Where the pages of these runs are.
+pub const SEED: &str = "http://127.0.0.1:9/";
+
+/// A page to write.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// Of its URL, after [`SEED`].
+    pub path: String,
+    /// HTTP status; 0 counts as 200.
+    pub status: u16,
+    /// Its body; none: stored without.
+    pub html: Option<String>,
+    /// Paths it links to, in the run's scope.
+    pub links: Vec<String>,
+    /// Paths that redirect to it.
+    pub redirected_from: Vec<String>,
+}
+
+impl Written {
+    pub fn new(path: &str, html: &str, links: &[&str]) -> Self {
+        Self {
+            path: path.to_owned(),
+            html: Some(html.to_owned()),
+            links: links.iter().map(|&link| link.to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A service on either database that leaves runs alone.
+pub async fn without_workers(postgres: bool, change: impl FnOnce(&mut Config)) -> Service {
+    Service::with(|config| {
+        config.roles = vec!["api".to_owned()];
+        if postgres {
+            let url = Postgres::shared().database().expect("a database");
+            config.database_url = Some(SafeUrl::new(url));
+        }
+        change(config);
+    })
+    .await
+}
+
+/// The first project.
+pub async fn project(service: &Service) -> ProjectId {
+    let project = service.app.store.project_named("default").await;
+    project.expect("a database").expect("the project").id
+}
+
+/// Queues a run through the API and takes it as a worker does.
+pub async fn begin(service: &Service) -> LeasedRun {
+    let answer = service
+        .client()
+        .post("/v1/crawls", &json!({"url": SEED}))
+        .await;
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let now = service.app.clock.now();
+    let leased = service
+        .app
+        .store
+        .lease_run("test", now, now + TimeDelta::hours(1))
+        .await
+        .expect("a database")
+        .expect("the run");
+    assert_eq!(answer.json()["id"], leased.lease.run.get());
+    leased
+}
+
+/// Writes pages, the first of them as the seed's where the run has none.
+pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages: &[Written]) {
+    let now = service.app.clock.now();
+    let lease = leased.lease;
+    let mut batch = RunBatch {
+        lease,
+        progress: Progress {
+            fetched: first_seq.unsigned_abs() + pages.len() as u64,
+            ..Progress::default()
+        },
+        engine_state: None,
+        pages: Vec::new(),
+        discovered: Vec::new(),
+        changes: Vec::new(),
+        errors: 0,
+        at: now,
+    };
+    // Redirecting URLs stand behind the pages.
+    let mut redirect_seq = 1_000_000 + first_seq * 10;
+    for (seq, page) in (first_seq..).zip(pages) {
+        let url = format!("{SEED}{}", page.path);
+        batch.discovered.push(NewFrontier {
+            seq,
+            url: url.clone(),
+            key_hash: hash(&url),
+            depth: u32::from(seq > 0),
+        });
+        batch.changes.push(FrontierChange::Done {
+            seq,
+            redirect_to: None,
+        });
+        for from in &page.redirected_from {
+            let from = format!("{SEED}{from}");
+            batch.discovered.push(NewFrontier {
+                seq: redirect_seq,
+                key_hash: hash(&from),
+                url: from,
+                depth: 1,
+            });
+            batch.changes.push(FrontierChange::Done {
+                seq: redirect_seq,
+                redirect_to: Some(hash(&url)),
+            });
+            redirect_seq += 1;
+        }
+        let to: Vec<String> = page
+            .links
+            .iter()
+            .map(|link| format!("{SEED}{link}"))
+            .collect();
+        let targets: Vec<u64> = to.iter().map(|url| hash(url)).collect();
+        let links = to
+            .iter()
+            .map(|url| (url.as_str(), "the anchor", "nofollow", true));
+        let html = page.html.clone();
+        batch.pages.push(CrawledPage {
+            seq,
+            key_hash: hash(&url),
+            depth: u32::from(seq > 0),
+            title: None,
+            canonical: None,
+            robots: None,
+            extensions: None,
+            same_body: None,
+            targets: pack_targets(&targets),
+            links: if to.is_empty() {
+                Vec::new()
+            } else {
+                pack_links(links)
+            },
+            page: NewPage {
+                project: lease.project,
+                run: Some(lease.run),
+                url_key: url.clone(),
+                final_url: url.clone(),
+                url,
+                status: if page.status == 0 { 200 } else { page.status },
+                bytes: html.as_ref().map_or(7, |html| html.len() as u64),
+                fetched_at: now,
+                content_hash: Some(format!("{:x}", hash(html.as_deref().unwrap_or("")))),
+                kind: Kind::Html,
+                user_agent: String::new(),
+                cloud_mode: CloudMode::None,
+                headers: "[[\"content-type\",\"text/html; charset=utf-8\"]]".to_owned(),
+                metadata: None,
+                body: html.map(|html| StoredBody::pack(html.as_bytes())),
+            },
+        });
+    }
+    let committed = service.app.store.commit_crawl(&[batch]).await;
+    assert_eq!(committed.expect("a database"), [Committed::Written]);
+}
+
+/// Ends the run well.
+pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
+    let ending = Ending {
+        done: true,
+        ..Ending::default()
+    };
+    let now = service.app.clock.now();
+    let done = service
+        .app
+        .store
+        .finish_run(leased.lease, &ending, now)
+        .await;
+    assert!(done.expect("a database"));
+    leased.lease.run
+}
+
+/// A run of these pages, done.
+pub async fn done(service: &Service, pages: &[Written]) -> RunId {
+    let leased = begin(service).await;
+    write(service, &leased, 0, pages).await;
+    end(service, &leased).await
+}
+
+fn hash(text: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
