@@ -322,7 +322,7 @@ async fn an_idempotency_key_returns_the_original_run_whatever_the_body() {
         assert_eq!(first.header("idempotent-replayed"), None);
         for body in [
             json!({"url": SEED}),
-            json!({"url": "http://127.0.0.1:9/other"}),
+            json!({"url": "http://127.0.0.1:8081/other"}),
             json!({"url": SEED, "depth": 51}),
         ] {
             let again = client.post_with("/v1/crawls", &headers, &body).await;
@@ -375,7 +375,7 @@ async fn a_recent_done_run_answers_instead_of_a_new_one() {
             (answer.status, answer.json())
         };
         // The normalised URL counts.
-        let (status, run) = ask(&client, "http://127.0.0.1:9/#top", 100).await;
+        let (status, run) = ask(&client, "http://127.0.0.1:8081/#top", 100).await;
         assert_eq!(
             (status, &run["id"], &run["status"]),
             (200, &json!(done.get()), &json!("done"))
@@ -384,7 +384,10 @@ async fn a_recent_done_run_answers_instead_of_a_new_one() {
         assert_eq!(status, 202);
         assert_ne!(fresh["id"], done.get());
         // A queued run is not a done one; another page is another page.
-        assert_eq!(ask(&client, "http://127.0.0.1:9/else", 1_000).await.0, 202);
+        assert_eq!(
+            ask(&client, "http://127.0.0.1:8081/else", 1_000).await.0,
+            202
+        );
         let other = service.other_project("other").await;
         assert_eq!(ask(&other, SEED, 1_000).await.0, 202);
     }

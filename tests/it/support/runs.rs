@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Service;
 
 /// Where the pages of these runs are.
-pub const SEED: &str = "http://127.0.0.1:9/";
+pub const SEED: &str = "http://127.0.0.1:8081/";
 
 /// A page to write.
 #[derive(Clone, Debug, Default)]

@@ -101,15 +101,11 @@ fn parse<T: DeserializeOwned>(raw: &[u8]) -> Result<T, ApiError> {
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
         let cause = error.into_inner();
-        match cause.classify() {
-            serde_json::error::Category::Data => {
-                // The rest may be no JSON at all, which counts first.
-                match serde_json::from_slice::<serde::de::IgnoredAny>(raw) {
-                    Ok(_) => wrong_field(&path, &cause.to_string()),
-                    Err(error) => not_json(&error),
-                }
-            }
-            _ => not_json(&cause),
+        // Syntax counts first, and a value of the wrong kind may look like a fault of syntax
+        // (a number where a word belongs).
+        match serde_json::from_slice::<serde::de::IgnoredAny>(raw) {
+            Ok(_) => wrong_field(&path, &cause.to_string()),
+            Err(error) => not_json(&error),
         }
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
@@ -142,6 +138,9 @@ fn wrong_field(path: &str, message: &str) -> ApiError {
 
 /// serde's "invalid type: string "x", expected u32" as a rule.
 fn in_words(message: &str) -> String {
+    if message == "expected value" {
+        return "must be one of the words that are described for it".to_owned();
+    }
     let Some((got, expected)) = message.rsplit_once(", expected ") else {
         return message.to_owned();
     };

@@ -18,7 +18,7 @@ use crate::pipeline::{Parts, StoredError};
 pub(super) struct Params {
     /// What to answer: `html`, `markdown`, `article`, `both` (all of these), `full` (both,
     /// signals and content hash) or `signals`.
-    #[param(default = "html")]
+    #[param(inline, default = "html")]
     format: Option<Format>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct Params {
     #[param(minimum = 100, maximum = 999)]
     status: Option<u16>,
     /// `json`, `ndjson` (one page a line) or `csv` (header `id,url,status,bytes,fetched_at`).
-    #[param(default = "json")]
+    #[param(inline, default = "json")]
     format: Option<Format>,
 }
 
