@@ -39,7 +39,7 @@ pub struct NewPage {
     pub cloud_mode: CloudMode,
     /// Response headers, a JSON array of `[name, value]`.
     pub headers: String,
-    /// Extracted metadata as JSON, for pages without a body.
+    /// What is kept of a page without a body: a JSON object of metadata and signals.
     pub metadata: Option<String>,
     /// The body, unless it is not to be stored.
     pub body: Option<StoredBody>,

@@ -76,8 +76,16 @@ async fn without_html_the_metadata_stays(service: Service) {
             .await;
         let page = page.unwrap().unwrap();
         assert_eq!(page.blob, None);
-        assert!(page.metadata.unwrap().contains("A title"));
+        let kept: serde_json::Value = serde_json::from_str(&page.metadata.unwrap()).unwrap();
+        assert_eq!(kept["metadata"]["title"], "A title");
         assert!(page.bytes > 0);
+        // And is there to be read, unlike what needs the HTML.
+        let path = format!("/v1/pages/{}?format=", item.id);
+        let signals = service.client().get(&format!("{path}signals")).await.ok();
+        assert_eq!(signals["metadata"], kept["metadata"]);
+        assert_eq!(signals["signals"]["title"], "A title");
+        let markdown = service.client().get(&format!("{path}markdown")).await;
+        markdown.error(422, "INVALID_INPUT");
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod config;
+mod crawl;
 mod doctor;
 mod key;
 mod plugin;
@@ -26,6 +27,7 @@ use crate::config::{Flags, Loaded, load};
     after_help = "Examples:\n  \
         orbweaver serve\n  \
         orbweaver scan https://example.com --format markdown\n  \
+        orbweaver crawl https://example.com --out site/\n  \
         orbweaver project create shop --tier pro\n  \
         orbweaver config > orbweaver.toml\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong usage."
@@ -85,6 +87,8 @@ enum Command {
     Serve(serve::Serve),
     /// Scan one page, or a file, and print the result.
     Scan(scan::Scan),
+    /// Crawl a site and write its pages to a file or folder.
+    Crawl(Box<crawl::Crawl>),
     /// List, inspect and pack plugins.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -136,6 +140,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         match cli.command {
             Command::Serve(command) => command.run(&cli.common).await,
             Command::Scan(command) => command.run(&cli.common).await,
+            Command::Crawl(command) => command.run(&cli.common).await,
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
             Command::Key(command) => command.run(&cli.common).await,

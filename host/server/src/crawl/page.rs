@@ -47,13 +47,17 @@ pub(super) async fn fresh(
     Ok(fetched)
 }
 
-/// Runs what must run while the body is here: the metadata of a page that is stored
+/// What is kept of a page that is stored without its body: `{"metadata":…,"signals":…}`.
+const KEPT: [&str; 2] = ["metadata", "signals"];
+
+/// Runs what must run while the body is here: what is kept of a page that is stored
 /// without it, and the extractors that the run names.
 async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
     let mut roles: Vec<&str> = Vec::new();
     if !shared.spec.store_html {
-        roles.push("metadata");
+        roles.extend(KEPT);
     }
+    let kept = roles.len();
     roles.extend(shared.extractors.iter().map(String::as_str));
     let calls = roles
         .iter()
@@ -63,24 +67,31 @@ async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
         })
         .collect();
     let answers = shared.app.pipeline.engine.extract(&page, calls).await;
-    let mut extensions = String::new();
+    let (mut metadata, mut extensions) = (String::new(), String::new());
     for (at, (role, answer)) in roles.iter().zip(answers).enumerate() {
         let answer = answer.map_err(|error| {
             tracing::warn!(role, %error, url = %page.parts().url, "an extractor failed");
         });
-        if at == 0 && !shared.spec.store_html {
-            row.page.metadata = answer.ok();
-            continue;
-        }
-        extensions.push(if extensions.is_empty() { '{' } else { ',' });
-        extensions.push_str(&serde_json::Value::from(*role).to_string());
-        extensions.push(':');
-        extensions.push_str(answer.as_deref().unwrap_or("null"));
+        let object = if at < kept {
+            &mut metadata
+        } else {
+            &mut extensions
+        };
+        object.push(if object.is_empty() { '{' } else { ',' });
+        object.push_str(&serde_json::Value::from(*role).to_string());
+        object.push(':');
+        object.push_str(answer.as_deref().unwrap_or("null"));
     }
-    if !extensions.is_empty() {
-        extensions.push('}');
-        row.extensions = Some(extensions);
+    row.page.metadata = closed(metadata);
+    row.extensions = closed(extensions);
+}
+
+fn closed(mut object: String) -> Option<String> {
+    if object.is_empty() {
+        return None;
     }
+    object.push('}');
+    Some(object)
 }
 
 /// CPU-bound: about 0.2 ms for 38 KB. With the page for plugins, where one is needed.

@@ -106,8 +106,8 @@ mod tests {
 
     const DELAY: Duration = Duration::from_millis(250);
 
-    #[tokio::test(start_paused = true)]
-    async fn a_gate_lets_one_request_through_per_delay_whoever_asks() {
+    #[test]
+    fn a_gate_lets_one_request_through_per_delay_whoever_asks() {
         let politeness = Politeness::default();
         let (one, other) = (politeness.gate("e.org"), politeness.gate("e.org"));
         let now = Instant::now();

@@ -65,7 +65,7 @@ pub struct PageRange {
 pub struct PageRecord {
     /// The run it belongs to; none for a scan.
     pub run: Option<RunId>,
-    /// Metadata kept for pages without a body: JSON.
+    /// What is kept of a page without a body: a JSON object of metadata and signals.
     pub metadata: Option<String>,
     /// Outputs of the extractors that the run names, kept at crawl time: a JSON object.
     pub extensions: Option<String>,

@@ -54,7 +54,8 @@ pub(crate) struct CrawlRequest {
     /// Obey robots.txt.
     #[schema(default = true)]
     pub(crate) respect_robots: Option<bool>,
-    /// Keep the pages' HTML. Without it a page has no Markdown, article or links of its own.
+    /// Keep the pages' HTML. Without it a page has its metadata and signals
+    /// (`format=signals`), and no Markdown or article.
     #[schema(default = true)]
     pub(crate) store_html: Option<bool>,
     /// `url`: a page whose links are followed. `sitemap`: an origin, a sitemap or a sitemap

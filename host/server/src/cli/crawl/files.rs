@@ -52,7 +52,11 @@ fn parts(url: &str) -> Vec<String> {
         .chain(path.into_iter().map(|part| {
             let part = safe(part);
             // A folder and a file of one name cannot be together.
-            if part.ends_with(".md") { part + "_" } else { part }
+            if part.ends_with(".md") {
+                part + "_"
+            } else {
+                part
+            }
         }))
         .collect();
     let mut file = if last.is_empty() {
@@ -109,11 +113,23 @@ mod tests {
     #[test]
     fn names_show_where_a_page_comes_from() {
         assert_eq!(name("https://example.com/"), "example.com/index.md");
-        assert_eq!(name("https://example.com/docs/"), "example.com/docs/index.md");
-        assert_eq!(name("http://127.0.0.1:8000/a.html"), "127.0.0.1_8000/a.html.md");
+        assert_eq!(
+            name("https://example.com/docs/"),
+            "example.com/docs/index.md"
+        );
+        assert_eq!(
+            name("http://127.0.0.1:8000/a.html"),
+            "127.0.0.1_8000/a.html.md"
+        );
         let query = name("https://example.com/a?b=1");
-        assert!(query.starts_with("example.com/a-") && query.len() == 25, "{query}");
-        assert_eq!(name("https://example.com/%C3%BCber/%20x"), "example.com/über/_x.md");
+        assert!(
+            query.starts_with("example.com/a-") && query.len() == 25,
+            "{query}"
+        );
+        assert_eq!(
+            name("https://example.com/%C3%BCber/%20x"),
+            "example.com/über/_x.md"
+        );
     }
 
     #[test]
@@ -126,7 +142,8 @@ mod tests {
         ] {
             let name = name(url);
             assert!(
-                name.split('/').all(|part| !part.is_empty() && !part.starts_with('.')),
+                name.split('/')
+                    .all(|part| !part.is_empty() && !part.starts_with('.')),
                 "{name}"
             );
         }

@@ -143,11 +143,11 @@ impl Crawl {
             );
         }
         match &self.project {
-            Some(name) => app
-                .store
-                .project_named(name)
-                .await?
-                .with_context(|| format!("there is no project {name}; `orbweaver project list`")),
+            Some(name) => {
+                app.store.project_named(name).await?.with_context(|| {
+                    format!("there is no project {name}; `orbweaver project list`")
+                })
+            }
             None => {
                 let projects = app.store.projects().await?;
                 projects.into_iter().next().context("there is no project")
