@@ -198,7 +198,7 @@ async fn what_breaks_a_rule_is_refused_by_its_name() {
             "headers.x",
             vec![json!({"x": "a\r\nb: c"}), json!({"x": long})],
         ),
-        ("headers.X-A", vec![json!({"x-a": "1", "X-A": "2"})]),
+        ("headers.x-a", vec![json!({"x-a": "1", "X-A": "2"})]),
         (
             "cookies",
             vec![json!("abc"), json!("=v"), json!("a=b\r\nx: y"), json!(long)],
