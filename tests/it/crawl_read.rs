@@ -705,5 +705,6 @@ fn all() -> orbweaver_store::LogFilter {
         offset: 0,
         status_min: None,
         status_max: None,
+        key_prefix: None,
     }
 }
