@@ -1,6 +1,9 @@
 //! The behaviour suite: one module per promise, over real HTTP against the real router.
 
+mod actors;
+mod analyses;
 mod auth;
+mod bad_pages;
 mod billing;
 mod bulk;
 mod cache;
@@ -10,6 +13,7 @@ mod crawl_request;
 mod crawl_store;
 mod envelope;
 mod faults;
+mod fetchers;
 mod health;
 mod idempotency;
 mod keys;
@@ -19,6 +23,7 @@ mod monitor_store;
 mod monitors;
 mod openapi;
 mod payment;
+mod plugins;
 mod process;
 mod quota;
 mod receivers;

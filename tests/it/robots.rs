@@ -1,6 +1,7 @@
 //! GET /v1/robots-policy.
 
-use serde_json::Value;
+use orbweaver_origin::{Origin, Reply};
+use serde_json::{Value, json};
 
 use crate::support::{Service, Site};
 
@@ -57,4 +58,21 @@ async fn what_cannot_be_asked_is_refused_or_failed() {
         .await;
     answer.error(502, "FETCH_FAILED");
     assert_eq!(Value::Null, answer.json()["error"]["retry_after_seconds"]);
+}
+
+#[tokio::test]
+async fn content_signals_are_told_for_the_agent_or_everybody() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let robots = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n\n\
+                  User-agent: ProbeBot\nContent-Signal: /blog ai-input=no\nAllow: /\n";
+    origin.set("/robots.txt", Reply::text(robots));
+    let path = format!("/v1/robots-policy?url={}", origin.url("/"));
+    let answer = service.client().get(&path).await.ok();
+    let everybody = json!([{"path": null, "signals": {"ai-train": "no", "search": "yes"}}]);
+    assert_eq!(answer["content_signals"], everybody);
+    assert_eq!(answer["robots_txt"], robots);
+    let path = format!("{path}&user_agent=ProbeBot");
+    let answer = service.client().get(&path).await.ok();
+    let probe = json!([{"path": "/blog", "signals": {"ai-input": "no"}}]);
+    assert_eq!(answer["content_signals"], probe);
 }

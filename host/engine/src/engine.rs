@@ -300,6 +300,27 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Checks an input against a plugin's schema, as every call does: for callers that have
+    /// to know before they begin.
+    ///
+    /// # Errors
+    /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::NotFound`].
+    pub fn check_input(
+        &self,
+        kind: Kind,
+        name: &str,
+        input: &serde_json::Value,
+    ) -> Result<(), PluginError> {
+        let plugin = self.inner.registry.load().get(kind, name).cloned();
+        let plugin = plugin.ok_or_else(|| PluginError::NotFound {
+            kind: kind.as_str(),
+            name: name.to_owned(),
+        })?;
+        check_input(&plugin, input)
+    }
+}
+
 fn check_input(plugin: &Plugin, input: &serde_json::Value) -> Result<(), PluginError> {
     let Some(schema) = &plugin.input else {
         return Ok(());

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use metrics_exporter_prometheus::PrometheusHandle;
+use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -26,6 +27,7 @@ use crate::crawl::cleanup::Cleanup;
 use crate::crawl::links::Places;
 use crate::housekeeping::Heartbeat;
 use crate::pipeline::Pipeline;
+use crate::plugins::Overlay;
 use crate::webhooks::Webhooks;
 
 /// The service's parts. Cheap to clone.
@@ -44,6 +46,8 @@ pub struct Parts {
     pub pipeline: Pipeline,
     /// Browser, proxy pools, upstream provider.
     pub cloud: Cloud,
+    /// Uploaded plugins.
+    pub overlay: Overlay,
     /// The blocklist, until the background work takes it over.
     pub blocklist: Mutex<Option<Blocklist>>,
     /// Wakes the removal of what deleted runs stored.
@@ -110,9 +114,24 @@ pub async fn build(
     clock: Clock,
     metrics: Option<PrometheusHandle>,
 ) -> anyhow::Result<App> {
+    build_with(config, clock, metrics, Arc::new(SystemResolver)).await
+}
+
+/// As [`build`], with names resolved by `resolver`.
+///
+/// # Errors
+/// As [`build`].
+pub async fn build_with(
+    config: Config,
+    clock: Clock,
+    metrics: Option<PrometheusHandle>,
+    resolver: Arc<dyn Resolver>,
+) -> anyhow::Result<App> {
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
-    let pipeline = Pipeline::start(&config).await?;
+    let pipeline = Pipeline::with_resolver(&config, resolver).await?;
+    let overlay = Overlay::default();
+    overlay.follow(&store, &pipeline.engine).await?;
     let registry = Registry::new(store.clone());
     let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
     Ok(App::new(Parts {
@@ -129,6 +148,7 @@ pub async fn build(
         store,
         pipeline,
         crawls: Crawls::default(),
+        overlay,
         scans: Semaphore::new(config.scan.concurrent),
         webhooks: Webhooks::default(),
         heartbeat: Heartbeat::default(),

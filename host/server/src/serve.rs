@@ -15,7 +15,7 @@ use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
 use crate::crawl::cleanup;
-use crate::{api, cloud, crawl, housekeeping, monitors, webhooks};
+use crate::{api, cloud, crawl, housekeeping, monitors, plugins, webhooks};
 
 /// A service that listens.
 #[derive(Debug)]
@@ -73,6 +73,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
         background.spawn(cloud::index::run(app.clone()));
     }
     background.spawn(mail::run(app.clone()));
+    background.spawn(plugins::watch(app.clone()));
     let blocklist = app.blocklist.lock().take();
     if let Some(blocklist) = blocklist {
         background.spawn(blocklist.run());

@@ -5,9 +5,13 @@ use std::io::IsTerminal as _;
 use anyhow::Context as _;
 pub use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 use crate::config::{LogConfig, LogFormat};
+use crate::traces::Traces;
 
 /// Starts logging to standard error. Answers and listings go to standard output.
 ///
@@ -25,6 +29,30 @@ pub fn start_logs(config: &LogConfig) -> anyhow::Result<()> {
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
+}
+
+/// As [`start_logs`], and every request's and job's span goes to a collector besides. What
+/// is traced does not depend on what is logged.
+///
+/// # Errors
+/// As [`start_logs`].
+pub fn start_logs_and_traces(config: &LogConfig, traces: &Traces) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&config.filter)
+        .with_context(|| format!("log.filter: `{}` is no filter", config.filter))?;
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal());
+    let lines = match config.format {
+        LogFormat::Pretty => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
+    };
+    // Our own spans: those of the exporter's client would feed themselves.
+    let ours = Targets::new().with_target("orbweaver", tracing::Level::INFO);
+    tracing_subscriber::registry()
+        .with(lines)
+        .with(traces.layer().with_filter(ours))
+        .try_init()
+        .map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }
 
 /// Bounds of the histograms of seconds: from a cached answer to a slow site.

@@ -1,12 +1,14 @@
 //! What the suite stands on: a service, a site to scan, and a client that hides nothing.
 
 pub mod http;
+pub mod names;
 pub mod receiver;
 pub mod runs;
 pub mod service;
 pub mod site;
 
 pub use http::Client;
+pub use names::Names;
 pub use receiver::{Receiver, Reply};
-pub use service::{KEY, Service, plugin_dir};
+pub use service::{KEY, Service, fixture, plugin_dir};
 pub use site::Site;

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
+use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_server::accounts::bootstrap;
 use orbweaver_server::app::{self, App};
 use orbweaver_server::clock::{Clock, ManualClock};
@@ -27,6 +28,7 @@ pub struct Service {
     pub metrics: Option<SocketAddr>,
     running: Running,
     config: Config,
+    resolver: Arc<dyn Resolver>,
     _data: TempDir,
 }
 
@@ -46,15 +48,30 @@ impl Service {
     pub async fn on_system_clock() -> Self {
         let (config, data) = Self::config();
         let (_, manual) = Clock::manual(start());
-        Self::run(config, Clock::system(), manual, data).await
+        Self::run(
+            config,
+            Clock::system(),
+            manual,
+            data,
+            Arc::new(SystemResolver),
+        )
+        .await
     }
 
     /// With a changed configuration.
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
+        Self::with_resolver(Arc::new(SystemResolver), change).await
+    }
+
+    /// With names resolved by the test.
+    pub async fn with_resolver(
+        resolver: Arc<dyn Resolver>,
+        change: impl FnOnce(&mut Config),
+    ) -> Self {
         let (mut config, data) = Self::config();
         change(&mut config);
         let (clock, manual) = Clock::manual(start());
-        Self::run(config, clock, manual, data).await
+        Self::run(config, clock, manual, data, resolver).await
     }
 
     fn config() -> (Config, TempDir) {
@@ -73,10 +90,21 @@ impl Service {
         (config, data)
     }
 
-    async fn run(config: Config, clock: Clock, manual: ManualClock, data: TempDir) -> Self {
-        let app = app::build(config.clone(), clock, Some(metrics()))
-            .await
-            .expect("the service's parts");
+    async fn run(
+        config: Config,
+        clock: Clock,
+        manual: ManualClock,
+        data: TempDir,
+        resolver: Arc<dyn Resolver>,
+    ) -> Self {
+        let app = app::build_with(
+            config.clone(),
+            clock,
+            Some(metrics()),
+            Arc::clone(&resolver),
+        )
+        .await
+        .expect("the service's parts");
         bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
             .await
             .expect("the first project");
@@ -90,6 +118,7 @@ impl Service {
             metrics: running.metrics_address,
             running,
             config,
+            resolver,
             _data: data,
         }
     }
@@ -100,14 +129,22 @@ impl Service {
         let mut config = self.config.clone();
         config.database_url = Some(self.config.database_url());
         config.data_dir = data.path().to_owned();
-        Self::run(config, self.app.clock.clone(), self.clock.clone(), data).await
+        let resolver = Arc::clone(&self.resolver);
+        Self::run(
+            config,
+            self.app.clock.clone(),
+            self.clock.clone(),
+            data,
+            resolver,
+        )
+        .await
     }
 
     /// Stops it and starts it again on the same database, at the same time of its clock.
     pub async fn restart(self) -> Self {
         let (clock, manual) = (self.app.clock.clone(), self.clock.clone());
         self.running.stop().await;
-        Self::run(self.config, clock, manual, self._data).await
+        Self::run(self.config, clock, manual, self._data, self.resolver).await
     }
 
     /// A client with the first key.
@@ -184,4 +221,13 @@ pub fn plugin_dir() -> PathBuf {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"),
         PathBuf::from,
     )
+}
+
+/// A component that only tests load. `cargo xtask test` builds them and says where they are.
+pub fn fixture(name: &str) -> PathBuf {
+    let folder = std::env::var_os("ORBWEAVER_FIXTURES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fixtures"),
+        PathBuf::from,
+    );
+    folder.join(format!("{name}.wasm"))
 }

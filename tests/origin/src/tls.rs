@@ -79,14 +79,15 @@ impl Certificates {
         self.root.to_vec()
     }
 
-    fn server(&self, flaw: Flaw) -> Result<ServerConfig, Failure> {
+    fn server(&self, flaw: Flaw, hosts: &[&str]) -> Result<ServerConfig, Failure> {
         let key = KeyPair::generate()?;
-        let host = if flaw == Flaw::WrongHost {
-            "other.example"
+        let hosts = if flaw == Flaw::WrongHost {
+            &["other.example"]
         } else {
-            "secure.example"
+            hosts
         };
-        let mut params = CertificateParams::new(vec![host.to_owned()])?;
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let mut params = CertificateParams::new(hosts)?;
         if flaw != Flaw::WrongHost {
             params
                 .subject_alt_names
@@ -142,9 +143,30 @@ impl TlsOrigin {
     /// # Errors
     /// No port, or no certificate.
     pub async fn start(certificates: &Certificates, flaw: Flaw) -> Result<Self, Failure> {
+        Self::serve(certificates, flaw, &["secure.example"]).await
+    }
+
+    /// Starts a server without flaws for these hosts.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn for_hosts(certificates: &Certificates, hosts: &[&str]) -> Result<Self, Failure> {
+        Self::serve(certificates, Flaw::None, hosts).await
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    async fn serve(
+        certificates: &Certificates,
+        flaw: Flaw,
+        hosts: &[&str],
+    ) -> Result<Self, Failure> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let acceptor = TlsAcceptor::from(Arc::new(certificates.server(flaw)?));
+        let acceptor = TlsAcceptor::from(Arc::new(certificates.server(flaw, hosts)?));
         let requests = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&requests);
         let shared = Arc::new(Shared::default());

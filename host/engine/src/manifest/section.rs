@@ -99,7 +99,14 @@ fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError
 
 /// What the parser says, as the error of a file that is no component.
 pub(crate) fn not_a_component(error: wasmparser::BinaryReaderError) -> LoadError {
-    LoadError::NotAComponent(error.to_string())
+    // Some of its messages have a hint on a line of its own.
+    let words: Vec<String> = error
+        .to_string()
+        .lines()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect();
+    LoadError::NotAComponent(words.join("; "))
 }
 
 fn leb128(out: &mut Vec<u8>, mut value: usize) {
@@ -120,6 +127,19 @@ mod tests {
 
     /// The smallest component: magic and version, layer 1.
     const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
+
+    #[test]
+    fn what_is_no_component_is_told_in_one_line() {
+        for bytes in [
+            &b"nothing"[..],
+            b"<html>",
+            b"\0asm\x01\0\0\0",
+            b"\0asm\x09\0\0\0",
+        ] {
+            let error = read_text(bytes).unwrap_err().to_string();
+            assert!(!error.contains('\n'), "{error:?}");
+        }
+    }
 
     #[test]
     fn what_is_embedded_is_read_back() {

@@ -114,7 +114,13 @@ impl Connection {
         let scope = Scope::new(self.client(request.headers()));
         request.extensions_mut().insert(scope.clone());
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let span = tracing::info_span!("request", id = %scope.id(), %method, path = uri.path());
+        let span = tracing::info_span!(
+            "request",
+            id = %scope.id(),
+            %method,
+            path = uri.path(),
+            status = tracing::field::Empty
+        );
 
         let app = &self.inner.app;
         // Nothing of a request outlives its panic: what handlers share is behind locks that
@@ -140,6 +146,7 @@ impl Connection {
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
         span.in_scope(|| tracing::debug!(status, ms = millis(elapsed), "answered"));
+        span.record("status", i64::from(status));
         self.inner
             .measures
             .record(&method, uri.path(), status, elapsed);

@@ -16,6 +16,7 @@ pub struct ApiError {
     code: Code,
     message: Cow<'static, str>,
     retry_after: Option<u64>,
+    crawl: Option<i64>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
@@ -70,6 +71,10 @@ pub struct ErrorDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub retry_after_seconds: Option<u64>,
+    /// The crawl to wait for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub crawl_id: Option<i64>,
 }
 
 impl ApiError {
@@ -79,6 +84,7 @@ impl ApiError {
             code,
             message: message.into(),
             retry_after: None,
+            crawl: None,
             headers: Vec::new(),
         }
     }
@@ -89,6 +95,15 @@ impl ApiError {
             StatusCode::UNPROCESSABLE_ENTITY,
             Code::InvalidInput,
             format!("{field}: {rule}"),
+        )
+    }
+
+    /// 422: as [`invalid`](Self::invalid), with a message that names the field already.
+    pub fn breaks(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            Code::InvalidInput,
+            message,
         )
     }
 
@@ -145,6 +160,14 @@ impl ApiError {
     /// 408.
     pub fn timeout(message: &'static str) -> Self {
         Self::new(StatusCode::REQUEST_TIMEOUT, Code::Timeout, message)
+    }
+
+    /// 408 of a request that waited for a crawl.
+    pub fn crawl_runs(message: impl Into<Cow<'static, str>>, crawl: i64) -> Self {
+        Self {
+            crawl: Some(crawl),
+            ..Self::new(StatusCode::REQUEST_TIMEOUT, Code::Timeout, message)
+        }
     }
 
     /// 409.
@@ -231,6 +254,7 @@ impl IntoResponse for ApiError {
                 code: self.code,
                 message: self.message.into_owned(),
                 retry_after_seconds: self.retry_after,
+                crawl_id: self.crawl,
             },
         };
         let mut response = (self.status, axum::Json(body)).into_response();

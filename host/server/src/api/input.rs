@@ -63,7 +63,43 @@ impl FromRequest<App> for RawBody {
 }
 
 async fn whole_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
-    let limit = app.config.http.max_body_bytes;
+    body(request, app, app.config.http.max_body_bytes).await
+}
+
+/// A JSON object, or no body at all, which stands for an empty object.
+#[derive(Debug)]
+pub struct OptionalPayload<T> {
+    /// Its value.
+    pub value: T,
+    raw: Bytes,
+}
+
+impl<T> OptionalPayload<T> {
+    /// SHA-256 of the body as sent.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.raw).into()
+    }
+}
+
+impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let raw = body(request, app, app.config.http.max_body_bytes).await?;
+        let value = if raw.iter().all(u8::is_ascii_whitespace) || &raw[..] == b"null" {
+            T::default()
+        } else {
+            parse(&raw)?
+        };
+        Ok(Self { value, raw })
+    }
+}
+
+/// A request's body of at most `limit` bytes.
+///
+/// # Errors
+/// 413 for more, 408 where it comes too slowly, 400 where it breaks off.
+pub async fn body(request: Request, app: &App, limit: usize) -> Result<Bytes, ApiError> {
     // Refused before a byte is read, where the client says so.
     let announced = request
         .headers()

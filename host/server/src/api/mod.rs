@@ -1,5 +1,6 @@
 //! The HTTP interface: one folder per resource, one file per endpoint.
 
+mod actors;
 mod base;
 mod billing;
 mod cloud;
@@ -9,14 +10,17 @@ mod crons;
 mod deliveries;
 mod entry;
 mod error;
+mod fetchers;
 mod health;
 mod idempotency;
 mod input;
 mod keys;
+mod llms;
 mod logs;
 mod measure;
 mod metrics;
 mod openapi;
+mod plugins;
 mod robots;
 mod scan;
 mod scope;
@@ -38,8 +42,8 @@ use crate::app::App;
 /// The whole service.
 pub fn service(app: App) -> Entry {
     let (router, document) = operations().split_for_parts();
-    let document = openapi::complete(document);
     let mut paths: Vec<String> = document.paths.paths.keys().cloned().collect();
+    let document = openapi::complete(document);
     paths.push("/openapi.json".to_owned());
     let mut router = router
         .route("/openapi.json", openapi::route(&document))
@@ -85,6 +89,10 @@ fn operations() -> OpenApiRouter<App> {
         .merge(webhook::routes())
         .merge(signup::routes())
         .merge(billing::routes())
+        .merge(actors::routes())
+        .merge(llms::routes())
+        .merge(fetchers::routes())
+        .merge(plugins::routes())
 }
 
 /// JSON that was put together already.

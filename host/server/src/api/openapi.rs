@@ -1,8 +1,15 @@
 //! `/openapi.json` and `/docs`.
 
+use std::sync::Arc;
+
 use axum::Router;
+use axum::extract::State;
 use axum::routing::{MethodRouter, get};
+use bytes::Bytes;
 use http::header::CONTENT_TYPE;
+use orbweaver_engine::PluginInfo;
+use parking_lot::Mutex;
+use serde_json::Value;
 use utoipa::Modify;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -35,10 +42,12 @@ const VERSION: &str = "0.4.1";
         (name = "Monitors", description = "Crawls that recur by a schedule and are compared with the run before."),
         (name = "Webhooks", description = "What was told of a run's end, to whom, and how it went."),
         (name = "Scan", description = "One page, or up to a hundred, at once."),
-        (name = "Cloud", description = "Browser, proxy pools, an upstream provider; search."),
+        (name = "Actors", description = "Analyses of pages and sites, each a plugin."),
+        (name = "Cloud", description = "Browser, proxy pools, an upstream provider; search; fetchers of well-known sites."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
         (name = "Keys and secrets", description = "The project's keys, and what signs its webhooks."),
         (name = "Signup and billing", description = "How strangers get a project; public."),
+        (name = "Plugins", description = "Administration of plugins."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),
     )
 )]
@@ -66,17 +75,53 @@ pub(super) fn base() -> OpenApi {
 /// What only the whole document has.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     document.info.version = VERSION.to_owned();
+    // The router's notation of a parameter that may hold slashes is not OpenAPI's.
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths
+        .into_iter()
+        .map(|(path, item)| (path.replace("{*", "{"), item))
+        .collect();
     document
 }
 
-/// Serves the document; serialised once.
+/// Serves the document; made anew when the plugins have changed, since every actor that is
+/// loaded is an operation of its own.
 pub(super) fn route(document: &OpenApi) -> MethodRouter<App> {
-    let text = document.to_pretty_json().unwrap_or_else(|error| {
+    let document = serde_json::to_value(document).unwrap_or_else(|error| {
         tracing::error!(%error, "the OpenAPI document does not serialise");
-        "{}".to_owned()
+        Value::Null
     });
-    let text = bytes::Bytes::from(text);
-    get(async move || ([(CONTENT_TYPE, "application/json")], text))
+    let made: Arc<Mutex<Option<(u64, Bytes)>>> = Arc::default();
+    get(async move |State(app): State<App>| {
+        let engine = &app.pipeline.engine;
+        // Counted before the list is read: a change meanwhile makes it anew next time.
+        let changes = *engine.changes().borrow();
+        let kept = made.lock().clone().filter(|(at, _)| *at == changes);
+        let text = match kept {
+            Some((_, text)) => text,
+            None => {
+                let text = Bytes::from(with_actors(&document, &engine.plugins()));
+                *made.lock() = Some((changes, text.clone()));
+                text
+            }
+        };
+        ([(CONTENT_TYPE, "application/json")], text)
+    })
+}
+
+fn with_actors(document: &Value, plugins: &[PluginInfo]) -> String {
+    let mut document = document.clone();
+    let generic = document
+        .pointer("/paths/~1v1~1actors~1{name}/post")
+        .cloned();
+    if let Some(generic) = generic
+        && let Some(paths) = document
+            .pointer_mut("/paths")
+            .and_then(Value::as_object_mut)
+    {
+        paths.extend(super::actors::operations(plugins, &generic));
+    }
+    format!("{document:#}")
 }
 
 /// The API reference, all assets inside the binary.

@@ -44,10 +44,7 @@ pub(super) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
         ));
     }
     if HeaderValue::from_str(agent).is_err() {
-        return Err(ApiError::invalid(
-            "user_agent",
-            "must not hold control characters",
-        ));
+        return Err(ApiError::invalid("user_agent", "must be printable ASCII"));
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Common;
+use super::out::out;
 use crate::config::reference;
 
 /// Print every setting with its meaning, default and source, as a configuration file.
@@ -16,7 +17,7 @@ pub(super) struct ConfigCommand {}
 
 impl ConfigCommand {
     pub(super) fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
-        print!("{}", reference(&common.load()?)?);
+        out!("{}", reference(&common.load()?)?.trim_end())?;
         Ok(ExitCode::SUCCESS)
     }
 }

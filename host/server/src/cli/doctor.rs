@@ -7,6 +7,7 @@ use clap::Args;
 use orbweaver_store::Store;
 
 use super::Common;
+use super::out::out;
 use crate::config::Config;
 use crate::pipeline::Pipeline;
 
@@ -47,7 +48,7 @@ impl Doctor {
                 State::Less => "less",
                 State::Bad => "BAD",
             };
-            println!("{mark:<5} {what:<12} {says}");
+            out!("{mark:<5} {what:<12} {says}")?;
         }
         let bad = findings.iter().any(|finding| finding.state == State::Bad);
         Ok(if bad {

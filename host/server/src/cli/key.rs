@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use orbweaver_store::{KeyState, Revoked, Store};
 
 use super::Common;
+use super::out::out;
 use crate::accounts::issue::FreshKey;
 use crate::clock::Clock;
 
@@ -73,7 +74,7 @@ impl Issue {
         let row = key.row(self.label.as_deref());
         store.add_key(project.id, &row, super::ACTOR, now).await?;
         eprintln!("A key of project {}, shown only this once:", self.project);
-        println!("{}", key.expose());
+        out!("{}", key.expose())?;
         Ok(())
     }
 }
@@ -81,35 +82,39 @@ impl Issue {
 impl List {
     async fn run(self, store: &Store, now: DateTime<Utc>) -> anyhow::Result<()> {
         let project = super::project_named(store, &self.project).await?;
-        println!(
+        out!(
             "{:<14} {:<9} {:<20} {:<20} {:<20} LABEL",
-            "PREFIX", "STATE", "CREATED", "LAST USED", "ENDS"
-        );
+            "PREFIX",
+            "STATE",
+            "CREATED",
+            "LAST USED",
+            "ENDS"
+        )?;
         for key in store.keys(project.id).await? {
             let state = match key.state(now) {
                 KeyState::Active => "active",
                 KeyState::Expired => "expired",
                 KeyState::Revoked => "revoked",
             };
-            println!(
+            out!(
                 "{:<14} {state:<9} {:<20} {:<20} {:<20} {}",
                 key.prefix,
                 time(Some(key.created_at)),
                 time(key.last_used_at),
                 time(key.revoked_at.or(key.expires_at)),
                 key.label.as_deref().unwrap_or("-"),
-            );
+            )?;
         }
         if self.history {
-            println!("\n{:<20} {:<14} {:<9} BY", "WHEN", "PREFIX", "WHAT");
+            out!("\n{:<20} {:<14} {:<9} BY", "WHEN", "PREFIX", "WHAT")?;
             for event in store.key_events(project.id).await? {
-                println!(
+                out!(
                     "{:<20} {:<14} {:<9} {}",
                     time(Some(event.at)),
                     event.prefix,
                     event.action,
                     event.actor
-                );
+                )?;
             }
         }
         Ok(())

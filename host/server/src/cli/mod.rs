@@ -4,6 +4,7 @@ mod config;
 mod crawl;
 mod doctor;
 mod key;
+mod out;
 mod plugin;
 mod project;
 mod scan;
@@ -125,6 +126,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(cli) {
         Ok(code) => code,
+        Err(error) if out::nobody_reads(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("orbweaver: {error:#}");
             ExitCode::FAILURE

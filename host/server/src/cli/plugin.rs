@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest};
 
 use super::Common;
+use super::out::out;
 use crate::pipeline::Pipeline;
 use crate::telemetry;
 
@@ -72,14 +73,18 @@ impl List {
         let plugins = engine.plugins();
         let refused = engine.refused();
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&plugins)?);
+            out!("{}", serde_json::to_string_pretty(&plugins)?)?;
         } else {
-            println!(
+            out!(
                 "{:<10} {:<18} {:<9} {:>8} {:<14} DESCRIPTION",
-                "KIND", "NAME", "VERSION", "KIB", "DIGEST"
-            );
+                "KIND",
+                "NAME",
+                "VERSION",
+                "KIB",
+                "DIGEST"
+            )?;
             for plugin in &plugins {
-                println!(
+                out!(
                     "{:<10} {:<18} {:<9} {:>8} {:<14} {}",
                     plugin.kind.as_str(),
                     plugin.name,
@@ -87,7 +92,7 @@ impl List {
                     plugin.size.div_ceil(1_024),
                     plugin.digest.get(..12).unwrap_or_default(),
                     plugin.description,
-                );
+                )?;
             }
         }
         for (file, why) in &refused {
@@ -117,45 +122,46 @@ impl Inspect {
             .inspect(&bytes)
             .with_context(|| format!("{} is no plugin", self.file.display()))?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&found)?);
+            out!("{}", serde_json::to_string_pretty(&found)?)?;
         } else {
-            show(&found);
+            show(&found)?;
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn show(found: &Inspection) {
+fn show(found: &Inspection) -> std::io::Result<()> {
     let manifest = &found.manifest;
-    println!(
+    out!(
         "{} {} ({})",
         manifest.name,
         manifest.version,
         manifest.kind.as_str()
-    );
+    )?;
     if !manifest.description.is_empty() {
-        println!("{}", manifest.description);
+        out!("{}", manifest.description)?;
     }
-    println!();
-    println!("file name    {}", file_name(manifest.kind, &manifest.name));
-    println!("api          {}", manifest.api);
-    println!("size         {} bytes", found.size);
-    println!("sha-256      {}", found.digest);
+    out!()?;
+    out!("file name    {}", file_name(manifest.kind, &manifest.name))?;
+    out!("api          {}", manifest.api)?;
+    out!("size         {} bytes", found.size)?;
+    out!("sha-256      {}", found.digest)?;
     if !manifest.roles.is_empty() {
-        println!("roles        {}", manifest.roles.join(", "));
+        out!("roles        {}", manifest.roles.join(", "))?;
     }
-    println!("asks for     {}", permissions(&manifest.permissions));
-    println!("functions    {}", found.shape.functions);
-    println!(
+    out!("asks for     {}", permissions(&manifest.permissions))?;
+    out!("functions    {}", found.shape.functions)?;
+    out!(
         "memory       {} bytes at the start",
         found.shape.initial_memory
-    );
+    )?;
     for import in &found.imports {
-        println!("imports      {import}");
+        out!("imports      {import}")?;
     }
     for export in &found.exports {
-        println!("exports      {export}");
+        out!("exports      {export}")?;
     }
+    Ok(())
 }
 
 fn permissions(asked: &Permissions) -> String {

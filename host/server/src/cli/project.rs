@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Store, StoreError};
 
 use super::Common;
+use super::out::out;
 use crate::accounts::{self, key};
 use crate::clock::Clock;
 use crate::config::{Config, redact_url};
@@ -133,23 +134,27 @@ impl Create {
             "Created project {} on tier {}. Its key, shown only this once:",
             self.name, self.tier
         );
-        println!("{key}");
+        out!("{key}")?;
         Ok(())
     }
 }
 
 async fn list(store: &Store) -> anyhow::Result<()> {
-    println!(
+    out!(
         "{:<32} {:<12} {:<10} {:<10} {:<20} PROXY",
-        "NAME", "TIER", "STATE", "CLOUD MODE", "CREATED"
-    );
+        "NAME",
+        "TIER",
+        "STATE",
+        "CLOUD MODE",
+        "CREATED"
+    )?;
     for project in store.projects().await? {
         let name = if project.administrator {
             format!("{} (administrator)", project.name)
         } else {
             project.name
         };
-        println!(
+        out!(
             "{name:<32} {:<12} {:<10} {:<10} {:<20} {}",
             project.tier,
             if project.suspended_at.is_some() {
@@ -163,7 +168,7 @@ async fn list(store: &Store) -> anyhow::Result<()> {
                 .proxy_url
                 .as_deref()
                 .map_or_else(|| "-".to_owned(), redact_url),
-        );
+        )?;
     }
     Ok(())
 }

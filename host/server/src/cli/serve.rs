@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Common;
+use super::out::out;
 use crate::accounts::bootstrap::{self, First};
 use crate::clock::Clock;
 use crate::config::{Config, load};
+use crate::traces::Traces;
 use crate::{app, serve, telemetry};
 
 /// Serve the API. The first start on an empty database creates project `default` and
@@ -42,50 +44,62 @@ impl Serve {
         flags.set("tls_key", self.tls_key);
         flags.set("roles", self.roles);
         let config = load(common.config.as_deref(), flags)?.config;
-        telemetry::start_logs(&config.log)?;
+        let traces = Traces::from_env()?;
+        match &traces {
+            None => telemetry::start_logs(&config.log)?,
+            Some(traces) => telemetry::start_logs_and_traces(&config.log, traces)?,
+        }
         let metrics = telemetry::start_metrics()?;
         let app = app::build(config, Clock::system(), Some(metrics)).await?;
         let first =
             bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref()).await?;
         let running = serve::start(app).await?;
-        greet(&running.app().config, running.address, first.as_ref());
+        // The service serves whether or not anybody reads its greeting.
+        let _ = greet(&running.app().config, running.address, first.as_ref());
         serve::stop_signal().await?;
         tracing::info!("stopping");
         running.stop().await;
+        if let Some(traces) = traces {
+            tokio::task::spawn_blocking(|| traces.stop()).await?;
+        }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn greet(config: &Config, address: Option<SocketAddr>, first: Option<&First>) {
+fn greet(
+    config: &Config,
+    address: Option<SocketAddr>,
+    first: Option<&First>,
+) -> std::io::Result<()> {
     let Some(address) = address else {
-        println!(
+        out!(
             "Orbweaver {} runs without an API.",
             env!("CARGO_PKG_VERSION")
-        );
-        return;
+        )?;
+        return Ok(());
     };
     let scheme = if config.tls_cert.is_some() {
         "https"
     } else {
         "http"
     };
-    println!(
+    out!(
         "Orbweaver {} listens on {scheme}://{address}",
         env!("CARGO_PKG_VERSION")
-    );
-    println!("API reference: {scheme}://{address}/docs");
+    )?;
+    out!("API reference: {scheme}://{address}/docs")?;
     let key = match first {
-        None => return,
+        None => return Ok(()),
         Some(First::Configured) => "$ORBWEAVER_BOOTSTRAP_KEY",
         Some(First::Fresh(key)) => {
-            println!("\nProject `default` is created. Its key, shown only this once:\n");
-            println!("    {}", key.expose());
+            out!("\nProject `default` is created. Its key, shown only this once:\n")?;
+            out!("    {}", key.expose())?;
             key.expose()
         }
     };
-    println!("\nTry it:\n");
-    println!("    curl -s {scheme}://{address}/v1/scan \\");
-    println!("      -H 'Content-Type: application/json' \\");
-    println!("      -H \"Authorization: Bearer {key}\" \\");
-    println!("      -d '{{\"url\":\"https://example.com/\"}}'");
+    out!("\nTry it:\n")?;
+    out!("    curl -s {scheme}://{address}/v1/scan \\")?;
+    out!("      -H 'Content-Type: application/json' \\")?;
+    out!("      -H \"Authorization: Bearer {key}\" \\")?;
+    out!("      -d '{{\"url\":\"https://example.com/\"}}'")
 }

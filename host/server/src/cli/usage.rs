@@ -7,6 +7,7 @@ use clap::Args;
 use orbweaver_store::{Project, Store};
 
 use super::Common;
+use super::out::out;
 use crate::accounts::usage::{Usage, dollars};
 use crate::clock::Clock;
 use crate::config::{Cap, Config};
@@ -53,28 +54,36 @@ impl UsageCommand {
         let today = Clock::system().now().date_naive();
         let back = Days::new(u64::from(self.days.saturating_sub(1)));
         let first = today.checked_sub_days(back).unwrap_or(today);
-        println!(
+        out!(
             "\n{:<12} {:>10} {:>12} {:>12}",
-            "DAY", "PAGES", "CLOUD PAGES", "CLOUD USD"
-        );
+            "DAY",
+            "PAGES",
+            "CLOUD PAGES",
+            "CLOUD USD"
+        )?;
         for day in store.usage_days(project.id, first).await? {
-            println!(
+            out!(
                 "{:<12} {:>10} {:>12} {:>12.4}",
                 day.date,
                 day.pages,
                 day.cloud_pages,
                 dollars(day.cost_micros)
-            );
+            )?;
         }
         Ok(())
     }
 }
 
 async fn summary(config: &Config, store: &Store, projects: &[Project]) -> anyhow::Result<()> {
-    println!(
+    out!(
         "{:<32} {:<12} {:>16} {:>18} {:>16} {:>8}",
-        "NAME", "TIER", "PAGES TODAY", "PAGES THIS MONTH", "CLOUD TODAY", "RUNS"
-    );
+        "NAME",
+        "TIER",
+        "PAGES TODAY",
+        "PAGES THIS MONTH",
+        "CLOUD TODAY",
+        "RUNS"
+    )?;
     let usage = Usage::new(store.clone());
     let now = Clock::system().now();
     for project in projects {
@@ -85,7 +94,7 @@ async fn summary(config: &Config, store: &Store, projects: &[Project]) -> anyhow
             None => used.to_string(),
         };
         let today = used.today.amount;
-        println!(
+        out!(
             "{:<32} {:<12} {:>16} {:>18} {:>16} {:>8}",
             project.name,
             project.tier,
@@ -99,7 +108,7 @@ async fn summary(config: &Config, store: &Store, projects: &[Project]) -> anyhow
                 u64::from(used.concurrent_runs),
                 tier.map(|tier| tier.concurrent_runs)
             ),
-        );
+        )?;
     }
     Ok(())
 }

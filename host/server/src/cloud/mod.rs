@@ -25,7 +25,7 @@ use orbweaver_engine::{Page, WaitFor};
 use orbweaver_fetch::{Pool, ProxyUrl, RenderRequest, Rendered, Renderer, Response};
 use orbweaver_store::Principal;
 
-pub use money::{micros, usd};
+pub use money::{micros, of_bytes, usd};
 
 use crate::config::Config;
 use crate::pipeline::{Document, Pipeline, ScanError, blocking};

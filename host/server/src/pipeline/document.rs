@@ -94,6 +94,36 @@ impl Document {
         (document, stored)
     }
 
+    /// A response as plugins see it, without what storing it takes; `cost_usd` is what it
+    /// cost. CPU-bound.
+    pub fn page_of(response: Response, cost_usd: f64) -> Arc<Page> {
+        let content_type = response.content_type().map(str::to_owned);
+        let kind = content::sniff(content_type.as_deref(), &response.body).kind;
+        let html = text(kind, &response.body, content_type.as_deref());
+        Page::new(PageParts {
+            url: response.url,
+            final_url: response.final_url,
+            status: response.status,
+            headers: response
+                .headers
+                .iter()
+                .filter(|(name, _)| !DROPPED.contains(name))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            redirects: response
+                .redirects
+                .into_iter()
+                .map(|hop| Hop {
+                    url: hop.url,
+                    status: hop.status,
+                })
+                .collect(),
+            body: Arc::from(&*response.body),
+            html,
+            cost_usd,
+        })
+    }
+
     /// A file that stands for a URL, as HTML whatever its name. CPU-bound.
     pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
         let html = text(Kind::Html, &body, None);

@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::Engine;
-use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind};
+use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind, Resolver, SystemResolver};
 use orbweaver_store::{Amount, CloudMode, NewUsage, Principal, StoreError};
 use url::Url;
 
@@ -58,6 +58,18 @@ impl Pipeline {
     /// # Errors
     /// A setting that cannot be used.
     pub async fn start(config: &Config) -> anyhow::Result<Self> {
+        Self::with_resolver(config, Arc::new(SystemResolver)).await
+    }
+
+    /// As [`start`](Self::start), with names resolved by `resolver`. Its answers are judged
+    /// as the system's are.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn with_resolver(
+        config: &Config,
+        resolver: Arc<dyn Resolver>,
+    ) -> anyhow::Result<Self> {
         let mut fetch = config.fetch.clone();
         fetch.allow_nets.extend(config.allow_nets()?);
         let mut plugins = config.plugins.clone();
@@ -65,7 +77,7 @@ impl Pipeline {
             .cache_dir
             .get_or_insert_with(|| config.compiled_dir());
         plugins.plugin_dir = Some(config.plugin_dir());
-        let fetcher = Fetcher::new(fetch).context("fetch")?;
+        let fetcher = Fetcher::with_resolver(fetch, resolver).context("fetch")?;
         let engine = Engine::new(plugins)?;
         let report = engine.load_dir().await;
         for (file, why) in &report.refused {

@@ -105,6 +105,33 @@ impl Store {
         self.orphan_rows(project, &ids).await
     }
 
+    /// The pages of a run by the hash of their key, and of every key of the run that
+    /// redirects to one.
+    pub async fn run_index(
+        &self,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<HashMap<u64, i64>, StoreError> {
+        let mut pages: HashMap<u64, i64> = HashMap::new();
+        let mut after = 0;
+        loop {
+            let nodes = self.nodes(project, run, after).await?;
+            let Some(last) = nodes.last() else { break };
+            after = last.id;
+            for node in &nodes {
+                if let Some(key) = node.key_hash {
+                    pages.insert(key.cast_unsigned(), node.id);
+                }
+            }
+        }
+        for (from, to) in self.redirects(run).await? {
+            if let Some(page) = pages.get(&to).copied() {
+                pages.entry(from).or_insert(page);
+            }
+        }
+        Ok(pages)
+    }
+
     async fn nodes(
         &self,
         project: ProjectId,

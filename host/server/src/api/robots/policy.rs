@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use orbweaver_core::robots::{ai_crawlers, ai_policy};
+use orbweaver_core::robots::{ContentSignal, ai_crawlers, ai_policy};
 use orbweaver_core::user_agent;
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde::{Deserialize, Serialize};
@@ -24,7 +24,7 @@ pub(super) struct Params {
     #[param(format = "uri", example = "https://example.com/")]
     url: String,
     /// Sent as user agent, and added to the policy.
-    #[param(max_length = 1024)]
+    #[param(max_length = 1024, pattern = r"^[\t -~]*$")]
     user_agent: Option<String>,
 }
 
@@ -40,6 +40,27 @@ pub(super) struct RobotsPolicy {
     llms_txt: TextFile,
     /// Crawler to `allowed`, `partial` or `disallowed`.
     ai_bot_policy: BTreeMap<String, String>,
+    /// The `Content-Signal` lines that hold for `user_agent`, or for every crawler.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    content_signals: Vec<Signal>,
+}
+
+/// A `Content-Signal` line: what content may be used for.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Signal {
+    /// The path prefix that it is about; null for the whole site.
+    path: Option<String>,
+    /// Purpose, such as `ai-train`, to the site's answer, such as `no`.
+    signals: BTreeMap<String, String>,
+}
+
+impl From<ContentSignal> for Signal {
+    fn from(line: ContentSignal) -> Self {
+        Self {
+            path: line.path,
+            signals: line.signals,
+        }
+    }
 }
 
 /// robots.txt, llms.txt and what they mean for AI crawlers; cached per host for an hour.
@@ -98,5 +119,12 @@ fn answer(
         robots_txt: robots.text.clone(),
         llms_txt,
         ai_bot_policy: ai_policy(&robots.robots, bots),
+        content_signals: robots
+            .robots
+            .rules_for(agent.unwrap_or("*"))
+            .signals
+            .into_iter()
+            .map(Signal::from)
+            .collect(),
     })
 }

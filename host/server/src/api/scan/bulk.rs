@@ -41,7 +41,7 @@ pub(super) struct BulkRequest {
     #[schema(minimum = 0, maximum = 315_360_000)]
     max_age_seconds: Option<u64>,
     /// User agent to send; by default one of current browsers.
-    #[schema(max_length = 1024)]
+    #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
     user_agent: Option<String>,
 }
 

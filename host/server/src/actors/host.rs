@@ -1,0 +1,386 @@
+//! What a plugin asks of its host, done in the name of one project and on its bill.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_engine::{
+    FetchRequest, Host, HostError, LinkColumns, Page, PageRow, PluginError, ProxyChoice, RoleCall,
+    RunInfo, WaitFor,
+};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, Pool, ProxyUrl, Request, Response,
+};
+use orbweaver_store::Principal;
+use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
+use orbweaver_urls::KeyRules;
+use parking_lot::Mutex;
+
+use super::graph::Graph;
+use super::ledger::{Ended, Ledger};
+use crate::accounts::quota::{CapReached, QuotaError};
+use crate::app::App;
+use crate::cloud::{NO_BROWSER, of_bytes, project_proxy, usd};
+use crate::pipeline::{self, Document, ScanError};
+
+/// Why the host could not do what a plugin asked, where the caller can do something about it.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// A backend is missing; says what to configure.
+    NotConfigured(String),
+    /// A cap is reached.
+    Capped(CapReached),
+}
+
+/// How a request leaves.
+struct Way {
+    proxy: Option<ProxyUrl>,
+    usd_per_gb: f64,
+}
+
+/// The host of one call.
+pub(super) struct CallHost {
+    app: App,
+    principal: Arc<Principal>,
+    ledger: Ledger,
+    /// The first refusal; the plugin may have lived with it.
+    refusal: Mutex<Option<Refusal>>,
+    /// Of the run whose links the plugin reads.
+    graph: tokio::sync::OnceCell<Graph>,
+}
+
+impl CallHost {
+    pub(super) fn new(app: App, principal: Arc<Principal>, ledger: Ledger) -> Self {
+        Self {
+            app,
+            principal,
+            ledger,
+            refusal: Mutex::new(None),
+            graph: tokio::sync::OnceCell::new(),
+        }
+    }
+
+    pub(super) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.lock().clone()
+    }
+
+    fn refuse(&self, refusal: Refusal, message: String) -> HostError {
+        self.refusal.lock().get_or_insert(refusal);
+        HostError::Denied(message)
+    }
+
+    fn quota(&self, error: QuotaError) -> HostError {
+        match error {
+            QuotaError::Capped(cap) => self.refuse(Refusal::Capped(cap), cap.to_string()),
+            error @ QuotaError::Suspended => HostError::Denied(error.to_string()),
+            QuotaError::Store(error) => internal(&error),
+        }
+    }
+
+    /// The project's own proxy, or one of the pool that the plugin names.
+    fn way(&self, choice: Option<&ProxyChoice>) -> Result<Way, HostError> {
+        let Some(ProxyChoice { pool, country }) = choice else {
+            let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
+            return Ok(Way {
+                proxy,
+                usd_per_gb: 0.0,
+            });
+        };
+        let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
+            HostError::InvalidInput(format!("proxy_pool: there is no pool `{pool}`"))
+        })?;
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| internal(&error))?;
+        let proxy = self
+            .app
+            .pipeline
+            .fetcher
+            .pool_proxy(named, country.as_deref(), u64::from_le_bytes(random))
+            .map_err(failure)?;
+        if proxy.is_some() {
+            let prices = &self.app.config.cloud.prices;
+            let usd_per_gb = match named {
+                Pool::Datacenter => prices.datacenter_gb,
+                Pool::Isp => prices.isp_gb,
+                Pool::Residential => prices.residential_gb,
+                Pool::Mobile => prices.mobile_gb,
+            };
+            return Ok(Way { proxy, usd_per_gb });
+        }
+        let what = format!("the proxy pool {pool} is not configured; set fetch.proxy_pools.{pool}");
+        Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
+    }
+
+    async fn finished(&self, id: i64) -> Result<Run, HostError> {
+        let run = self
+            .app
+            .store
+            .run(self.principal.project, RunId(id))
+            .await
+            .map_err(|error| internal(&error))?
+            .ok_or_else(|| HostError::InvalidInput(format!("crawl_id: there is no crawl {id}")))?;
+        if run.status.is_over() {
+            return Ok(run);
+        }
+        Err(HostError::InvalidInput(format!(
+            "crawl_id: crawl {id} is {}; wait until it has ended",
+            run.status
+        )))
+    }
+}
+
+#[async_trait]
+impl Host for CallHost {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+        let Way { proxy, usd_per_gb } = self.way(request.proxy.as_ref())?;
+        let ticket = if request.proxy.is_some() {
+            self.ledger.cloud_page(false).await
+        } else {
+            self.ledger.page(&request.url).await
+        }
+        .map_err(|error| self.quota(error))?;
+        let method: Method = request
+            .method
+            .parse()
+            .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
+        let allowed = Arc::clone(&request.allowed);
+        let limit = self.app.config.fetch.limits.max_body_bytes;
+        let asked = Request {
+            headers: request.headers,
+            body: request.body.map(Into::into),
+            proxy,
+            follow_redirects: request.follow_redirects,
+            respect_robots: request.respect_robots,
+            timeout: request
+                .timeout_ms
+                .map(|ms| Duration::from_millis(ms.into())),
+            max_bytes: Some(request.max_bytes.min(limit)),
+            hop_check: Some(Arc::new(move |next: &str| {
+                if allowed.allows(next) {
+                    HopVerdict::Follow
+                } else {
+                    HopVerdict::Refuse(format!("permission http does not cover {next}"))
+                }
+            })),
+            ..Request::new(method, &request.url)
+        };
+        // Boxed: the fetch's state is large, and a call has many of them.
+        let fetched = Box::pin(self.app.pipeline.fetcher.fetch(asked)).await;
+        let ended = match &fetched {
+            Ok(response) => Ended {
+                answered: true,
+                free: is_free(response),
+                cost_usd: usd(of_bytes(response.wire_bytes, usd_per_gb)),
+            },
+            Err(_) => Ended::default(),
+        };
+        self.ledger.settle(ticket, ended);
+        let response = fetched.map_err(failure)?;
+        pipeline::blocking(move || Document::page_of(response, ended.cost_usd))
+            .await
+            .map_err(|error| internal(&error))
+    }
+
+    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
+        let cloud = &self.app.cloud;
+        if !cloud.has_browser() {
+            let what = NO_BROWSER.to_owned();
+            return Err(self.refuse(Refusal::NotConfigured(what.clone()), what));
+        }
+        let ticket = self
+            .ledger
+            .cloud_page(true)
+            .await
+            .map_err(|error| self.quota(error))?;
+        let rendered = Box::pin(cloud.render(&self.principal, url, wait_for)).await;
+        let ended = Ended {
+            answered: rendered.is_ok(),
+            ..Ended::default()
+        };
+        self.ledger.settle(ticket, ended);
+        rendered.map_err(|error| match error {
+            ScanError::Refused(why) => HostError::Denied(why),
+            ScanError::Fetch { message, .. } => HostError::FetchFailed(message),
+            ScanError::NotConfigured(what) => {
+                self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
+            }
+            ScanError::Busy(why) => HostError::Failed(why),
+            ScanError::Quota(error) => self.quota(error),
+            other => internal(&other),
+        })
+    }
+
+    async fn extract(
+        &self,
+        role: &str,
+        page: Arc<Page>,
+        options: &str,
+    ) -> Result<String, HostError> {
+        let call = RoleCall {
+            role: role.to_owned(),
+            options: options.to_owned(),
+        };
+        let answers = self.app.pipeline.engine.extract(&page, vec![call]).await;
+        match answers.into_iter().next() {
+            Some(Ok(json)) => Ok(json),
+            Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),
+            Some(Err(error)) => Err(HostError::Failed(format!("extractor {role}: {error}"))),
+            None => Err(HostError::Failed(format!("extractor {role}: no answer"))),
+        }
+    }
+
+    async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+        let run = self.finished(id).await?;
+        let status = match run.status {
+            RunState::Failed => "failed",
+            _ => "done",
+        };
+        Ok(RunInfo {
+            id,
+            url: run.url,
+            status: status.to_owned(),
+            page_count: run.page_count,
+        })
+    }
+
+    async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
+        let range = PageRange {
+            status: None,
+            after: PageId(after),
+            offset: 0,
+            limit,
+        };
+        let store = &self.app.store;
+        let items = store
+            .run_pages(self.principal.project, RunId(run), &range)
+            .await
+            .map_err(|error| internal(&error))?;
+        let row = |item: PageItem| PageRow {
+            id: item.id.get(),
+            url: item.url,
+            status: item.status,
+            bytes: item.bytes,
+        };
+        Ok(items.into_iter().map(row).collect())
+    }
+
+    async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
+        let project = self.principal.project;
+        let graph = self
+            .graph
+            .get_or_try_init(|| async {
+                let run = self.finished(run).await?;
+                let rules = KeyRules {
+                    drop_tracking: self.app.config.crawl.drop_tracking,
+                };
+                let loaded = Graph::load(&self.app.store, project, &run, rules).await;
+                loaded.map_err(|error| internal(&error))
+            })
+            .await?;
+        if graph.run() != RunId(run) {
+            return Err(HostError::InvalidInput(
+                "run: a call reads the links of one run".to_owned(),
+            ));
+        }
+        let rows = self
+            .app
+            .store
+            .run_links(project, RunId(run), PageId(after.saturating_add(1)), pages)
+            .await
+            .map_err(|error| internal(&error))?;
+        let graph = graph.clone();
+        pipeline::blocking(move || graph.columns(&rows, pages))
+            .await
+            .map_err(|error| internal(&error))?
+            .map_err(|error| internal(&error))
+    }
+
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
+        let (store, project) = (&self.app.store, self.principal.project);
+        let missing = || HostError::InvalidInput(format!("page: there is no page {page}"));
+        let record = store
+            .page(project, PageId(page))
+            .await
+            .map_err(|error| internal(&error))?
+            .ok_or_else(missing)?;
+        let mut document = Document::from_store(store, project, record.page)
+            .ok_or_else(|| HostError::Failed(format!("page {page} is stored without its body")))?;
+        document.page().await.map_err(|error| internal(&error))
+    }
+}
+
+/// Files that tell robots about a site are free.
+fn is_free(response: &Response) -> bool {
+    let path =
+        url::Url::parse(&response.url).map_or_else(|_| String::new(), |url| url.path().to_owned());
+    let name = path.rsplit('/').next().unwrap_or_default();
+    matches!(
+        path.as_str(),
+        "/robots.txt" | "/llms.txt" | "/llms-full.txt"
+    ) || (name.contains("sitemap")
+        && [".xml", ".xml.gz", ".txt"]
+            .iter()
+            .any(|end| name.ends_with(end)))
+        || is_sitemap(&response.body)
+}
+
+/// Whether a body is a sitemap or an index of them, by its first element.
+fn is_sitemap(body: &[u8]) -> bool {
+    let head = body.get(..1_024).unwrap_or(body);
+    let head = String::from_utf8_lossy(head);
+    let mut rest = head.trim_start_matches('\u{feff}').trim_start();
+    while rest.starts_with("<?") || rest.starts_with("<!") {
+        let Some(end) = rest.find('>') else {
+            return false;
+        };
+        rest = rest.get(end + 1..).unwrap_or_default().trim_start();
+    }
+    let name = rest.strip_prefix('<').unwrap_or_default();
+    let name = name
+        .split(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+        .next()
+        .unwrap_or_default();
+    let local = name.rsplit(':').next().unwrap_or_default();
+    matches!(local, "urlset" | "sitemapindex")
+}
+
+fn failure(error: FetchError) -> HostError {
+    match error.kind {
+        FetchKind::Refused | FetchKind::Robots | FetchKind::Scope => {
+            HostError::Denied(error.message)
+        }
+        FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
+        FetchKind::Internal => internal(&error.message),
+        _ => HostError::FetchFailed(error.message),
+    }
+}
+
+/// Says nothing to the plugin, everything to the log.
+fn internal(cause: &dyn std::fmt::Display) -> HostError {
+    tracing::error!(error = %cause, "a plugin's request failed here");
+    HostError::Failed("the host failed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sitemaps_are_told_by_their_first_element() {
+        for body in [
+            "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
+            "\u{feff}<sitemapindex>",
+            "<s:urlset xmlns:s=\"x\">",
+        ] {
+            assert!(is_sitemap(body.as_bytes()), "{body}");
+        }
+        for body in ["", "<html><urlset>", "urlset", "<rss>", "<?xml"] {
+            assert!(!is_sitemap(body.as_bytes()), "{body}");
+        }
+    }
+}

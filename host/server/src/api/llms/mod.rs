@@ -1,0 +1,12 @@
+//! llms.txt files.
+
+mod build;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(build::build_llms_txt))
+}

@@ -1,0 +1,85 @@
+//! A plugin as answers show it.
+
+use chrono::{DateTime, Utc};
+use orbweaver_engine::{Kind, Limits, Permissions, PluginInfo, Source};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// A plugin that serves.
+#[derive(Serialize, ToSchema)]
+pub(super) struct PluginItem {
+    /// What it is for: extractor, actor or fetcher.
+    #[schema(value_type = String)]
+    kind: Kind,
+    /// Its name, unique within its kind.
+    name: String,
+    /// Its own version.
+    version: String,
+    /// What it does.
+    description: String,
+    /// Roles of an extractor.
+    roles: Vec<String>,
+    /// SHA-256 of the component, lower-case hex.
+    digest: String,
+    /// Its length in bytes.
+    size: u64,
+    /// `folder`, or `upload`, which stands in front of a folder's plugin of its name.
+    source: &'static str,
+    /// What its manifest asks.
+    #[schema(value_type = Object)]
+    asked: Permissions,
+    /// What of that is granted.
+    #[schema(value_type = Object)]
+    granted: Permissions,
+    /// Budgets of one call.
+    #[schema(value_type = Object)]
+    limits: Limits,
+    /// JSON Schema of its input.
+    #[schema(value_type = Option<Object>)]
+    input_schema: Option<Value>,
+    /// JSON Schema of its output.
+    #[schema(value_type = Option<Object>)]
+    output_schema: Option<Value>,
+    /// Domains of a fetcher.
+    domains: Vec<String>,
+    /// When this version was loaded.
+    loaded_at: DateTime<Utc>,
+    /// Why a newer file of its name is not the one that serves.
+    problem: Option<String>,
+    /// Calls on this node since it started.
+    calls: u64,
+    /// Those that failed.
+    errors: u64,
+    /// CPU time of all calls, in milliseconds.
+    cpu_ms: u64,
+}
+
+impl From<PluginInfo> for PluginItem {
+    fn from(plugin: PluginInfo) -> Self {
+        Self {
+            kind: plugin.kind,
+            name: plugin.name,
+            version: plugin.version,
+            description: plugin.description,
+            roles: plugin.roles,
+            digest: plugin.digest,
+            size: plugin.size,
+            source: match plugin.source {
+                Source::Folder(_) => "folder",
+                Source::Upload => "upload",
+            },
+            asked: plugin.asked,
+            granted: plugin.granted,
+            limits: plugin.limits,
+            input_schema: plugin.input_schema,
+            output_schema: plugin.output_schema,
+            domains: plugin.fetcher.map(|info| info.domains).unwrap_or_default(),
+            loaded_at: plugin.loaded_at.into(),
+            problem: plugin.problem,
+            calls: plugin.calls,
+            errors: plugin.errors,
+            cpu_ms: u64::try_from(plugin.cpu.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}

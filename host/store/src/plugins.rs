@@ -1,0 +1,152 @@
+//! Uploaded plugins.
+
+use chrono::{DateTime, Utc};
+
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+/// The setting that counts changes, so that nodes need not compare the list.
+const VERSION: &str = "plugins_version";
+
+/// An upload without its component.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UploadedPlugin {
+    /// `extractor`, `actor` or `fetcher`.
+    pub kind: String,
+    /// Unique within its kind.
+    pub name: String,
+    /// SHA-256 of the component, lower-case hex.
+    pub digest: String,
+    /// Length of the component in bytes.
+    pub size: u64,
+    /// JSON array of the grants named with it; none where the configuration decides.
+    pub grants: Option<String>,
+    /// When it came.
+    pub uploaded_at: DateTime<Utc>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    kind: String,
+    name: String,
+    digest: String,
+    size: i64,
+    grants: Option<String>,
+    uploaded_at: i64,
+}
+
+impl Store {
+    /// How often the uploads have changed.
+    pub async fn plugins_version(&self) -> Result<i64, StoreError> {
+        let count = self.setting(VERSION).await?;
+        Ok(count.and_then(|text| text.parse().ok()).unwrap_or(0))
+    }
+
+    /// All uploads, by kind and name.
+    pub async fn uploaded_plugins(&self) -> Result<Vec<UploadedPlugin>, StoreError> {
+        let rows: Vec<Row> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT kind, name, digest, size, grants, uploaded_at FROM plugins
+                 ORDER BY kind, name",
+            )
+            .fetch_all(pool)
+            .await?
+        });
+        let upload = |row: Row| UploadedPlugin {
+            kind: row.kind,
+            name: row.name,
+            digest: row.digest,
+            size: u64::try_from(row.size).unwrap_or_default(),
+            grants: row.grants,
+            uploaded_at: from_ms(row.uploaded_at),
+        };
+        Ok(rows.into_iter().map(upload).collect())
+    }
+
+    /// The component of an upload; none where it has changed or gone meanwhile.
+    pub async fn plugin_component(
+        &self,
+        upload: &UploadedPlugin,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let packed: Option<Vec<u8>> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT component FROM plugins WHERE kind = $1 AND name = $2 AND digest = $3",
+            )
+            .bind(upload.kind.as_str())
+            .bind(upload.name.as_str())
+            .bind(upload.digest.as_str())
+            .fetch_optional(pool)
+            .await?
+        });
+        let Some(packed) = packed else {
+            return Ok(None);
+        };
+        let damaged = |error: String| {
+            StoreError::Damaged(format!("plugin {} {}: {error}", upload.kind, upload.name))
+        };
+        let size = usize::try_from(upload.size).unwrap_or(usize::MAX);
+        tokio::task::spawn_blocking(move || zstd::bulk::decompress(&packed, size))
+            .await
+            .map_err(|error| damaged(error.to_string()))?
+            .map(Some)
+            .map_err(|error| damaged(error.to_string()))
+    }
+
+    /// Stores an upload in place of one of its kind and name. Whether there was one.
+    pub async fn save_plugin(
+        &self,
+        upload: &UploadedPlugin,
+        component: impl AsRef<[u8]> + Send + 'static,
+    ) -> Result<bool, StoreError> {
+        let failed = |error: String| StoreError::Damaged(format!("packing a plugin: {error}"));
+        let packed = tokio::task::spawn_blocking(move || zstd::encode_all(component.as_ref(), 3))
+            .await
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(error.to_string()))?;
+        transact!(self.db, tx => {
+            let replaced = sqlx::query("DELETE FROM plugins WHERE kind = $1 AND name = $2")
+                .bind(upload.kind.as_str())
+                .bind(upload.name.as_str())
+                .execute(&mut *tx)
+                .await?
+                .rows_affected();
+            sqlx::query(
+                "INSERT INTO plugins (kind, name, digest, size, grants, uploaded_at, component)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            )
+            .bind(upload.kind.as_str())
+            .bind(upload.name.as_str())
+            .bind(upload.digest.as_str())
+            .bind(i64::try_from(upload.size).unwrap_or(i64::MAX))
+            .bind(upload.grants.as_deref())
+            .bind(to_ms(upload.uploaded_at))
+            .bind(packed.as_slice())
+            .execute(&mut *tx)
+            .await?;
+            sqlx::query(COUNT_UP).bind(VERSION).execute(&mut *tx).await?;
+            Ok(replaced > 0)
+        })
+    }
+
+    /// Removes an upload. Whether there was one.
+    pub async fn delete_plugin(&self, kind: &str, name: &str) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let removed = sqlx::query("DELETE FROM plugins WHERE kind = $1 AND name = $2")
+                .bind(kind)
+                .bind(name)
+                .execute(&mut *tx)
+                .await?
+                .rows_affected();
+            if removed > 0 {
+                sqlx::query(COUNT_UP).bind(VERSION).execute(&mut *tx).await?;
+            }
+            Ok(removed > 0)
+        })
+    }
+}
+
+/// Settings are text.
+const COUNT_UP: &str = "INSERT INTO settings (name, value) VALUES ($1, '1')
+     ON CONFLICT (name) DO UPDATE
+     SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)";

@@ -1,0 +1,88 @@
+//! The fetcher on answers in the shape that the site documents.
+
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use orbweaver_sdk::{Call, Error};
+use orbweaver_site_arxiv::fetch;
+use serde_json::{Value, json};
+
+/// What a path gives on a web of these answers.
+fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
+    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
+        site.page(Document::new(url, body).header("content-type", "application/json"))
+    });
+    let _web = install(pages);
+    let call = Call {
+        domain: DOMAIN.to_owned(),
+        path: path.to_owned(),
+        params: serde_json::from_value(params).unwrap(),
+    };
+    let items = block_on(fetch(call))?;
+    Ok(serde_json::to_value(items).unwrap())
+}
+
+#[test]
+fn unknown_paths_are_named_with_the_known_ones() {
+    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    assert!(
+        matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
+        "{error}"
+    );
+}
+
+const DOMAIN: &str = "arxiv.org";
+const PAPER: &str = "https://export.arxiv.org/api/query?id_list=2402.00001";
+
+#[test]
+fn a_paper_has_its_authors_and_abstract() {
+    let web = [(PAPER, include_str!("../fixtures/feed.xml"))];
+    let found = call(&web, "abs/2402.00001", json!({})).unwrap();
+    assert_eq!(
+        found,
+        json!([{
+            "id": "2402.00001v2", "title": "On the geometry of orb webs <in three dimensions>",
+            "authors": ["Orb Weaver", "Fly \u{e4}. Net"],
+            "abstract": "We measure webs & find spirals.",
+            "primary_category": "physics.bio-ph", "categories": ["physics.bio-ph", "math.MG"],
+            "url": "https://arxiv.org/abs/2402.00001v2",
+            "pdf_url": "https://arxiv.org/pdf/2402.00001v2", "doi": "10.1000/webs.1",
+            "journal": "Webs 1 (2024) 1-12", "comment": "12 pages, 3 figures",
+            "published_at": "2024-02-01T09:00:00Z", "updated_at": "2024-02-20T10:00:00Z",
+        }])
+    );
+}
+
+#[test]
+fn categories_and_searches_are_pages_of_papers() {
+    let list = "https://export.arxiv.org/api/query?search_query=cat:math.MG&sortBy=submittedDate&sortOrder=descending&start=5&max_results=5";
+    let search =
+        "https://export.arxiv.org/api/query?search_query=all:orb%20web&start=0&max_results=30";
+    let feed = include_str!("../fixtures/feed.xml");
+    let web = [(list, feed), (search, feed)];
+    let found = call(&web, "list/math.MG", json!({"limit": 5, "page": 2})).unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!(
+        call(&web, "search", json!({"query": "orb web"})).unwrap(),
+        found
+    );
+}
+
+#[test]
+fn a_paper_that_is_not_there_and_a_feed_that_is_none_are_told() {
+    let empty = call(
+        &[(PAPER, include_str!("../fixtures/empty.xml"))],
+        "abs/2402.00001",
+        json!({}),
+    );
+    assert!(matches!(empty, Err(Error::InvalidInput(_))));
+    for body in [
+        "<html><body>down</body></html>",
+        "{}",
+        "<feed><entry></entry></feed>",
+    ] {
+        let error = call(&[(PAPER, body)], "abs/2402.00001", json!({})).unwrap_err();
+        assert!(
+            matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! The fetcher on answers in the shape that the site documents.
+
+use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use orbweaver_sdk::{Call, Error};
+use orbweaver_site_github::fetch;
+use serde_json::{Value, json};
+
+/// What a path gives on a web of these answers.
+fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
+    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
+        site.page(Document::new(url, body).header("content-type", "application/json"))
+    });
+    let _web = install(pages);
+    let call = Call {
+        domain: DOMAIN.to_owned(),
+        path: path.to_owned(),
+        params: serde_json::from_value(params).unwrap(),
+    };
+    let items = block_on(fetch(call))?;
+    Ok(serde_json::to_value(items).unwrap())
+}
+
+#[test]
+fn unknown_paths_are_named_with_the_known_ones() {
+    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    assert!(
+        matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
+        "{error}"
+    );
+}
+
+const DOMAIN: &str = "github.com";
+const REPOSITORY: &str = "https://api.github.com/repos/weaver/orb";
+
+#[test]
+fn a_repository_and_its_owner_are_described() {
+    let web = [
+        (REPOSITORY, include_str!("../fixtures/repository.json")),
+        (
+            "https://api.github.com/users/weaver",
+            include_str!("../fixtures/user.json"),
+        ),
+        (
+            "https://api.github.com/search/repositories?q=orb&per_page=30&page=1",
+            include_str!("../fixtures/search.json"),
+        ),
+    ];
+    let found = call(&web, "weaver/orb", json!({})).unwrap();
+    assert_eq!(
+        found,
+        json!([{
+            "type": "repository", "name": "weaver/orb", "url": "https://github.com/weaver/orb",
+            "description": "Builds webs", "homepage": "https://spiders.example",
+            "language": "Rust", "stars": 80, "forks": 9, "open_issues": 2,
+            "license": "Apache-2.0", "topics": ["spiders", "webs"], "default_branch": "main",
+            "archived": false, "fork": false, "created_at": "2020-01-01T00:00:00Z",
+            "updated_at": "2024-02-29T12:34:56Z", "pushed_at": "2024-02-29T12:00:00Z",
+        }])
+    );
+    let account = call(&web, "weaver", json!({})).unwrap();
+    assert_eq!(
+        (&account[0]["type"], &account[0]["followers"]),
+        (&json!("account"), &json!(20))
+    );
+    let searched = call(&web, "search", json!({"query": "orb"})).unwrap();
+    assert_eq!(searched[0], found[0]);
+}
+
+#[test]
+fn issues_are_no_pull_requests_and_releases_have_their_tags() {
+    let issues = format!("{REPOSITORY}/issues?state=open&per_page=2&page=3");
+    let releases = format!("{REPOSITORY}/releases?per_page=30&page=1");
+    let web = [
+        (issues.as_str(), include_str!("../fixtures/issues.json")),
+        (releases.as_str(), include_str!("../fixtures/releases.json")),
+    ];
+    let found = call(&web, "weaver/orb/issues", json!({"limit": 2, "page": 3})).unwrap();
+    assert_eq!(found.as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&found[0]["author"], &found[0]["labels"]),
+        (&json!("fly"), &json!(["bug"]))
+    );
+    let found = call(&web, "weaver/orb/releases", json!({})).unwrap();
+    assert_eq!(
+        (&found[0]["tag"], &found[0]["text"]),
+        (&json!("v1.0.0"), &json!("Holds flies."))
+    );
+}
+
+#[test]
+fn an_answer_of_another_shape_is_told() {
+    let error = call(
+        &[(REPOSITORY, r#"{"full_name": "x"}"#)],
+        "weaver/orb",
+        json!({}),
+    )
+    .unwrap_err();
+    assert!(
+        matches!(&error, Error::Failed(why) if why.contains("missing field")),
+        "{error}"
+    );
+}

@@ -1,0 +1,270 @@
+//! What the per-domain fetchers share: paths, requests to the sites' documented APIs, and
+//! errors that say whether the caller, the site or this plugin is at fault.
+
+use orbweaver_sdk::http::{self, Request};
+use orbweaver_sdk::{Error, Page};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// Who asks: sites want to know, and some refuse what does not say.
+const USER_AGENT: &str = "Orbweaver/0.1 (self-hosted; per-domain fetcher)";
+
+/// Parameters that lists share.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ListParams {
+    /// Items, at most.
+    pub limit: Option<u32>,
+    /// Which page of the list, from 1.
+    pub page: Option<u32>,
+    /// What to search for.
+    pub query: Option<String>,
+}
+
+impl ListParams {
+    /// How many items: what was asked for, at most `max`, else `default`.
+    pub fn limit(&self, default: u32, max: u32) -> u32 {
+        self.limit.unwrap_or(default).clamp(1, max)
+    }
+
+    /// Which page, from 1.
+    pub fn page(&self) -> u32 {
+        self.page.unwrap_or(1).max(1)
+    }
+
+    /// What to search for.
+    ///
+    /// # Errors
+    /// When nothing was given.
+    pub fn query(&self) -> Result<&str, Error> {
+        self.query
+            .as_deref()
+            .map(str::trim)
+            .filter(|query| !query.is_empty())
+            .ok_or_else(|| Error::invalid("query: is required for a search"))
+    }
+}
+
+/// The parts of a path; empty ones are left out.
+pub fn parts(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// The error for a path that a fetcher does not know.
+pub fn unknown_path(path: &str, known: &[&str]) -> Error {
+    Error::invalid(format!("path: `{path}` is none of {}", known.join(", ")))
+}
+
+/// A number in a path.
+///
+/// # Errors
+/// When it is none.
+pub fn number(field: &str, text: &str) -> Result<u64, Error> {
+    text.parse()
+        .map_err(|_| Error::invalid(format!("{field}: `{text}` is no number")))
+}
+
+/// A part of a path or query, percent-encoded: RFC 3986's unreserved characters stay.
+pub fn encode(text: &str) -> String {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+            continue;
+        }
+        out.push('%');
+        for digit in [byte >> 4, byte & 15] {
+            out.push(HEX.get(usize::from(digit)).map_or('0', |&b| char::from(b)));
+        }
+    }
+    out
+}
+
+/// Asks an API. An API is made for programs: robots.txt is about a site's pages.
+///
+/// # Errors
+/// `invalid-input` for what the site does not have, `fetch-failed` for what it refuses or
+/// fails at.
+pub async fn get(url: &str) -> Result<Page<'static>, Error> {
+    let request = Request::get(url)
+        .header("user-agent", USER_AGENT)
+        .header(
+            "accept",
+            "application/json, application/atom+xml, */*;q=0.1",
+        )
+        .respect_robots(false);
+    let page = http::fetch(request).await?;
+    let host = host(url);
+    match page.status() {
+        200..=299 => Ok(page),
+        404 | 410 => Err(Error::invalid(format!("path: {host} has no such item"))),
+        400 | 422 => Err(Error::invalid(format!(
+            "path: {host} takes it for no valid request"
+        ))),
+        401 | 403 | 429 => {
+            let wait = page
+                .header("retry-after")
+                .map_or_else(String::new, |after| format!("; it says to wait {after}"));
+            let status = page.status();
+            Err(Error::FetchFailed(format!(
+                "{host} refuses for now ({status}), as sites do that were asked too often{wait}"
+            )))
+        }
+        status => Err(Error::FetchFailed(format!("{host} answered {status}"))),
+    }
+}
+
+/// Asks an API for JSON of this shape.
+///
+/// # Errors
+/// As [`get`]; `failed` where the answer is of another shape.
+pub async fn json<T: DeserializeOwned>(url: &str) -> Result<T, Error> {
+    read(url, &get(url).await?)
+}
+
+/// Reads an answer of this shape.
+///
+/// # Errors
+/// `failed` where it is of another.
+pub fn read<T: DeserializeOwned>(url: &str, page: &Page<'_>) -> Result<T, Error> {
+    serde_json::from_slice(&page.body()).map_err(|error| no_longer_fits(url, &error.to_string()))
+}
+
+/// The error for an answer of another shape than the site documents: the site has changed,
+/// and this plugin has to follow.
+pub fn no_longer_fits(url: &str, what: &str) -> Error {
+    Error::failed(format!(
+        "the answer of {} no longer fits what this fetcher knows: {what}",
+        host(url)
+    ))
+}
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or(rest)
+}
+
+/// Seconds since 1970 as RFC 3339 in UTC.
+pub fn rfc3339(seconds: i64) -> String {
+    let days = seconds.div_euclid(86_400);
+    let second = seconds.rem_euclid(86_400);
+    // Howard Hinnant's `civil_from_days`.
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = doy - (153 * mp + 2) / 5 + 1;
+    let month = if mp < 10 { mp + 3 } else { mp - 9 };
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+/// The text of a fragment of HTML: tags dropped, the usual entities decoded, paragraphs and
+/// line breaks kept as line ends.
+pub fn text_of(html: &str) -> String {
+    let mut out = String::with_capacity(html.len());
+    let mut rest = html;
+    while let Some(at) = rest.find(['<', '&']) {
+        out.push_str(rest.get(..at).unwrap_or_default());
+        rest = rest.get(at..).unwrap_or_default();
+        if rest.starts_with('<') {
+            let end = rest.find('>').map_or(rest.len(), |end| end + 1);
+            let tag = rest.get(1..end).unwrap_or_default().to_ascii_lowercase();
+            if ["p", "/p", "br", "/pre", "/li", "/div", "/h"]
+                .iter()
+                .any(|name| tag.starts_with(name))
+                && !out.is_empty()
+                && !out.ends_with('\n')
+            {
+                out.push('\n');
+            }
+            rest = rest.get(end..).unwrap_or_default();
+        } else {
+            let (decoded, len) = entity(rest);
+            out.push(decoded);
+            rest = rest.get(len..).unwrap_or_default();
+        }
+    }
+    out.push_str(rest);
+    out.trim().to_owned()
+}
+
+/// The character that an entity at the start of `text` stands for, and its length; a lone
+/// `&` is itself.
+fn entity(text: &str) -> (char, usize) {
+    let end = text.char_indices().take(12).find(|(_, c)| *c == ';');
+    let Some((end, _)) = end else {
+        return ('&', 1);
+    };
+    let name = text.get(1..end).unwrap_or_default();
+    let decoded = match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        "nbsp" => Some('\u{a0}'),
+        _ => name.strip_prefix('#').and_then(|number| {
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hex) => u32::from_str_radix(hex, 16).ok(),
+                None => number.parse().ok(),
+            };
+            code.and_then(char::from_u32)
+        }),
+    };
+    decoded.map_or(('&', 1), |c| (c, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use orbweaver_sdk::testing::{Document, Site, block_on, install};
+
+    #[test]
+    fn parts_and_queries_are_encoded() {
+        assert_eq!(
+            encode("c++ & ünï/@x"),
+            "c%2B%2B%20%26%20%C3%BCn%C3%AF%2F%40x"
+        );
+        assert_eq!(parts("/a//b/"), ["a", "b"]);
+    }
+
+    #[test]
+    fn times_are_rfc_3339() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(rfc3339(1_709_210_096), "2024-02-29T12:34:56Z");
+    }
+
+    #[test]
+    fn text_is_read_out_of_fragments() {
+        let html = "one<p>two &amp; <i>three</i> &#x27;q&#39; a&b<br>four &lt;p&gt;";
+        assert_eq!(text_of(html), "one\ntwo & three 'q' a&b\nfour <p>");
+    }
+
+    #[test]
+    fn every_refusal_says_whose_fault_it_is() {
+        let url = "https://api.example.org/item?x=1";
+        let error = |status: u16, body: &str| {
+            let _web = install(Site::default().page(Document::new(url, body).status(status)));
+            block_on(json::<Vec<u32>>(url)).unwrap_err()
+        };
+        assert!(matches!(error(404, ""), Error::InvalidInput(_)));
+        assert!(matches!(error(429, ""), Error::FetchFailed(_)));
+        assert!(matches!(error(500, ""), Error::FetchFailed(_)));
+        let changed = error(200, r#"{"items":[]}"#);
+        assert!(matches!(changed, Error::Failed(_)));
+        assert!(
+            changed.message().contains("api.example.org no longer fits"),
+            "{changed}"
+        );
+    }
+}

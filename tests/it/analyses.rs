@@ -1,0 +1,199 @@
+//! The shipped actors through the whole service: what they see of a site, and what they cost.
+
+use std::time::{Duration, Instant};
+
+use orbweaver_origin::{Origin, Reply};
+use serde_json::{Value, json};
+
+use crate::support::Service;
+use crate::support::site::ARTICLE;
+
+async fn run(service: &Service, actor: &str, input: Value) -> Value {
+    let path = format!("/v1/actors/{actor}");
+    let answer = service.client().post(&path, &input).await.ok();
+    assert_eq!(answer["actor"], actor);
+    answer
+}
+
+/// A small site: a start page that links to three others, one of which is gone.
+async fn site() -> Origin {
+    let origin = Origin::start().await.unwrap();
+    let page = |title: &str, body: &str| {
+        Reply::html(format!(
+            "<!doctype html><html lang=en><head><title>{title} | Webs</title>\
+             <meta name=description content='About {title}.'></head><body>{body}</body></html>"
+        ))
+    };
+    let links = "<a href=/docs/a>Read on</a> <a href=/docs/b>More</a> <a href=/gone>Old</a>";
+    origin.set("/", page("Start", links));
+    origin.set(
+        "/docs/a",
+        page("A", "<a href=/>Home</a> <a href=/docs/b>More</a>"),
+    );
+    origin.set("/docs/b", page("B", "<a href=/>Home</a>"));
+    origin.set("/article", Reply::html(ARTICLE));
+    let listed =
+        ["/", "/docs/a", "/gone"].map(|path| format!("<url><loc>{}</loc></url>", origin.url(path)));
+    let map = format!(
+        "<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">{}</urlset>",
+        listed.concat()
+    );
+    origin.set(
+        "/sitemap.xml",
+        Reply::new(200, map).header("Content-Type", "application/xml"),
+    );
+    origin
+}
+
+/// Waits until a run is over.
+async fn over(service: &Service, id: i64) {
+    let end = Instant::now() + Duration::from_secs(120);
+    loop {
+        let run = service.client().get(&format!("/v1/crawls/{id}")).await.ok();
+        if matches!(run["status"].as_str(), Some("done" | "failed")) {
+            assert_eq!(run["status"], "done", "{run}");
+            return;
+        }
+        assert!(Instant::now() < end, "{run}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn analyses_of_one_page_cost_one_page() {
+    let (service, origin) = (Service::start().await, site().await);
+    let url = origin.url("/article");
+    let article = run(
+        &service,
+        "extract-article",
+        json!({"url": url, "format": "text"}),
+    )
+    .await;
+    assert_eq!(article["url"], url);
+    assert!(
+        article["data"]["word_count"].as_u64().unwrap() > 50,
+        "{article}"
+    );
+    let audit = run(&service, "audit-onpage", json!({"url": url})).await;
+    assert!(audit["data"]["findings"].is_array(), "{audit}");
+    let data = run(&service, "structured-data", json!({"url": url})).await;
+    assert_eq!(data["data"]["counts"]["json-ld"], 1, "{data}");
+    assert_eq!(service.billed().await, (3, 0));
+}
+
+#[tokio::test]
+async fn links_cost_a_page_for_each_that_answers() {
+    let (service, origin) = (Service::start().await, site().await);
+    let input = json!({"urls": [origin.url("/"), origin.url("/gone"), "mailto:a@b.example"]});
+    let list = run(&service, "check-links", input).await;
+    let data = &list["data"];
+    assert_eq!(
+        (&data["ok"], &data["broken"], &data["excluded"]),
+        (&json!(1), &json!(1), &json!(1)),
+        "{data}"
+    );
+    assert_eq!(service.billed().await, (2, 0));
+    let page = run(&service, "check-links", json!({"url": origin.url("/")})).await;
+    assert_eq!(page["data"]["total"], 3, "{page}");
+    assert_eq!(
+        service.billed().await,
+        (6, 0),
+        "the source page and its three links"
+    );
+}
+
+#[tokio::test]
+async fn sitemaps_are_free_and_what_they_list_is_not() {
+    let (service, origin) = (Service::start().await, site().await);
+    let url = origin.url("/");
+    let dry = run(
+        &service,
+        "sitemap-audit",
+        json!({"url": url, "dry_run": true}),
+    )
+    .await;
+    assert_eq!(dry["data"]["total_urls_in_sitemap"], 3, "{dry}");
+    assert_eq!(service.billed().await, (0, 0));
+    let audit = run(&service, "sitemap-audit", json!({"url": url})).await;
+    assert_eq!(audit["data"]["summary"]["client_error"], 1, "{audit}");
+    let billed = audit["data"]["pages_billed"].as_u64().unwrap();
+    assert_eq!(service.billed().await, (billed, 0));
+}
+
+#[tokio::test]
+async fn the_graph_of_a_finished_crawl_is_read_from_the_store() {
+    let (service, origin) = (Service::start().await, site().await);
+    let client = service.client();
+    let crawl = json!({"url": origin.url("/"), "delay_ms": 0});
+    let created = client.post("/v1/crawls", &crawl).await;
+    assert_eq!(created.status, 202, "{}", created.text());
+    let id = created.json()["id"].as_i64().unwrap();
+    over(&service, id).await;
+    let before = service.billed().await;
+    let graph = run(&service, "internal-link-graph", json!({"crawl_id": id})).await;
+    assert_eq!(graph["url"], format!("/v1/crawls/{id}"));
+    let data = &graph["data"];
+    assert_eq!(data["stats"]["pages"], 4, "{data}");
+    assert_eq!(data["stats"]["edges"], 6, "{data}");
+    assert_eq!(data["top_recipients"][0]["edges"], 2, "{data}");
+    assert!(
+        data["anchor_text_by_target"]
+            .to_string()
+            .contains("Read on"),
+        "{data}"
+    );
+    assert_eq!(service.billed().await, (before.0 + 1, 0));
+
+    let path = "/v1/actors/internal-link-graph";
+    let other = service.other_project("other").await;
+    let said = other
+        .post(path, &json!({"crawl_id": id}))
+        .await
+        .error(422, "INVALID_INPUT");
+    assert!(said.starts_with("crawl_id: "), "{said}");
+}
+
+#[tokio::test]
+async fn llms_txt_is_built_from_a_crawl_that_is_made_once() {
+    let (service, origin) = (Service::start().await, site().await);
+    let client = service.client();
+    let path = "/v1/llms-txt-build";
+    let url = origin.url("/");
+    let early = client
+        .post(path, &json!({"url": url, "wait_seconds": 0}))
+        .await;
+    early.error(408, "TIMEOUT");
+    let id = early.json()["error"]["crawl_id"].as_i64().unwrap();
+    over(&service, id).await;
+    let asked = origin.count("/");
+    let file = client
+        .post(path, &json!({"url": url, "site_name": "Web site"}))
+        .await;
+    assert_eq!(file.status, 200, "{}", file.text());
+    assert_eq!(
+        file.header("content-type"),
+        Some("text/plain; charset=utf-8")
+    );
+    let expected = format!(
+        "# Web site\n\n> About Start.\n\n## Pages\n\n- [Start]({url}): About Start.\n\n## Docs\n\n\
+         - [A]({a}): About A.\n- [B]({b}): About B.\n",
+        a = origin.url("/docs/a"),
+        b = origin.url("/docs/b"),
+    );
+    assert_eq!(file.text(), expected);
+    assert_eq!(origin.count("/"), asked, "the finished run is used again");
+
+    for (body, field) in [
+        (json!({}), "url"),
+        (json!({"url": "http://10.0.0.1/"}), "url"),
+        (json!({"url": url, "max_pages": 201}), "max_pages"),
+        (json!({"url": url, "wait_seconds": 181}), "wait_seconds"),
+        (
+            json!({"url": url, "site_name": "x".repeat(201)}),
+            "site_name",
+        ),
+    ] {
+        let said = client.post(path, &body).await.error(422, "INVALID_INPUT");
+        assert!(said.starts_with(&format!("{field}: ")), "{said}");
+    }
+}
