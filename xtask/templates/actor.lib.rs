@@ -18,7 +18,8 @@ struct Output {
 
 async fn run(input: Input) -> Result<Output, Error> {
     let page = http::get(&input.url).await?;
-    let metadata: orbweaver_sdk::serde_json::Value = orbweaver_sdk::extract("metadata", &page, "{}")?;
+    let metadata = orbweaver_sdk::extract("metadata", &page, "{}")?;
+    let metadata: orbweaver_sdk::serde_json::Value = orbweaver_sdk::serde_json::from_str(&metadata)?;
     Ok(Output { status: page.status(), title: metadata["title"].as_str().map(str::to_owned) })
 }
 
