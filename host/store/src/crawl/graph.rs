@@ -1,9 +1,11 @@
 //! Questions to a whole run: pages that nothing links to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use serde::Deserialize;
 
 use super::links::unpack_targets;
 use crate::db::{Store, read};
@@ -57,52 +59,126 @@ struct OrphanRow {
     fetched_at: i64,
 }
 
+/// What of a run's request decides which of its pages is the seed.
+#[derive(Deserialize)]
+struct Seed {
+    #[serde(default)]
+    seed_kind: String,
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct Unhashed(u64);
+
+impl Hasher for Unhashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// Pages by the hash of their key; a URL that redirects stands for where it leads.
+#[derive(Default)]
+struct Graph {
+    /// Place in `ids` and `linked`.
+    places: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
+    /// Ascending.
+    ids: Vec<i64>,
+    linked: Vec<bool>,
+}
+
+impl Graph {
+    fn add(&mut self, node: &Node, is_seed: bool) {
+        if let (Some(key), Ok(place)) = (node.key_hash, u32::try_from(self.ids.len())) {
+            self.places.insert(key.cast_unsigned(), place);
+            self.ids.push(node.id);
+            self.linked.push(is_seed);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &Redirect) {
+        let to = self.places.get(&redirect.redirect_to.cast_unsigned());
+        if let Some(&place) = to {
+            self.places
+                .entry(redirect.key_hash.cast_unsigned())
+                .or_insert(place);
+        }
+    }
+
+    fn link(&mut self, row: &Targets) {
+        let own = self.ids.binary_search(&row.page_id).ok();
+        for target in unpack_targets(&row.targets) {
+            let Some(&place) = self.places.get(&target) else {
+                continue;
+            };
+            let place = place as usize;
+            if Some(place) != own
+                && let Some(linked) = self.linked.get_mut(place)
+            {
+                *linked = true;
+            }
+        }
+    }
+
+    fn orphans(&self) -> Vec<i64> {
+        let pages = self.ids.iter().zip(&self.linked);
+        pages
+            .filter(|(_, linked)| !**linked)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+}
+
 impl Store {
     /// Pages of a run that no other page of it links to, by ascending id; the seed is left
     /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
     /// itself does not count.
     pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
-        let mut pages: HashMap<u64, i64> = HashMap::new();
-        let mut keys: HashMap<i64, u64> = HashMap::new();
-        let mut unlinked: HashSet<u64> = HashSet::new();
+        let Some(asked) = self.run(project, run).await? else {
+            return Ok(Vec::new());
+        };
+        // A sitemap is no page, and what it lists first is no seed.
+        let from_page =
+            serde_json::from_str::<Seed>(&asked.spec).is_ok_and(|seed| seed.seed_kind != "sitemap");
+        let mut graph = Graph::default();
         let mut after = 0;
         loop {
             let nodes = self.nodes(project, run, after).await?;
             let Some(last) = nodes.last() else { break };
             after = last.id;
             for node in &nodes {
-                let Some(key) = node.key_hash.map(i64::cast_unsigned) else {
-                    continue;
-                };
-                pages.insert(key, node.id);
-                keys.insert(node.id, key);
-                if node.is_seed == 0 && node.seq != Some(0) {
-                    unlinked.insert(key);
-                }
+                let is_seed = node.is_seed != 0 || from_page && node.seq == Some(0);
+                graph.add(node, is_seed);
             }
         }
-        let redirects = self.redirects(run).await?;
+        let mut after = -1;
+        loop {
+            let redirects = self.redirects(run, after).await?;
+            let Some(last) = redirects.last() else { break };
+            after = last.seq;
+            for redirect in &redirects {
+                graph.redirect(redirect);
+            }
+        }
         let mut after = 0;
         loop {
             let rows = self.targets(project, run, after).await?;
             let Some(last) = rows.last() else { break };
             after = last.page_id;
             for row in &rows {
-                let own = keys.get(&row.page_id).copied();
-                for target in unpack_targets(&row.targets) {
-                    let target = redirects.get(&target).copied().unwrap_or(target);
-                    if Some(target) != own {
-                        unlinked.remove(&target);
-                    }
-                }
+                graph.link(row);
             }
         }
-        let mut ids: Vec<i64> = unlinked
-            .iter()
-            .filter_map(|key| pages.get(key).copied())
-            .collect();
-        ids.sort_unstable();
-        self.orphan_rows(project, &ids).await
+        self.orphan_rows(project, &graph.orphans()).await
     }
 
     /// The pages of a run by the hash of their key, and of every key of the run that
@@ -176,34 +252,20 @@ impl Store {
         })
     }
 
-    /// Where URLs of a run redirect to within its scope.
-    async fn redirects(&self, run: RunId) -> Result<HashMap<u64, u64>, StoreError> {
-        let mut redirects = HashMap::new();
-        let mut after = -1;
-        loop {
-            let rows: Vec<Redirect> = read!(self.db, pool => {
-                sqlx::query_as(
-                    "SELECT seq, key_hash, redirect_to FROM frontier
-                     WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
-                     ORDER BY seq LIMIT $3",
-                )
-                .bind(run.get())
-                .bind(after)
-                .bind(CHUNK)
-                .fetch_all(pool)
-                .await?
-            });
-            let Some(last) = rows.last() else {
-                return Ok(redirects);
-            };
-            after = last.seq;
-            redirects.extend(rows.iter().map(|row| {
-                (
-                    row.key_hash.cast_unsigned(),
-                    row.redirect_to.cast_unsigned(),
-                )
-            }));
-        }
+    /// URLs of a run that redirect within its scope.
+    async fn redirects(&self, run: RunId, after: i64) -> Result<Vec<Redirect>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT seq, key_hash, redirect_to FROM frontier
+                 WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
+                 ORDER BY seq LIMIT $3",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(CHUNK)
+            .fetch_all(pool)
+            .await?)
+        })
     }
 
     async fn orphan_rows(
