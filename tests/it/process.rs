@@ -13,24 +13,20 @@ use tempfile::TempDir;
 
 use crate::support::{Client, KEY, Receiver, Reply, Site, plugin_dir};
 
-/// Builds the program once; a run of this suite alone does not.
+/// The program, which cargo builds with this suite and with the same features: the server's
+/// own `tests/it.rs` asks for it, and has this suite's name.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
-        let built = Command::new(env!("CARGO"))
-            // The selection that the suite was built with: another one would build other
-            // features of the dependencies, all over again.
-            .args(["build", "--quiet", "--workspace", "--bin", "orbweaver"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .status()
-            .expect("cargo runs");
-        assert!(built.success(), "the program builds");
         let suite = std::env::current_exe().expect("a path");
-        suite
+        let program = suite
             .ancestors()
             .nth(2)
             .expect("target/debug")
-            .join("orbweaver")
+            .join("orbweaver");
+        let built = program.is_file();
+        assert!(built, "`cargo test --workspace` builds the program, too");
+        program
     })
 }
 

@@ -27,7 +27,7 @@ fn forms(key: &str) -> Vec<Vec<u8>> {
     }
     // Without what all keys share, and without what listings show.
     let secret = &key[12..];
-    vec![secret.as_bytes().to_vec(), hex[24..].as_bytes().to_vec()]
+    vec![secret.as_bytes().to_vec(), hex.as_bytes()[24..].to_vec()]
 }
 
 fn search(what: &str, place: &str, bytes: &[u8], keys: &[String]) {

@@ -146,7 +146,7 @@ impl Config {
                 "needs mail.smtp_url: who has paid gets the key by mail",
             );
         }
-        if self.tiers.get("free").is_none() && self.signup.enabled {
+        if self.signup.enabled && !self.tiers.contains_key("free") {
             return invalid("tiers", "signup needs tier free");
         }
         Ok(())

@@ -109,6 +109,10 @@ fn wrap(text: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::result_large_err,
+    reason = "figment's Jail prescribes its error"
+)]
 mod tests {
     use super::*;
     use crate::config::{Flags, Secret, load};
