@@ -105,12 +105,9 @@ impl Graph {
         }
     }
 
-    fn redirect(&mut self, redirect: &Redirect) {
-        let to = self.places.get(&redirect.redirect_to.cast_unsigned());
-        if let Some(&place) = to {
-            self.places
-                .entry(redirect.key_hash.cast_unsigned())
-                .or_insert(place);
+    fn redirect(&mut self, from: u64, to: u64) {
+        if let Some(&place) = self.places.get(&to) {
+            self.places.entry(from).or_insert(place);
         }
     }
 
@@ -160,14 +157,8 @@ impl Store {
                 graph.add(node, is_seed);
             }
         }
-        let mut after = -1;
-        loop {
-            let redirects = self.redirects(run, after).await?;
-            let Some(last) = redirects.last() else { break };
-            after = last.seq;
-            for redirect in &redirects {
-                graph.redirect(redirect);
-            }
+        for (from, to) in self.redirects(run).await? {
+            graph.redirect(from, to);
         }
         let mut after = 0;
         loop {
@@ -261,20 +252,32 @@ impl Store {
         })
     }
 
-    /// URLs of a run that redirect within its scope.
-    async fn redirects(&self, run: RunId, after: i64) -> Result<Vec<Redirect>, StoreError> {
-        read!(self.db, pool => {
-            Ok(sqlx::query_as(
-                "SELECT seq, key_hash, redirect_to FROM frontier
-                 WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
-                 ORDER BY seq LIMIT $3",
-            )
-            .bind(run.get())
-            .bind(after)
-            .bind(CHUNK)
-            .fetch_all(pool)
-            .await?)
-        })
+    /// URLs of a run that redirect within its scope, each with where it leads.
+    async fn redirects(&self, run: RunId) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut redirects = Vec::new();
+        let mut after = -1;
+        loop {
+            let rows: Vec<Redirect> = read!(self.db, pool => {
+                sqlx::query_as(
+                    "SELECT seq, key_hash, redirect_to FROM frontier
+                     WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
+                     ORDER BY seq LIMIT $3",
+                )
+                .bind(run.get())
+                .bind(after)
+                .bind(CHUNK)
+                .fetch_all(pool)
+                .await?
+            });
+            let Some(last) = rows.last() else {
+                return Ok(redirects);
+            };
+            after = last.seq;
+            redirects.extend(rows.iter().map(|row| {
+                let (from, to) = (row.key_hash, row.redirect_to);
+                (from.cast_unsigned(), to.cast_unsigned())
+            }));
+        }
     }
 
     async fn orphan_rows(
