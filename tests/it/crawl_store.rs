@@ -8,7 +8,7 @@ use orbweaver_store::crawl::{
     Progress, Run, RunBatch, RunFilter, RunState,
 };
 use orbweaver_store::{
-    CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store, StoredBody,
+    CloudMode, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, Store, StoredBody,
 };
 use orbweaver_tests::postgres::Postgres;
 use tempfile::TempDir;
@@ -104,7 +104,20 @@ fn batch(leased: &LeasedRun) -> RunBatch {
         discovered: Vec::new(),
         changes: Vec::new(),
         errors: 0,
+        usage: Vec::new(),
+    }
+}
+
+fn usage(leased: &LeasedRun, pages: u64) -> NewUsage {
+    NewUsage {
+        project: leased.lease.project,
+        token: format!("run:{}:0", leased.lease.run),
+        call: "crawl",
+        pages,
+        cloud_pages: 0,
+        cost_micros: 0,
         at: now(),
+        reservation: None,
     }
 }
 
@@ -321,6 +334,7 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
             ])
             .collect(),
         errors: 1,
+        usage: vec![usage(&one, 100)],
         ..batch(&one)
     };
     let second = RunBatch {
@@ -330,6 +344,7 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
             seq: 0,
             redirect_to: None,
         }],
+        usage: vec![usage(&two, 1)],
         ..batch(&two)
     };
     let written = store.commit_crawl(&[second, first]).await.unwrap();
@@ -351,14 +366,17 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     assert_eq!(waiting[0].attempts, 2);
     assert_eq!(waiting[0].next_at, now() + seconds(3));
 
-    // A page that is there already stays as it is, unbilled.
+    // A page that is there already stays as it is, and its usage is billed once.
     let twice = RunBatch {
         pages: vec![page(&one, 3, b"another body")],
+        usage: vec![usage(&one, 100)],
         ..batch(&one)
     };
     store.commit_crawl(&[twice]).await.unwrap();
     let run = store.run(project, one.run.id).await.unwrap().unwrap();
     assert_eq!(run.page_count, 100);
+    let usage = store.usage_days(project, now().date_naive()).await.unwrap();
+    assert_eq!(usage.first().map(|day| day.pages), Some(101));
 
     assert!(store.release_lease(one.lease).await.unwrap());
     let again = lease(&store, "two", now()).await.unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_core::ids::RunId;
+use orbweaver_store::NewUsage;
 use orbweaver_store::crawl::{
     Committed, CrawledPage, FrontierChange, Lease, NewFrontier, Progress, RunBatch,
 };
@@ -87,6 +88,8 @@ pub(super) struct Item {
     pub discovered: Vec<NewFrontier>,
     pub changes: Vec<FrontierChange>,
     pub error: bool,
+    /// What the page costs.
+    pub usage: Option<NewUsage>,
     /// Room in the queue, given back when the item is written.
     pub room: Option<OwnedSemaphorePermit>,
 }
@@ -161,7 +164,7 @@ async fn write(app: &App, items: &mut Vec<Item>) {
                     discovered: Vec::new(),
                     changes: Vec::new(),
                     errors: 0,
-                    at: app.clock.now(),
+                    usage: Vec::new(),
                 },
                 handle: Arc::clone(&item.run),
                 items: 0,
@@ -173,6 +176,9 @@ async fn write(app: &App, items: &mut Vec<Item>) {
         work.batch.changes.extend(item.changes);
         work.batch.errors += u64::from(item.error);
         work.rooms.extend(item.room);
+        if let Some(usage) = item.usage {
+            add(&mut work.batch.usage, usage);
+        }
     }
     let (batches, rest): (Vec<RunBatch>, Vec<_>) = works
         .into_values()
@@ -190,6 +196,18 @@ async fn write(app: &App, items: &mut Vec<Item>) {
                 persist(app, &batch, &handle, items).await;
             }
         }
+    }
+}
+
+/// Adds a page's usage to that of the pages before: one event for a transaction, under the
+/// token of its first page, which is in no other one.
+fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
+    let same = events
+        .iter_mut()
+        .find(|event| event.reservation == usage.reservation && event.at == usage.at);
+    match same {
+        Some(event) => event.pages += usage.pages,
+        None => events.push(usage),
     }
 }
 

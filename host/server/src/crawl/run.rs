@@ -12,6 +12,7 @@ use futures::FutureExt as _;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_store::Amount;
 use orbweaver_store::crawl::{Ending, FrontierChange, LeasedRun, NewFrontier, unpack_links};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
 use serde::{Deserialize, Serialize};
@@ -31,13 +32,16 @@ use super::seed;
 use super::spec::{CrawlSpec, SeedKind};
 use super::traps::Traps;
 use crate::app::App;
+use crate::accounts::quota::{QuotaError, Reservation};
 use crate::clock::Clock;
-use crate::webhooks;
+use crate::webhooks::end_run;
 
 /// Rows read at once when a run is taken up.
 const CHUNK: u32 = 4_096;
 /// Hosts of one run: more subdomains are made up as they are asked for.
 const MAX_HOSTS: usize = 1_000;
+/// Pages set aside at a time.
+const BLOCK: u64 = 512;
 /// URLs admitted beyond `max_pages`, in place of those that fail.
 const SPARE: u64 = 1_024;
 /// How long a run goes by the robots.txt that it has, before it asks the cache again.
@@ -108,6 +112,10 @@ struct Engine {
     rows: u64,
     /// Items handed to the committer.
     sent: u64,
+    /// Pages set aside for the run.
+    reserved: Option<Reservation>,
+    /// The cap that was reached.
+    capped: Option<String>,
     /// Why there is no seed.
     failure: Option<String>,
     random: u64,
@@ -156,15 +164,9 @@ pub(super) async fn run(app: App, leased: LeasedRun, handle: Arc<RunHandle>, com
                 done: false,
                 error_message: Some(format!("the engine gave up: {why}")),
             };
-            (
-                webhooks::end_run(&app, &leased.run, lease, &ending).await,
-                "end",
-            )
+            (end_run(&app, &leased.run, lease, &ending).await, "end")
         }
-        (_, Some(ending)) => (
-            webhooks::end_run(&app, &leased.run, lease, &ending).await,
-            "end",
-        ),
+        (_, Some(ending)) => (end_run(&app, &leased.run, lease, &ending).await, "end"),
         (_, None) => (app.store.release_lease(lease).await, "hand back"),
     };
     if let Err(error) = ended {
@@ -230,6 +232,8 @@ impl Engine {
             pending: 0,
             rows: leased.run.page_count,
             sent: 0,
+            reserved: None,
+            capped: None,
             failure: None,
             random: random(),
         };
@@ -308,6 +312,9 @@ impl Engine {
             if let Err(error) = self.refill().await {
                 return Some(gave_up(&error));
             }
+            if let Err(error) = self.reserve().await {
+                return Some(gave_up(&error));
+            }
             let wake = self.launch();
             if !self.left_out.is_empty() {
                 let seqs = std::mem::take(&mut self.left_out).into_iter();
@@ -349,9 +356,10 @@ impl Engine {
         if let Some(site) = self.site.take() {
             let _ = site.await;
         }
+        let failure = self.failure.take().filter(|_| self.rows == 0);
         Some(Ending {
-            done: self.rows > 0 || self.failure.is_none(),
-            error_message: self.failure.take().filter(|_| self.rows == 0),
+            done: self.rows > 0 || (failure.is_none() && self.capped.is_none()),
+            error_message: failure.or_else(|| self.capped.take()),
         })
     }
 
@@ -377,8 +385,41 @@ impl Engine {
         None
     }
 
+    /// Whether no page more is wanted, or may be had.
     fn is_full(&self) -> bool {
-        self.rows >= u64::from(self.shared.spec.max_pages)
+        self.rows >= u64::from(self.shared.spec.max_pages) || self.capped.is_some()
+    }
+
+    /// Pages set aside and not billed.
+    fn allowance(&self) -> u64 {
+        self.reserved.as_ref().map_or(0, |pages| pages.left().pages)
+    }
+
+    /// Sets pages aside, a block at a time, so that no cap is passed. What a block has left
+    /// when the next one is taken goes back, and so does what is left at the end.
+    async fn reserve(&mut self) -> anyhow::Result<()> {
+        if self.is_full() || self.window.is_empty() {
+            return Ok(());
+        }
+        let under_way = self.fetches.len() as u64;
+        let quota = &self.shared.app.quota;
+        if let Some(reserved) = &self.reserved {
+            let enough = reserved.left().pages > under_way && quota.is_current(reserved);
+            // Where the cap has cut a block, there is no more before this one is used up.
+            if enough || (reserved.short().is_some() && under_way > 0) {
+                return Ok(());
+            }
+        }
+        let max = u64::from(self.shared.spec.max_pages);
+        let want = BLOCK.min(max.saturating_sub(self.rows)).max(under_way + 1);
+        let project = self.shared.lease.project;
+        match quota.reserve_up_to(project, Amount::pages(want)).await {
+            // What is under way is billed to the new block, so the old one goes back.
+            Ok(reserved) => self.reserved = Some(reserved),
+            Err(QuotaError::Store(error)) => return Err(error.into()),
+            Err(error) => self.capped = Some(error.to_string()),
+        }
+        Ok(())
     }
 
     fn is_over(&self) -> bool {
@@ -395,6 +436,7 @@ impl Engine {
         let mut idle = 0;
         while idle < self.window.waiting_hosts()
             && self.fetches.len() < self.limiter.limit()
+            && (self.fetches.len() as u64) < self.allowance()
             && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
         {
             let Some(host) = self.window.next_host() else {
@@ -670,6 +712,10 @@ impl Engine {
             );
         }
         self.handle.progress.lock().fetched += 1;
+        item.usage = self.reserved.as_mut().map(|reserved| {
+            let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
+            reserved.usage(token, "crawl", Amount::pages(1), 0)
+        });
         item.changes = vec![FrontierChange::Done {
             seq: entry.seq,
             redirect_to: fetched.redirect_to,
@@ -954,6 +1000,7 @@ impl Engine {
             discovered: Vec::new(),
             changes: Vec::new(),
             error: false,
+            usage: None,
             room: None,
         }
     }

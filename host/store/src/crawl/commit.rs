@@ -13,7 +13,8 @@ use crate::blobs::StoredBody;
 use crate::db::{Store, transact};
 use crate::error::StoreError;
 use crate::pages::{NewPage, kind_word};
-use crate::time::{day, to_ms};
+use crate::time::to_ms;
+use crate::usage::{NewUsage, bill};
 
 /// Rows of one statement. Few sizes, so that each is prepared once.
 const CHUNKS: [usize; 4] = [64, 16, 4, 1];
@@ -106,8 +107,8 @@ pub struct RunBatch {
     pub changes: Vec<FrontierChange>,
     /// Failures on the crawler's side to count.
     pub errors: u64,
-    /// Now: the usage is counted on this day.
-    pub at: DateTime<Utc>,
+    /// What the pages cost: its tokens name them, so that it is billed once.
+    pub usage: Vec<NewUsage>,
 }
 
 /// Whether a batch was written.
@@ -311,7 +312,6 @@ impl Store {
                 insert.build().execute(&mut *tx).await?;
             });
 
-            let mut billed: BTreeMap<(i64, String), i64> = BTreeMap::new();
             for batch in &live {
                 let run = batch.lease.run.get();
                 in_chunks!(&batch.discovered, piece => {
@@ -368,49 +368,24 @@ impl Store {
                     update.build().execute(&mut *tx).await?;
                 });
 
-                let written: Vec<i64> = batch
+                let written = batch
                     .pages
                     .iter()
                     .filter(|page| ids.contains_key(&(run, page.seq)))
-                    .map(|page| page.seq)
-                    .collect();
-                let Some(first) = written.iter().min() else {
-                    continue;
-                };
-                let count = i64::try_from(written.len()).unwrap_or(i64::MAX);
-                sqlx::query("UPDATE runs SET page_count = page_count + $2 WHERE id = $1")
-                    .bind(run)
-                    .bind(count)
-                    .execute(&mut *tx)
-                    .await?;
-                // A page has its place in one batch only, so its number makes the token unique.
-                sqlx::query(
-                    "INSERT INTO usage_events
-                         (project_id, token, call, pages, cloud_pages, cost_micros, ts)
-                     VALUES ($1, $2, 'crawl', $3, 0, 0, $4)",
-                )
-                .bind(batch.lease.project.get())
-                .bind(format!("run:{run}:{first}"))
-                .bind(count)
-                .bind(to_ms(batch.at))
-                .execute(&mut *tx)
-                .await?;
-                *billed
-                    .entry((batch.lease.project.get(), day(batch.at)))
-                    .or_default() += count;
+                    .count();
+                if written > 0 {
+                    sqlx::query("UPDATE runs SET page_count = page_count + $2 WHERE id = $1")
+                        .bind(run)
+                        .bind(i64::try_from(written).unwrap_or(i64::MAX))
+                        .execute(&mut *tx)
+                        .await?;
+                }
             }
-            for ((project, day), count) in billed {
-                sqlx::query(
-                    "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
-                     VALUES ($1, $2, $3, 0, 0)
-                     ON CONFLICT (project_id, day) DO UPDATE SET
-                         pages = usage_days.pages + excluded.pages",
-                )
-                .bind(project)
-                .bind(day)
-                .bind(count)
-                .execute(&mut *tx)
-                .await?;
+            // One order in every transaction, so that two nodes never wait for each other.
+            let mut usage: Vec<&NewUsage> = live.iter().flat_map(|batch| &batch.usage).collect();
+            usage.sort_by(|a, b| (a.project, &a.token).cmp(&(b.project, &b.token)));
+            if !usage.is_empty() {
+                bill!(tx, &usage);
             }
             Ok(committed)
         })
