@@ -5,6 +5,7 @@ mod ground;
 mod polite;
 mod reach;
 mod stored;
+mod whole;
 
 use std::time::Duration;
 

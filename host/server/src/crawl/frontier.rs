@@ -170,3 +170,67 @@ impl Window {
         self.len == 0 && self.tail.is_none()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn entry(seq: i64) -> Entry {
+        Entry {
+            seq,
+            url: format!("http://e.org/{seq}"),
+            hash: seq.cast_unsigned(),
+            depth: 1,
+            attempts: 0,
+        }
+    }
+
+    #[test]
+    fn hosts_take_turns() {
+        let mut window = Window::default();
+        for seq in 0..6 {
+            window.discover(usize::from(seq % 2 == 1), entry(seq));
+        }
+        let mut order = Vec::new();
+        while let Some(host) = window.next_host() {
+            order.extend(window.pop(host).map(|entry| entry.seq));
+        }
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_in_the_database() {
+        let mut window = Window::default();
+        let most = i64::try_from(WINDOW).unwrap();
+        for seq in 0..most + 10 {
+            window.discover(0, entry(seq));
+        }
+        assert_eq!(window.wants(), None);
+        while window.peek(0).is_some_and(|entry| entry.seq < most / 2) {
+            window.pop(0);
+        }
+        assert_eq!(window.wants(), Some(most));
+        // Even with room, order is kept: later ones wait behind the tail.
+        window.discover(0, entry(most + 10));
+        assert_eq!(window.wants(), Some(most));
+        window.set_tail(None);
+        assert!(!window.is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_put_off_comes_back_in_time() {
+        let mut window = Window::default();
+        let now = Instant::now();
+        window.postpone(0, entry(1), now + Duration::from_secs(2));
+        window.postpone(0, entry(2), now + Duration::from_secs(1));
+        assert_eq!(window.next_ripe(), Some(now + Duration::from_secs(1)));
+        window.ripen(now);
+        assert!(window.next_host().is_none() && !window.is_empty());
+        window.ripen(now + Duration::from_secs(1));
+        assert_eq!(window.pop(0).map(|entry| entry.seq), Some(2));
+        assert_eq!(window.next_ripe(), Some(now + Duration::from_secs(2)));
+    }
+}

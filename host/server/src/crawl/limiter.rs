@@ -7,6 +7,8 @@ use tokio::time::Instant;
 
 /// Where an automatic run starts.
 const START: f64 = 4.0;
+/// Requests at once of any run, whatever it asks for: each may hold a body of megabytes.
+const MOST: u32 = 512;
 /// Overload is answered once in this time: the requests under way fail together.
 const CUT_EVERY: Duration = Duration::from_secs(1);
 /// Latency may double, and by this much besides, before it counts as a queue at the origin.
@@ -27,11 +29,11 @@ pub struct Limiter {
 }
 
 impl Limiter {
-    /// `fixed` requests at once, or up to `max` as the origin allows.
+    /// `fixed` requests at once (512 at most), or up to `max` as the origin allows.
     pub fn new(fixed: Option<u32>, max: u32) -> Self {
         let max = f64::from(max.max(1));
         Self {
-            limit: fixed.map_or(START.min(max), |fixed| f64::from(fixed.max(1))),
+            limit: fixed.map_or(START.min(max), |fixed| f64::from(fixed.clamp(1, MOST))),
             max,
             adapts: fixed.is_none(),
             slow_start: true,

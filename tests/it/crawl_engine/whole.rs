@@ -1,0 +1,118 @@
+//! A crawl as a client sees it, from the request to the pages.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::ground::{Answer, Ground};
+use super::promises;
+use crate::support::{Client, Service};
+
+promises! {
+    a_crawl_is_asked_for_followed_and_read
+    a_cap_in_the_middle_ends_the_run_with_what_it_has
+    deleting_a_run_frees_its_place
+}
+
+async fn ended(client: &Client, id: &Value) -> Value {
+    loop {
+        let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
+        if run["status"] == "done" || run["status"] == "failed" {
+            return run;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A page with links to as many others.
+async fn fan(pages: usize) -> Ground {
+    Ground::of(move |hit| {
+        if hit.path.ends_with(".txt") {
+            return Answer::status(404);
+        }
+        let links: Vec<String> = (1..pages).map(|page| format!("/{page}")).collect();
+        let links: Vec<&str> = links.iter().map(String::as_str).collect();
+        Answer::page("page", &links)
+    })
+    .await
+}
+
+async fn a_crawl_is_asked_for_followed_and_read(service: Service) {
+    let ground = fan(20).await;
+    let client = service.client();
+    let body = json!({ "url": ground.url("/"), "delay_ms": 0 });
+    let answer = client.post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let id = answer.json()["id"].clone();
+    let run = ended(&client, &id).await;
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(
+        (&run["page_count"], &run["error_count"]),
+        (&json!(20), &json!(0))
+    );
+    let pages = client
+        .get(&format!("/v1/crawls/{id}/pages?limit=100"))
+        .await
+        .ok();
+    assert_eq!(pages["items"].as_array().expect("a list").len(), 20);
+    let links = client
+        .get(&format!("/v1/crawls/{id}/links?limit=1000"))
+        .await
+        .ok();
+    assert_eq!(links["items"].as_array().expect("a list").len(), 20 * 19);
+    let orphans = client.get(&format!("/v1/crawls/{id}/orphans")).await.ok();
+    assert_eq!(orphans["items"], json!([]));
+    let page = &pages["items"][0]["id"];
+    let page = client
+        .get(&format!("/v1/pages/{page}?format=markdown"))
+        .await
+        .ok();
+    assert!(
+        page["markdown"].as_str().expect("text").contains("# page"),
+        "{page}"
+    );
+    assert_eq!(service.billed().await, (20, 0));
+}
+
+async fn a_cap_in_the_middle_ends_the_run_with_what_it_has(service: Service) {
+    let ground = fan(300).await;
+    // A project of the free tier: 200 pages a day.
+    let client = service.other_project("shop").await;
+    let body = json!({ "url": ground.url("/"), "delay_ms": 0 });
+    let answer = client.post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let run = ended(&client, &answer.json()["id"]).await;
+    assert_eq!(
+        (&run["status"], &run["page_count"]),
+        (&json!("done"), &json!(200)),
+        "{run}"
+    );
+    assert!(
+        run["error_message"]
+            .as_str()
+            .expect("a reason")
+            .contains("cap"),
+        "{run}"
+    );
+    let usage = client.get("/v1/usage").await.ok();
+    assert_eq!(usage["daily_pages"]["used"], 200, "{usage}");
+    assert_eq!(ground.paths().len(), 200);
+}
+
+async fn deleting_a_run_frees_its_place(service: Service) {
+    let ground = fan(300).await;
+    let client = service.client();
+    let body = json!({ "url": ground.url("/"), "delay_ms": 1000 });
+    let id = client.post("/v1/crawls", &body).await.json()["id"].clone();
+    ground.asked("/").await;
+    let answer = client
+        .send("DELETE", &format!("/v1/crawls/{id}"), &[], b"")
+        .await;
+    assert_eq!(answer.status, 204);
+    assert_eq!(client.get(&format!("/v1/crawls/{id}")).await.status, 404);
+    // The worker lets go of it.
+    let run = serde_json::from_value(id).expect("an id");
+    while service.app.crawls.progress(run).is_some() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
