@@ -21,6 +21,32 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the same call may succeed later: the database is away, busy or full, and
+    /// did not refuse what it was given.
+    pub fn is_transient(&self) -> bool {
+        /// PostgreSQL's classes of connection faults, rollbacks, lack of resources and
+        /// interventions; SQLite's busy, locked, I/O and full.
+        const CLASSES: [&str; 4] = ["08", "40", "53", "57"];
+        const SQLITE: [i32; 4] = [5, 6, 10, 13];
+        match self {
+            Self::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| match code.parse::<i32>() {
+                    // SQLite's extended codes carry the primary one in their low byte.
+                    Ok(number) if code.len() < 5 => SQLITE.contains(&(number & 0xff)),
+                    _ => CLASSES.iter().any(|class| code.starts_with(class)),
+                })
+            }
+            Self::Database(
+                sqlx::Error::Io(_)
+                | sqlx::Error::Tls(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::PoolTimedOut
+                | sqlx::Error::WorkerCrashed,
+            ) => true,
+            _ => false,
+        }
+    }
+
     /// Whether a unique constraint refused the row.
     pub(crate) fn is_duplicate(&self) -> bool {
         matches!(self, Self::Database(sqlx::Error::Database(error)) if error.is_unique_violation())

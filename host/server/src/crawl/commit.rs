@@ -26,7 +26,7 @@ const LINGER: Duration = Duration::from_millis(40);
 const QUEUE: usize = 512;
 /// Bytes of bodies that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
-/// Failed commits after which a run is given up.
+/// Refused commits after which a run is given up.
 const TRIES: u32 = 8;
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -222,7 +222,8 @@ async fn persist(app: &App, batch: &RunBatch, handle: &RunHandle, items: u64) {
                 return settle(handle, committed, items);
             }
             Err(error) => {
-                tries += 1;
+                // A database that is away comes back, or another node takes the run over.
+                tries += u32::from(!error.is_transient());
                 tracing::error!(%error, run.id = %batch.lease.run, tries, "cannot write a crawl");
                 if tries >= TRIES {
                     return handle.doom(Fate::Broken(format!("the database refused it: {error}")));

@@ -13,6 +13,7 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use futures::FutureExt as _;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Ending, FrontierChange, LeasedRun};
 use orbweaver_urls::{KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
@@ -103,10 +104,7 @@ pub(super) async fn run(app: App, leased: LeasedRun, handle: Arc<RunHandle>, com
     let worked = async {
         match Engine::new(app.clone(), &leased, Arc::clone(&handle), committer).await {
             Ok(mut engine) => engine.work().await,
-            Err(error) => Some(Ending {
-                done: false,
-                error_message: Some(format!("{error:#}")),
-            }),
+            Err(error) => gave_up(&error),
         }
     };
     let ending = match AssertUnwindSafe(worked).catch_unwind().await {
@@ -212,10 +210,10 @@ impl Engine {
                 return self.wind_up().await;
             }
             if let Err(error) = self.refill().await {
-                return Some(gave_up(&error));
+                return gave_up(&error);
             }
             if let Err(error) = self.reserve().await {
-                return Some(gave_up(&error));
+                return gave_up(&error);
             }
             let wake = self.launch();
             if !self.left_out.is_empty() {
@@ -230,7 +228,7 @@ impl Engine {
                 }
                 self.flush().await;
                 if let Err(error) = self.follow_nearer().await {
-                    return Some(gave_up(&error));
+                    return gave_up(&error);
                 }
                 continue;
             }
@@ -330,11 +328,19 @@ impl Engine {
     }
 }
 
-fn gave_up(error: &anyhow::Error) -> Ending {
-    Ending {
+/// Ends a run that can't go on; hands it back where the database is only away.
+fn gave_up(error: &anyhow::Error) -> Option<Ending> {
+    let away = error
+        .downcast_ref::<StoreError>()
+        .is_some_and(StoreError::is_transient);
+    if away {
+        tracing::warn!(%error, "a crawl is handed back: the database is away");
+        return None;
+    }
+    Some(Ending {
         done: false,
         error_message: Some(format!("the engine gave up: {error:#}")),
-    }
+    })
 }
 
 /// Depth as it is remembered; the deepest that is asked for is 50.
