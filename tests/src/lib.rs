@@ -4,3 +4,4 @@ pub mod crawl;
 pub mod drill;
 pub mod postgres;
 pub mod program;
+pub mod proxies;

@@ -34,6 +34,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Rendering a static page, against bare Chromium; then many at once.
+    Render {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -50,7 +55,6 @@ impl Bench {
     /// Builds the plugins, the bench program, the server and the peers where they are
     /// measured; then measures.
     pub fn run(self) -> Result<()> {
-        build::plugins()?;
         let (name, args) = match self {
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
@@ -59,7 +63,9 @@ impl Bench {
             Self::Scale { args } => ("scale", args),
             Self::Api { args } => ("api", args),
             Self::Monitors { args } => ("monitors", args),
+            Self::Render { args } => return render(&args),
         };
+        build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
         if ["api", "crawl", "kill", "scale"].contains(&name) {
@@ -94,4 +100,19 @@ impl Bench {
                 peers_target.join("release/peer-spider"),
             ))
     }
+}
+
+/// Needs neither plugins nor the engine, so it is built on its own.
+fn render(args: &[String]) -> Result<()> {
+    let example = [
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "orbweaver-fetch",
+    ];
+    run(cargo(root())
+        .args(example)
+        .args(["--example", "render", "--"])
+        .args(args))
 }

@@ -53,6 +53,11 @@ pub fn test_tools() -> Result<()> {
     if !on_path("python3") {
         packages.extend(["python3", "python3-venv"]);
     }
+    for proxy in ["tinyproxy", "microsocks"] {
+        if !on_path(proxy) {
+            packages.push(proxy);
+        }
+    }
     if packages.is_empty() {
         return Ok(());
     }

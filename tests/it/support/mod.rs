@@ -6,6 +6,7 @@ pub mod receiver;
 pub mod runs;
 pub mod service;
 pub mod site;
+pub mod vendor;
 
 pub use http::Client;
 pub use names::Names;

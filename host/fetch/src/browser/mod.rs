@@ -432,10 +432,12 @@ fn headers(answer: Answer, html: bool) -> Headers {
         .headers
         .iter()
         .filter(|(name, _)| {
-            !matches!(
+            let framed = matches!(
                 *name,
                 "content-encoding" | "content-length" | "transfer-encoding"
-            ) && !(html && *name == "content-type")
+            );
+            let replaced = html && *name == "content-type";
+            !framed && !replaced
         })
         .map(|(name, value)| (name.to_owned(), value.to_owned()));
     let content_type = html.then(|| {

@@ -251,11 +251,10 @@ impl Process {
     pub fn last_words(&self) -> String {
         let stderr = self.stderr.lock();
         let text = String::from_utf8_lossy(&stderr);
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+        let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
         // Complaints about a missing message bus are in every container.
         lines
-            .filter(|line| !line.contains("dbus/"))
-            .next_back()
+            .rfind(|line| !line.contains("dbus/"))
             .unwrap_or("it says nothing")
             .chars()
             .take(400)

@@ -31,7 +31,8 @@ const FEW_CHARS: u64 = 200;
 /// A challenge says little; a page that says more and shows a CAPTCHA has a form.
 const MANY_CHARS: u64 = 3_000;
 
-/// Texts that only the challenge pages of these services have.
+/// Texts that only the challenge pages of these services have: names of their scripts and
+/// variables, never a word that a page about them would use.
 const MARKS: &[(&str, &str)] = &[
     ("/cdn-cgi/challenge-platform/", "Cloudflare challenge"),
     ("cf-browser-verification", "Cloudflare challenge"),
@@ -39,14 +40,13 @@ const MARKS: &[(&str, &str)] = &[
     ("_incapsula_resource", "Imperva challenge"),
     ("captcha-delivery.com", "DataDome challenge"),
     ("px-captcha", "HUMAN challenge"),
-    ("perimeterx", "HUMAN challenge"),
+    ("window._pxappid", "HUMAN challenge"),
     ("awswafcookiedomainlist", "AWS WAF challenge"),
     ("aws-waf-token", "AWS WAF challenge"),
-    ("ddos-guard", "DDoS-Guard challenge"),
-    ("sucuri_cloudproxy", "Sucuri challenge"),
+    ("/.well-known/ddos-guard/", "DDoS-Guard challenge"),
+    ("sucuri_cloudproxy_js", "Sucuri challenge"),
     ("/_sec/cp_challenge/", "Akamai challenge"),
-    ("akamai-challenge", "Akamai challenge"),
-    ("kasada", "Kasada challenge"),
+    ("window.kpsdk", "Kasada challenge"),
     ("anubis_challenge", "Anubis challenge"),
     ("g-recaptcha", "CAPTCHA"),
     ("h-captcha", "CAPTCHA"),
@@ -149,7 +149,13 @@ mod tests {
     #[test]
     fn challenges_shells_and_pages_are_told_apart() {
         let text = "words that a person reads ".repeat(20);
-        let rows: [(u16, &[(&str, &str)], String, Verdict); 9] = [
+        type Row = (
+            u16,
+            &'static [(&'static str, &'static str)],
+            String,
+            Verdict,
+        );
+        let rows: [Row; 9] = [
             (200, &[], format!("<p>{text}</p>"), Verdict::Good),
             (404, &[], "<p>not here</p>".to_owned(), Verdict::Good),
             (

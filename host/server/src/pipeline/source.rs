@@ -205,7 +205,7 @@ pub(super) fn check_mode(app: &App, mode: CloudMode) -> Result<(), ScanError> {
     };
     match missing {
         Some(what) => Err(ScanError::NotConfigured(
-            format!("cloud_mode: {what}").into(),
+            format!("cloud_mode: {mode}: {what}").into(),
         )),
         None => Ok(()),
     }

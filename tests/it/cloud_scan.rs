@@ -1,0 +1,113 @@
+//! Scans that a browser takes part in: cloud_mode and screenshot_inline.
+
+use orbweaver_origin::{Origin, Reply};
+use serde_json::{Value, json};
+
+use crate::support::{Service, Site};
+
+const APP: &str = "<!doctype html><title>App</title><div id=\"root\"></div><script>\
+    document.getElementById('root').innerHTML = '<h1>Rendered heading</h1>' +\
+    '<p>This text was made by a script, and no plain fetch ever sees it.</p>'</script>";
+
+async fn app() -> Origin {
+    let origin = Origin::start().await.expect("an origin");
+    origin.set("/app", Reply::html(APP));
+    origin
+}
+
+#[tokio::test]
+async fn each_mode_comes_by_its_backend_and_is_billed_by_it() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.client();
+    let scan = async |mode: &str| {
+        let body = json!({"url": origin.url("/app"), "cloud_mode": mode, "max_age_seconds": 0});
+        client.post("/v1/scan", &body).await.ok()
+    };
+    let sees = |result: &Value| {
+        result["markdown"]
+            .as_str()
+            .unwrap()
+            .contains("Rendered heading")
+    };
+    assert!(!sees(&scan("none").await));
+    assert_eq!(service.billed().await, (1, 0));
+    let browser = scan("browser").await;
+    assert!(sees(&browser), "{browser}");
+    assert_eq!(browser["status"], 200);
+    assert_eq!(service.billed().await, (1, 1));
+    assert!(sees(&scan("auto").await), "a shell goes on to the browser");
+    assert_eq!(service.billed().await, (1, 2));
+    // A page that has its text stays with plain HTTP.
+    let site = Site::start().await;
+    let body = json!({"url": site.url("/article"), "cloud_mode": "auto"});
+    client.post("/v1/scan", &body).await.ok();
+    assert_eq!(site.hits("/article"), 1);
+    assert_eq!(service.billed().await, (2, 2));
+}
+
+#[tokio::test]
+async fn a_cached_rendered_page_answers_its_own_mode_and_auto() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.client();
+    let scan = async |mode: &str| {
+        let body = json!({"url": origin.url("/app"), "cloud_mode": mode, "max_age_seconds": 600});
+        client.post("/v1/scan", &body).await.ok()
+    };
+    let first = scan("browser").await;
+    let asked = origin.count("/app");
+    assert_eq!(scan("browser").await, first);
+    assert_eq!(scan("auto").await["markdown"], first["markdown"]);
+    assert_eq!(origin.count("/app"), asked);
+    assert_eq!(service.billed().await, (0, 3));
+    // Twice the same answer, the second from memory: billed as the first.
+    assert_eq!(scan("auto").await["markdown"], first["markdown"]);
+    assert_eq!(service.billed().await, (0, 4));
+}
+
+#[tokio::test]
+async fn a_screenshot_comes_with_the_scan_for_one_cloud_page_more() {
+    let (service, origin) = (Service::start().await, app().await);
+    let client = service.client();
+    for (mode, billed) in [("none", (1, 1)), ("browser", (1, 3))] {
+        let body =
+            json!({"url": origin.url("/app"), "cloud_mode": mode, "screenshot_inline": true});
+        let result = client.post("/v1/scan", &body).await.ok();
+        assert!(
+            result["screenshot"]
+                .as_str()
+                .unwrap()
+                .starts_with("iVBORw0KGgo"),
+            "{result}"
+        );
+        assert!(result.get("screenshot_error").is_none());
+        assert_eq!(service.billed().await, billed, "{mode}");
+    }
+}
+
+#[tokio::test]
+async fn a_screenshot_that_fails_costs_nothing_and_not_the_scan() {
+    let service = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
+    let site = Site::start().await;
+    let body = json!({"url": site.url("/article"), "screenshot_inline": true});
+    let result = service.client().post("/v1/scan", &body).await.ok();
+    assert_eq!(result["screenshot"], Value::Null);
+    assert!(
+        result["screenshot_error"]
+            .as_str()
+            .unwrap()
+            .contains("browser"),
+        "{result}"
+    );
+    assert!(result["markdown"].as_str().unwrap().contains("orb weavers"));
+    assert_eq!(service.billed().await, (1, 0));
+    for mode in ["browser", "unblocker"] {
+        let body = json!({"url": site.url("/article"), "cloud_mode": mode});
+        let message = service
+            .client()
+            .post("/v1/scan", &body)
+            .await
+            .error(501, "NOT_IMPLEMENTED");
+        assert!(message.starts_with("cloud_mode:"), "{message}");
+    }
+    assert_eq!(service.billed().await, (1, 0));
+}

@@ -1,0 +1,169 @@
+//! POST /v1/cloud/search over the project's own stored pages, on both databases.
+
+use std::time::Duration;
+
+use orbweaver_origin::{Origin, Reply};
+use serde_json::{Value, json};
+
+use crate::support::{Client, Service};
+
+async fn scan(client: &Client, origin: &Origin, path: &str) {
+    let body = json!({"url": origin.url(path)});
+    client.post("/v1/scan", &body).await.ok();
+}
+
+async fn search(client: &Client, query: &str) -> Vec<Value> {
+    let body = json!({"query": query, "limit": 5});
+    let answer = client.post("/v1/cloud/search", &body).await.ok();
+    answer["results"].as_array().unwrap().clone()
+}
+
+/// Searches until something is found: pages are indexed in the background.
+async fn found(client: &Client, query: &str, count: usize) -> Vec<Value> {
+    let patience = async {
+        loop {
+            let results = search(client, query).await;
+            if results.len() >= count {
+                return results;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), patience)
+        .await
+        .unwrap_or_else(|_| panic!("{query:?} is never found"))
+}
+
+fn page(title: &str, text: &str) -> Reply {
+    Reply::html(format!(
+        "<title>{title}</title><h1>{title}</h1><p>{text}</p>"
+    ))
+}
+
+async fn pages_are_found_best_first_by_their_own_project(service: Service) {
+    let origin = Origin::start().await.unwrap();
+    let client = service.client();
+    origin.set(
+        "/spiral",
+        page(
+            "The sticky spiral",
+            "Laid from the outside to the inside, by the orb weaver.",
+        ),
+    );
+    origin.set(
+        "/hub",
+        page(
+            "The hub",
+            "Where the radii meet; a spiral starts far from it. Zürich's café has none.",
+        ),
+    );
+    origin.set("/other", page("Beetles", "They make no webs at all."));
+    for path in ["/spiral", "/hub", "/other"] {
+        scan(&client, &origin, path).await;
+    }
+    let billed = service.billed().await;
+    let results = found(&client, "spiral", 2).await;
+    assert_eq!(
+        results[0]["url"],
+        origin.url("/spiral"),
+        "the title counts more"
+    );
+    assert_eq!(results[0]["title"], "The sticky spiral");
+    assert!(
+        results[0]["content"]
+            .as_str()
+            .unwrap()
+            .contains("# The sticky spiral")
+    );
+    assert_eq!(results[0]["cost_usd"], 0.0);
+    assert_eq!(results[1]["url"], origin.url("/hub"));
+    assert!(
+        service.billed().await.1 >= billed.1 + 2,
+        "one cloud page a result"
+    );
+    // All the words count; with none that has all, any.
+    assert_eq!(search(&client, "radii spiral").await.len(), 1);
+    assert_eq!(search(&client, "radii beetles").await.len(), 2);
+    assert_eq!(search(&client, "Café \"' OR -- (").await.len(), 1);
+    let before = service.billed().await;
+    assert!(search(&client, "nowhere").await.is_empty());
+    assert_eq!(
+        service.billed().await,
+        before,
+        "nothing found, nothing billed"
+    );
+    // Another project has its own.
+    let stranger = service.other_project("stranger").await;
+    assert!(search(&stranger, "spiral").await.is_empty());
+    origin.set(
+        "/spiral",
+        page("The dry spiral", "Eaten again, thread by thread."),
+    );
+    scan(&stranger, &origin, "/spiral").await;
+    let theirs = found(&stranger, "spiral", 1).await;
+    assert_eq!(theirs.len(), 1);
+    assert_eq!(theirs[0]["title"], "The dry spiral");
+    // A page that is fetched again is found as it is now, once.
+    scan(&client, &origin, "/spiral").await;
+    found(&client, "dry", 1).await;
+    assert_eq!(search(&client, "spiral").await.len(), 2);
+    assert!(search(&client, "sticky").await.is_empty());
+}
+
+#[tokio::test]
+async fn pages_are_found_on_sqlite() {
+    Box::pin(pages_are_found_best_first_by_their_own_project(
+        Service::start().await,
+    ))
+    .await;
+}
+
+#[tokio::test]
+async fn pages_are_found_on_postgres() {
+    Box::pin(pages_are_found_best_first_by_their_own_project(
+        Service::on_postgres().await,
+    ))
+    .await;
+}
+
+async fn deleted_pages_leave(service: Service) {
+    use orbweaver_store::Retention;
+
+    let origin = Origin::start().await.unwrap();
+    let client = service.client();
+    origin.set("/web", page("Webs", "A bridge thread carried by the wind."));
+    scan(&client, &origin, "/web").await;
+    found(&client, "bridge", 1).await;
+    let keep = Retention {
+        scans: Duration::ZERO,
+        request_log: Duration::from_secs(3_600),
+    };
+    let later = service.app.clock.now() + chrono::TimeDelta::seconds(1);
+    service.app.store.purge(&keep, later).await.unwrap();
+    assert!(search(&client, "bridge").await.is_empty());
+    let project = service
+        .app
+        .store
+        .project_named("default")
+        .await
+        .unwrap()
+        .unwrap()
+        .id;
+    let hits = service
+        .app
+        .store
+        .search(project, &["bridge".to_owned()], 5)
+        .await
+        .unwrap();
+    assert_eq!(hits, [], "nothing of it is left in the index");
+}
+
+#[tokio::test]
+async fn deleted_pages_leave_the_index_on_sqlite() {
+    deleted_pages_leave(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn deleted_pages_leave_the_index_on_postgres() {
+    deleted_pages_leave(Service::on_postgres().await).await;
+}
