@@ -59,7 +59,6 @@ const FLAGS: &[&str] = &[
     // or sends a datagram beside it.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-features=DialMediaRouteProvider,MediaRouter,OptimizationHints,Translate,\
      InterestFeedContentSuggestions,PrivacySandboxSettings4,AutofillServerCommunication,\
      CertificateTransparencyComponentUpdater,WebTransport,DirectSockets,FedCm,\
