@@ -283,6 +283,18 @@ async fn a_receiver_that_hangs_is_tried_again() {
 }
 
 #[tokio::test]
+async fn a_receivers_status_counts_and_not_its_body() {
+    let mut receiver = Receiver::start(&[Reply::Endless(202)]).await;
+    let delivering = Delivering::start(|_| {}).await;
+    let run = delivering.end_run(&receiver.url(), true).await;
+    receiver.next().await;
+    assert_eq!(
+        delivering.tried(run, 1).await["webhook_status"],
+        "delivered"
+    );
+}
+
+#[tokio::test]
 async fn a_receiver_in_trouble_may_ask_for_time() {
     let until = "Sun, 01 Mar 2026 12:02:00 GMT".to_owned();
     let mut receiver = Receiver::start(&[

@@ -1,12 +1,13 @@
 //! A webhook's receiver: answers as it is told, and shows what it got.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -21,6 +22,8 @@ pub enum Reply {
     Status(u16),
     /// With this status and this header.
     With(u16, &'static str, String),
+    /// With this status, and a body that never ends.
+    Endless(u16),
     /// Never.
     Hang,
 }
@@ -111,6 +114,10 @@ async fn receive(State(shared): State<Shared>, request: Request) -> Response {
         None => StatusCode::OK.into_response(),
         Some(Reply::Status(code)) => status(code).into_response(),
         Some(Reply::With(code, name, value)) => (status(code), [(name, value)]).into_response(),
+        Some(Reply::Endless(code)) => {
+            let body = Body::from_stream(futures::stream::pending::<Result<Bytes, Infallible>>());
+            (status(code), body).into_response()
+        }
         Some(Reply::Hang) => std::future::pending().await,
     }
 }

@@ -80,7 +80,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     flagged(
         "roles",
         "--roles",
-        "What this process does: api, worker, scheduler.",
+        "What this process does: api answers requests, worker crawls and delivers webhooks, scheduler fires monitors and removes what is past its time.",
     ),
     setting(
         "trusted_proxies",
