@@ -191,18 +191,9 @@ impl Store {
                 }
             }
         }
-        let mut after = -1;
-        loop {
-            let redirects = self.redirects(run, after).await?;
-            let Some(last) = redirects.last() else { break };
-            after = last.seq;
-            for redirect in &redirects {
-                let target = redirect.redirect_to.cast_unsigned();
-                if let Some(page) = pages.get(&target).copied() {
-                    pages
-                        .entry(redirect.key_hash.cast_unsigned())
-                        .or_insert(page);
-                }
+        for (from, to) in self.redirects(run).await? {
+            if let Some(page) = pages.get(&to).copied() {
+                pages.entry(from).or_insert(page);
             }
         }
         Ok(pages)
