@@ -15,7 +15,7 @@ use crate::support::{Client, KEY, Receiver, Reply, Site, plugin_dir};
 
 /// The program, which cargo builds with this suite and with the same features: the server's
 /// own `tests/it.rs` asks for it, and has this suite's name.
-fn program() -> &'static Path {
+pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let suite = std::env::current_exe().expect("a path");

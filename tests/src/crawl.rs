@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::program::Program;
 
 /// How long a state is waited for, at most.
-const PATIENCE: Duration = Duration::from_secs(900);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
 /// The body of `POST /v1/crawls` for a whole large site, as fast as it goes.
 pub fn whole_site(site: &LargeSite) -> Value {

@@ -82,15 +82,7 @@ pub fn kill(
         let before = site.total();
         let restarted = Instant::now();
         program = start()?;
-        crawl::asked(&site, before + 1).or_else(|error| {
-            // It may have been killed after its last page.
-            let run = program.get(&format!("/v1/crawls/{run}"))?;
-            if run["status"] == "done" {
-                Ok(())
-            } else {
-                Err(error)
-            }
-        })?;
+        resumed(&program, &site, run, before)?;
         resumed_after.push(restarted.elapsed());
     }
     let run = crawl::finished(&program, run, Duration::from_millis(20))?;
@@ -107,6 +99,23 @@ pub fn kill(
         resumed_after,
         took,
     })
+}
+
+/// Waits for the next request of a run, or for its end: it may have been killed after its
+/// last page.
+fn resumed(program: &Program, site: &LargeSite, run: i64, before: u64) -> Result<()> {
+    let start = Instant::now();
+    while site.total() <= before {
+        let run = program.get(&format!("/v1/crawls/{run}"))?;
+        if run["finished_at"].is_string() {
+            return Ok(());
+        }
+        if start.elapsed() > crawl::PATIENCE {
+            bail!("nobody goes on with {run}");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// Two programs on one PostgreSQL: the one that runs a crawl is killed, and the other goes

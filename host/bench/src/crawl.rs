@@ -214,7 +214,7 @@ fn orbweaver(args: &Args, site: &LargeSite, store_html: bool) -> Result<Figures>
     body["store_html"] = store_html.into();
     let (start, before) = (Instant::now(), process::cpu(program.pid())?);
     let run = crawl::submit(&program, &body)?;
-    let run = crawl::finished(&program, run, Duration::from_millis(10))?;
+    let run = crawl::finished(&program, run, Duration::from_millis(50))?;
     let seconds = start.elapsed().as_secs_f64();
     let cpu = process::cpu(program.pid())?.saturating_sub(before);
     let peak_mib = process::peak_mib(program.pid())?;

@@ -1,0 +1,331 @@
+//! Faults as a crawl meets them: it ends, it says what it could not get, and it has all
+//! the rest.
+
+use std::collections::BTreeMap;
+
+use orbweaver_fetch::FetchConfig;
+use orbweaver_origin::{Origin, Reply};
+use serde_json::{Value, json};
+
+use super::support::Faulty;
+
+/// Faults that give no page.
+const FAILING: &[&str] = &[
+    "silent",
+    "drip",
+    "endless",
+    "terabyte",
+    "short",
+    "bad-chunk",
+    "cut-chunk",
+    "bomb/gzip",
+    "nested",
+    "not-gzip",
+    "unknown-coding",
+    "loop-a",
+    "self",
+    "no-location",
+    "locations",
+    "big-header",
+    "many-headers",
+    "bad-header",
+    "two-lengths",
+    "length-and-chunked",
+    "http09",
+    "garbage",
+    "closed",
+    "not-modified",
+];
+
+/// Odd answers that give one.
+const ODD: &[&str] = &[
+    "surplus",
+    "cut-gzip",
+    "no-content",
+    "early-hints",
+    "refresh",
+    "opaque",
+];
+
+fn short(fetch: &mut FetchConfig) {
+    fetch.limits.first_byte_ms = 500;
+    fetch.limits.total_ms = 2_000;
+    fetch.limits.min_rate_window_ms = 500;
+    fetch.limits.max_body_bytes = 1 << 20;
+}
+
+#[tokio::test]
+async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
+    let faulty = Faulty::with_config(|config| {
+        short(&mut config.fetch);
+        config.crawl.retries = 1;
+        config.crawl.retry_base_ms = 50;
+    })
+    .await;
+    let mut links: Vec<String> = FAILING
+        .iter()
+        .chain(ODD)
+        .map(|fault| format!("/fault/{fault}"))
+        .collect();
+    links.push("/good".to_owned());
+    faulty
+        .origin
+        .set("/", page(links.iter().map(String::as_str)));
+    let run = faulty.crawl("/", json!({"concurrency": 8})).await;
+    assert_eq!(run["status"], "done", "{run}");
+    // Two of the loop's pages are linked to, and one of them is the other's.
+    assert_eq!(run["error_count"], FAILING.len(), "{run}");
+    let rows = faulty.rows(&run).await;
+    for path in ["/", "/good"] {
+        assert_eq!(rows.get(path), Some(&200), "{path}: {rows:?}");
+    }
+    for fault in ODD {
+        assert!(
+            rows.contains_key(&format!("/fault/{fault}")),
+            "{fault}: {rows:?}"
+        );
+    }
+    assert_eq!(rows.len(), 2 + ODD.len(), "{rows:?}");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_15_credentials_stay_with_their_origin() {
+    let faulty = Faulty::start().await;
+    let other = Origin::start().await.unwrap();
+    other.set("/landing", page(["/beyond"]));
+    faulty
+        .origin
+        .set("/", Reply::redirect(302, &other.url("/landing")));
+    let options = json!({"headers": {"Authorization": "Bearer x"}, "cookies": "session=1"});
+    let run = faulty.crawl("/", options).await;
+    assert_eq!(run["status"], "done", "{run}");
+    let first = &faulty.origin.requests()[0];
+    let seed = faulty.origin.requests();
+    let seed = seed
+        .iter()
+        .find(|request| request.path() == "/")
+        .unwrap_or(first);
+    assert_eq!(seed.header("authorization"), Some("Bearer x"));
+    assert_eq!(seed.header("cookie"), Some("session=1"));
+    let landed = other.requests();
+    let landed = landed
+        .iter()
+        .find(|request| request.path() == "/landing")
+        .unwrap();
+    assert_eq!(
+        (landed.header("authorization"), landed.header("cookie")),
+        (None, None)
+    );
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_25_retry_after_is_honoured_and_clamped() {
+    let faulty = Faulty::with_config(|config| {
+        config.crawl.max_wait_ms = 1_500;
+        config.crawl.retry_base_ms = 20;
+    })
+    .await;
+    // The service's clock stands at 2026-03-01T12:00:00Z.
+    let cases = [
+        ("/busy/seconds", "1", 1_000),
+        ("/busy/date", "Sun, 01 Mar 2026 12:00:01 GMT", 1_000),
+        ("/busy/negative", "-5", 0),
+        ("/busy/decade", "315360000", 1_500),
+    ];
+    faulty.origin.set("/", page(cases.map(|(path, ..)| path)));
+    for (status, (path, wait, _)) in [503, 429, 503, 429].into_iter().zip(cases) {
+        let busy = Reply::new(status, "later").header("Retry-After", wait);
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        faulty.origin.set_under(path, move |_| {
+            match asked.fetch_add(1, std::sync::atomic::Ordering::SeqCst) {
+                0 => busy.clone(),
+                _ => Reply::html("<title>At last</title>"),
+            }
+        });
+    }
+    let run = faulty.crawl("/", json!({"concurrency": 1})).await;
+    assert_eq!(
+        (&run["status"], &run["error_count"]),
+        (&json!("done"), &json!(0))
+    );
+    let rows = faulty.rows(&run).await;
+    let requests = faulty.origin.requests();
+    for (path, _, least) in cases {
+        assert_eq!(rows.get(path), Some(&200), "{path}: {rows:?}");
+        let times: Vec<_> = requests
+            .iter()
+            .filter(|request| request.path() == path)
+            .map(|request| request.at)
+            .collect();
+        assert_eq!(times.len(), 2, "{path}");
+        let waited = times[1].duration_since(times[0]).as_millis();
+        assert!(waited >= least, "{path} was asked again after {waited} ms");
+    }
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_34_a_base_elsewhere_leads_nowhere_private() {
+    let faulty = Faulty::start().await;
+    let other = Origin::start().await.unwrap();
+    let base = other.url("/base/");
+    let html = format!("<base href='{base}'><a href='x'>x</a><a href='/y'>y</a>");
+    faulty.origin.set("/", Reply::html(html));
+    let run = faulty.crawl("/", json!({})).await;
+    assert_eq!(
+        faulty.rows(&run).await,
+        BTreeMap::from([("/".to_owned(), 200)])
+    );
+    assert!(other.requests().is_empty(), "another host is out of scope");
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_36_a_canonical_elsewhere_does_not_move_the_crawl() {
+    let faulty = Faulty::start().await;
+    let other = Origin::start().await.unwrap();
+    let canonical = other.url("/real");
+    let html = format!("<link rel=canonical href='{canonical}'><a href=/next>next</a>");
+    faulty.origin.set("/", Reply::html(html));
+    faulty.origin.set("/next", page([]));
+    let run = faulty.crawl("/", json!({})).await;
+    let rows = faulty.rows(&run).await;
+    assert_eq!(rows.keys().collect::<Vec<_>>(), ["/", "/next"]);
+    assert!(other.requests().is_empty());
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_37_traps_end_by_themselves() {
+    let faulty = Faulty::with_config(|config| config.crawl.template_budget = 40).await;
+    let origin = &faulty.origin;
+    // A calendar without end, by query and by path.
+    origin.set_under("/cal", |request| {
+        let month: u32 = request.query().strip_prefix("month=").map_or(0, number);
+        let next = format!("/cal?month={}", month + 1);
+        let day = format!("/days/2026/{}", month + 1);
+        page([next.as_str(), day.as_str()])
+    });
+    origin.set_under("/days/2026/", |request| {
+        let day = request.path().rsplit('/').next().map_or(0, number);
+        page([format!("/days/2026/{}", day + 1).as_str()])
+    });
+    // Facets in any order.
+    origin.set_under("/list", |request| {
+        let mut facets: Vec<&str> = request.query().split('&').collect();
+        facets.retain(|facet| !facet.is_empty());
+        let more = ["a=1", "b=2", "c=3", "d=4", "e=5"].map(|facet| {
+            let mut next = facets.clone();
+            if !next.contains(&facet) {
+                next.push(facet);
+            }
+            format!("/list?{}", next.join("&"))
+        });
+        page(more.iter().map(String::as_str))
+    });
+    // A relative link that should have been absolute.
+    origin.set_under("/deep/", |_| page(["a/b/"]));
+    origin.set("/", page(["/cal", "/list", "/deep/", "/good"]));
+    let run = faulty
+        .crawl("/", json!({"max_pages": 5_000, "depth": 50}))
+        .await;
+    assert_eq!(run["status"], "done", "{run}");
+    let rows = faulty.rows(&run).await;
+    let under = |prefix: &str| rows.keys().filter(|path| path.starts_with(prefix)).count();
+    assert!((10..=45).contains(&under("/cal")), "{}", under("/cal"));
+    assert!((10..=45).contains(&under("/days/")), "{}", under("/days/"));
+    // 31 sets of facets besides the bare list; without a rule 326 orders of them.
+    assert!((31..=80).contains(&under("/list")), "{}", under("/list"));
+    assert!((2..=10).contains(&under("/deep/")), "{}", under("/deep/"));
+    assert!(rows.contains_key("/good"));
+    faulty.is_well().await;
+}
+
+fn number(text: &str) -> u32 {
+    text.parse().unwrap_or(0)
+}
+
+#[tokio::test]
+async fn row_38_one_page_has_one_key_and_is_fetched_as_written() {
+    let faulty = Faulty::start().await;
+    let origin = &faulty.origin;
+    origin.set_under("/", |_| page([]));
+    let upper = origin.url("/p?id=1").replace("http://", "HTTP://");
+    let same = [
+        "/p?utm_source=a&id=1",
+        "/p?id=1",
+        "/p?id=1&gclid=x",
+        "/p?id=1&fbclid=y#part",
+        "/p;jsessionid=0AB?id=1",
+        "/p?id=1&PHPSESSID=9",
+        "/p?sid=3&id=1",
+        "/./q/../p?id=1",
+        upper.as_str(),
+    ];
+    let others = ["/P?id=1", "/p/?id=1", "/p?id=2", "/%70?id=1", "/p?id=%31"];
+    let tildes = ["/%7Euser", "/~user"];
+    origin.set("/", page(same.into_iter().chain(others).chain(tildes)));
+    let run = faulty.crawl("/", json!({})).await;
+    let asked: Vec<String> = faulty
+        .origin
+        .requests()
+        .into_iter()
+        .map(|request| request.target)
+        .filter(|target| target != "/" && !target.ends_with(".txt"))
+        .collect();
+    let mut expected = vec!["/p?utm_source=a&id=1", "/%7Euser"];
+    expected.extend(others);
+    expected.sort_unstable();
+    let mut sorted: Vec<&str> = asked.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    assert_eq!(
+        sorted, expected,
+        "each page once, as its first link is written"
+    );
+    assert_eq!(run["page_count"], 1 + expected.len());
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_39_a_jar_for_each_job() {
+    let faulty = Faulty::start().await;
+    let set = page(["/next"]).header("Set-Cookie", "visit=1; Path=/");
+    faulty.origin.set("/", set);
+    faulty.origin.set("/next", page([]));
+    for _ in 0..2 {
+        let run = faulty.crawl("/", json!({"concurrency": 1})).await;
+        assert_eq!(run["page_count"], 2);
+    }
+    let cookies = |path: &str| -> Vec<Option<String>> {
+        let requests = faulty.origin.requests();
+        let of_path = requests.iter().filter(|request| request.path() == path);
+        of_path
+            .map(|request| request.header("cookie").map(str::to_owned))
+            .collect()
+    };
+    assert_eq!(cookies("/"), [None, None], "no job sees another's cookies");
+    assert_eq!(
+        cookies("/next"),
+        [Some("visit=1".to_owned()), Some("visit=1".to_owned())]
+    );
+    faulty.is_well().await;
+}
+
+/// A page with these links.
+fn page<'a>(links: impl IntoIterator<Item = &'a str>) -> Reply {
+    let links = links.into_iter().map(|link| {
+        let link = link.replace('&', "&amp;");
+        format!("<a href=\"{link}\">link</a>")
+    });
+    Reply::html(format!(
+        "<!doctype html><title>Page</title>{}",
+        links.collect::<String>()
+    ))
+}
+
+/// What a run is, for tests that only ask whether it ended well.
+pub(super) fn status(run: &Value) -> &str {
+    run["status"].as_str().unwrap_or_default()
+}
