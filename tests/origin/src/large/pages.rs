@@ -241,7 +241,7 @@ impl<'a> Pages<'a> {
 
     fn paragraph(&self, out: &mut String, random: &mut Random, number: usize, link: Option<&Link>) {
         let language = &self.language;
-        if number % 9 == 0 {
+        if number.is_multiple_of(9) {
             let part = number / 9 + 1;
             let _ = writeln!(
                 out,

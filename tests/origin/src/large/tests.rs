@@ -1,7 +1,5 @@
 //! The site is what it says it is: whoever crawls it correctly finds exactly its pages.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
