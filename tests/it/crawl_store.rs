@@ -353,8 +353,8 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     let run = store.run(project, one.run.id).await.unwrap().unwrap();
     assert_eq!((run.page_count, run.error_count), (100, 1));
     assert_eq!(run.progress, progress);
-    let usage = store.usage_days(project, now().date_naive()).await.unwrap();
-    assert_eq!(usage.first().map(|day| day.pages), Some(101));
+    let days = store.usage_days(project, now().date_naive()).await.unwrap();
+    assert_eq!(days.first().map(|day| day.pages), Some(101));
 
     let known = store.frontier_known(run.id, -1, 1_000).await.unwrap();
     assert_eq!(known.len(), 106);
@@ -375,8 +375,8 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     store.commit_crawl(&[twice]).await.unwrap();
     let run = store.run(project, one.run.id).await.unwrap().unwrap();
     assert_eq!(run.page_count, 100);
-    let usage = store.usage_days(project, now().date_naive()).await.unwrap();
-    assert_eq!(usage.first().map(|day| day.pages), Some(101));
+    let days = store.usage_days(project, now().date_naive()).await.unwrap();
+    assert_eq!(days.first().map(|day| day.pages), Some(101));
 
     assert!(store.release_lease(one.lease).await.unwrap());
     let again = lease(&store, "two", now()).await.unwrap();

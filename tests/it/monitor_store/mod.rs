@@ -185,7 +185,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
             })
             .collect(),
         errors: failed.len() as u64,
-        at: now(),
+        usage: Vec::new(),
     };
     assert_eq!(
         store.commit_crawl(&[batch]).await.unwrap(),

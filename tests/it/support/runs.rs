@@ -96,7 +96,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         discovered: Vec::new(),
         changes: Vec::new(),
         errors: 0,
-        at: now,
+        usage: Vec::new(),
     };
     // Redirecting URLs stand behind the pages.
     let mut redirect_seq = 1_000_000 + first_seq * 10;

@@ -220,8 +220,8 @@ mod tests {
         assert!(!window.is_empty());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_was_put_off_comes_back_in_time() {
+    #[test]
+    fn what_was_put_off_comes_back_in_time() {
         let mut window = Window::default();
         let now = Instant::now();
         window.postpone(0, entry(1), now + Duration::from_secs(2));
