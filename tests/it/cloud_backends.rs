@@ -104,9 +104,10 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
         assert!(!message.contains("wrong"), "no password shows: {message}");
     }
     assert_eq!(service.billed().await, (0, 2));
-    // The browser, too, with everything that its page loads.
-    let before = socks.log().len();
-    let body = json!({"url": origin.url("/page"), "chrome": true, "force_backend": "proxy",
+    // The browser, too, with everything that its page loads. Of another site, since a
+    // connection that is kept open shows in no log again.
+    let (before, other) = (socks.log().len(), self::origin().await);
+    let body = json!({"url": other.url("/page"), "chrome": true, "force_backend": "proxy",
                       "proxy_pool": "residential"});
     let page = client.post("/v1/cloud/scrape", &body).await.ok();
     assert!(page["content"].as_str().unwrap().contains("# Through"));

@@ -347,9 +347,8 @@ async fn gone(group: i32) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), patience)
-        .await
-        .unwrap_or_else(|_| panic!("left behind: {:?}", processes(group)));
+    let ended = tokio::time::timeout(Duration::from_secs(60), patience).await;
+    assert!(ended.is_ok(), "left behind: {:?}", processes(group));
 }
 
 #[tokio::test]
