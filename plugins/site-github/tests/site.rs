@@ -1,5 +1,7 @@
 //! The fetcher on answers in the shape that the site documents.
 
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
+
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
 use orbweaver_sdk::{Call, Error};
 use orbweaver_site_github::fetch;
