@@ -82,6 +82,26 @@ async fn analyses_of_one_page_cost_one_page() {
 }
 
 #[tokio::test]
+async fn a_private_address_is_refused_before_an_actor_runs() {
+    let service = Service::start().await;
+    for actor in [
+        "audit-onpage",
+        "check-links",
+        "extract-article",
+        "render-diff",
+        "sitemap-audit",
+        "structured-data",
+    ] {
+        let path = format!("/v1/actors/{actor}");
+        let input = json!({"url": "http://10.0.0.1/"});
+        let answer = service.client().post(&path, &input).await;
+        let message = answer.error(422, "INVALID_INPUT");
+        assert!(message.starts_with("url: 10.0.0.1"), "{actor}: {message}");
+    }
+    assert_eq!(service.billed().await, (0, 0));
+}
+
+#[tokio::test]
 async fn links_cost_a_page_for_each_that_answers() {
     let (service, origin) = (Service::start().await, site().await);
     let input = json!({"urls": [origin.url("/"), origin.url("/gone"), "mailto:a@b.example"]});

@@ -5,8 +5,9 @@ use serde_json::Value;
 
 use crate::app::App;
 
-/// Judges every URL that the schema calls one: a property, or an item of a list property,
-/// whose `format` is `uri`. The error names the field.
+/// Judges every URL of an input: `url`, which is the answer's `url` too, and what the schema
+/// gives the `format` of a `uri`, as a property or as the items of a list. The error names
+/// the field.
 ///
 /// # Errors
 /// The first URL that is refused, as `field: rule`.
@@ -27,7 +28,9 @@ pub fn check_urls(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), St
     };
     for (name, schema) in properties {
         match input.get(name) {
-            Some(Value::String(url)) if is_uri(schema) => judge(name.clone(), url)?,
+            Some(Value::String(url)) if name == "url" || is_uri(schema) => {
+                judge(name.clone(), url)?;
+            }
             Some(Value::Array(items)) if schema.get("items").is_some_and(is_uri) => {
                 for (at, item) in items.iter().enumerate() {
                     if let Some(url) = item.as_str() {

@@ -25,10 +25,8 @@ const LOOK: Duration = Duration::from_millis(500);
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The data of an event.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = CrawlProgress)]
+#[derive(Debug, Serialize)]
 pub(super) struct Progress {
-    #[schema(value_type = i64)]
     id: RunId,
     /// `queued`, `running`, `done` or `failed`.
     status: &'static str,
@@ -46,6 +44,22 @@ pub(super) struct Progress {
     error_message: Option<String>,
 }
 
+/// An event as it stands in the stream.
+#[derive(ToSchema)]
+#[schema(as = CrawlEvent)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct ProgressEvent {
+    /// `progress` or `end`.
+    event: String,
+    /// To be sent as `Last-Event-ID` by who connects again.
+    id: String,
+    /// A JSON object: `id`; `status` (queued, running, done, failed); `queued` (URLs known and
+    /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (URLs
+    /// left out, by reason); `rate` (pages a second since the event before); `error_message`.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
 /// The progress of a run as server-sent events, until it ends.
 ///
 /// Event `progress` whenever counts have changed, and event `end` as the last. With the
@@ -60,7 +74,7 @@ pub(super) struct Progress {
         ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event received"),
     ),
     responses(
-        (status = 200, description = "Events", body = Progress, content_type = "text/event-stream"),
+        (status = 200, description = "Events", body = ProgressEvent, content_type = "text/event-stream"),
         (status = 204, description = "Nothing follows the last event received"),
         (status = 404, description = "No such run in this project", body = ErrorBody),
         CommonErrors,
