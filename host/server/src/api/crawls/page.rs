@@ -16,9 +16,9 @@ use crate::pipeline::{Parts, StoredError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
-    /// What to answer: `html`, `markdown`, `article`, `both` (all of these), `full` (both,
+    /// What to answer: `html` (default), `markdown`, `article`, `both` (all of these), `full` (both,
     /// signals and content hash) or `signals`.
-    #[param(inline, default = "html")]
+    #[param(inline)]
     format: Option<Format>,
 }
 

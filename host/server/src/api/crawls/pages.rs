@@ -37,8 +37,9 @@ pub(super) struct Params {
     /// Only pages with this HTTP status.
     #[param(minimum = 100, maximum = 999)]
     status: Option<u16>,
-    /// `json`, `ndjson` (one page a line) or `csv` (header `id,url,status,bytes,fetched_at`).
-    #[param(inline, default = "json")]
+    /// `json` (default), `ndjson` (one page a line) or `csv` (header
+    /// `id,url,status,bytes,fetched_at`).
+    #[param(inline)]
     format: Option<Format>,
 }
 
