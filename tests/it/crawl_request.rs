@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use orbweaver_server::crawl::spec::{CrawlSpec, ProxyPool, SeedKind, WebhookEvent};
+use orbweaver_core::webhook::Event;
+use orbweaver_server::crawl::spec::{CrawlSpec, ProxyPool, SeedKind};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, SEED, without_workers};
@@ -70,7 +71,7 @@ async fn a_run_is_queued_with_the_contracts_defaults() {
             respect_robots: true,
             store_html: true,
             seed_kind: SeedKind::Url,
-            webhook_events: vec![WebhookEvent::Done],
+            webhook_events: vec![Event::Done],
             ..CrawlSpec::new(SEED)
         };
         assert_eq!(spec(&service, &body["id"]).await, expected);

@@ -236,8 +236,8 @@ async fn a_recent_done_run_is_found(options: Options) {
         error_message: None,
     };
     let end = now() + seconds(5);
-    assert!(store.finish_run(leased.lease, &done, end).await.unwrap());
-    assert!(!store.finish_run(leased.lease, &done, end).await.unwrap());
+    assert!(store.end_run(leased.lease, &done, None, end).await.unwrap());
+    assert!(!store.end_run(leased.lease, &done, None, end).await.unwrap());
     assert_eq!(found(end).await.unwrap().map(|run| run.id), Some(run.id));
     assert_eq!(found(end + seconds(1)).await.unwrap(), None);
 }
@@ -278,7 +278,7 @@ async fn a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing(options: O
     assert!(!first.release_lease(old.lease).await.unwrap());
     assert!(
         !first
-            .finish_run(old.lease, &Ending::default(), until)
+            .end_run(old.lease, &Ending::default(), None, until)
             .await
             .unwrap()
     );

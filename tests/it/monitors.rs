@@ -61,7 +61,7 @@ async fn work(service: &Service) {
         done: true,
         error_message: None,
     };
-    assert!(store.finish_run(lease, &ending, now).await.unwrap());
+    assert!(store.end_run(lease, &ending, None, now).await.unwrap());
 }
 
 async fn tick(service: &Service) {

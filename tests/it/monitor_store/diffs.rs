@@ -161,7 +161,10 @@ async fn what_was_not_looked_at_is_not_removed(options: Options) {
         done: true,
         error_message: Some("daily page cap exceeded".to_owned()),
     };
-    store.finish_run(leased.lease, &early, now()).await.unwrap();
+    store
+        .end_run(leased.lease, &early, None, now())
+        .await
+        .unwrap();
     let found = diff(&store, project, back, leased.run.id).await;
     assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
     let found = diff(&store, project, leased.run.id, back).await;
@@ -185,7 +188,10 @@ async fn what_was_not_looked_at_is_not_removed(options: Options) {
         let created = store.create_run(&new, None).await.unwrap();
         assert!(matches!(created, Created::New(_)));
         let leased = work(&store, pages, &[]).await;
-        store.finish_run(leased.lease, &early, now()).await.unwrap();
+        store
+            .end_run(leased.lease, &early, None, now())
+            .await
+            .unwrap();
         single.push(leased.run.id);
     }
     let found = diff(&store, project, single[0], single[1]).await;

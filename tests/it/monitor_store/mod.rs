@@ -201,7 +201,7 @@ async fn end(store: &Store, leased: &LeasedRun, done: bool) {
     };
     assert!(
         store
-            .finish_run(leased.lease, &ending, now())
+            .end_run(leased.lease, &ending, None, now())
             .await
             .unwrap()
     );

@@ -184,7 +184,7 @@ pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
     let done = service
         .app
         .store
-        .finish_run(leased.lease, &ending, now)
+        .end_run(leased.lease, &ending, None, now)
         .await;
     assert!(done.expect("a database"));
     leased.lease.run

@@ -53,6 +53,7 @@ impl Serve {
         let app = app::build(config, Clock::system(), Some(metrics)).await?;
         let first =
             bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref()).await?;
+        warn_of_mock_payment(&app.config);
         let running = serve::start(app).await?;
         // The service serves whether or not anybody reads its greeting.
         let _ = greet(&running.app().config, running.address, first.as_ref());
@@ -63,6 +64,18 @@ impl Serve {
             tokio::task::spawn_blocking(|| traces.stop()).await?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Without a payment provider, visiting a paid signup's checkout URL completes it: right for
+/// trying out, and for nobody else.
+fn warn_of_mock_payment(config: &Config) {
+    let billing = &config.billing;
+    if billing.mock && billing.provider().is_none() && !config.listen.ip().is_loopback() {
+        tracing::warn!(
+            "anybody who reaches this address may sign up for a paid tier without paying: set \
+             billing.mock = false, or billing.provider_key"
+        );
     }
 }
 

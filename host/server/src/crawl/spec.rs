@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use orbweaver_core::webhook::Event;
 use orbweaver_fetch::{InvalidProxy, Pool, ProxyUrl};
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
@@ -52,7 +53,7 @@ pub struct CrawlSpec {
     /// Where the end of the run is announced.
     pub webhook_url: Option<String>,
     /// What is announced; at least one event, none twice.
-    pub webhook_events: Vec<WebhookEvent>,
+    pub webhook_events: Vec<Event>,
     /// Monitors only: no announcement of a run that found no change.
     pub return_only_changed: bool,
     /// User agent as asked for; none, or one with the internal prefix, is rotated.
@@ -79,27 +80,6 @@ pub enum SeedKind {
     Url,
     /// An origin, a sitemap or a sitemap index; only what it lists is fetched.
     Sitemap,
-}
-
-/// What a webhook announces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-pub enum WebhookEvent {
-    /// A run ended.
-    #[serde(rename = "crawl.done")]
-    Done,
-    /// A monitor's run differs from the one before.
-    #[serde(rename = "crawl.diff_detected")]
-    DiffDetected,
-}
-
-impl WebhookEvent {
-    /// The contract's word.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "crawl.done",
-            Self::DiffDetected => "crawl.diff_detected",
-        }
-    }
 }
 
 /// A pool of proxies.
@@ -145,7 +125,7 @@ impl CrawlSpec {
             exclude_paths: Vec::new(),
             include_paths: Vec::new(),
             webhook_url: None,
-            webhook_events: vec![WebhookEvent::Done],
+            webhook_events: vec![Event::Done],
             return_only_changed: false,
             user_agent: None,
             proxy_url: None,
@@ -208,7 +188,7 @@ mod tests {
         let mut spec = CrawlSpec::new("https://example.com/");
         spec.headers.push(("x-key".to_owned(), "v".to_owned()));
         spec.proxy_pool = Some(ProxyPool::Isp);
-        spec.webhook_events.push(WebhookEvent::DiffDetected);
+        spec.webhook_events.push(Event::DiffDetected);
         let json = serde_json::to_string(&spec).unwrap();
         assert!(
             json.contains(r#"["crawl.done","crawl.diff_detected"]"#),

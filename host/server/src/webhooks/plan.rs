@@ -1,13 +1,13 @@
 //! What a run that ends tells its webhook.
 
-use orbweaver_core::webhook::{DiffCounts, Event, Outcome, Selection, select};
+use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select};
 use orbweaver_store::crawl::{Ending, Run};
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use orbweaver_store::{Store, StoreError};
 use url::Url;
 use uuid::Uuid;
 
-use crate::crawl::spec::{CrawlSpec, WebhookEvent};
+use crate::crawl::spec::CrawlSpec;
 
 /// Nothing for a run without a webhook.
 pub(super) async fn plan(
@@ -37,13 +37,8 @@ pub(super) async fn plan(
         Some(_) => Some(DiffCounts::default()),
         None => None,
     };
-    let events: Vec<Event> = spec
-        .webhook_events
-        .iter()
-        .map(|event| event_of(*event))
-        .collect();
     let outcome = select(&Selection {
-        events: &events,
+        events: &spec.webhook_events,
         recurring: run.monitor.is_some(),
         only_changed: spec.return_only_changed,
         succeeded: ending.done,
@@ -65,13 +60,6 @@ pub(super) async fn plan(
             diff: diff.filter(|_| ending.done),
         },
     }))
-}
-
-const fn event_of(event: WebhookEvent) -> Event {
-    match event {
-        WebhookEvent::Done => Event::Done,
-        WebhookEvent::DiffDetected => Event::DiffDetected,
-    }
 }
 
 /// scheme://host:port: what is slow is slow as a whole.

@@ -234,16 +234,6 @@ impl Store {
         })
     }
 
-    /// Ends a run without a webhook; `false` when the lease is not ours any more.
-    pub async fn finish_run(
-        &self,
-        lease: Lease,
-        ending: &Ending,
-        now: DateTime<Utc>,
-    ) -> Result<bool, StoreError> {
-        self.end_run(lease, ending, None, now).await
-    }
-
     /// Ends a run and writes what its webhook is told, in one transaction; `false` when the
     /// lease is not ours any more.
     pub async fn end_run(

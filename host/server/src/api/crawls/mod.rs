@@ -10,7 +10,7 @@ mod one;
 mod orphans;
 mod page;
 mod pages;
-mod path;
+pub(super) mod path;
 pub(crate) mod request;
 
 use utoipa_axum::router::OpenApiRouter;

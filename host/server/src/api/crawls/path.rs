@@ -11,7 +11,7 @@ use crate::app::App;
 
 /// `{id}` of a run.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RunPath(pub(super) RunId);
+pub(in crate::api) struct RunPath(pub(in crate::api) RunId);
 
 /// `{id}` of a page.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub(super) async fn run(ctx: &Ctx, id: RunId) -> Result<Run, ApiError> {
     run.ok_or_else(no_run)
 }
 
-fn no_run() -> ApiError {
+pub(in crate::api) fn no_run() -> ApiError {
     ApiError::not_found("there is no such crawl in this project")
 }
 

@@ -4,15 +4,17 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use orbweaver_core::country;
+use orbweaver_core::webhook::Event;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use crate::api::error::ApiError;
 use crate::api::{input, validate};
 use crate::app::App;
 use crate::crawl::spec::{
     AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, ProxyPool, SeedKind,
-    WebhookEvent, path_pattern,
+    path_pattern,
 };
 
 const MAX_HEADERS: usize = 64;
@@ -79,8 +81,8 @@ pub(crate) struct CrawlRequest {
     #[schema(format = "uri")]
     pub(crate) webhook_url: Option<String>,
     /// What is announced; by default `crawl.done`.
-    #[schema(min_items = 1)]
-    pub(crate) webhook_events: Option<Vec<WebhookEvent>>,
+    #[schema(schema_with = events_schema)]
+    pub(crate) webhook_events: Option<Vec<Event>>,
     /// Monitors only: nothing is announced when nothing changed.
     #[schema(default = false)]
     pub(crate) return_only_changed: Option<bool>,
@@ -304,11 +306,23 @@ fn patterns(field: &str, given: Option<Vec<String>>) -> Result<Vec<String>, ApiE
     Ok(given)
 }
 
-fn events(given: Option<Vec<WebhookEvent>>) -> Result<Vec<WebhookEvent>, ApiError> {
+/// `webhook_events` for the OpenAPI document.
+fn events_schema() -> Schema {
+    let event = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(Event::ALL.map(Event::as_str)));
+    ArrayBuilder::new()
+        .description(Some("What is announced; by default `crawl.done`."))
+        .items(event)
+        .min_items(Some(1))
+        .into()
+}
+
+fn events(given: Option<Vec<Event>>) -> Result<Vec<Event>, ApiError> {
     let Some(given) = given else {
-        return Ok(vec![WebhookEvent::Done]);
+        return Ok(vec![Event::Done]);
     };
-    let mut events: Vec<WebhookEvent> = Vec::new();
+    let mut events: Vec<Event> = Vec::new();
     for event in given {
         if !events.contains(&event) {
             events.push(event);

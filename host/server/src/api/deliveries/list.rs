@@ -7,9 +7,9 @@ use orbweaver_store::webhook::{Delivery, DeliveryAttempt};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::path::{RunPath, no_run};
 use crate::api::JsonAnswer;
 use crate::api::context::Ctx;
+use crate::api::crawls::path::{RunPath, no_run};
 use crate::api::error::{CommonErrors, ErrorBody};
 
 /// A run's deliveries.

@@ -7,26 +7,11 @@ use orbweaver_core::ids::{DeliveryId, RunId};
 use crate::api::error::ApiError;
 use crate::app::App;
 
-/// `{id}` of a run.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RunPath(pub(super) RunId);
-
 /// `{id}` of a run and `{delivery}` of one of its deliveries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeliveryPath {
     pub(super) run: RunId,
     pub(super) delivery: DeliveryId,
-}
-
-impl FromRequestParts<App> for RunPath {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        let Path(id) = Path::<String>::from_request_parts(parts, app)
-            .await
-            .map_err(|_| no_run())?;
-        id.parse().map(Self).map_err(|_| no_run())
-    }
 }
 
 impl FromRequestParts<App> for DeliveryPath {
@@ -41,10 +26,6 @@ impl FromRequestParts<App> for DeliveryPath {
             delivery: delivery.parse().map_err(|_| no_delivery())?,
         })
     }
-}
-
-pub(super) fn no_run() -> ApiError {
-    ApiError::not_found("there is no such crawl in this project")
 }
 
 pub(super) fn no_delivery() -> ApiError {
