@@ -22,6 +22,11 @@ fn launch() -> Launch {
     launch.with("CRAWL__LEASE_MS", "3000")
 }
 
+/// Leases that no test outlasts: only what ends with its process lets another go on.
+fn patient() -> Launch {
+    launch().with("CRAWL__LEASE_MS", "3600000")
+}
+
 /// Slow enough that a kill comes in the middle.
 fn site(pages: usize) -> SiteSpec {
     SiteSpec {
@@ -31,8 +36,8 @@ fn site(pages: usize) -> SiteSpec {
 }
 
 /// Blocking, so on a thread of its own.
-async fn killed(database: Database) {
-    let drill = move || drill::kill(&launch(), database, &site(400), 3, 7);
+async fn killed(launch: Launch, database: Database) {
+    let drill = move || drill::kill(&launch, database, &site(400), 3, 7);
     let report = tokio::task::spawn_blocking(drill).await.unwrap();
     let report = report.unwrap_or_else(|error| panic!("{error:#}"));
     assert_eq!(report.billed, report.rows as u64);
@@ -40,12 +45,12 @@ async fn killed(database: Database) {
 
 #[tokio::test]
 async fn kill_9_in_the_middle_loses_and_doubles_nothing_on_sqlite() {
-    killed(Database::Sqlite).await;
+    killed(patient(), Database::Sqlite).await;
 }
 
 #[tokio::test]
 async fn kill_9_in_the_middle_loses_and_doubles_nothing_on_postgres() {
-    killed(Database::Postgres).await;
+    killed(launch(), Database::Postgres).await;
 }
 
 /// Slow enough that the crawl is under way when the second program is up.
@@ -58,14 +63,21 @@ fn slow_site() -> SiteSpec {
 
 #[tokio::test]
 async fn another_process_takes_over_what_a_killed_one_was_at() {
-    let drill = || drill::take_over(&launch(), &slow_site());
+    let drill = || drill::take_over(&launch(), Database::Postgres, &slow_site());
+    let waited = tokio::task::spawn_blocking(drill).await.unwrap();
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+#[tokio::test]
+async fn a_process_that_stands_by_follows_a_killed_one_on_the_same_file() {
+    let drill = || drill::take_over(&patient(), Database::Sqlite, &slow_site());
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[tokio::test]
 async fn sigterm_hands_a_crawl_to_another_process() {
-    let drill = || drill::hand_back(&launch(), &slow_site());
+    let drill = || drill::hand_back(&launch(), Database::Postgres, &slow_site());
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }

@@ -118,21 +118,21 @@ fn resumed(program: &Program, site: &LargeSite, run: i64, before: u64) -> Result
     Ok(())
 }
 
-/// Two programs on one PostgreSQL: the one that runs a crawl is killed, and the other goes
+/// Two programs on one database: the one that runs a crawl is killed, and the other goes
 /// on with it. How long that takes, from the kill to its first request.
 ///
 /// # Errors
 /// As [`kill`].
-pub fn take_over(launch: &Launch, spec: &SiteSpec) -> Result<Duration> {
-    two_programs(launch, spec, |first| first.kill())
+pub fn take_over(launch: &Launch, database: Database, spec: &SiteSpec) -> Result<Duration> {
+    two_programs(launch, database, spec, |first| first.kill())
 }
 
 /// As [`take_over`], the first program being asked to end: it hands its crawl back.
 ///
 /// # Errors
 /// As [`kill`], or it does not end within ten seconds.
-pub fn hand_back(launch: &Launch, spec: &SiteSpec) -> Result<Duration> {
-    two_programs(launch, spec, |first| {
+pub fn hand_back(launch: &Launch, database: Database, spec: &SiteSpec) -> Result<Duration> {
+    two_programs(launch, database, spec, |first| {
         let (status, took) = first.terminate()?;
         if !status.success() || took > Duration::from_secs(10) {
             bail!("SIGTERM: {status} after {took:?}");
@@ -143,18 +143,23 @@ pub fn hand_back(launch: &Launch, spec: &SiteSpec) -> Result<Duration> {
 
 fn two_programs(
     launch: &Launch,
+    database: Database,
     spec: &SiteSpec,
     end: impl FnOnce(Program) -> Result<()>,
 ) -> Result<Duration> {
     let site = LargeSite::start(spec)?;
     let expected = crawl::expected_rows(&site);
-    let url = Database::Postgres.fresh()?;
     let (one, two) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let url = match database.fresh()? {
+        Some(url) => Some(url),
+        None => Some(format!("sqlite:{}", one.path().join("both.db").display())),
+    };
     let start = |data: &Path| Program::start(launch, data, url.as_deref());
     let first = start(one.path())?;
     let run = crawl::submit(&first, &crawl::whole_site(&site))?;
     crawl::asked(&site, expected.len() as u64 / 10)?;
-    // The first one has the lease by now, so that the second can only wait for it.
+    // The first one has the lease by now, so that the second can only wait for it (and on
+    // SQLite stands by until the first is gone).
     let second = start(two.path())?;
     end(first)?;
     let (before, ended) = (site.total(), Instant::now());

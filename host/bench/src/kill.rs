@@ -52,12 +52,12 @@ pub fn run(args: &Args) -> Result<()> {
         latency: Duration::from_millis(100),
         ..spec
     };
-    let waited = drill::take_over(&launch, &slow)?;
+    let waited = drill::take_over(&launch, Database::Postgres, &slow)?;
     println!(
         "killed, taken over by another process after {:.1} s",
         waited.as_secs_f64()
     );
-    let waited = drill::hand_back(&launch, &slow)?;
+    let waited = drill::hand_back(&launch, Database::Postgres, &slow)?;
     println!(
         "ended, handed to another process after {:.1} s",
         waited.as_secs_f64()

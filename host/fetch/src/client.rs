@@ -1,4 +1,5 @@
-//! HTTP clients: one for direct requests, one for each proxy in use, within bounds.
+//! HTTP clients: one for direct requests, one for each proxy in use, within bounds; and each
+//! once more without a pool, for what failed on a connection that had been kept.
 
 use std::sync::Arc;
 
@@ -22,10 +23,26 @@ const TLS_SESSIONS: usize = 256;
 #[error("{0}")]
 pub struct ConfigError(pub(crate) String);
 
-/// All clients of a fetcher.
-pub(crate) struct Clients {
+/// Which connections a request may go over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// Those that were kept, or a new one.
+    Kept,
+    /// A new one that is not kept either: a server that closes idle connections closes many
+    /// at once, and a second try may find the next of them.
+    Fresh,
+}
+
+/// Clients that differ in nothing but what becomes of their connections.
+struct Kinds {
     direct: reqwest::Client,
     proxied: Cache<ProxyUrl, reqwest::Client>,
+}
+
+/// All clients of a fetcher.
+pub(crate) struct Clients {
+    kept: Kinds,
+    fresh: Kinds,
     tls: ClientConfig,
     limits: Limits,
     guarded: Guarded,
@@ -41,15 +58,19 @@ impl Clients {
             timeout: limits.connect(),
         };
         let tls = tls_config(&config.extra_roots)?;
-        let direct =
-            build(&limits, &tls, &guarded, None).map_err(|error| ConfigError(error.to_string()))?;
-        let proxied = Cache::builder()
-            .max_capacity(u64::from(limits.max_clients))
-            .time_to_idle(limits.idle())
-            .build();
+        let kinds = |connections| -> Result<Kinds, ConfigError> {
+            let direct = build(&limits, &tls, &guarded, None, connections);
+            let proxied = Cache::builder()
+                .max_capacity(u64::from(limits.max_clients))
+                .time_to_idle(limits.idle());
+            Ok(Kinds {
+                direct: direct.map_err(|error| ConfigError(error.to_string()))?,
+                proxied: proxied.build(),
+            })
+        };
         Ok(Self {
-            direct,
-            proxied,
+            kept: kinds(Connections::Kept)?,
+            fresh: kinds(Connections::Fresh)?,
             tls,
             limits,
             guarded,
@@ -70,14 +91,29 @@ impl Clients {
     /// The client for requests through `proxy`, whose own address is judged as a target's
     /// is: a literal here, since the connector would not ask the resolver about it, and a
     /// name both here and when it is connected to.
-    pub async fn get(&self, proxy: Option<&ProxyUrl>) -> Result<reqwest::Client, Fault> {
+    pub async fn get(
+        &self,
+        proxy: Option<&ProxyUrl>,
+        connections: Connections,
+    ) -> Result<reqwest::Client, Fault> {
+        let kinds = match connections {
+            Connections::Kept => &self.kept,
+            Connections::Fresh => &self.fresh,
+        };
         let Some(proxy) = proxy else {
-            return Ok(self.direct.clone());
+            return Ok(kinds.direct.clone());
         };
         self.judge_proxy(proxy).await?;
-        self.proxied
+        kinds
+            .proxied
             .try_get_with_by_ref(proxy, || {
-                build(&self.limits, &self.tls, &self.guarded, Some(proxy))
+                build(
+                    &self.limits,
+                    &self.tls,
+                    &self.guarded,
+                    Some(proxy),
+                    connections,
+                )
             })
             .map_err(|error| {
                 Fault::new(
@@ -143,10 +179,16 @@ fn build(
     tls: &ClientConfig,
     guarded: &Guarded,
     proxy: Option<&ProxyUrl>,
+    connections: Connections,
 ) -> Result<reqwest::Client, reqwest::Error> {
     let mut tls = tls.clone();
     // Session tickets would tie requests through different proxies to one client.
     tls.resumption = Resumption::in_memory_sessions(TLS_SESSIONS);
+    let idle_per_host = match connections {
+        Connections::Kept => usize::try_from(limits.idle_per_host).unwrap_or(usize::MAX),
+        // Turns the pool off.
+        Connections::Fresh => 0,
+    };
     let max_headers = usize::try_from(limits.max_headers).unwrap_or(usize::MAX);
     let mut builder = reqwest::Client::builder()
         .tls_backend_preconfigured(tls)
@@ -156,7 +198,7 @@ fn build(
         .no_proxy()
         .connect_timeout(limits.connect())
         .pool_idle_timeout(limits.idle())
-        .pool_max_idle_per_host(usize::try_from(limits.idle_per_host).unwrap_or(usize::MAX))
+        .pool_max_idle_per_host(idle_per_host)
         .tcp_nodelay(true)
         .http1_title_case_headers()
         .http1_max_headers(max_headers)

@@ -151,7 +151,7 @@ impl Course {
             let personal: Vec<HeaderName> = self
                 .headers
                 .keys()
-                .filter(|name| !is_impersonal(name))
+                .filter(|name| !is_impersonal(name.as_str()))
                 .cloned()
                 .collect();
             for name in personal {
@@ -178,11 +178,11 @@ fn is_same_site(from: &Url, to: &Url) -> bool {
                 && from.port_or_known_default() == to.port_or_known_default()))
 }
 
-/// Headers that say nothing about who asks: all others stay with the site they were given
-/// for, since an `x-api-key` is as secret as an `authorization`.
-fn is_impersonal(name: &HeaderName) -> bool {
+/// Whether a header says nothing about who asks: all others stay with the site they were
+/// given for, since an `x-api-key` is as secret as an `authorization`.
+pub fn is_impersonal(name: &str) -> bool {
     matches!(
-        name.as_str(),
+        name.to_ascii_lowercase().as_str(),
         "user-agent"
             | "accept"
             | "accept-language"

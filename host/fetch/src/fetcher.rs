@@ -10,7 +10,7 @@ use orbweaver_core::{charset, content, user_agent};
 use tokio::time::{Instant, timeout_at};
 
 use crate::classify;
-use crate::client::{Clients, ConfigError};
+use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
 use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind};
@@ -256,14 +256,20 @@ impl Fetcher {
             // The proxy resolves the name itself; what it will find is judged by what we find.
             self.lookup(&course.target).await?;
         }
-        let client = self.0.clients.get(request.proxy.as_ref()).await?;
-        let mut retried = false;
+        let mut connections = Connections::Kept;
         let answer = loop {
+            let clients = &self.0.clients;
+            let client = clients.get(request.proxy.as_ref(), connections).await?;
             match self.attempt(&client, request, course, bounds).await {
                 // A kept-alive connection may close just as it is used again, and a stream
-                // may be reset; another connection tells. Once, and only what is safe to repeat.
-                Err(fault) if fault.stale && !retried && course.method.is_safe() => {
-                    retried = true;
+                // may be reset; a connection of its own tells. Once, and only what is safe to
+                // repeat.
+                Err(fault)
+                    if fault.stale
+                        && connections == Connections::Kept
+                        && course.method.is_safe() =>
+                {
+                    connections = Connections::Fresh;
                     metrics::counter!("orbweaver_fetch_retries_total").increment(1);
                 }
                 Err(fault) => return Err(fault),
@@ -367,7 +373,9 @@ impl Fetcher {
         if next.fragment().is_none() {
             next.set_fragment(from.fragment());
         }
-        let limit = self.0.config.limits.max_redirects;
+        let limit = request
+            .max_redirects
+            .unwrap_or(self.0.config.limits.max_redirects);
         if u32::try_from(course.redirects.len()).is_ok_and(|followed| followed >= limit) {
             return Err(bad("too_many", format!("more than {limit} redirects")));
         }

@@ -28,7 +28,7 @@ pub use browser::{
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
-pub use course::check_header;
+pub use course::{check_header, is_impersonal};
 pub use error::{FetchError, Kind};
 pub use fetcher::Fetcher;
 pub use http::Method;

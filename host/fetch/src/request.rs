@@ -57,6 +57,8 @@ pub struct Request {
     pub proxy: Option<ProxyUrl>,
     /// Follow redirects; else the redirect is the response.
     pub follow_redirects: bool,
+    /// Redirects followed at the most; by default the configured limit.
+    pub max_redirects: Option<u32>,
     /// Follow a Refresh header or a page's `meta` refresh too, as a redirect by GET.
     pub follow_refresh: bool,
     /// Obey robots.txt, for the URL and for every redirect.
@@ -91,6 +93,7 @@ impl Request {
             user_agent: None,
             proxy: None,
             follow_redirects: true,
+            max_redirects: None,
             follow_refresh: false,
             respect_robots: false,
             timeout: None,

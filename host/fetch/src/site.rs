@@ -20,6 +20,8 @@ use crate::request::{Oversize, Request};
 const ANSWER_LIFE: Duration = Duration::from_secs(3600);
 /// How long a failure holds.
 const FAILURE_LIFE: Duration = Duration::from_secs(60);
+/// Redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
+const ROBOTS_REDIRECTS: u32 = 5;
 /// Origins remembered; robots.txt of 500 KiB each are the exception.
 const MAX_ORIGINS: u64 = 10_000;
 /// Bytes of all cached texts together.
@@ -166,6 +168,7 @@ async fn fetch_robots(
     // One byte more than is read, so that the parser sees that the file was cut.
     let request = Request {
         user_agent: agent.map(str::to_owned),
+        max_redirects: Some(ROBOTS_REDIRECTS),
         ..request(&origin, "/robots.txt", MAX_ROBOTS_BYTES as u64 + 1)
     };
     let result = Box::pin(fetcher.fetch(request)).await;

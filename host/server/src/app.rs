@@ -129,6 +129,7 @@ pub async fn build_with(
 ) -> anyhow::Result<App> {
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
+    store.join(clock.now()).await?;
     let pipeline = Pipeline::with_resolver(&config, resolver).await?;
     let overlay = Overlay::default();
     overlay.follow(&store, &pipeline.engine).await?;

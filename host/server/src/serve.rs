@@ -14,7 +14,7 @@ use crate::accounts::mail;
 use crate::api::Entry;
 use crate::app::App;
 use crate::config::{Config, Role};
-use crate::crawl::cleanup;
+use crate::crawl::{Seat, cleanup};
 use crate::{api, cloud, crawl, housekeeping, monitors, plugins, webhooks};
 
 /// A service that listens.
@@ -83,8 +83,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
     }
     let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
-        workers.spawn(crawl::work(app.clone()));
-        workers.spawn(webhooks::work(app.clone()));
+        workers.spawn(work(app.clone()));
     }
     Ok(Running {
         address,
@@ -95,6 +94,29 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
         workers,
         servers,
     })
+}
+
+/// Works on runs and delivers webhooks, once the worker's seat is ours.
+async fn work(app: App) {
+    let told = |seat| match seat {
+        Seat::Ours => {}
+        Seat::Others(process) => tracing::warn!(
+            process,
+            "another process works on this database file: this one answers requests, and works \
+             once the other has ended; several that work at once need PostgreSQL"
+        ),
+    };
+    let Some(_seat) = crawl::seat(&app, told).await else {
+        return;
+    };
+    let mut tasks = JoinSet::new();
+    tasks.spawn(crawl::work(app.clone()));
+    tasks.spawn(webhooks::work(app));
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended {
+            tracing::error!(%error, "a worker ended badly");
+        }
+    }
 }
 
 async fn tls(config: &Config) -> anyhow::Result<Option<RustlsConfig>> {

@@ -14,6 +14,7 @@ use sqlx::sqlite::{
 
 use crate::error::StoreError;
 use crate::logs::Recent;
+use crate::presence::Presence;
 use crate::writer::Writer;
 
 /// Either database. SQLite has one connection for every write, so that writers queue here
@@ -30,6 +31,7 @@ pub(crate) struct Lite {
     pub(crate) write: SqlitePool,
     /// Commits so far, request logs alone not counted.
     pub(crate) changes: Arc<AtomicU64>,
+    pub(crate) presence: Presence,
 }
 
 impl Lite {
@@ -223,6 +225,7 @@ impl Store {
             Db::Lite(lite) => {
                 lite.read.close().await;
                 lite.write.close().await;
+                lite.presence.leave();
             }
             Db::Pg(pool) => pool.close().await,
         }
@@ -249,6 +252,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
         .statement_cache_capacity(256);
+    let file = connect.get_filename().to_owned();
     let write = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(options.acquire_timeout)
@@ -271,6 +275,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         read,
         write,
         changes: Arc::new(AtomicU64::new(0)),
+        presence: Presence::at(&file),
     }))
 }
 

@@ -1,5 +1,6 @@
 //! What a run leaves in the database.
 
+use chrono::TimeDelta;
 use orbweaver_core::ids::PageId;
 use orbweaver_server::crawl::spec::CrawlSpec;
 use orbweaver_store::crawl::{RunState, unpack_links};
@@ -13,6 +14,7 @@ promises! {
     without_html_the_metadata_stays
     named_extractors_run_for_every_page
     an_unchanged_page_shares_the_stored_body
+    row_26_not_modified_reuses_the_body_and_updates_the_time
 }
 
 async fn links_and_robots_directives_are_kept(service: Service) {
@@ -109,6 +111,60 @@ async fn named_extractors_run_for_every_page(service: Service) {
     assert!(page.blob.is_some());
     let extensions: serde_json::Value = serde_json::from_str(&page.extensions.unwrap()).unwrap();
     assert_eq!(extensions["signals"]["title"], "A title");
+}
+
+async fn row_26_not_modified_reuses_the_body_and_updates_the_time(service: Service) {
+    let ground = Ground::of(|hit| {
+        let conditional = hit.headers.contains_key("if-none-match")
+            || hit.headers.contains_key("if-modified-since");
+        match hit.path.as_str() {
+            path if path.ends_with(".txt") => Answer::status(404),
+            "/" if conditional => Answer::status(304),
+            "/dated" if conditional => Answer::status(304).with("etag", "\"other\""),
+            "/" => Answer::page("kept", &["/dated", "/plain", "/unasked"]).with("etag", "\"one\""),
+            "/dated" => {
+                Answer::page("dated", &[]).with("last-modified", "Sun, 01 Mar 2026 11:00:00 GMT")
+            }
+            // Nothing to ask about, and an answer to a question that nobody asked.
+            "/plain" => Answer::page("plain", &[]),
+            _ => Answer::status(304),
+        }
+    })
+    .await;
+    let spec = spec(&ground.url("/"));
+    let first = crawl(&service, &spec).await;
+    assert_eq!((first.page_count, first.error_count), (3, 1));
+    service.clock.advance(TimeDelta::hours(1));
+    let second = queue(&service, &spec, Some(first.id)).await;
+    let second = over(&service, second).await;
+    assert_eq!((second.page_count, second.error_count), (3, 1));
+    let asked: Vec<bool> = ["/", "/dated", "/plain", "/unasked"]
+        .iter()
+        .map(|path| {
+            let log = ground.log();
+            let hit = log.iter().rfind(|hit| hit.path == *path).unwrap();
+            hit.headers.contains_key("if-none-match")
+                || hit.headers.contains_key("if-modified-since")
+        })
+        .collect();
+    assert_eq!(asked, [true, true, false, false]);
+    let (old, new) = (
+        pages(&service, &first).await,
+        pages(&service, &second).await,
+    );
+    for page in &new {
+        let before = old.iter().find(|old| old.url == page.url).unwrap();
+        assert_eq!((page.status, page.bytes), (200, before.bytes));
+        assert_eq!(page.fetched_at - before.fetched_at, TimeDelta::hours(1));
+        let content = |id: PageId| {
+            let client = service.client();
+            async move { client.get(&format!("/v1/pages/{id}")).await.ok() }
+        };
+        let (body, stored) = (content(page.id).await, content(before.id).await);
+        assert_eq!(body["html"], stored["html"]);
+        assert_eq!(body["metadata"]["title"], stored["metadata"]["title"]);
+    }
+    assert_eq!(service.billed().await, (6, 0));
 }
 
 async fn an_unchanged_page_shares_the_stored_body(service: Service) {

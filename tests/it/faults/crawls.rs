@@ -7,7 +7,8 @@ use orbweaver_fetch::FetchConfig;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
-use super::support::Faulty;
+use super::support::{Faulty, GOOD};
+use crate::support::{Names, Service};
 
 /// Faults that give no page.
 const FAILING: &[&str] = &[
@@ -91,32 +92,80 @@ async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
 
 #[tokio::test]
 async fn row_15_credentials_stay_with_their_origin() {
-    let faulty = Faulty::start().await;
+    let names = Names::of(&[
+        ("one.example", &["127.0.0.1"]),
+        ("two.example", &["127.0.0.1"]),
+    ]);
+    let faulty = Faulty {
+        service: Service::with_resolver(names, |_| {}).await,
+        origin: Origin::start().await.unwrap(),
+    };
+    faulty.origin.set("/good", Reply::html(GOOD));
     let other = Origin::start().await.unwrap();
-    other.set("/landing", page(["/beyond"]));
-    faulty
-        .origin
-        .set("/", Reply::redirect(302, &other.url("/landing")));
-    let options = json!({"headers": {"Authorization": "Bearer x"}, "cookies": "session=1"});
-    let run = faulty.crawl("/", options).await;
-    assert_eq!(run["status"], "done", "{run}");
-    let first = &faulty.origin.requests()[0];
-    let seed = faulty.origin.requests();
-    let seed = seed
-        .iter()
-        .find(|request| request.path() == "/")
-        .unwrap_or(first);
-    assert_eq!(seed.header("authorization"), Some("Bearer x"));
-    assert_eq!(seed.header("cookie"), Some("session=1"));
-    let landed = other.requests();
-    let landed = landed
-        .iter()
-        .find(|request| request.path() == "/landing")
-        .unwrap();
-    assert_eq!(
-        (landed.header("authorization"), landed.header("cookie")),
-        (None, None)
+    let own = |path: &str| faulty.origin.url_at("one.example", path);
+    let away = |path: &str| other.url_at("two.example", path);
+    // The seed leads away at once, so that the other site is in scope, too; from there a link
+    // leads on, and another one back.
+    faulty.origin.set(
+        "/",
+        Reply::redirect(302, &away("/landing")).header("Set-Cookie", "visit=1"),
     );
+    faulty.origin.set("/home", page([]));
+    other.set("/landing", page(["/beyond", own("/home").as_str()]));
+    other.set("/beyond", page([]));
+    let options = json!({"url": own("/"), "cookies": "session=1", "headers":
+        {"Authorization": "Bearer x", "X-Api-Key": "y", "Accept-Language": "de"}});
+    let run = faulty.crawl("/", options).await;
+    assert_eq!(
+        (&run["status"], &run["page_count"]),
+        (&json!("done"), &json!(3)),
+        "{run}"
+    );
+    let sent = |origin: &Origin, path: &str| {
+        let requests = origin.requests();
+        let request = requests.iter().find(|request| request.path() == path);
+        let request = request.unwrap_or_else(|| panic!("{path} was not asked for"));
+        ["authorization", "x-api-key", "cookie", "accept-language"]
+            .map(|name| request.header(name).map(str::to_owned))
+    };
+    let all = |cookie: &str| ["Bearer x", "y", cookie, "de"].map(|value| Some(value.to_owned()));
+    assert_eq!(sent(&faulty.origin, "/"), all("session=1"));
+    assert_eq!(sent(&faulty.origin, "/home"), all("session=1; visit=1"));
+    for path in ["/landing", "/beyond"] {
+        let only_language = [None, None, None, Some("de".to_owned())];
+        assert_eq!(sent(&other, path), only_language, "{path}");
+    }
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_15_a_redirect_within_a_crawl_drops_them_too() {
+    let names = Names::of(&[
+        ("site.example", &["127.0.0.1"]),
+        ("sub.site.example", &["127.0.0.1"]),
+    ]);
+    let faulty = Faulty {
+        service: Service::with_resolver(names, |_| {}).await,
+        origin: Origin::start().await.unwrap(),
+    };
+    faulty.origin.set("/good", Reply::html(GOOD));
+    let sub = faulty.origin.url_at("sub.site.example", "/landed");
+    faulty.origin.set("/", page(["/moved", "/stays"]));
+    faulty.origin.set("/moved", Reply::redirect(301, &sub));
+    faulty.origin.set("/stays", Reply::redirect(308, "/there"));
+    faulty.origin.set("/there", page([]));
+    faulty.origin.set("/landed", page([]));
+    let options = json!({"url": faulty.origin.url_at("site.example", "/"), "subdomains": true,
+        "cookies": "session=1", "headers": {"Authorization": "Bearer x"}});
+    let run = faulty.crawl("/", options).await;
+    assert_eq!(run["page_count"], 3, "{run}");
+    let requests = faulty.origin.requests();
+    for (path, kept) in [("/moved", true), ("/landed", false), ("/there", true)] {
+        let request = requests.iter().find(|request| request.path() == path);
+        let request = request.unwrap();
+        assert_eq!(request.header("authorization").is_some(), kept, "{path}");
+        assert_eq!(request.header("cookie").is_some(), kept, "{path}");
+    }
     faulty.is_well().await;
 }
 

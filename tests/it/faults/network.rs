@@ -1,11 +1,14 @@
 //! Rows 21 to 26 and 42: connections, TLS, names, and servers that are busy.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener;
 
-use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
+use orbweaver_fetch::ResolveError;
+use orbweaver_origin::{Certificates, Flaw, Origin, Reply, TlsOrigin};
 use serde_json::json;
 
 use super::support::Faulty;
+use crate::support::{Names, Service};
 
 /// A service that trusts the certificates' root, and a server with a flaw.
 async fn secure(flaw: Flaw) -> (Faulty, TlsOrigin) {
@@ -71,6 +74,51 @@ async fn row_23_names_that_do_not_resolve() {
 }
 
 #[tokio::test]
+async fn row_23_a_crawl_asks_again_only_where_that_may_help() {
+    const RETRIES: usize = 3;
+    let hosts = ["missing", "broken", "looping", "back"].map(|name| format!("{name}.site.example"));
+    let names = Names::of(&[("site.example", &["127.0.0.1"])]);
+    // A loop of CNAMEs is what a resolver gives up on: SERVFAIL.
+    names
+        .then(&hosts[1], Err(ResolveError::ServFail))
+        .then(&hosts[2], Err(ResolveError::ServFail));
+    names
+        .then(&hosts[3], Err(ResolveError::ServFail))
+        .then(&hosts[3], Err(ResolveError::Timeout))
+        .then(&hosts[3], Ok("127.0.0.1".parse().unwrap()));
+    let service = Service::with_resolver(names.clone(), |config| {
+        config.crawl.retries = RETRIES as u32;
+        config.crawl.retry_base_ms = 20;
+    })
+    .await;
+    let origin = Origin::start().await.unwrap();
+    let links = hosts.each_ref().map(|host| origin.url_at(host, "/page"));
+    let links = links.map(|url| format!("<a href='{url}'>x</a>")).concat();
+    origin.set("/", Reply::html(links));
+    origin.set("/page", Reply::html("<title>Back</title>"));
+    origin.set("/good", Reply::html("<title>Good</title>"));
+    let faulty = Faulty { service, origin };
+    let options = json!({"url": faulty.origin.url_at("site.example", "/"),
+        "subdomains": true, "respect_robots": false});
+    let run = faulty.crawl("/", options).await;
+    assert_eq!(
+        (&run["status"], &run["error_count"]),
+        (&json!("done"), &json!(3)),
+        "{run}"
+    );
+    let rows = BTreeMap::from([
+        (faulty.origin.url_at("site.example", "/"), 200),
+        (faulty.origin.url_at(&hosts[3], "/page"), 200),
+    ]);
+    assert_eq!(faulty.rows(&run).await, rows);
+    // What does not exist is believed at once; servers that fail are asked again.
+    let asked = hosts.map(|host| names.asked(&host));
+    assert_eq!(asked, [1, 1 + RETRIES, 1 + RETRIES, 3]);
+    names.then("127.0.0.1", Ok("127.0.0.1".parse().unwrap()));
+    faulty.is_well().await;
+}
+
+#[tokio::test]
 async fn row_24_refused_and_reset_connections() {
     let faulty = Faulty::start().await;
     let closed = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -100,10 +148,28 @@ async fn row_26_not_modified_unasked() {
 
 #[tokio::test]
 async fn row_42_keep_alive_closed_on_reuse() {
-    // One idle connection is kept, so that the second try has to open another.
-    let faulty = Faulty::with(|fetch| fetch.limits.idle_per_host = 1).await;
-    for _ in 0..4 {
+    const AT_ONCE: usize = 6;
+    let faulty = Faulty::start().await;
+    // Pages that all wait at once leave as many idle connections, each of which closes when
+    // it is used again.
+    let client = faulty.client();
+    let scans = (0..AT_ONCE).map(|number| {
+        let url = faulty.origin.url(&format!("/held/{number}"));
+        let client = client.clone();
+        async move { client.post("/v1/scan", &json!({"url": url})).await.ok() }
+    });
+    let release = async {
+        for number in 0..AT_ONCE {
+            faulty.origin.asked(&format!("/held/{number}"), 1).await;
+        }
+        faulty.origin.release();
+    };
+    futures::join!(futures::future::join_all(scans), release);
+    for _ in 0..AT_ONCE {
         assert_eq!(faulty.scan("/fault/stale").await["bytes"], 5);
     }
+    let asked = faulty.origin.count("/fault/stale");
+    assert!(asked > AT_ONCE, "idle connections were used");
+    assert!(asked <= 2 * AT_ONCE, "{asked}: one retry each");
     faulty.is_well().await;
 }

@@ -138,6 +138,52 @@ async fn row_40_more_urls_than_a_sitemap_may_have() {
         (status(&run), run["page_count"].as_u64()),
         ("done", Some(30))
     );
+    // Where the limit is: of the pages around it, those before are there.
+    let around =
+        json!({"seed_kind": "sitemap", "include_paths": ["^/page/(4999[5-9]|5000[0-4])$"]});
+    let run = faulty.crawl("/", around).await;
+    let rows = faulty.rows(&run).await;
+    let found: Vec<&str> = rows.keys().map(String::as_str).collect();
+    let expected = [49_995, 49_996, 49_997, 49_998, 49_999].map(|n| format!("/page/{n}"));
+    assert_eq!(found, expected);
+    faulty.is_well().await;
+}
+
+#[tokio::test]
+async fn row_40_more_bytes_than_a_sitemap_may_have() {
+    let faulty = Faulty::with(|fetch| fetch.limits.max_body_bytes = 80 << 20).await;
+    faulty
+        .origin
+        .set_under("/page/", |_| Reply::html("<title>Listed</title>"));
+    // More than 50 MiB between the first URL and the last.
+    let long = |name: &str| {
+        let entry = |n: &str| {
+            let url = faulty.origin.url(&format!("/page/{name}-{n}"));
+            format!("<url><loc>{url}</loc></url>")
+        };
+        let filler = format!("<!--{}-->", "filler ".repeat(1_000)).repeat(7_600);
+        format!(
+            "<urlset{SPACE}>{}{filler}{}</urlset>",
+            entry("first"),
+            entry("last")
+        )
+    };
+    let (plain, packed) = (long("plain"), gzip(&long("packed")));
+    assert!(plain.len() > 50 << 20 && packed.len() < 1 << 20);
+    let list = format!(
+        "<sitemapindex{SPACE}><sitemap><loc>{}</loc></sitemap><sitemap><loc>{}</loc></sitemap></sitemapindex>",
+        faulty.origin.url("/plain.xml"),
+        faulty.origin.url("/packed.xml.gz")
+    );
+    let xml = |body: Vec<u8>| Reply::new(200, body).header("Content-Type", "text/xml");
+    faulty.origin.set("/plain.xml", xml(plain.into()));
+    faulty.origin.set("/packed.xml.gz", xml(packed));
+    faulty.origin.set("/sitemap.xml", xml(list.into()));
+    let run = faulty.crawl("/", json!({"seed_kind": "sitemap"})).await;
+    assert_eq!(status(&run), "done", "{run}");
+    let rows = faulty.rows(&run).await;
+    let found: Vec<&str> = rows.keys().map(String::as_str).collect();
+    assert_eq!(found, ["/page/packed-first", "/page/plain-first"]);
     faulty.is_well().await;
 }
 
@@ -184,9 +230,10 @@ async fn row_41_robots_of_every_kind() {
     for (name, robots) in [
         ("500", Reply::new(500, "")),
         ("503", Reply::new(503, "")),
+        ("silent", Reply::redirect(302, "/fault/silent")),
         ("closed", Reply::text(closed)),
     ] {
-        let faulty = Faulty::start().await;
+        let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = 2_000).await;
         faulty.origin.set("/robots.txt", robots);
         faulty.origin.set("/", Reply::html("<a href=/good>g</a>"));
         let run = faulty.crawl("/", json!({})).await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, Service};
 
 /// A page that every service must still be able to scan.
-const GOOD: &str = "<!doctype html><title>Good</title><p>All is well here.";
+pub const GOOD: &str = "<!doctype html><title>Good</title><p>All is well here.";
 
 /// A service with limits short enough to wait for, and a faulty origin.
 pub struct Faulty {

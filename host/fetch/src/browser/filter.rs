@@ -29,6 +29,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::tunnel;
 use crate::classify::{self, Stage};
+use crate::client::Connections;
 use crate::error::{Fault, Kind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
@@ -324,6 +325,14 @@ async fn forward(
         .map_err(|fault| shared.failed(&url, fault))
 }
 
+async fn run(
+    client: &reqwest::Client,
+    request: reqwest::Request,
+) -> Result<reqwest::Response, Fault> {
+    let answer = client.execute(request).await;
+    answer.map_err(|error| classify::fault(&error, Stage::Head))
+}
+
 async fn exchange(
     shared: &Arc<Shared>,
     request: Request<Incoming>,
@@ -336,7 +345,7 @@ async fn exchange(
         // The proxy resolves the name itself; what it will find is judged by what we find.
         tunnel::lookup(clients, &target.host.to_string()).await?;
     }
-    let client = clients.get(upstream.as_ref()).await?;
+    let client = clients.get(upstream.as_ref(), Connections::Kept).await?;
     let (parts, body) = request.into_parts();
     let mut onward = reqwest::Request::new(parts.method, target.url.clone());
     *onward.headers_mut() = end_to_end(&parts.headers);
@@ -349,10 +358,17 @@ async fn exchange(
     if !body.is_empty() {
         *onward.body_mut() = Some(body.into());
     }
-    let answer = client
-        .execute(onward)
-        .await
-        .map_err(|error| classify::fault(&error, Stage::Head))?;
+    let again = onward
+        .try_clone()
+        .filter(|request| request.method().is_safe());
+    let answer = match (run(&client, onward).await, again) {
+        // As in a fetch: once more, on a connection of its own.
+        (Err(fault), Some(again)) if fault.stale => {
+            let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
+            run(&client, again).await?
+        }
+        (answer, _) => answer?,
+    };
     if upstream.is_some() && answer.status().as_u16() == 407 {
         return Err(Fault::new(
             Kind::Proxy,

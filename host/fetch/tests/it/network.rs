@@ -73,6 +73,46 @@ async fn row_42_a_connection_that_closes_on_reuse_is_replaced() {
 }
 
 #[tokio::test]
+async fn row_42_many_connections_that_close_on_reuse_cost_one_retry_each() {
+    const KEPT: usize = 8;
+    let origin = Origin::start().await.unwrap();
+    let fetcher = fetcher();
+    let url = origin.url("/fault/stale");
+    for (round, method) in (1..).zip([Method::GET, Method::HEAD]) {
+        // Requests that all wait at once leave as many idle connections, and every one of
+        // these closes when it is used again.
+        let held: Vec<_> = (0..KEPT)
+            .map(|_| {
+                let (fetcher, url) = (fetcher.clone(), origin.url("/held/page"));
+                tokio::spawn(async move { get(&fetcher, &url).await })
+            })
+            .collect();
+        origin.asked("/held/page", round * KEPT).await;
+        origin.release();
+        for held in held {
+            held.await.unwrap().unwrap();
+        }
+        let asked = origin.count("/fault/stale");
+        for _ in 0..KEPT {
+            let request = Request::new(method.clone(), url.clone());
+            assert_eq!(fetcher.fetch(request).await.unwrap().status, 200);
+        }
+        let asked = origin.count("/fault/stale") - asked;
+        assert!(asked > KEPT, "{method}: idle connections were used");
+        assert!(asked <= 2 * KEPT, "{method}: {asked}, one retry each");
+    }
+    // What is not safe to repeat is not repeated: the caller hears of the broken connection.
+    get(&fetcher, &origin.url("/echo")).await.unwrap();
+    let asked = origin.count("/fault/stale");
+    let post = Request {
+        body: Some("order".into()),
+        ..Request::new(Method::POST, url)
+    };
+    assert_eq!(fetcher.fetch(post).await.unwrap_err().kind.code(), "reset");
+    assert_eq!(origin.count("/fault/stale"), asked + 1);
+}
+
+#[tokio::test]
 async fn connections_are_kept_and_used_again() {
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();

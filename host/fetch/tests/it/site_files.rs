@@ -117,6 +117,23 @@ async fn row_41_a_huge_robots_txt_is_cut_and_redirects_are_followed() {
 }
 
 #[tokio::test]
+async fn row_41_five_redirects_are_followed_and_a_sixth_is_no_file() {
+    for (redirects, closed) in [(5, true), (6, false)] {
+        let origin = Origin::start().await.unwrap();
+        origin.set("/robots.txt", Reply::redirect(301, "/hop/1"));
+        for hop in 1..redirects {
+            let next = format!("/hop/{}", hop + 1);
+            origin.set(&format!("/hop/{hop}"), Reply::redirect(302, &next));
+        }
+        let last = format!("/hop/{redirects}");
+        origin.set(&last, Reply::text("user-agent: *\ndisallow: /"));
+        let answer = robots(&fetcher(), &origin).await;
+        assert_eq!(answer.rules.allows("/page"), !closed, "{redirects}");
+        assert_eq!(origin.count(&last), usize::from(closed), "{redirects}");
+    }
+}
+
+#[tokio::test]
 async fn llms_txt_is_text_or_absent() {
     let origin = Origin::start().await.unwrap();
     origin.set("/llms.txt", Reply::text("# Site\n> summary"));

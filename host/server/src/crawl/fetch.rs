@@ -9,7 +9,7 @@ use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
 use orbweaver_core::retry_after::retry_after;
 use orbweaver_fetch::{
-    CookieJar, FetchError, HopCheck, HopVerdict, Kind, ProxyUrl, Request, Response,
+    CookieJar, FetchError, HopCheck, HopVerdict, Kind, ProxyUrl, Request, Response, is_impersonal,
 };
 use orbweaver_store::crawl::{CrawledPage, Lease, PreviousPage};
 use orbweaver_urls::{KeyRules, Resolved, key_of};
@@ -63,6 +63,21 @@ impl Shared {
         while let Err(open) = gate.take(Instant::now(), delay) {
             tokio::time::sleep_until(open).await;
         }
+    }
+
+    /// Whether a URL may be told what the run was given for its seed.
+    pub fn trusts(&self, url: &str) -> bool {
+        Resolved::parse(url).is_some_and(|url| self.scope.load().is_trusted(&url))
+    }
+
+    /// The run's headers, for others than the seed's own hosts those that say nothing about
+    /// who asks.
+    pub fn headers(&self, trusted: bool) -> Vec<(String, String)> {
+        let headers = self.spec.headers.iter();
+        headers
+            .filter(|(name, _)| trusted || is_impersonal(name))
+            .cloned()
+            .collect()
     }
 
     /// Whether an entry is the page that the run starts from.
@@ -242,7 +257,8 @@ async fn once(
     let spec = &shared.spec;
     let fetcher = &shared.app.pipeline.fetcher;
     let proxy = shared.proxy_for(random)?;
-    let mut headers = spec.headers.clone();
+    let trusted = shared.trusts(&entry.url);
+    let mut headers = shared.headers(trusted);
     if let Some(previous) = previous {
         let etag = previous.header("etag").map(|tag| ("if-none-match", tag));
         let since = previous
@@ -254,7 +270,7 @@ async fn once(
     }
     let request = Request {
         headers,
-        cookies: spec.cookies.clone(),
+        cookies: spec.cookies.clone().filter(|_| trusted),
         jar: Some(shared.jar.clone()),
         user_agent: Some(
             fetcher

@@ -15,6 +15,7 @@ mod page;
 mod politeness;
 mod run;
 mod scope;
+mod seat;
 mod seed;
 pub mod spec;
 pub mod submit;
@@ -31,6 +32,7 @@ use tokio::sync::{Notify, watch};
 
 use commit::{Fate, RunHandle};
 use politeness::Politeness;
+pub use seat::{Seat, seat};
 pub use worker::run as work;
 
 /// The crawls of this process. Cheap to clone.
@@ -85,6 +87,13 @@ impl Crawls {
     /// Hands all runs back and takes no more.
     pub fn stop(&self) {
         self.0.stop.send_replace(true);
+    }
+
+    /// Waits for [`stop`](Self::stop).
+    async fn stopped(&self) {
+        let mut stop = self.0.stop.subscribe();
+        // Fails only with the sender, which `self` holds.
+        drop(stop.wait_for(|stop| *stop).await);
     }
 
     fn politeness(&self) -> &Politeness {

@@ -36,6 +36,15 @@ impl Site {
     fn is_of(&self, url: &Resolved) -> bool {
         self.host == url.host() && self.port == url.port()
     }
+
+    /// Whether a URL's host is this one or a subdomain of it.
+    fn is_above(&self, url: &Resolved) -> bool {
+        self.port == url.port()
+            && url
+                .host()
+                .strip_suffix(self.host.as_str())
+                .is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
+    }
 }
 
 /// The scope of a run.
@@ -45,6 +54,10 @@ pub struct Scope {
     sites: Vec<Site>,
     /// Whose subdomains are in scope, with the port that they share with the seed.
     parent: Option<Site>,
+    /// Whom headers and cookies are meant for: the seed's host less `www.`, and its port.
+    owner: Site,
+    /// The seed was asked for by https.
+    secure: bool,
     include: Vec<Regex>,
     exclude: Vec<Regex>,
 }
@@ -64,17 +77,15 @@ impl Scope {
         let site = Site::of(seed);
         let is_name =
             site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
-        let parent = (spec.subdomains && is_name).then(|| Site {
-            host: site
-                .host
-                .strip_prefix("www.")
-                .unwrap_or(&site.host)
-                .to_owned(),
-            port: site.port.clone(),
-        });
+        let mut owner = site.clone();
+        if is_name && let Some(host) = owner.host.strip_prefix("www.") {
+            owner.host = host.to_owned();
+        }
         Ok(Self {
             sites: vec![site],
-            parent,
+            parent: (spec.subdomains && is_name).then(|| owner.clone()),
+            owner,
+            secure: seed.scheme() == "https",
             include: patterns(&spec.include_paths).context("include_paths")?,
             exclude: patterns(&spec.exclude_paths).context("exclude_paths")?,
         })
@@ -95,13 +106,15 @@ impl Scope {
         if self.sites.iter().any(|site| site.is_of(url)) {
             return true;
         }
-        self.parent.as_ref().is_some_and(|parent| {
-            parent.port == url.port()
-                && url
-                    .host()
-                    .strip_suffix(parent.host.as_str())
-                    .is_some_and(|labels| labels.is_empty() || labels.ends_with('.'))
-        })
+        let parent = self.parent.as_ref();
+        parent.is_some_and(|parent| parent.is_above(url))
+    }
+
+    /// Whether a URL may be told what was given for the seed: its host, that with or without
+    /// `www.`, and subdomains of it, never in the clear what was meant for https. A site that
+    /// the seed redirects to is crawled, but the seed's credentials are none of its business.
+    pub fn is_trusted(&self, url: &Resolved) -> bool {
+        self.owner.is_above(url) && !(self.secure && url.scheme() == "http")
     }
 
     /// What the crawl makes of a URL.
@@ -193,6 +206,26 @@ mod tests {
         );
         assert_eq!(scope.judge(&url("https://e.org/about")), Verdict::Excluded);
         assert_eq!(scope.judge(&url("https://f.org/blog/")), Verdict::Out);
+    }
+
+    #[test]
+    fn what_was_given_for_the_seed_goes_to_its_own_hosts_only() {
+        let secure = scope("https://www.e.org/", |_| {});
+        for yes in ["https://www.e.org/x", "https://e.org/", "https://a.e.org/"] {
+            assert!(secure.is_trusted(&url(yes)), "{yes}");
+        }
+        let wider = secure.with_site(&url("https://else.org/")).unwrap();
+        for no in [
+            "https://else.org/",
+            "http://www.e.org/",
+            "https://www.e.org:8443/",
+            "https://xe.org/",
+        ] {
+            assert!(!wider.is_trusted(&url(no)), "{no}");
+        }
+        let plain = scope("http://10.0.0.1:8080/", |_| {});
+        assert!(plain.is_trusted(&url("http://10.0.0.1:8080/x")));
+        assert!(!plain.is_trusted(&url("http://10.0.0.2:8080/x")));
     }
 
     #[test]

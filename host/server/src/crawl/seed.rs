@@ -8,7 +8,6 @@ use anyhow::bail;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, Sitemap};
 use orbweaver_fetch::{Oversize, Request};
-use orbweaver_urls::Resolved;
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -85,15 +84,11 @@ async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
 async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     let spec = &shared.spec;
     let fetcher = &shared.app.pipeline.fetcher;
-    let in_scope = Resolved::parse(url).is_some_and(|url| shared.scope.load().is_site(&url));
+    // A sitemap of another host gets nothing that was meant for this one.
+    let trusted = shared.trusts(url);
     let request = Request {
-        // A sitemap of another host gets nothing that was meant for this one.
-        headers: if in_scope {
-            spec.headers.clone()
-        } else {
-            Vec::new()
-        },
-        cookies: spec.cookies.clone().filter(|_| in_scope),
+        headers: shared.headers(trusted),
+        cookies: spec.cookies.clone().filter(|_| trusted),
         jar: Some(shared.jar.clone()),
         user_agent: Some(fetcher.user_agent(spec.user_agent.as_deref(), 0).to_owned()),
         proxy: shared.proxy_for(0)?,

@@ -25,7 +25,6 @@ pub async fn run(app: App) {
     let owner = format!("{:016x}{:08x}", run::random(), std::process::id());
     let (committer, writer) = Committer::start(app.clone());
     let mut runs = JoinSet::new();
-    let mut stop = app.crawls.0.stop.subscribe();
     let lease = Duration::from_millis(app.config.crawl.lease_ms);
     let mut beat = interval(lease / 4);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -34,7 +33,7 @@ pub async fn run(app: App) {
     let mut forget = Instant::now() + FORGET;
     loop {
         tokio::select! {
-            () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
+            () = app.crawls.stopped() => break,
             _ = beat.tick() => {
                 heartbeat(&app, lease).await;
                 if Instant::now() >= forget {

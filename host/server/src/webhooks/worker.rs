@@ -28,7 +28,8 @@ const PAGE: usize = 256;
 /// Works until [`Webhooks::stop`](super::Webhooks::stop).
 pub async fn run(app: App) {
     if !app.store.is_shared() {
-        // Nobody else delivers, so what was being tried was tried by a process that died.
+        // Whoever has the worker's seat delivers alone, so what was being tried was tried by
+        // a process that died.
         match app.store.recover_deliveries(app.clock.now()).await {
             Ok(0) => {}
             Ok(count) => tracing::info!(count, "webhooks of the process before are tried again"),

@@ -11,6 +11,7 @@ use http::{HeaderMap, StatusCode};
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_store::crawl::{Run, RunState};
 use serde::Serialize;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
@@ -19,8 +20,11 @@ use crate::api::context::Ctx;
 use crate::api::error::{ApiError, CommonErrors, ErrorBody};
 use crate::app::App;
 
-/// How often the run's row is looked at: it is what every node agrees on.
+/// How often the row of a run that waits, or that another node works on, is looked at: it is
+/// what every node agrees on. A run of this process says itself when it has written.
 const LOOK: Duration = Duration::from_millis(500);
+/// The least time between two events of a run of this process.
+const GAP: Duration = Duration::from_millis(250);
 /// A comment is sent after this long without an event, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -100,6 +104,7 @@ pub(super) async fn crawl_events(
         run: id,
         seen,
         last: None,
+        commits: None,
         next_look: Instant::now(),
         ended: false,
     };
@@ -131,6 +136,8 @@ struct Follower {
     seen: Option<u64>,
     /// When the last event was made, and the pages then.
     last: Option<(Instant, u64)>,
+    /// Changes with each commit, while this process works on the run.
+    commits: Option<watch::Receiver<u64>>,
     next_look: Instant,
     ended: bool,
 }
@@ -139,8 +146,7 @@ impl Follower {
     /// The next event; none at the end.
     async fn next(&mut self) -> Option<Event> {
         while !self.ended {
-            sleep_until(self.next_look).await;
-            self.next_look = Instant::now() + LOOK;
+            self.changed().await;
             let run = match self.app.store.run(self.project, self.run).await {
                 Ok(Some(run)) => run,
                 // Deleted: there is nothing more to tell.
@@ -169,6 +175,23 @@ impl Follower {
             return event.json_data(&data).ok();
         }
         None
+    }
+
+    /// Waits until the run's row may have changed.
+    async fn changed(&mut self) {
+        if let Some(commits) = &mut self.commits
+            && commits.changed().await.is_err()
+        {
+            // Over, deleted or handed to another node: the row tells.
+            self.commits = None;
+        }
+        sleep_until(self.next_look).await;
+        // Before the row is read, so that no commit falls in between.
+        if self.commits.is_none() {
+            self.commits = self.app.crawls.commits(self.run);
+        }
+        let wait = if self.commits.is_some() { GAP } else { LOOK };
+        self.next_look = Instant::now() + wait;
     }
 
     fn progress(&mut self, run: Run) -> Progress {

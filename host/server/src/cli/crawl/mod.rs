@@ -20,6 +20,7 @@ use crate::accounts::bootstrap::{self, First};
 use crate::api::crawls::request::CrawlRequest;
 use crate::app::App;
 use crate::clock::Clock;
+use crate::crawl::Seat;
 use crate::crawl::spec::SeedKind;
 use crate::crawl::submit::{self, Origin};
 use crate::{app, crawl, serve, telemetry};
@@ -108,7 +109,7 @@ impl Crawl {
             Some(id) => existing(&app, project.id, RunId(id)).await?,
             None => self.submit(&app, &project).await?,
         };
-        let worker = tokio::spawn(crawl::work(app.clone()));
+        let worker = tokio::spawn(work(app.clone()));
         let followed = follow(&app, project.id, run.id, run.url.clone()).await;
         app.crawls.stop();
         let worked = worker.await;
@@ -200,6 +201,23 @@ impl Crawl {
             proxy_url: self.proxy.clone(),
             ..CrawlRequest::default()
         })
+    }
+}
+
+/// Works on runs as a service does; where one works on this database already, stands by and
+/// leaves them to it.
+async fn work(app: App) {
+    let told = |seat| {
+        if let Seat::Others(process) = seat {
+            let process = process.map_or_else(String::new, |id| format!(" ({id})"));
+            eprintln!(
+                "another process{process} works on this database and does the crawl, by its own \
+                 settings"
+            );
+        }
+    };
+    if let Some(_seat) = crawl::seat(&app, told).await {
+        crawl::work(app).await;
     }
 }
 

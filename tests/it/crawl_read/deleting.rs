@@ -1,0 +1,158 @@
+//! What is deleted, by request or by age, is gone, and its space with it.
+
+use chrono::TimeDelta;
+use orbweaver_core::ids::{PageId, RunId};
+
+use super::{get, leaf};
+use crate::support::Service;
+use crate::support::runs::{self, Written, begin, done, end, without_workers, write};
+
+/// The rows of a run that are still there.
+async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
+    let (store, project) = (&service.app.store, runs::project(service).await);
+    let known = store.frontier_known(run, -1, 1_000).await.unwrap().len();
+    let links = store
+        .run_links(project, run, PageId(0), 1_000)
+        .await
+        .unwrap()
+        .len();
+    let page = store.page(project, page).await.unwrap();
+    known + links + usize::from(page.is_some())
+}
+
+#[tokio::test]
+async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |_| {}).await;
+        let client = service.client();
+        let kept = done(&service, &[leaf(""), leaf("shared")]).await;
+        let leased = begin(&service).await;
+        let run = leased.lease.run;
+        let pages: Vec<Written> = (0..600)
+            .map(|n| Written::new(&format!("{n}"), &format!("<p>{n}"), &["a"]))
+            .chain([leaf("shared")])
+            .collect();
+        write(&service, &leased, 0, &pages).await;
+        let items = get(&client, run, "/pages").await.ok();
+        let page = PageId(items["items"][0]["id"].as_i64().unwrap());
+        assert!(rows(&service, run, page).await > 1_000);
+
+        let path = format!("/v1/crawls/{run}");
+        let answer = client.send("DELETE", &path, &[], b"").await;
+        assert_eq!((answer.status, answer.body.len()), (204, 0));
+        for rest in ["", "/pages", "/links", "/orphans", "/events"] {
+            get(&client, run, rest).await.error(404, "NOT_FOUND");
+        }
+        client
+            .get(&format!("/v1/pages/{page}"))
+            .await
+            .error(404, "NOT_FOUND");
+        client
+            .send("DELETE", &path, &[], b"")
+            .await
+            .error(404, "NOT_FOUND");
+        // Its worker writes nothing any more.
+        let now = service.app.clock.now();
+        let (leases, until) = ([leased.lease], now + TimeDelta::hours(1));
+        let left = service.app.store.extend_leases(&leases, until).await;
+        assert_eq!(left.unwrap(), []);
+
+        orbweaver_server::crawl::cleanup::remove(&service.app)
+            .await
+            .unwrap();
+        while rows(&service, run, page).await > 0 {
+            tokio::task::yield_now().await;
+        }
+        // A body that another run has, too, is still there.
+        let pages = get(&client, kept, "/pages").await.ok();
+        let shared = client
+            .get(&format!("/v1/pages/{}", pages["items"][1]["id"]))
+            .await;
+        assert_eq!(shared.ok()["html"], "<title>shared</title>");
+    }
+}
+
+#[tokio::test]
+async fn deleting_gives_the_space_back() {
+    let service = without_workers(false, |_| {}).await;
+    let client = service.client();
+    let file = service.app.config.data_dir.join("orbweaver.db");
+    let size = || std::fs::metadata(&file).unwrap().len();
+    let leased = begin(&service).await;
+    for at in 0..8 {
+        let pages: Vec<Written> = (0..100)
+            .map(|n| Written::new(&format!("{at}/{n}"), &noise(at * 100 + n), &[]))
+            .collect();
+        write(&service, &leased, at * 100, &pages).await;
+    }
+    let run = end(&service, &leased).await;
+    orbweaver_server::crawl::cleanup::remove(&service.app)
+        .await
+        .unwrap();
+    service.app.store.release_space().await.unwrap();
+    let full = size();
+    assert!(full > 4 << 20, "{full}");
+    let answer = client
+        .send("DELETE", &format!("/v1/crawls/{run}"), &[], b"")
+        .await;
+    assert_eq!(answer.status, 204);
+    for _ in 0..600 {
+        orbweaver_server::crawl::cleanup::remove(&service.app)
+            .await
+            .unwrap();
+        if size() < full / 4 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    panic!("{} of {full} bytes are still there", size());
+}
+
+/// 16 KiB that do not shrink.
+fn noise(seed: i64) -> String {
+    let mut state = seed.unsigned_abs().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut text = String::with_capacity(16 << 10);
+    while text.len() < 16 << 10 {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        text.push_str(&format!("{state:016x}"));
+    }
+    text
+}
+
+#[tokio::test]
+async fn runs_past_their_time_and_above_the_bound_are_removed() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |config| {
+            config.retention.runs_days = 2;
+            config.retention.project_mib = 1;
+        })
+        .await;
+        let client = service.client();
+        let old = done(&service, &[leaf("")]).await;
+        service.clock.advance(TimeDelta::days(1));
+        let large: Vec<Written> = (0..100)
+            .map(|n| Written::new(&format!("{n}"), &noise(n), &[]))
+            .collect();
+        let large = done(&service, &large).await;
+        let retain = async || {
+            orbweaver_server::crawl::cleanup::retain(&service.app)
+                .await
+                .unwrap()
+        };
+        retain().await;
+        assert_eq!(get(&client, old, "").await.status, 200);
+        service.clock.advance(TimeDelta::days(1));
+        service.clock.advance(TimeDelta::seconds(1));
+        let more: Vec<Written> = (0..100)
+            .map(|n| Written::new(&format!("{n}"), &noise(n + 1_000), &[]))
+            .collect();
+        let more = done(&service, &more).await;
+        retain().await;
+        // The first is past its time, the second too much.
+        get(&client, old, "").await.error(404, "NOT_FOUND");
+        get(&client, large, "").await.error(404, "NOT_FOUND");
+        assert_eq!(get(&client, more, "").await.status, 200);
+    }
+}

@@ -1,0 +1,154 @@
+//! Links, orphans and diffs.
+
+use orbweaver_core::ids::RunId;
+use serde_json::{Value, json};
+
+use super::{get, leaf, urls};
+use crate::support::runs::{SEED, Written, done, without_workers};
+
+#[tokio::test]
+async fn links_come_from_any_place_on() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |_| {}).await;
+        let client = service.client();
+        // 250 pages with 0 to 6 links each.
+        let pages: Vec<Written> = (0..250)
+            .map(|n| Written {
+                path: format!("p/{n}"),
+                links: (0..n % 7).map(|link| format!("to/{n}/{link}")).collect(),
+                ..Written::default()
+            })
+            .collect();
+        let run = done(&service, &pages).await;
+        let ids = get(&client, run, "/pages?limit=1000").await.ok();
+        let id = |n: usize| ids["items"][n]["id"].clone();
+        let expected: Vec<Value> = (0..250)
+            .flat_map(|n| (0..n % 7).map(move |link| (n, link)))
+            .map(|(n, link)| {
+                json!({"from_page_id": id(n), "to_url": format!("{SEED}to/{n}/{link}"),
+                       "anchor": "the anchor", "rel": "nofollow", "nofollow": true})
+            })
+            .collect();
+        let whole = get(&client, run, "/links?limit=100000").await.ok();
+        assert_eq!(whole["items"], json!(expected));
+        assert_eq!(whole["next_offset"], Value::Null);
+        let first = get(&client, run, "/links").await.ok();
+        assert_eq!(first["items"], json!(expected[..100]));
+        assert_eq!(first["next_offset"], 100);
+        // Any window, with places remembered and not.
+        for offset in [
+            0,
+            1,
+            6,
+            7,
+            333,
+            700,
+            expected.len() - 1,
+            expected.len(),
+            5_000,
+        ] {
+            for limit in [1, 10, 100] {
+                let path = format!("/links?limit={limit}&offset={offset}");
+                let part = get(&client, run, &path).await.ok();
+                let from = offset.min(expected.len());
+                let to = (from + limit).min(expected.len());
+                assert_eq!(part["items"], json!(expected[from..to]), "{path}");
+                let next = (to < expected.len()).then_some(offset + limit);
+                assert_eq!(part["next_offset"], json!(next), "{path}");
+            }
+        }
+        let one = get(
+            &client,
+            run,
+            &format!("/links?from_page_id={}&offset=1", id(6)),
+        )
+        .await
+        .ok();
+        assert_eq!(one["items"], json!(expected[16..21]));
+        let none = get(&client, run, &format!("/links?from_page_id={}", id(7)))
+            .await
+            .ok();
+        assert_eq!(none, json!({"items": [], "next_offset": null}));
+        // A page of another run is none of this one.
+        let other = done(&service, &[Written::new("x", "", &["y"])]).await;
+        let theirs = get(&client, other, "/links").await.ok();
+        let page = &theirs["items"][0]["from_page_id"];
+        let none = get(&client, run, &format!("/links?from_page_id={page}"))
+            .await
+            .ok();
+        assert_eq!(none["items"], json!([]));
+    }
+}
+
+#[tokio::test]
+async fn orphans_are_what_no_other_page_links_to() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |_| {}).await;
+        let pages = [
+            Written::new("", "", &["a", "old", "nowhere"]),
+            Written::new("a", "", &["a", "b"]),
+            leaf("b"),
+            Written::new("self", "", &["self"]),
+            Written {
+                redirected_from: vec!["old".to_owned()],
+                ..leaf("new")
+            },
+            Written {
+                status: 404,
+                ..leaf("lost")
+            },
+        ];
+        let run = done(&service, &pages).await;
+        // Links of another run do not count.
+        done(&service, &[Written::new("", "", &["self", "lost"])]).await;
+        let orphans = get(&service.client(), run, "/orphans").await.ok();
+        assert_eq!(urls(&orphans["items"]), ["self", "lost"]);
+        let lost = &orphans["items"][1];
+        assert_eq!(lost["status"], 404);
+        assert_eq!(lost["fetched_at"], "2026-03-01T12:00:00Z");
+        assert!(lost["id"].is_i64() && lost.as_object().unwrap().len() == 4);
+        assert_eq!(orphans.as_object().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_diff_tells_what_two_runs_differ_in() {
+    for postgres in [false, true] {
+        let service = without_workers(postgres, |_| {}).await;
+        let client = service.client();
+        let old = [
+            leaf(""),
+            leaf("same"),
+            leaf("gone"),
+            Written::new("new", "before", &[]),
+        ];
+        let new = [
+            leaf(""),
+            Written::new("new", "after", &[]),
+            leaf("same"),
+            leaf("born"),
+        ];
+        let old = done(&service, &old).await;
+        let new = done(&service, &new).await;
+        let diff = get(&client, old, &format!("/diff/{new}")).await.ok();
+        assert_eq!(
+            (&diff["old_run_id"], &diff["new_run_id"]),
+            (&json!(old.get()), &json!(new.get()))
+        );
+        let summary = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2});
+        assert_eq!(diff["summary"], summary);
+        assert_eq!(urls(&diff["added"]), ["born"]);
+        assert_eq!(urls(&diff["removed"]), ["gone"]);
+        assert_eq!(urls(&diff["changed"]), ["new"]);
+        let change = &diff["changed"][0];
+        assert!(change["old_hash"].is_string() && change["old_hash"] != change["new_hash"]);
+        assert!(diff["added"][0]["hash"].is_string() && diff["removed"][0]["hash"].is_string());
+        let same = get(&client, new, &format!("/diff/{new}")).await.ok();
+        let summary = json!({"added": 0, "removed": 0, "changed": 0, "unchanged": 4});
+        assert_eq!(same["summary"], summary);
+        get(&client, old, "/diff/999").await.error(404, "NOT_FOUND");
+        get(&client, RunId(999), &format!("/diff/{old}"))
+            .await
+            .error(404, "NOT_FOUND");
+    }
+}

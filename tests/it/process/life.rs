@@ -1,0 +1,150 @@
+//! Starting and stopping: the greeting, signals, and what outlives a kill.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Served, command, run};
+use crate::support::{Client, KEY, Receiver, Reply, Site};
+
+#[tokio::test]
+async fn the_first_start_prints_a_key_that_works_and_only_then() {
+    let data = tempfile::tempdir().unwrap();
+    let log = data.path().join("out.txt");
+    let mut keys = Vec::new();
+    for _ in 0..2 {
+        let out = std::fs::File::create(&log).unwrap();
+        let mut process = command(&data)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .stdout(out)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let text = wait_for(&log, "API reference", &["curl", "API reference"]).await;
+        let address: SocketAddr = text
+            .lines()
+            .find_map(|line| line.split_once("listens on http://"))
+            .and_then(|(_, address)| address.trim().parse().ok())
+            .unwrap();
+        let key = text
+            .lines()
+            .map(str::trim)
+            .find(|line| line.starts_with("orb_"));
+        if let Some(key) = key {
+            assert_eq!(
+                Client::new(address, Some(key)).get("/v1/logs").await.status,
+                200
+            );
+            assert!(
+                text.contains(&format!("curl -s http://{address}/v1/scan")),
+                "{text}"
+            );
+            assert!(text.contains(&format!("Bearer {key}")), "{text}");
+        }
+        keys.push(key.map(str::to_owned));
+        process.kill().unwrap();
+        process.wait().unwrap();
+    }
+    assert!(keys[0].is_some(), "the first start prints a key");
+    assert_eq!(keys[1], None, "the second does not");
+}
+
+/// The file's text once it holds `first`, and, should the rest follow, that too.
+async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let complete = all.iter().all(|part| text.contains(part)) && text.ends_with('\n');
+        let late = Instant::now() > deadline;
+        assert!(
+            !late || text.contains(first),
+            "the service did not start: {text}"
+        );
+        if complete || late || (text.contains(first) && !text.contains("created")) {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
+    let data = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    let mut served = Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    assert!(
+        !served.greeting.contains(KEY),
+        "a configured key is not printed"
+    );
+    let client = Client::new(served.address, Some(KEY));
+    let url = site.url("/slow/1000");
+    let scan = tokio::spawn(async move { client.post("/v1/scan", &json!({"url": url})).await });
+    while site.hits("/slow/1000") == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let asked = Instant::now();
+    served.signal("TERM");
+    let result = scan.await.unwrap().ok();
+    assert_eq!(result["metadata"]["title"], "1000 ms late");
+    let status = tokio::task::spawn_blocking(move || served.process.wait().unwrap())
+        .await
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert!(asked.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_taken_port_is_explained() {
+    let data = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&data, &["serve", "--listen", &address]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        text.contains(&address) && text.contains("--listen"),
+        "{text}"
+    );
+    let mut rest = String::new();
+    output.stdout.as_slice().read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("listens on"), "{rest}");
+}
+
+#[tokio::test]
+async fn a_webhook_outlives_kill_9() {
+    let data = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    // The process dies after its run ended and before the receiver answers.
+    let mut receiver = Receiver::start(&[Reply::Hang]).await;
+    let start = || Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    let served = start();
+    let body = json!({"url": site.url("/article"), "max_pages": 1, "delay_ms": 0,
+        "webhook_url": receiver.url()});
+    let client = Client::new(served.address, Some(KEY));
+    let answer = client.post("/v1/crawls", &body).await;
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let run = answer.json()["id"].clone();
+    let first = receiver.next().await;
+    served.signal("KILL");
+    drop(served);
+
+    let served = start();
+    let second = receiver.next().await;
+    assert_eq!(second.json()["id"], run);
+    assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+    let client = Client::new(served.address, Some(KEY));
+    loop {
+        let shown = client.get(&format!("/v1/crawls/{run}")).await.ok();
+        if shown["webhook_status"] == "delivered" {
+            assert_eq!(shown["webhook_attempts"], 1);
+            break;
+        }
+        assert_eq!(shown["webhook_status"], "pending", "{shown}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(receiver.is_quiet());
+}
