@@ -123,6 +123,66 @@ async fn links_cost_a_page_for_each_that_answers() {
 }
 
 #[tokio::test]
+async fn what_only_scripts_make_is_told_from_what_the_server_sends() {
+    let (service, origin) = (Service::start().await, site().await);
+    origin.set(
+        "/app",
+        Reply::html(
+            "<!doctype html><title>App</title><h1>Plain</h1><p>Two words.</p>\
+             <a href=/docs/a>A</a><div id=out></div><script>\
+             fetch('/made.json').then(r => r.json()).then(made => {\
+               out.innerHTML = '<h2>Made by a script</h2><p>' + made.text + '</p>' +\
+                 '<a href=/docs/b>B</a><a href=/docs/c>C</a>';\
+               const data = document.createElement('script');\
+               data.type = 'application/ld+json';\
+               data.textContent = JSON.stringify({'@type': 'Article'});\
+               document.head.append(data);\
+             })</script>",
+        ),
+    );
+    origin.set(
+        "/made.json",
+        Reply::new(
+            200,
+            "{\"text\":\"Eight more words that no robot ever sees.\"}",
+        )
+        .header("Content-Type", "application/json"),
+    );
+    let url = origin.url("/app");
+    let answer = run(&service, "render-diff", json!({"url": url})).await;
+    assert_eq!(answer["url"], url);
+    assert!(answer["elapsed_ms"].is_u64());
+    let data = &answer["data"];
+    let counts = |side: &str| {
+        ["link_count", "heading_count", "json_ld_count"].map(|name| data[side][name].as_u64())
+    };
+    assert_eq!(counts("static"), [Some(1), Some(1), Some(0)], "{data}");
+    assert_eq!(counts("rendered"), [Some(3), Some(2), Some(1)], "{data}");
+    let bytes = |side: &str| data[side]["html_bytes"].as_u64().unwrap();
+    assert!(bytes("rendered") > bytes("static"), "{data}");
+    let delta = &data["delta"];
+    assert_eq!(
+        delta["links_only_after_render"].as_array().unwrap().len(),
+        2,
+        "{data}"
+    );
+    assert!(delta.to_string().contains("Made by a script"), "{data}");
+    let blind = delta["ai_bot_blind_pct"].as_f64().unwrap();
+    assert!((0.5..1.0).contains(&blind), "{data}");
+    assert!(!delta["assessment"].as_str().unwrap().is_empty());
+    assert_eq!(data["rendered_cost_usd"], 0.0);
+    assert_eq!(service.billed().await, (1, 1));
+
+    let without = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
+    let said = without
+        .client()
+        .post("/v1/actors/render-diff", &json!({"url": url}))
+        .await
+        .error(501, "NOT_IMPLEMENTED");
+    assert!(said.contains("--browser"), "{said}");
+}
+
+#[tokio::test]
 async fn sitemaps_are_free_and_what_they_list_is_not() {
     let (service, origin) = (Service::start().await, site().await);
     let url = origin.url("/");

@@ -129,6 +129,11 @@ async fn scrape_takes_the_cheapest_that_succeeds() {
         "{app}"
     );
     assert_eq!(origin.count("/app"), 2);
+    assert_eq!(page["backend_reason"], "local http: good");
+    assert_eq!(
+        app["backend_reason"],
+        "local http: empty shell (root); local browser: good"
+    );
     let chrome =
         scrape(json!({"url": origin.url("/app"), "chrome": true, "return_format": "raw"})).await;
     assert!(
@@ -143,6 +148,7 @@ async fn scrape_takes_the_cheapest_that_succeeds() {
     )
     .await;
     assert_eq!(forced["content"], APP);
+    assert_eq!(forced.get("backend_reason"), None);
     assert_eq!(service.billed().await, (0, 4));
     // No response, no bill.
     let gone = json!({"url": origin.url("/fault/closed")});
@@ -353,6 +359,37 @@ async fn what_is_not_configured_says_what_to_set_and_validation_comes_first() {
         ),
         ("screenshot", json!({}), "url"),
         ("unblock", json!({"url": url, "country": "x1"}), "country"),
+        ("unblock", json!({"url": url, "country": "QQ"}), "country"),
+        (
+            "unblock",
+            json!({"url": url, "return_format": "commonmark"}),
+            "return_format",
+        ),
+        (
+            "transform",
+            json!({"data": "<p>x</p>", "return_format": "commonmark"}),
+            "return_format",
+        ),
+        (
+            "transform",
+            json!({"data": "<p>x</p>", "input_kind": "docx"}),
+            "input_kind",
+        ),
+        ("links", json!({"url": url, "limit": "3"}), "limit"),
+        ("links", json!({"url": url, "limit": 1.5}), "limit"),
+        ("crawl", json!({"url": url, "limit": 501}), "limit"),
+        ("crawl", json!({"url": url, "chrome": "yes"}), "chrome"),
+        ("search", json!({"query": "x", "limit": 0}), "limit"),
+        (
+            "render",
+            json!({"url": url, "return_format": "commonmark"}),
+            "return_format",
+        ),
+        (
+            "proxy-fetch",
+            json!({"url": url, "country": "QQ"}),
+            "country",
+        ),
         ("proxy-fetch", json!({"url": url, "pool": "home"}), "pool"),
         ("links", json!({"url": url, "limit": 5001}), "limit"),
         ("crawl", json!({"url": url, "limit": 0}), "limit"),
@@ -367,9 +404,27 @@ async fn what_is_not_configured_says_what_to_set_and_validation_comes_first() {
             "{path}: {message}"
         );
     }
+    let answer = client
+        .post("/v1/cloud/links", &json!({"url": url, "limit": "3"}))
+        .await;
+    assert_eq!(
+        answer.error(422, "INVALID_INPUT"),
+        "limit: must be a whole number, 0 or more, not string \"3\""
+    );
+    // The bounds themselves are within.
+    for (path, body) in [
+        ("links", json!({"url": url, "limit": 5000})),
+        ("links", json!({"url": url, "limit": 1.0})),
+        ("crawl", json!({"url": url, "limit": 1})),
+        ("search", json!({"query": "x", "limit": 50})),
+        ("search", json!({"query": "x", "num": 1})),
+    ] {
+        client.post(&format!("/v1/cloud/{path}"), &body).await.ok();
+    }
     let balance = client.get("/v1/cloud/balance").await.ok();
     assert_eq!(balance, json!({"balance_usd": 0.0, "currency": "USD"}));
-    assert_eq!(service.billed().await, (0, 0));
+    let billed = service.billed().await;
+    assert_eq!(billed, (0, 3), "links twice and one page of a crawl");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use axum::{Json, Router};
 use orbweaver_fetch::Pool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::{SafeUrl, Secret};
-use orbweaver_tests::proxies::ProxyServer;
+use orbweaver_tests::proxies::{ProxyServer, dead_url};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -51,12 +51,6 @@ async fn with_vendor(vendor: &Vendor) -> Service {
     .await
 }
 
-/// Where nothing listens.
-async fn dead() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    format!("http://{}", listener.local_addr().expect("an address"))
-}
-
 #[tokio::test]
 async fn real_proxies_carry_the_traffic_as_their_logs_show() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
@@ -64,7 +58,6 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
     let service = with_pools(&[
         (Pool::Isp, vec![http.url()]),
         (Pool::Residential, vec![socks.url()]),
-        // tinyproxy answers wrong credentials as a site would (401), missing ones with 407.
         (Pool::Mobile, vec![http.open_url()]),
         (Pool::Datacenter, vec![socks.wrong_url()]),
     ])
@@ -122,7 +115,7 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
 #[tokio::test]
 async fn a_dead_proxy_gives_way_to_the_next_of_its_pool() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
-    let service = with_pools(&[(Pool::Isp, vec![dead().await, http.url()])]).await;
+    let service = with_pools(&[(Pool::Isp, vec![dead_url().expect("a port"), http.url()])]).await;
     let origin = origin().await;
     for _ in 0..3 {
         let body = json!({"url": origin.url("/page")});

@@ -35,12 +35,15 @@ async fn each_mode_comes_by_its_backend_and_is_billed_by_it() {
     assert!(sees(&browser), "{browser}");
     assert_eq!(browser["status"], 200);
     assert_eq!(service.billed().await, (1, 1));
-    assert!(sees(&scan("auto").await), "a shell goes on to the browser");
+    let auto = scan("auto").await;
+    assert!(sees(&auto), "a shell goes on to the browser");
+    assert_eq!(auto["cloud_mode"], "browser");
     assert_eq!(service.billed().await, (1, 2));
     // A page that has its text stays with plain HTTP.
     let site = Site::start().await;
     let body = json!({"url": site.url("/article"), "cloud_mode": "auto"});
-    client.post("/v1/scan", &body).await.ok();
+    let plain = client.post("/v1/scan", &body).await.ok();
+    assert_eq!(plain["cloud_mode"], "none");
     assert_eq!(site.hits("/article"), 1);
     assert_eq!(service.billed().await, (2, 2));
 }

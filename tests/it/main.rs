@@ -30,6 +30,7 @@ mod openapi;
 mod payment;
 mod plugins;
 mod process;
+mod proxy_faults;
 mod quota;
 mod receivers;
 mod robots;

@@ -126,7 +126,109 @@ async fn pages_are_found_on_postgres() {
     .await;
 }
 
+/// Text without spaces between its words is found by any part of it.
+async fn words_without_spaces_are_found(service: Service) {
+    let origin = Origin::start().await.unwrap();
+    let client = service.client();
+    for (path, title, text) in [
+        (
+            "/ja",
+            "円網の張り方",
+            "東京都の蜘蛛は夜に網を張る。ガラスの窓にも、ｶﾞﾗｽの屋根にも。",
+        ),
+        ("/ja2", "京都の寺", "京都には寺が多い。蜘蛛の話は少しだけ。"),
+        ("/zh", "蜘蛛的网", "圆蛛先搭一条桥线，然后织出黏性螺旋。"),
+        ("/th", "แมงมุม", "แมงมุมชักใยเป็นวงกลมเพื่อดักแมลง"),
+        ("/ko", "거미줄", "거미는 서울에서도 줄을 친다."),
+        ("/ru", "Паук", "Кругопряд плетёт ловчую сеть."),
+        (
+            "/en",
+            "Iphone nets",
+            "The café of the ﬁne weavers, ＷＥＢ１.",
+        ),
+    ] {
+        origin.set(path, page(title, text));
+        scan(&client, &origin, path).await;
+    }
+    found(&client, "café", 1).await;
+    for (query, paths) in [
+        ("東京", &["/ja"][..]),
+        ("東京都", &["/ja"]),
+        // Both have both characters' pair; in the title it counts more.
+        ("京都", &["/ja2", "/ja"]),
+        ("ガラス", &["/ja"]),
+        ("蜘蛛 寺", &["/ja2"]),
+        ("寺", &["/ja2"]),
+        ("螺旋", &["/zh"]),
+        ("桥线，然后", &["/zh"]),
+        ("วงกลม", &["/th"]),
+        ("แมลง", &["/th"]),
+        ("서울", &["/ko"]),
+        ("ПЛЕТЕТ", &["/ru"]),
+        ("cafe FINE web1", &["/en"]),
+        ("馬鹿", &[]),
+    ] {
+        let urls: Vec<String> = search(&client, query)
+            .await
+            .iter()
+            .map(|result| result["url"].as_str().unwrap().to_owned())
+            .collect();
+        let expected: Vec<String> = paths.iter().map(|path| origin.url(path)).collect();
+        assert_eq!(urls, expected, "{query}");
+    }
+    // A title that is the word comes before a text that has it.
+    let spiders = search(&client, "蜘蛛").await;
+    assert_eq!(spiders.len(), 3);
+    assert_eq!(spiders[0]["title"], "蜘蛛的网");
+    // Where nothing has it in one piece, its pieces count.
+    let pieces = search(&client, "東京京都").await;
+    assert_eq!(pieces.len(), 2, "{pieces:?}");
+    // Characters are counted, not bytes.
+    let long = "網".repeat(1_000);
+    let body = json!({"query": long, "limit": 1});
+    client.post("/v1/cloud/search", &body).await.ok();
+    let body = json!({"query": format!("{long}網")});
+    client
+        .post("/v1/cloud/search", &body)
+        .await
+        .error(422, "INVALID_INPUT");
+}
+
+#[tokio::test]
+async fn words_without_spaces_are_found_on_sqlite() {
+    Box::pin(words_without_spaces_are_found(Service::start().await)).await;
+}
+
+#[tokio::test]
+async fn words_without_spaces_are_found_on_postgres() {
+    Box::pin(words_without_spaces_are_found(Service::on_postgres().await)).await;
+}
+
+/// The largest index entry that a page can make, and what comes after it.
+async fn a_huge_page_does_not_end_indexing(service: Service) {
+    let origin = Origin::start().await.unwrap();
+    let client = service.client();
+    let han = (0..120_000_u32).filter_map(|n| char::from_u32(0x4e00 + n * (n % 9_973) % 20_011));
+    origin.set("/huge", page("Huge", &han.collect::<String>()));
+    origin.set("/after", page("After", "A page that came after it."));
+    scan(&client, &origin, "/huge").await;
+    scan(&client, &origin, "/after").await;
+    found(&client, "after", 1).await;
+    assert_eq!(search(&client, "huge").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_huge_page_does_not_end_indexing_on_sqlite() {
+    a_huge_page_does_not_end_indexing(Service::start().await).await;
+}
+
+#[tokio::test]
+async fn a_huge_page_does_not_end_indexing_on_postgres() {
+    a_huge_page_does_not_end_indexing(Service::on_postgres().await).await;
+}
+
 async fn deleted_pages_leave(service: Service) {
+    use orbweaver_core::words::query_terms;
     use orbweaver_store::Retention;
 
     let origin = Origin::start().await.unwrap();
@@ -152,7 +254,7 @@ async fn deleted_pages_leave(service: Service) {
     let hits = service
         .app
         .store
-        .search(project, &["bridge".to_owned()], 5)
+        .search(project, &query_terms("bridge", 1), 5)
         .await
         .unwrap();
     assert_eq!(hits, [], "nothing of it is left in the index");

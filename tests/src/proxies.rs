@@ -129,6 +129,14 @@ impl Drop for ProxyServer {
     }
 }
 
+/// The URL of a proxy that is not there: nothing listens.
+///
+/// # Errors
+/// No port can be had.
+pub fn dead_url() -> Result<String> {
+    Ok(format!("http://127.0.0.1:{}", free_port()?))
+}
+
 fn program(name: &str) -> Result<PathBuf> {
     ["/usr/bin", "/usr/sbin", "/usr/local/bin"]
         .iter()

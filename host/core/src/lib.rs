@@ -15,3 +15,4 @@ pub mod robots;
 pub mod sitemap;
 pub mod user_agent;
 pub mod webhook;
+pub mod words;

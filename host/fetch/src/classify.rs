@@ -6,6 +6,7 @@ use std::io;
 use rustls::{AlertDescription, CertificateError};
 
 use crate::error::{Fault, Kind};
+use crate::proxy_answer;
 use crate::resolve::{LookupError, ResolveError};
 
 /// How far an exchange had come when it failed.
@@ -130,7 +131,7 @@ fn connect_fault(error: &reqwest::Error) -> Fault {
             "credentials",
         ],
     ) {
-        return Fault::new(Kind::Proxy, "auth", "the proxy refuses our credentials");
+        return proxy_answer::wrong_credentials();
     }
     if says(source, &["socks", "SOCKS", "tunnel"]) {
         return Fault::new(

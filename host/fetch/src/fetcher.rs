@@ -17,10 +17,14 @@ use crate::error::{Fault, FetchError, Kind};
 use crate::exchange::{self, Bounds, Received};
 use crate::pools::{Candidate, Pools};
 use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
 use crate::response::{Headers, Response, Timings, text};
 use crate::site::SiteFiles;
+
+/// Proxies of a pool that are tried for one request.
+pub const PROXY_TRIES: usize = 4;
 
 /// The one way out. Clones share connections, caches and limits.
 #[derive(Clone)]
@@ -162,18 +166,50 @@ impl Fetcher {
         self.0.pools.report(candidate, worked);
     }
 
-    /// The proxy of `pool` whose turn it is; `None` where there is none.
+    /// Fetches through a pool: where a proxy gives no connection, through the next one.
     ///
     /// # Errors
-    /// A country that is no ISO-2 code.
-    pub fn pool_proxy(
+    /// Why there is no response, the last proxy's where all failed.
+    pub async fn fetch_through(
         &self,
         pool: Pool,
         country: Option<&str>,
         session: u64,
-    ) -> Result<Option<ProxyUrl>, FetchError> {
-        let found = self.pool_candidates(pool, country, session)?;
-        Ok(found.into_iter().next().map(|candidate| candidate.proxy))
+        request: Request,
+    ) -> Result<Response, FetchError> {
+        let name = pool.as_str();
+        let mut last = Fault::new(
+            Kind::InvalidRequest,
+            None,
+            format!("no proxy of pool `{name}` is configured that fits"),
+        )
+        .at(&request.url, Vec::new());
+        let candidates = self.pool_candidates(pool, country, session)?;
+        for candidate in candidates.into_iter().take(PROXY_TRIES) {
+            let through = Request {
+                proxy: Some(candidate.proxy.clone()),
+                ..request.clone()
+            };
+            // Boxed: the fetch's state is large.
+            match Box::pin(self.fetch(through)).await {
+                Err(error) if matches!(error.kind, Kind::Proxy | Kind::Connect) => {
+                    tracing::warn!(
+                        proxy = %candidate.proxy,
+                        pool = name,
+                        "a proxy gave no connection, the next one is tried: {error}"
+                    );
+                    self.report(&candidate, false);
+                    last = error;
+                }
+                result => {
+                    if result.is_ok() {
+                        self.report(&candidate, true);
+                    }
+                    return result;
+                }
+            }
+        }
+        Err(last)
     }
 
     /// Fetches. A response of any status is a success; redirects are followed here, each
@@ -303,14 +339,11 @@ impl Fetcher {
         let head = exchange::send(client, course.request()?, bounds).await?;
         let first_byte = bounds.started.elapsed();
         let (status, remote_addr) = (head.status, head.remote_addr);
-        // Within a tunnel the site speaks; without one the proxy may.
-        if request.proxy.is_some() && course.target.url.scheme() == "http" && status.as_u16() == 407
+        if let Some(proxy) = &request.proxy
+            && let Some(fault) =
+                proxy_answer::refusal(proxy, &course.target.url, status, &head.headers)
         {
-            return Err(Fault::new(
-                Kind::Proxy,
-                "auth",
-                "the proxy refuses our credentials",
-            ));
+            return Err(fault);
         }
         let cookies = head.headers.get_all(SET_COOKIE).iter();
         course.jar.store(

@@ -53,6 +53,11 @@ impl ProxyUrl {
         url::Host::parse(&text).unwrap_or(url::Host::Domain(text))
     }
 
+    /// Whether plain http requests go to it whole, instead of through a tunnel.
+    pub(crate) fn forwards(&self) -> bool {
+        !self.0.starts_with("socks5:")
+    }
+
     /// Whether a country can be asked of it.
     pub(crate) fn takes_country(&self) -> bool {
         self.0.contains("{country}")

@@ -3,9 +3,11 @@
 //! A page is indexed some time after it was stored, by a task that asks for
 //! [`Store::unindexed`] and hands back [`Store::index`]; a page that is deleted leaves the
 //! index in the same transaction, by foreign key. One document per URL: its youngest page's.
+//! What a word is, `core::words` says; the databases only keep them.
 
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
+use orbweaver_core::words::Term;
 
 use crate::db::{Db, Store, read, transact};
 use crate::error::StoreError;
@@ -39,9 +41,9 @@ pub struct IndexEntry {
     pub project: ProjectId,
     /// The normalised URL.
     pub url_key: String,
-    /// Its title.
+    /// Its title's words, as `core::words::index_words` makes them.
     pub title: String,
-    /// Its visible text, at most some hundred kilobytes.
+    /// Its visible text's.
     pub text: String,
 }
 
@@ -118,111 +120,126 @@ impl Store {
     /// Adds pages to the index and notes that indexing has come to `through`. A page that is
     /// gone meanwhile, or whose URL has a younger one in the index, is left out.
     pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
-        for entry in entries {
-            self.index_one(entry).await?;
+        // On SQLite every transaction makes a piece of the index that is merged later: one for
+        // all. On PostgreSQL rows are locked meanwhile: one for each.
+        let at_once = if self.is_shared() { 1 } else { entries.len() };
+        for chunk in entries.chunks(at_once.max(1)) {
+            self.index_chunk(chunk).await?;
         }
         self.set_setting(THROUGH, &through.to_string()).await
     }
 
-    async fn index_one(&self, entry: &IndexEntry) -> Result<(), StoreError> {
+    async fn index_chunk(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
         let shared = self.is_shared();
-        transact!(self.db, tx => {
-            sqlx::query(
-                "DELETE FROM search_docs WHERE project_id = $1 AND url_key = $2 AND page_id < $3",
-            )
-            .bind(entry.project.get())
-            .bind(entry.url_key.as_str())
-            .bind(entry.page.get())
-            .execute(&mut *tx)
-            .await?;
-            // Locks the page's row where rows are locked, so that it is not deleted meanwhile.
-            let lock = if shared { " FOR KEY SHARE" } else { "" };
-            let there: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
-                "SELECT id FROM pages WHERE id = $1 AND project_id = $2{lock}"
-            )))
-            .bind(entry.page.get())
-            .bind(entry.project.get())
-            .fetch_optional(&mut *tx)
-            .await?;
-            if there.is_none() {
-                return Ok(());
-            }
-            let added = sqlx::query(
-                "INSERT INTO search_docs (page_id, project_id, url_key) VALUES ($1, $2, $3)
-                 ON CONFLICT DO NOTHING",
-            )
-            .bind(entry.page.get())
-            .bind(entry.project.get())
-            .bind(entry.url_key.as_str())
-            .execute(&mut *tx)
-            .await?;
-            if added.rows_affected() == 0 {
-                return Ok(());
-            }
-            let insert = if shared {
-                "INSERT INTO search_index (page_id, words)
-                 SELECT $1, setweight(to_tsvector('simple', $3), 'A')
-                         || setweight(to_tsvector('simple', $4), 'D') WHERE $2 <> ''"
-            } else {
-                "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
-            };
-            // A NUL is text nowhere, and PostgreSQL refuses it.
-            sqlx::query(insert)
+        // Locks the page's row where rows are locked, so that it is not deleted meanwhile.
+        let lock = if shared { " FOR KEY SHARE" } else { "" };
+        let insert = if shared {
+            "INSERT INTO search_index (page_id, words)
+             SELECT $1, setweight(to_tsvector('simple', $3), 'A')
+                     || setweight(to_tsvector('simple', $4), 'D') WHERE $2 <> ''"
+        } else {
+            "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
+        };
+        transact!(quiet true, self.db, tx => {
+            for entry in entries {
+                sqlx::query(
+                    "DELETE FROM search_docs
+                     WHERE project_id = $1 AND url_key = $2 AND page_id < $3",
+                )
+                .bind(entry.project.get())
+                .bind(entry.url_key.as_str())
                 .bind(entry.page.get())
-                .bind(owner(entry.project))
-                .bind(entry.title.replace('\0', " "))
-                .bind(entry.text.replace('\0', " "))
                 .execute(&mut *tx)
                 .await?;
+                let there: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
+                    "SELECT id FROM pages WHERE id = $1 AND project_id = $2{lock}"
+                )))
+                .bind(entry.page.get())
+                .bind(entry.project.get())
+                .fetch_optional(&mut *tx)
+                .await?;
+                if there.is_none() {
+                    continue;
+                }
+                let added = sqlx::query(
+                    "INSERT INTO search_docs (page_id, project_id, url_key) VALUES ($1, $2, $3)
+                     ON CONFLICT DO NOTHING",
+                )
+                .bind(entry.page.get())
+                .bind(entry.project.get())
+                .bind(entry.url_key.as_str())
+                .execute(&mut *tx)
+                .await?;
+                if added.rows_affected() == 0 {
+                    continue;
+                }
+                sqlx::query(insert)
+                    .bind(entry.page.get())
+                    .bind(owner(entry.project))
+                    .bind(entry.title.as_str())
+                    .bind(entry.text.as_str())
+                    .execute(&mut *tx)
+                    .await?;
+            }
             Ok(())
         })
     }
 
-    /// Pages of the project with all these words, best first; where none has all, those with
-    /// any. Words are sequences of letters and digits.
+    /// Pages of the project with all these terms, best first; where none has all, those with
+    /// all the words though not side by side; where none has those, those with any.
     pub async fn search(
         &self,
         project: ProjectId,
-        words: &[String],
+        terms: &[Term],
         limit: u32,
     ) -> Result<Vec<SearchHit>, StoreError> {
-        if words.is_empty() {
+        let loose = terms.iter().flat_map(|term| {
+            term.words.iter().map(|word| Term {
+                words: vec![word.clone()],
+                prefix: term.prefix,
+            })
+        });
+        let loose: Vec<Term> = loose.collect();
+        if loose.is_empty() {
             return Ok(Vec::new());
         }
-        let all = self.search_as(project, words, true, limit).await?;
-        if all.is_empty() && words.len() > 1 {
-            return self.search_as(project, words, false, limit).await;
+        let mut found = self.search_as(project, terms, true, limit).await?;
+        if found.is_empty() && loose.len() > terms.len() {
+            found = self.search_as(project, &loose, true, limit).await?;
         }
-        Ok(all)
+        if found.is_empty() && loose.len() > 1 {
+            found = self.search_as(project, terms, false, limit).await?;
+        }
+        if found.is_empty() && loose.len() > terms.len() {
+            found = self.search_as(project, &loose, false, limit).await?;
+        }
+        Ok(found)
     }
 
     async fn search_as(
         &self,
         project: ProjectId,
-        words: &[String],
+        terms: &[Term],
         all: bool,
         limit: u32,
     ) -> Result<Vec<SearchHit>, StoreError> {
         let rows: Vec<(i64, f64)> = match &self.db {
             Db::Lite(lite) => {
-                let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                let quoted: Vec<String> = terms.iter().map(lite_term).collect();
                 let joined = quoted.join(if all { " AND " } else { " OR " });
                 let query = format!("owner : {} AND {{title body}} : ({joined})", owner(project));
                 sqlx::query_as(
-                    "SELECT d.page_id, -bm25(search_index, 0.0, 8.0, 1.0)
-                     FROM search_index i JOIN search_docs d ON d.page_id = i.rowid
-                     WHERE search_index MATCH $1 AND d.project_id = $2
-                     ORDER BY bm25(search_index, 0.0, 8.0, 1.0), d.page_id DESC LIMIT $3",
+                    "SELECT rowid, -bm25(search_index, 0.0, 8.0, 1.0)
+                     FROM search_index WHERE search_index MATCH $1
+                     ORDER BY bm25(search_index, 0.0, 8.0, 1.0), rowid DESC LIMIT $2",
                 )
                 .bind(query)
-                .bind(project.get())
                 .bind(i64::from(limit))
                 .fetch_all(&lite.read)
                 .await?
             }
             Db::Pg(pool) => {
-                let joined = if all { " & " } else { " | " };
-                let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+                let quoted: Vec<String> = terms.iter().map(pg_term).collect();
                 sqlx::query_as(
                     "SELECT d.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
                      FROM search_docs d JOIN search_index i ON i.page_id = d.page_id,
@@ -230,7 +247,7 @@ impl Store {
                      WHERE d.project_id = $2 AND i.words @@ q
                      ORDER BY 2 DESC, d.page_id DESC LIMIT $3",
                 )
-                .bind(quoted.join(joined))
+                .bind(quoted.join(if all { " & " } else { " | " }))
                 .bind(project.get())
                 .bind(i64::from(limit))
                 .fetch_all(pool)
@@ -245,6 +262,19 @@ impl Store {
             })
             .collect())
     }
+}
+
+/// A term in FTS5's words: side by side.
+fn lite_term(term: &Term) -> String {
+    let star = if term.prefix { " *" } else { "" };
+    format!("\"{}\"{star}", term.words.join(" "))
+}
+
+/// A term in PostgreSQL's words.
+fn pg_term(term: &Term) -> String {
+    let star = if term.prefix { ":*" } else { "" };
+    let quoted: Vec<String> = term.words.iter().map(|w| format!("'{w}'{star}")).collect();
+    format!("({})", quoted.join(" <-> "))
 }
 
 /// The project as a word of the index.

@@ -51,6 +51,13 @@ impl Reply {
         Self::new(status, "").header("Location", location)
     }
 
+    /// With another status.
+    #[must_use]
+    pub const fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
     /// With another header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {

@@ -33,6 +33,7 @@ use crate::client::Connections;
 use crate::error::{Fault, Kind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
+use crate::proxy_answer;
 
 /// On answers that are the filter's own: the page's site did not give them.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
@@ -369,12 +370,11 @@ async fn exchange(
         }
         (answer, _) => answer?,
     };
-    if upstream.is_some() && answer.status().as_u16() == 407 {
-        return Err(Fault::new(
-            Kind::Proxy,
-            "auth",
-            "the proxy refuses our credentials",
-        ));
+    if let Some(proxy) = &upstream
+        && let Some(fault) =
+            proxy_answer::refusal(proxy, &target.url, answer.status(), answer.headers())
+    {
+        return Err(fault);
     }
     let mut response = Response::new(());
     *response.status_mut() = answer.status();

@@ -174,7 +174,7 @@ async fn connect_http<S: Stream>(
     let line = String::from_utf8_lossy(line.unwrap_or_default()).into_owned();
     match line.split(' ').nth(1) {
         Some(status) if status.starts_with('2') => Ok(stream),
-        Some("407") => Err(Refused::Credentials),
+        Some("401" | "407") => Err(Refused::Credentials),
         _ => Err(Refused::Other(format!("it answers `{line}`"))),
     }
 }

@@ -138,11 +138,9 @@ fn pools_are_picked_from() {
     };
     let fetcher = Fetcher::new(config).unwrap();
     assert!(fetcher.has_pool(Pool::Isp) && !fetcher.has_pool(Pool::Mobile));
-    assert_eq!(fetcher.pool_proxy(Pool::Mobile, None, 0).unwrap(), None);
-    let picked = fetcher
-        .pool_proxy(Pool::Isp, Some("DE"), 1)
-        .unwrap()
-        .unwrap();
-    assert_eq!(picked.expose(), "http://u-de:p@two.example:2");
-    assert!(fetcher.pool_proxy(Pool::Isp, Some("../x"), 1).is_err());
+    let picked = |pool, country| fetcher.pool_candidates(pool, country, 1);
+    assert_eq!(picked(Pool::Mobile, None).unwrap(), []);
+    let german = picked(Pool::Isp, Some("DE")).unwrap();
+    assert_eq!(german[0].proxy.expose(), "http://u-de:p@two.example:2");
+    assert!(picked(Pool::Isp, Some("../x")).is_err());
 }

@@ -9,9 +9,7 @@ use orbweaver_engine::{
     FetchRequest, Host, HostError, LinkColumns, Page, PageRow, PluginError, ProxyChoice, RoleCall,
     RunInfo, WaitFor,
 };
-use orbweaver_fetch::{
-    FetchError, HopVerdict, Kind as FetchKind, Method, Pool, ProxyUrl, Request, Response,
-};
+use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -31,12 +29,6 @@ pub(super) enum Refusal {
     NotConfigured(String),
     /// A cap is reached.
     Capped(CapReached),
-}
-
-/// How a request leaves.
-struct Way {
-    proxy: Option<ProxyUrl>,
-    usd_per_gb: f64,
 }
 
 /// The host of one call.
@@ -82,38 +74,42 @@ impl CallHost {
         }
     }
 
-    /// The project's own proxy, or one of the pool that the plugin names.
-    fn way(&self, choice: Option<&ProxyChoice>) -> Result<Way, HostError> {
-        let Some(ProxyChoice { pool, country }) = choice else {
-            let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
-            return Ok(Way {
-                proxy,
-                usd_per_gb: 0.0,
-            });
-        };
+    /// The pool that a plugin names, and its price.
+    fn pool(&self, choice: &ProxyChoice) -> Result<(Pool, f64), HostError> {
+        let ProxyChoice { pool, country } = choice;
         let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
             HostError::InvalidInput(format!("proxy_pool: there is no pool `{pool}`"))
         })?;
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| internal(&error))?;
-        let proxy = self
-            .app
-            .pipeline
-            .fetcher
-            .pool_proxy(named, country.as_deref(), u64::from_le_bytes(random))
-            .map_err(failure)?;
-        if proxy.is_some() {
-            let prices = &self.app.config.cloud.prices;
-            let usd_per_gb = match named {
-                Pool::Datacenter => prices.datacenter_gb,
-                Pool::Isp => prices.isp_gb,
-                Pool::Residential => prices.residential_gb,
-                Pool::Mobile => prices.mobile_gb,
-            };
-            return Ok(Way { proxy, usd_per_gb });
+        let fetcher = &self.app.pipeline.fetcher;
+        let there = match country {
+            Some(_) => fetcher.has_countries(named),
+            None => fetcher.has_pool(named),
+        };
+        if there {
+            return Ok((named, self.app.config.cloud.prices.gigabyte(named)));
         }
         let what = format!("the proxy pool {pool} is not configured; set fetch.proxy_pools.{pool}");
         Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
+    }
+
+    /// Fetches through the pool that is named, else as the project does.
+    async fn send(
+        &self,
+        request: Request,
+        way: Option<(Pool, Option<&str>)>,
+    ) -> Result<Response, HostError> {
+        let fetcher = &self.app.pipeline.fetcher;
+        let Some((pool, country)) = way else {
+            let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
+            // Boxed: the fetch's state is large, and a call has many of them.
+            let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
+            return fetched.map_err(failure);
+        };
+        let mut random = [0; 8];
+        getrandom::fill(&mut random).map_err(|error| internal(&error))?;
+        let session = u64::from_le_bytes(random);
+        let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
+        fetched.map_err(failure)
     }
 
     async fn finished(&self, id: i64) -> Result<Run, HostError> {
@@ -137,8 +133,10 @@ impl CallHost {
 #[async_trait]
 impl Host for CallHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
-        let Way { proxy, usd_per_gb } = self.way(request.proxy.as_ref())?;
-        let ticket = if request.proxy.is_some() {
+        let choice = request.proxy.clone();
+        let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
+        let usd_per_gb = pool.map_or(0.0, |(_, price)| price);
+        let ticket = if pool.is_some() {
             self.ledger.cloud_page(false).await
         } else {
             self.ledger.page(&request.url).await
@@ -153,7 +151,6 @@ impl Host for CallHost {
         let asked = Request {
             headers: request.headers,
             body: request.body.map(Into::into),
-            proxy,
             follow_redirects: request.follow_redirects,
             respect_robots: request.respect_robots,
             timeout: request
@@ -169,8 +166,9 @@ impl Host for CallHost {
             })),
             ..Request::new(method, &request.url)
         };
-        // Boxed: the fetch's state is large, and a call has many of them.
-        let fetched = Box::pin(self.app.pipeline.fetcher.fetch(asked)).await;
+        let country = choice.as_ref().and_then(|one| one.country.as_deref());
+        let way = pool.map(|(pool, _)| (pool, country));
+        let fetched = self.send(asked, way).await;
         let ended = match &fetched {
             Ok(response) => Ended {
                 answered: true,
@@ -180,7 +178,7 @@ impl Host for CallHost {
             Err(_) => Ended::default(),
         };
         self.ledger.settle(ticket, ended);
-        let response = fetched.map_err(failure)?;
+        let response = fetched?;
         pipeline::blocking(move || Document::page_of(response, ended.cost_usd))
             .await
             .map_err(|error| internal(&error))

@@ -182,6 +182,7 @@ fn in_words(message: &str) -> String {
     };
     let expected = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "a JSON number" => "a whole number, 0 or more",
         "i8" | "i16" | "i32" | "i64" => "a whole number",
         "a boolean" => "true or false",
         other => other,
@@ -189,6 +190,7 @@ fn in_words(message: &str) -> String {
     let got = got
         .strip_prefix("invalid type: ")
         .or_else(|| got.strip_prefix("invalid value: "))
+        .or_else(|| got.strip_prefix("unknown variant "))
         .unwrap_or(got);
     format!("must be {expected}, not {got}")
 }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use orbweaver_fetch::Request;
+use orbweaver_store::CloudMode;
 use serde_json::Value;
 
 use super::Common;
@@ -151,7 +152,12 @@ impl Scan {
         };
         let outcome = pipeline.extract(document, &content.roles(&[])).await?;
         Ok(pipeline::assemble(
-            document, &content, &outcome, &site, None,
+            document,
+            CloudMode::None,
+            &content,
+            &outcome,
+            &site,
+            None,
         ))
     }
 

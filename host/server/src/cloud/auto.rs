@@ -13,6 +13,21 @@ struct Step {
     job: Job,
 }
 
+impl Step {
+    /// For people: which backend, how, and through which pool.
+    fn name(&self, backend: &str) -> String {
+        let by = if self.job.render.is_some() {
+            "browser"
+        } else {
+            "http"
+        };
+        match self.job.pool.filter(|_| self.choice == Choice::Proxy) {
+            Some(pool) => format!("{backend} {by} ({})", pool.as_str()),
+            None => format!("{backend} {by}"),
+        }
+    }
+}
+
 impl Cloud {
     /// Tries one backend after the other until one gives a page that is neither a challenge
     /// nor an empty shell. Where none does, the last page that came is the answer.
@@ -20,6 +35,7 @@ impl Cloud {
         let mut best: Option<Loaded> = None;
         let mut first_error = None;
         let mut needs_browser = job.render.is_some();
+        let mut tried: Vec<String> = Vec::new();
         for step in self.steps(job) {
             // A shell stays a shell however it is fetched, if no browser runs its scripts.
             let useless = needs_browser && step.job.render.is_none();
@@ -27,15 +43,18 @@ impl Cloud {
                 continue;
             }
             let backend = self.backend(step.choice).name();
+            let step_name = step.name(backend);
             match self.backend(step.choice).load(&step.job).await {
-                Ok(loaded) => {
+                Ok(mut loaded) => {
                     let verdict = loaded.verdict().await?;
+                    tried.push(format!("{step_name}: {verdict}"));
+                    loaded.reason = Some(tried.join("; "));
                     tracing::info!(
                         cloud.backend = backend,
                         cloud.rendered = loaded.rendered,
                         cloud.pool = loaded.pool.map(|pool| pool.as_str()),
                         cloud.status = loaded.response.status,
-                        cloud.verdict = verdict.reason(),
+                        cloud.verdict = %verdict,
                         "a backend answered"
                     );
                     if verdict == Verdict::Good {
@@ -51,12 +70,18 @@ impl Cloud {
                     if is_final(&error) {
                         return Err(error);
                     }
+                    tried.push(format!("{step_name}: {error}"));
                     first_error.get_or_insert(error);
                 }
             }
         }
         match (best, first_error) {
-            (Some(loaded), _) => Ok(loaded),
+            (Some(mut loaded), _) => {
+                let reason = tried.join("; ");
+                tracing::info!(cloud.backend = loaded.backend, cloud.tried = %reason, "no backend got past it");
+                loaded.reason = Some(reason);
+                Ok(loaded)
+            }
             (None, Some(error)) => Err(error),
             (None, None) => Err(ScanError::NotConfigured(super::NO_BROWSER.into())),
         }
@@ -119,7 +144,7 @@ impl Cloud {
                     let verdict = loaded.verdict().await?;
                     tracing::info!(
                         cloud.pool = pool.as_str(),
-                        cloud.verdict = verdict.reason(),
+                        cloud.verdict = %verdict,
                         "a pool answered"
                     );
                     if !matches!(verdict, Verdict::Challenge(_)) {

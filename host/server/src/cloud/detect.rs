@@ -14,12 +14,13 @@ pub enum Verdict {
     Shell(&'static str),
 }
 
-impl Verdict {
-    /// For the log.
-    pub const fn reason(self) -> &'static str {
+/// For the log and the answer.
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Good => "good",
-            Self::Challenge(why) | Self::Shell(why) => why,
+            Self::Good => f.write_str("good"),
+            Self::Challenge(who) => f.write_str(who),
+            Self::Shell(sign) => write!(f, "empty shell ({sign})"),
         }
     }
 }
@@ -31,46 +32,74 @@ const FEW_CHARS: u64 = 200;
 /// A challenge says little; a page that says more and shows a CAPTCHA has a form.
 const MANY_CHARS: u64 = 3_000;
 
-/// Texts that only the challenge pages of these services have: names of their scripts and
-/// variables, never a word that a page about them would use.
+/// Texts that only the challenge pages of these services have: names of their scripts,
+/// variables and elements, never a word that a page about them would use.
 const MARKS: &[(&str, &str)] = &[
-    ("/cdn-cgi/challenge-platform/", "Cloudflare challenge"),
+    ("/cdn-cgi/challenge-platform/h/", "Cloudflare challenge"),
     ("cf-browser-verification", "Cloudflare challenge"),
     ("cf_chl_opt", "Cloudflare challenge"),
-    ("_incapsula_resource", "Imperva challenge"),
     ("captcha-delivery.com", "DataDome challenge"),
-    ("px-captcha", "HUMAN challenge"),
-    ("window._pxappid", "HUMAN challenge"),
-    ("awswafcookiedomainlist", "AWS WAF challenge"),
-    ("aws-waf-token", "AWS WAF challenge"),
-    ("/.well-known/ddos-guard/", "DDoS-Guard challenge"),
+    ("id=\"px-captcha", "HUMAN challenge"),
+    ("captcha.px-cdn.net", "HUMAN challenge"),
+    (
+        "/.well-known/ddos-guard/js-challenge",
+        "DDoS-Guard challenge",
+    ),
     ("sucuri_cloudproxy_js", "Sucuri challenge"),
     ("/_sec/cp_challenge/", "Akamai challenge"),
-    ("window.kpsdk", "Kasada challenge"),
+    ("sec-if-cpt-container", "Akamai challenge"),
     ("anubis_challenge", "Anubis challenge"),
-    ("g-recaptcha", "CAPTCHA"),
-    ("h-captcha", "CAPTCHA"),
-    ("cf-turnstile", "CAPTCHA"),
+    ("/.within.website/x/cmd/anubis/", "Anubis challenge"),
 ];
 
-/// Signs of a page that scripts fill.
+/// Texts that these services put into ordinary pages, too: they count where the page says
+/// next to nothing or its status keeps out.
+const SENSORS: &[(&str, &str)] = &[
+    ("/_incapsula_resource", "Imperva challenge"),
+    ("incapsula incident id", "Imperva challenge"),
+    ("window._pxappid", "HUMAN challenge"),
+    ("px-captcha", "HUMAN challenge"),
+    ("awswafcookiedomainlist", "AWS WAF challenge"),
+    ("aws-waf-token", "AWS WAF challenge"),
+    (".awswaf.com/", "AWS WAF challenge"),
+    ("window.kpsdk", "Kasada challenge"),
+    ("/149e9513-01fa-4fb0-aad4-566afd725d1b/", "Kasada challenge"),
+    ("g-recaptcha", "CAPTCHA"),
+    ("h-captcha", "CAPTCHA"),
+    ("hcaptcha.com/1/api.js", "CAPTCHA"),
+    ("cf-turnstile", "CAPTCHA"),
+    ("challenges.cloudflare.com/turnstile", "CAPTCHA"),
+];
+
+/// Signs of a page that scripts fill. Names of elements count in any quotes.
+const SHELL_IDS: &[&str] = &[
+    "root",
+    "app",
+    "main-app",
+    "react-root",
+    "react-app",
+    "__next",
+    "__nuxt",
+    "__layout",
+    "___gatsby",
+    "q-app",
+    "svelte",
+    "ember-root",
+];
 const SHELLS: &[&str] = &[
-    "id=\"root\"",
-    "id='root'",
-    "id=root",
-    "id=\"app\"",
-    "id='app'",
-    "id=app",
-    "id=\"__next\"",
-    "id=\"__nuxt\"",
     "<app-root",
     "ng-app",
+    "ng-version",
     "data-reactroot",
     "data-server-rendered",
+    "__sveltekit_",
+    "data-sveltekit-preload-data",
+    "flutter_bootstrap.js",
     "enable javascript",
     "requires javascript",
     "javascript is disabled",
     "javascript is required",
+    "javascript enabled",
     "need javascript",
 ];
 
@@ -84,34 +113,54 @@ pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
         return Verdict::Challenge("AWS WAF challenge");
     }
     let status = response.status;
-    let keeps_out = matches!(status, 401 | 403 | 405 | 407 | 418 | 429 | 503);
+    let blocked = || match status {
+        403 | 429 => Verdict::Challenge("blocked by status"),
+        _ => Verdict::Good,
+    };
     if html.is_empty() {
-        return if matches!(status, 403 | 429) {
-            Verdict::Challenge("blocked by status")
-        } else {
-            Verdict::Good
-        };
+        return blocked();
     }
+    let keeps_out = matches!(status, 403 | 405 | 418 | 429 | 503);
     let lower = beginning(html).to_ascii_lowercase();
     let chars = page_pass(html, &response.final_url).text_chars;
-    if (keeps_out || chars < MANY_CHARS)
-        && let Some((_, who)) = MARKS.iter().find(|(mark, _)| lower.contains(mark))
-        && (keeps_out || *who != "CAPTCHA" || chars < FEW_CHARS)
-    {
+    let shows = |marks: &[(&str, &'static str)]| {
+        let found = marks.iter().find(|(mark, _)| lower.contains(mark));
+        found.map(|(_, who)| *who)
+    };
+    let says_little = keeps_out || chars < MANY_CHARS;
+    let says_nothing = keeps_out || chars < FEW_CHARS;
+    // A page that waits for its scripts may hold a sensor, too: those come after its shell.
+    if let Some(who) = says_little.then(|| shows(MARKS)).flatten() {
         return Verdict::Challenge(who);
     }
-    if matches!(status, 403 | 429) {
-        return Verdict::Challenge("blocked by status");
+    let sign = shell(&lower, chars).filter(|_| !rendered);
+    if !keeps_out && let Some(sign) = sign {
+        return Verdict::Shell(sign);
     }
-    if !rendered && chars < FEW_CHARS && lower.contains("<script") {
-        if let Some(sign) = SHELLS.iter().find(|sign| lower.contains(*sign)) {
-            return Verdict::Shell(sign);
-        }
-        if chars == 0 {
-            return Verdict::Shell("scripts and no text");
-        }
+    if let Some(who) = says_nothing.then(|| shows(SENSORS)).flatten() {
+        return Verdict::Challenge(who);
     }
-    Verdict::Good
+    blocked()
+}
+
+/// The sign that a page is an empty shell.
+fn shell(lower: &str, chars: u64) -> Option<&'static str> {
+    if chars >= FEW_CHARS || !lower.contains("<script") {
+        return None;
+    }
+    let has_id = |id: &&&str| {
+        lower.match_indices("id=").any(|(at, _)| {
+            let value = lower.get(at + 3..).unwrap_or_default();
+            let value = value.strip_prefix(['"', '\'']).unwrap_or(value);
+            value.strip_prefix(**id).is_some_and(|rest| {
+                rest.starts_with(|c: char| c.is_ascii_whitespace() || "\"'>/".contains(c))
+            })
+        })
+    };
+    let id = SHELL_IDS.iter().find(has_id).copied();
+    let sign = || SHELLS.iter().find(|sign| lower.contains(**sign)).copied();
+    let none = || (chars == 0).then_some("scripts and no text");
+    id.or_else(sign).or_else(none)
 }
 
 fn beginning(html: &str) -> &str {
@@ -173,14 +222,14 @@ mod tests {
             (
                 403,
                 &[],
-                "<script src='/cdn-cgi/challenge-platform/x'></script>".to_owned(),
+                "<script src='/cdn-cgi/challenge-platform/h/g/x'></script>".to_owned(),
                 Verdict::Challenge("Cloudflare challenge"),
             ),
             (
                 200,
                 &[],
                 "<div id=\"root\"></div><script src=/a.js></script>".to_owned(),
-                Verdict::Shell("id=\"root\""),
+                Verdict::Shell("root"),
             ),
             (
                 200,
@@ -210,5 +259,99 @@ mod tests {
         }
         let shell = "<div id=root></div><script></script>";
         assert_eq!(judge(&response(200, &[]), shell, true), Verdict::Good);
+    }
+
+    /// Pages in the shapes that these services and frameworks give them, shortened.
+    #[test]
+    fn known_challenges_and_shells_are_recognised() {
+        const CF: &str = "<title>Just a moment...</title><noscript>Enable JavaScript and cookies \
+            to continue</noscript><script>window._cf_chl_opt={cType:'managed'};\
+            a.src='/cdn-cgi/challenge-platform/h/b/orchestrate/chl_page/v1?ray=1'</script>";
+        const DATADOME: &str = "<title>shop.example</title><p id=cmsg>Please enable JS and disable \
+            any ad blocker</p><script>var dd={'rt':'c','host':'geo.captcha-delivery.com'}</script>";
+        const HUMAN: &str = "<title>Access to this page has been denied</title><h1>Press &amp; Hold \
+            to confirm you are a human</h1><div id=\"px-captcha\"></div><script>window._pxAppId=\
+            'PX1';</script>";
+        const AKAMAI: &str = "<div id=\"sec-if-cpt-container\"></div><script src=\
+            \"/_sec/cp_challenge/sec-3-4.js\"></script>";
+        const IMPERVA: &str = "<iframe id=main-iframe src=\"/_Incapsula_Resource?CWUDNSAI=9\">\
+            Request unsuccessful. Incapsula incident ID: 1-2</iframe>";
+        const HCAPTCHA: &str = "<h1>One more step</h1><div class=\"h-captcha\" data-sitekey=x></div>\
+            <script src=https://hcaptcha.com/1/api.js></script>";
+        const TURNSTILE: &str = "<p>Are you a robot?</p><div class=cf-turnstile></div>\
+            <script src=https://challenges.cloudflare.com/turnstile/v0/api.js></script>";
+        const AWS: &str = "<script>window.awsWafCookieDomainList=[];</script><script \
+            src=https://x.token.awswaf.com/x/challenge.js></script><div id=challenge-container></div>";
+        const KASADA: &str = "<script>window.KPSDK={};</script><script src=\"/149e9513-01fa-4fb0-\
+            aad4-566afd725d1b/2d206a39/ips.js\"></script>";
+        for (status, page, who) in [
+            (200, CF, "Cloudflare challenge"),
+            (503, CF, "Cloudflare challenge"),
+            (200, DATADOME, "DataDome challenge"),
+            (200, HUMAN, "HUMAN challenge"),
+            (200, AKAMAI, "Akamai challenge"),
+            (200, IMPERVA, "Imperva challenge"),
+            (200, HCAPTCHA, "CAPTCHA"),
+            (200, TURNSTILE, "CAPTCHA"),
+            (405, AWS, "AWS WAF challenge"),
+            (429, KASADA, "Kasada challenge"),
+        ] {
+            let verdict = judge(&response(status, &[]), page, false);
+            assert_eq!(verdict, Verdict::Challenge(who), "{status} {page}");
+        }
+        const SCRIPT: &str = "<script type=module src=/assets/index.js></script>";
+        const NEED: &str = "<noscript>You need to enable JavaScript to run this app.</noscript>";
+        for (page, sign) in [
+            (format!("{NEED}<div id=\"root\"></div>{SCRIPT}"), "root"),
+            (format!("<div id=app></div>{SCRIPT}"), "app"),
+            (
+                format!("<div id=\"__next\">Loading</div>{SCRIPT}"),
+                "__next",
+            ),
+            (format!("<div id='__nuxt'></div>{SCRIPT}"), "__nuxt"),
+            (format!("<app-root></app-root>{SCRIPT}"), "<app-root"),
+            (format!("<div id=\"svelte\"></div>{SCRIPT}"), "svelte"),
+            (
+                format!("<body data-sveltekit-preload-data=hover><p>…</p>{SCRIPT}"),
+                "data-sveltekit-preload-data",
+            ),
+            (format!("<div id=___gatsby></div>{SCRIPT}"), "___gatsby"),
+            (format!("<p>Wait</p>{NEED}{SCRIPT}"), "enable javascript"),
+            (format!("<main></main>{SCRIPT}"), "scripts and no text"),
+            // Behind a service that puts its sensor into every page.
+            (
+                format!(
+                    "<div id=root></div>{SCRIPT}<script src=/_Incapsula_Resource?S=1></script>"
+                ),
+                "root",
+            ),
+        ] {
+            let verdict = judge(&response(200, &[]), &page, false);
+            assert_eq!(verdict, Verdict::Shell(sign), "{page}");
+        }
+    }
+
+    #[test]
+    fn ordinary_pages_with_the_same_scripts_are_good() {
+        let text = "A short page of a shop says what it sells and for how much. ".repeat(5);
+        for sensor in [
+            // Cloudflare's script for counting robots, on every page of a zone.
+            "<script>window.__CF$cv$params={r:'1'};a.src='/cdn-cgi/challenge-platform/scripts/jsd/\
+             main.js'</script>",
+            "<script src=\"/_Incapsula_Resource?SWJIYLWA=7\"></script>",
+            "<script>window._pxAppId='PX1'</script>",
+            "<script>window.awsWafCookieDomainList=[]</script>",
+            "<form><div class=g-recaptcha></div></form>",
+            "<script src=https://challenges.cloudflare.com/turnstile/v0/api.js></script>",
+        ] {
+            let page = format!("<h1>Threads</h1><p>{text}</p>{sensor}");
+            for status in [200, 401, 404, 500] {
+                let verdict = judge(&response(status, &[]), &page, false);
+                assert_eq!(verdict, Verdict::Good, "{status} {sensor}");
+            }
+        }
+        // An identifier that only begins like a shell's.
+        let page = "<div id=apple>A fruit.</div><script src=/x.js></script>";
+        assert_eq!(judge(&response(200, &[]), page, false), Verdict::Good);
     }
 }

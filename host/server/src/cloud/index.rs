@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
+use orbweaver_core::words::index_words;
 use orbweaver_store::{IndexEntry, StoreError, Unindexed};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -78,8 +79,8 @@ async fn read(app: &App, page: Unindexed) -> Result<Option<IndexEntry>, anyhow::
             page: page.page,
             project: page.project,
             url_key: page.url_key,
-            title: facts.title.unwrap_or_default(),
-            text,
+            title: index_words(&facts.title.unwrap_or_default()),
+            text: index_words(&text),
         })
     })
     .await??;

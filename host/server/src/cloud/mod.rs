@@ -96,6 +96,8 @@ pub struct Loaded {
     pub cost_micros: u64,
     /// PNG, if asked for, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
+    /// Where the backend was chosen here: what each that was tried gave, in order.
+    pub reason: Option<String>,
 }
 
 /// What a backend can do.
@@ -267,5 +269,6 @@ fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
         pool: None,
         cost_micros: 0,
         picture: rendered.picture,
+        reason: None,
     }
 }

@@ -4,15 +4,12 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, Pool, Renderer, Request};
+use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
 
 use super::money::of_bytes;
 use super::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use crate::config::Prices;
 use crate::pipeline::ScanError;
-
-/// Proxies tried for one page.
-const TRIES: usize = 4;
 
 /// Pools from the one that is hardest to tell from a person to the one that is easiest.
 const STEALTHIEST: [Pool; 4] = [Pool::Residential, Pool::Mobile, Pool::Isp, Pool::Datacenter];
@@ -61,15 +58,6 @@ impl Pools {
             .collect()
     }
 
-    fn price(&self, pool: Pool) -> f64 {
-        match pool {
-            Pool::Datacenter => self.prices.datacenter_gb,
-            Pool::Isp => self.prices.isp_gb,
-            Pool::Residential => self.prices.residential_gb,
-            Pool::Mobile => self.prices.mobile_gb,
-        }
-    }
-
     async fn through(&self, job: &Job, candidate: &Candidate) -> Result<Loaded, FetchError> {
         let proxy = Some(candidate.proxy.clone());
         if let Some(wait_for) = job.render {
@@ -88,6 +76,7 @@ impl Pools {
             pool: None,
             cost_micros: 0,
             picture: None,
+            reason: None,
         })
     }
 }
@@ -141,13 +130,13 @@ impl Backend for Pools {
             .fetcher
             .pool_candidates(pool, job.country.as_deref(), session)?;
         let mut last = None;
-        for candidate in candidates.into_iter().take(TRIES) {
+        for candidate in candidates.into_iter().take(PROXY_TRIES) {
             match self.through(job, &candidate).await {
                 Ok(page) => {
                     self.fetcher.report(&candidate, true);
                     return Ok(Loaded {
                         pool: Some(pool),
-                        cost_micros: of_bytes(page.response.wire_bytes, self.price(pool)),
+                        cost_micros: of_bytes(page.response.wire_bytes, self.prices.gigabyte(pool)),
                         ..page
                     });
                 }

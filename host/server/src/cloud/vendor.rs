@@ -185,6 +185,7 @@ impl Vendor {
             pool: None,
             cost_micros: cost.map_or(self.page_micros, micros),
             picture: None,
+            reason: None,
         })
     }
 

@@ -1,5 +1,6 @@
 //! `[cloud]`: backends beyond this host, and what they cost.
 
+use orbweaver_fetch::Pool;
 use serde::{Deserialize, Serialize};
 
 use super::secret::{SafeUrl, Secret};
@@ -61,6 +62,16 @@ impl Default for Prices {
 }
 
 impl Prices {
+    /// US dollars for 10^9 bytes through a pool.
+    pub const fn gigabyte(&self, pool: Pool) -> f64 {
+        match pool {
+            Pool::Datacenter => self.datacenter_gb,
+            Pool::Isp => self.isp_gb,
+            Pool::Residential => self.residential_gb,
+            Pool::Mobile => self.mobile_gb,
+        }
+    }
+
     /// Prices that are no numbers, or below nothing.
     pub(super) fn invalid(&self) -> bool {
         [

@@ -40,16 +40,19 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The proxy of one request.
-    pub fn proxy_for(&self, random: u64) -> Result<Option<ProxyUrl>, FetchError> {
+    /// Fetches by the way that the run goes: its proxy, its pool, or direct.
+    pub async fn fetch(&self, request: Request, random: u64) -> Result<Response, FetchError> {
+        let fetcher = &self.app.pipeline.fetcher;
+        let country = self.spec.proxy_country.as_deref();
+        // Boxed: the fetch's state is large, and every entry under way has one.
         match (&self.proxy, self.spec.proxy_pool) {
-            (Some(proxy), _) => Ok(Some(proxy.clone())),
-            (None, Some(pool)) => self.app.pipeline.fetcher.pool_proxy(
-                pool.into(),
-                self.spec.proxy_country.as_deref(),
-                random,
-            ),
-            (None, None) => Ok(None),
+            (None, Some(pool)) => {
+                Box::pin(fetcher.fetch_through(pool.into(), country, random, request)).await
+            }
+            (proxy, _) => {
+                let proxy = proxy.clone();
+                Box::pin(fetcher.fetch(Request { proxy, ..request })).await
+            }
         }
     }
 
@@ -256,7 +259,6 @@ async fn once(
 ) -> Result<Response, FetchError> {
     let spec = &shared.spec;
     let fetcher = &shared.app.pipeline.fetcher;
-    let proxy = shared.proxy_for(random)?;
     let trusted = shared.trusts(&entry.url);
     let mut headers = shared.headers(trusted);
     if let Some(previous) = previous {
@@ -277,13 +279,11 @@ async fn once(
                 .user_agent(spec.user_agent.as_deref(), random)
                 .to_owned(),
         ),
-        proxy,
         respect_robots: spec.respect_robots,
         hop_check: Some(hop_check(shared, entry, Arc::clone(course))),
         ..Request::get(entry.url.as_str())
     };
-    // Boxed: the fetch's state is large, and every entry under way has one.
-    Box::pin(fetcher.fetch(request)).await
+    shared.fetch(request, random).await
 }
 
 /// Redirects within the scope are followed to pages that nobody else has; others are the

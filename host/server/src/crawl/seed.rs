@@ -91,12 +91,11 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
         cookies: spec.cookies.clone().filter(|_| trusted),
         jar: Some(shared.jar.clone()),
         user_agent: Some(fetcher.user_agent(spec.user_agent.as_deref(), 0).to_owned()),
-        proxy: shared.proxy_for(0)?,
         max_bytes: Some(MAX_SITEMAP_BYTES as u64 + 1),
         oversize: Oversize::Truncate,
         ..Request::get(url)
     };
-    let response = Box::pin(fetcher.fetch(request)).await?;
+    let response = shared.fetch(request, 0).await?;
     if response.status != 200 {
         bail!("{url} answers {}", response.status);
     }

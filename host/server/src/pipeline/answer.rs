@@ -1,6 +1,7 @@
 //! The scan result, put together from the plugins' JSON as it is.
 
 use orbweaver_core::content::Kind;
+use orbweaver_store::CloudMode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -22,9 +23,11 @@ struct Article<'a> {
 /// A picture: PNG in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
-/// The answer of `POST /v1/scan`; `picture`: where one was asked for.
+/// The answer of `POST /v1/scan`; `mode`: how the page came; `picture`: where one was asked
+/// for.
 pub fn assemble(
     document: &Document,
+    mode: CloudMode,
     content: &Content,
     outcome: &Outcome,
     site: &Site,
@@ -46,6 +49,7 @@ pub fn assemble(
     out.value("url", &document.url);
     out.value("final_url", &document.final_url);
     out.value("status", &document.status);
+    out.value("cloud_mode", mode.as_str());
     out.value("bytes", &document.bytes);
     out.value("content_hash", &document.content_hash);
     out.raw("markdown", outcome.role("markdown").unwrap_or("null"));

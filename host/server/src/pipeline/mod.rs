@@ -325,6 +325,7 @@ async fn run(
     let outcome = outcome?;
     let json = Bytes::from(assemble(
         &document,
+        page_key.3,
         &spec.content,
         &outcome,
         &site,

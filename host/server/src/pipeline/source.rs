@@ -167,7 +167,7 @@ async fn load(
                 return Ok((page, CloudMode::None));
             }
             tracing::info!(
-                cloud.verdict = verdict.reason(),
+                cloud.verdict = %verdict,
                 "a scan goes on to the browser"
             );
             let mut job = Job {

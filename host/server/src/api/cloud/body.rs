@@ -1,5 +1,6 @@
 //! What the cloud endpoints' requests and work have in common.
 
+use orbweaver_core::country::is_iso2;
 use orbweaver_fetch::Pool;
 use orbweaver_store::Amount;
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use crate::api::context::Ctx;
 use crate::api::error::ApiError;
 use crate::api::idempotency::UsageToken;
 use crate::app::App;
+use crate::cloud::convert::Format;
 use crate::cloud::{Choice, Job, Loaded, project_proxy};
 use crate::pipeline::{Document, ScanError, blocking};
 
@@ -39,12 +41,33 @@ impl From<PoolWord> for Pool {
     }
 }
 
+/// How text is returned where there is no CommonMark apart from Markdown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TextFormat {
+    /// Markdown with links.
+    #[default]
+    Markdown,
+    /// Plain text.
+    Text,
+    /// The HTML as it came.
+    Raw,
+}
+
+impl From<TextFormat> for Format {
+    fn from(word: TextFormat) -> Self {
+        match word {
+            TextFormat::Markdown => Self::Markdown,
+            TextFormat::Text => Self::Text,
+            TextFormat::Raw => Self::Raw,
+        }
+    }
+}
+
 /// An ISO-2 country code, in upper case.
 pub fn country(field: &str, code: Option<String>) -> Result<Option<String>, ApiError> {
     match code {
-        Some(code) if code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic()) => {
-            Ok(Some(code.to_ascii_uppercase()))
-        }
+        Some(code) if is_iso2(&code) => Ok(Some(code.to_ascii_uppercase())),
         Some(_) => Err(ApiError::invalid(
             field,
             "must be a two-letter country code (ISO 3166-1)",

@@ -63,6 +63,11 @@ pub(super) struct ScrapeResult {
     status: u16,
     /// `local`, `proxy` or `vendor`.
     backend: &'static str,
+    /// Without `force_backend`: what each backend that was tried gave, the last one this
+    /// answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, extensions(("x-extension" = json!(true))))]
+    backend_reason: Option<String>,
     /// From a proxy pool: which.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -149,7 +154,7 @@ async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiErro
     let loaded = work.load(checked.choice, checked.job).await?;
     let (pool, bytes) = (loaded.pool, loaded.response.wire_bytes);
     let (backend, cost_micros) = (loaded.backend, loaded.cost_micros);
-    let status = loaded.response.status;
+    let (status, backend_reason) = (loaded.response.status, loaded.reason.clone());
     let mut document = work.document(loaded).await?;
     let pipeline = &work.app.pipeline;
     let content = pipeline
@@ -161,6 +166,7 @@ async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiErro
         elapsed_ms: work.elapsed_ms(),
         status,
         backend,
+        backend_reason,
         pool: pool.map(|pool| pool.as_str()),
         bytes_transferred: pool.map(|_| bytes),
     }))

@@ -81,7 +81,7 @@ pub(super) async fn search(
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let request = payload.value;
-    if request.query.trim().is_empty() || request.query.len() > MAX_QUERY {
+    if request.query.trim().is_empty() || request.query.chars().count() > MAX_QUERY {
         return Err(ApiError::invalid(
             "query",
             "must be 1 to 1000 characters, not all blank",

@@ -6,7 +6,7 @@ use orbweaver_store::Amount;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::Work;
+use super::body::{TextFormat, Work};
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors};
 use crate::api::idempotency::{self, IdempotencyHeader};
@@ -25,9 +25,9 @@ pub(super) struct TransformRequest {
     /// `html`. PDF is not accepted.
     #[schema(default = "html")]
     input_kind: Option<InputKind>,
-    /// How the content is returned: markdown, text or raw.
+    /// How the content is returned.
     #[schema(default = "markdown")]
-    return_format: Option<Format>,
+    return_format: Option<TextFormat>,
     /// The main content alone, where the page has one.
     #[schema(default = true)]
     readability: Option<bool>,
@@ -99,7 +99,7 @@ fn is_pdf(data: &str) -> bool {
 
 async fn run(work: Work, request: TransformRequest) -> Result<Json<TransformResult>, ApiError> {
     let mut reserved = work.reserve().await?;
-    let format = request.return_format.unwrap_or(Format::Markdown);
+    let format = Format::from(request.return_format.unwrap_or_default());
     let main = request.readability.unwrap_or(true);
     let now = work.app.clock.now();
     let body = request.data.into_bytes();

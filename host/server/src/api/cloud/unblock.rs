@@ -5,7 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::{Work, country};
+use super::body::{TextFormat, Work, country};
 use crate::api::context::Ctx;
 use crate::api::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::api::idempotency::{self, IdempotencyHeader};
@@ -20,9 +20,9 @@ pub(super) struct UnblockRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]
     url: String,
-    /// How the content is returned: markdown, text or raw.
+    /// How the content is returned.
     #[schema(default = "markdown")]
-    return_format: Option<Format>,
+    return_format: Option<TextFormat>,
     /// ISO-2 code of the country to appear from.
     #[schema(min_length = 2, max_length = 2)]
     country: Option<String>,
@@ -71,7 +71,7 @@ pub(super) async fn unblock(
         country: country("country", code)?,
         ..Job::default()
     };
-    let format = return_format.unwrap_or(Format::Markdown);
+    let format = return_format.unwrap_or_default().into();
     let of = ctx.clone();
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let work = Work::new(&of, token, "cloud-unblock");

@@ -20,6 +20,10 @@ pub(super) struct ScanResult {
     final_url: String,
     /// HTTP status of the target.
     status: u16,
+    /// How the page came: `none` (plain HTTP), `browser` or `unblocker`. With `auto` this says
+    /// what was enough.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    cloud_mode: String,
     /// Length of the decoded body.
     #[schema(minimum = 0)]
     bytes: u64,

@@ -2,6 +2,7 @@
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use orbweaver_core::page::page_pass;
+use orbweaver_core::words::query_terms;
 use orbweaver_store::Principal;
 
 use super::Found;
@@ -9,8 +10,8 @@ use crate::app::App;
 use crate::cloud::convert::Format;
 use crate::pipeline::{Document, ScanError, blocking};
 
-/// Words of a query that count.
-const MAX_WORDS: usize = 32;
+/// Terms of a query that count.
+const MAX_TERMS: usize = 32;
 /// Pages extracted at once.
 const EXTRACTIONS: usize = 4;
 
@@ -22,9 +23,9 @@ pub(super) async fn search(
     format: Format,
 ) -> Result<Vec<Found>, ScanError> {
     let project = principal.project;
-    let words = words(query);
+    let terms = query_terms(query, MAX_TERMS);
     let wanted = u32::try_from(limit).unwrap_or(u32::MAX);
-    let hits = app.store.search(project, &words, wanted).await?;
+    let hits = app.store.search(project, &terms, wanted).await?;
     let found: Vec<Option<Found>> = futures::stream::iter(hits)
         .map(|hit| async move {
             // A page may be deleted between the search and here.
@@ -49,28 +50,4 @@ pub(super) async fn search(
         .try_collect()
         .await?;
     Ok(found.into_iter().flatten().collect())
-}
-
-/// The words of a query as the index has them: letters and digits, in lower case.
-fn words(query: &str) -> Vec<String> {
-    query
-        .split(|char: char| !char.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(|word| word.chars().take(64).collect::<String>().to_lowercase())
-        .take(MAX_WORDS)
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::words;
-
-    #[test]
-    fn a_query_is_words_and_nothing_else() {
-        assert_eq!(
-            words("Orb-weavers' \"radii\" AND NOT (x) * é:"),
-            ["orb", "weavers", "radii", "and", "not", "x", "é"]
-        );
-        assert!(words("\"'() ; --").is_empty());
-    }
 }
