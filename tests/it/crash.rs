@@ -75,6 +75,14 @@ async fn a_process_that_stands_by_follows_a_killed_one_on_the_same_file() {
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
+/// A file that can't grow is to SQLite what a full disk is, and needs no disk of its own.
+#[tokio::test]
+async fn a_crawl_goes_on_once_a_full_disk_has_room_again() {
+    let drill = || drill::full_disk(&launch(), &site(300));
+    let waited = tokio::task::spawn_blocking(drill).await.unwrap();
+    waited.unwrap_or_else(|error| panic!("{error:#}"));
+}
+
 #[tokio::test]
 async fn sigterm_hands_a_crawl_to_another_process() {
     let drill = || drill::hand_back(&launch(), Database::Postgres, &slow_site());

@@ -141,6 +141,37 @@ pub fn hand_back(launch: &Launch, database: Database, spec: &SiteSpec) -> Result
     })
 }
 
+/// A program whose database can't grow in the middle of a crawl, and later can again.
+///
+/// # Errors
+/// As [`kill`].
+pub fn full_disk(launch: &Launch, spec: &SiteSpec) -> Result<()> {
+    let site = LargeSite::start(spec)?;
+    let expected = crawl::expected_rows(&site);
+    let data = tempfile::tempdir()?;
+    let program = Program::start(launch, data.path(), None)?;
+    let run = crawl::submit(&program, &crawl::whole_site(&site))?;
+    crawl::asked(&site, expected.len() as u64 / 10)?;
+    // The log of what is written next is the file that grows.
+    let size = data.path().join("orbweaver.db-wal").metadata()?.len();
+    program.limit_files(Some(size.max(64 << 10)))?;
+    let begun = Instant::now();
+    let log = data.path().join("log.txt");
+    while !std::fs::read_to_string(&log)?.contains("cannot write a crawl") {
+        if begun.elapsed() > crawl::PATIENCE {
+            bail!("the database could be written all the time");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let (status, _) = program.ask("GET", &format!("/v1/crawls/{run}"), "")?;
+    if status != 200 {
+        bail!("a run can't be read while the disk is full: {status}");
+    }
+    program.limit_files(None)?;
+    let run = crawl::finished(&program, run, Duration::from_millis(20))?;
+    check(&program, &site, &expected, &run)
+}
+
 fn two_programs(
     launch: &Launch,
     database: Database,

@@ -51,7 +51,11 @@ impl Program {
     /// It can't be started or ends before it listens.
     pub fn start(launch: &Launch, data: &Path, database: Option<&str>) -> Result<Self> {
         let log = data.join("log.txt");
-        let mut command = Command::new(&launch.binary);
+        // A write beyond a limit of files' sizes is to fail, not to end the program.
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
+            .arg(&launch.binary);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("ORBWEAVER_") {
                 command.env_remove(name);
@@ -126,6 +130,22 @@ impl Program {
             bail!("kill: {sent}");
         }
         Ok((self.process.wait()?, asked.elapsed()))
+    }
+
+    /// Bounds the size of files that it writes, in bytes: writes beyond fail.
+    ///
+    /// # Errors
+    /// `prlimit` can't be run.
+    pub fn limit_files(&self, bytes: Option<u64>) -> Result<()> {
+        let soft = bytes.map_or("unlimited".to_owned(), |bytes| bytes.to_string());
+        let done = Command::new("prlimit")
+            .args(["--pid", &self.pid().to_string()])
+            .arg(format!("--fsize={soft}:"))
+            .status()?;
+        if !done.success() {
+            bail!("prlimit: {done}");
+        }
+        Ok(())
     }
 
     /// GET of a path: the JSON of a 200.

@@ -68,28 +68,32 @@ macro_rules! transact {
     (quiet $quiet:expr, $db:expr, $tx:ident => $body:expr) => {
         match &$db {
             $crate::db::Db::Lite(lite) => {
-                let mut transaction = lite.write.begin_with("BEGIN IMMEDIATE").await?;
+                use sqlx::Connection as _;
+                let mut connection = lite.write.acquire().await?;
+                let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
                 let result: Result<_, $crate::StoreError> = async {
                     let $tx = &mut *transaction;
                     $body
                 }
                 .await;
-                match result {
-                    Ok(value) => transaction
-                        .commit()
-                        .await
-                        .map(|()| {
+                let (result, ended) = match result {
+                    Ok(value) => match transaction.commit().await {
+                        Ok(()) => {
                             if !$quiet {
                                 lite.changed();
                             }
-                            value
-                        })
-                        .map_err(Into::into),
-                    Err(error) => {
-                        transaction.rollback().await?;
-                        Err(error)
-                    }
+                            (Ok(value), true)
+                        }
+                        Err(error) => (Err(error.into()), false),
+                    },
+                    Err(error) => (Err(error), transaction.rollback().await.is_ok()),
+                };
+                // SQLite ends a transaction by itself where the disk is full or fails, which
+                // the connection does not hear of: it would refuse every transaction after.
+                if !ended {
+                    connection.close_on_drop();
                 }
+                result
             }
             $crate::db::Db::Pg(pool) => {
                 let mut transaction = pool.begin().await?;

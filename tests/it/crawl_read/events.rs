@@ -1,9 +1,13 @@
 //! The progress of a run, as server-sent events.
 
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::leaf;
 use crate::support::runs::{self, begin, end, without_workers, write};
+use crate::support::{KEY, Service};
 
 /// Name, id and data of each event.
 fn events(text: &str) -> Vec<(String, Option<u64>, Value)> {
@@ -104,5 +108,79 @@ fn all() -> orbweaver_store::LogFilter {
         status_min: None,
         status_max: None,
         key_prefix: None,
+    }
+}
+
+/// A connection to a run's events, of which it hands out what has come.
+struct Listener {
+    stream: TcpStream,
+    heard: String,
+}
+
+impl Listener {
+    async fn connect(service: &Service, path: &str, last: Option<&str>) -> Self {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let last = last.map_or(String::new(), |id| format!("Last-Event-ID: {id}\r\n"));
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY}\r\n{last}\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let heard = String::new();
+        Self { stream, heard }
+    }
+
+    /// Reads on until an event says this; its id.
+    async fn hear(&mut self, what: &str) -> String {
+        loop {
+            let found = self.heard.split("\n\n").find(|block| block.contains(what));
+            let id =
+                found.and_then(|block| block.lines().find_map(|line| line.strip_prefix("id:")));
+            if let Some(id) = id {
+                return id.trim().to_owned();
+            }
+            let mut piece = [0; 4096];
+            let read = self.stream.read(&mut piece).await.unwrap();
+            assert!(read > 0, "{what} was never said: {}", self.heard);
+            self.heard
+                .push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_run_of_this_process_tells_its_commits() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let origin = Origin::start().await.unwrap();
+        for (path, next) in [("/", "/held/a"), ("/held/a", "/held/b"), ("/held/b", "/")] {
+            origin.set(path, Reply::html(format!("<a href='{next}'>next</a>")));
+        }
+        let body = json!({"url": origin.url("/"), "delay_ms": 0});
+        let run = service.client().post("/v1/crawls", &body).await.json()["id"].clone();
+        let path = format!("/v1/crawls/{run}/events");
+        // Nothing happens between these but the commits that the listener waits for.
+        origin.asked("/held/a", 1).await;
+        let mut first = Listener::connect(&service, &path, None).await;
+        let one = first.hear("\"fetched\":1").await;
+        origin.release();
+        origin.asked("/held/b", 1).await;
+        let two = first.hear("\"fetched\":2").await;
+        assert!(one.parse::<u64>().unwrap() < two.parse().unwrap());
+        // Another listener that knows the first event hears the second, and only that.
+        let mut second = Listener::connect(&service, &path, Some(&one)).await;
+        assert_eq!(second.hear("\"fetched\":2").await, two);
+        assert!(!second.heard.contains("\"fetched\":1"), "{}", second.heard);
+        origin.release();
+        for listener in [&mut first, &mut second] {
+            let end = listener.hear("event: end").await;
+            assert!(
+                listener.heard.contains("\"fetched\":3"),
+                "{}",
+                listener.heard
+            );
+            let client = service.client();
+            let told = client
+                .send("GET", &path, &[("last-event-id", &end)], b"")
+                .await;
+            assert_eq!(told.status, 204);
+        }
     }
 }

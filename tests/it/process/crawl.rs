@@ -1,6 +1,10 @@
 //! `orbweaver crawl`: a site crawled without a service.
 
-use super::run;
+use std::process::{Command, Stdio};
+
+use orbweaver_origin::{Origin, Reply};
+
+use super::{command, run};
 use crate::support::Site;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,4 +72,115 @@ async fn a_site_is_crawled_without_a_server() {
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(said.contains(expected), "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
+    let origin = Origin::start().await.unwrap();
+    origin.set(
+        "/",
+        Reply::html("<title>First</title><a href=/held/second>x</a>"),
+    );
+    origin.set("/held/second", Reply::html("<title>Second</title>"));
+    let data = tempfile::tempdir().unwrap();
+    let out = data.path().join("pages.ndjson");
+    std::fs::write(&out, "the crawl before\n").unwrap();
+    let url = origin.url("/");
+    let out_text = out.to_str().unwrap();
+    let mut process = command(&data)
+        .args(["crawl", &url, "--allow-net", "127.0.0.0/8"])
+        .args(["--delay-ms", "0", "--out", out_text])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    origin.asked("/held/second", 1).await;
+    let pid = process.id().to_string();
+    let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
+    assert!(sent.unwrap().success());
+    let mut said = String::new();
+    let mut output = process.stderr.take().unwrap();
+    std::io::Read::read_to_string(&mut output, &mut said).unwrap();
+    assert_eq!(process.wait().unwrap().code(), Some(1), "{said}");
+    assert!(said.contains("interrupted after 1 pages"), "{said}");
+    let before = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(before, "the crawl before\n");
+    let (_, rest) = said.split_once("--resume ").unwrap();
+    let id = rest.split('`').next().unwrap();
+
+    // A page under its own name answers at once.
+    let resumed = tokio::task::spawn_blocking({
+        let arguments = [
+            "crawl",
+            "--resume",
+            id,
+            "--allow-net",
+            "127.0.0.0/8",
+            "--out",
+            out_text,
+        ]
+        .map(str::to_owned);
+        move || {
+            let arguments = arguments.each_ref().map(String::as_str);
+            let done = run(&data, &arguments);
+            (done, data)
+        }
+    });
+    origin.asked("/held/second", 2).await;
+    origin.release();
+    let (done, data) = resumed.await.unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{said}");
+    let text = std::fs::read_to_string(&out).unwrap();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    assert_eq!(origin.count("/"), 1, "the first page is not fetched again");
+    let part = data.path().join(".pages.ndjson.part");
+    assert!(!part.exists(), "no half file is left");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_that_can_not_be_written_are_kept() {
+    let site = Site::start().await;
+    let data = tempfile::tempdir().unwrap();
+    let url = site.url("/article");
+    let crawl = |out: &str| {
+        let arguments = [
+            "crawl",
+            &url,
+            "--allow-net",
+            "127.0.0.0/8",
+            "--delay-ms",
+            "0",
+        ];
+        let done = run(&data, &[&arguments[..], &["--out", out]].concat());
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        (done.status.code(), said)
+    };
+    // A path that can't be written shows before anything is fetched.
+    let file = data.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let below = file.join("pages.ndjson");
+    for out in [below.to_str().unwrap(), "/proc/no/folder"] {
+        let (code, said) = crawl(out);
+        assert_eq!(code, Some(1));
+        assert!(said.contains(out) && said.contains("cannot"), "{said}");
+    }
+    assert_eq!(site.hits("/article"), 0);
+    // A disk that is full shows after it, and costs no page.
+    let full = data.path().join("full.ndjson");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let (code, said) = crawl(full.to_str().unwrap());
+    assert_eq!(code, Some(1));
+    assert!(said.contains("No space left"), "{said}");
+    let (_, rest) = said.split_once("--resume ").unwrap();
+    let id = rest.split(' ').next().unwrap();
+    let lines = data.path().join("pages.ndjson");
+    let again = run(
+        &data,
+        &["crawl", "--resume", id, "--out", lines.to_str().unwrap()],
+    );
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success(), "{said}");
+    assert_eq!(std::fs::read_to_string(&lines).unwrap().lines().count(), 3);
+    assert_eq!(site.hits("/article"), 1);
 }

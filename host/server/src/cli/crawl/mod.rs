@@ -5,6 +5,8 @@ mod output;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -109,30 +111,19 @@ impl Crawl {
             Some(id) => existing(&app, project.id, RunId(id)).await?,
             None => self.submit(&app, &project).await?,
         };
-        let worker = tokio::spawn(work(app.clone()));
+        let others = Arc::new(AtomicBool::new(false));
+        let worker = tokio::spawn(work(app.clone(), Arc::clone(&others)));
         let followed = follow(&app, project.id, run.id, run.url.clone()).await;
         app.crawls.stop();
         let worked = worker.await;
-        let code = match followed? {
-            Some(run) => {
-                let written = output::write(&app, project.id, &run, out.as_ref()).await?;
-                summary(&app, &run, written);
-                match run.status {
-                    RunState::Failed => ExitCode::FAILURE,
-                    _ => ExitCode::SUCCESS,
-                }
-            }
-            None => {
-                eprintln!(
-                    "interrupted; `orbweaver crawl --resume {}` goes on, as does `orbweaver serve`",
-                    run.id
-                );
-                ExitCode::FAILURE
-            }
+        let ended = match followed {
+            Ok(Some(run)) => finish(&app, &run, out.as_ref()).await,
+            Ok(None) => interrupted(&app, &run, others.load(Ordering::Relaxed)).await,
+            Err(error) => Err(error),
         };
-        worked.context("the crawl's worker ended badly")?;
         app.store.close().await;
-        Ok(code)
+        worked.context("the crawl's worker ended badly")?;
+        ended
     }
 
     async fn project(&self, app: &App) -> anyhow::Result<Project> {
@@ -204,10 +195,49 @@ impl Crawl {
     }
 }
 
+/// Writes what a run that is over came to.
+async fn finish(app: &App, run: &Run, out: Option<&output::Target>) -> anyhow::Result<ExitCode> {
+    match output::write(app, run.project, run, out).await {
+        Ok(written) => summary(app, run, written),
+        Err(error) => {
+            eprintln!(
+                "{}: {} pages, which are kept: `orbweaver crawl --resume {} --out PATH` writes \
+                 them again",
+                run.status, run.page_count, run.id
+            );
+            return Err(error);
+        }
+    }
+    Ok(match run.status {
+        RunState::Failed => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+/// Says what became of a run that the user did not wait for.
+async fn interrupted(app: &App, run: &Run, others: bool) -> anyhow::Result<ExitCode> {
+    let now = app.store.run(run.project, run.id).await?;
+    let pages = now.map_or(0, |run| run.page_count);
+    let id = run.id;
+    if others {
+        eprintln!(
+            "interrupted after {pages} pages; the other process goes on, and `orbweaver crawl \
+             --resume {id}`, with the same options, waits for it"
+        );
+    } else {
+        eprintln!(
+            "interrupted after {pages} pages, which are kept; `orbweaver crawl --resume {id}`, \
+             with the same options, goes on, as does `orbweaver serve`"
+        );
+    }
+    Ok(ExitCode::FAILURE)
+}
+
 /// Works on runs as a service does; where one works on this database already, stands by and
 /// leaves them to it.
-async fn work(app: App) {
+async fn work(app: App, others: Arc<AtomicBool>) {
     let told = |seat| {
+        others.store(matches!(seat, Seat::Others(_)), Ordering::Relaxed);
         if let Seat::Others(process) = seat {
             let process = process.map_or_else(String::new, |id| format!(" ({id})"));
             eprintln!(

@@ -37,13 +37,13 @@ pub(super) struct Done {
 }
 
 impl Target {
-    /// By the name: what ends like a file of lines is one. Created now, so that a path that
+    /// By the name: what ends like a file of lines is one. Tried now, so that a path that
     /// cannot be written shows before the crawl and not after it.
     pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let lines = matches!(extension, Some("ndjson" | "jsonl" | "json"));
         if lines && !path.is_dir() {
-            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            drop(Lines::create(path)?);
             return Ok(Self::Lines(path.to_owned()));
         }
         std::fs::create_dir_all(path)
@@ -124,8 +124,59 @@ async fn read(
     }
 }
 
+/// A file of lines that takes its name once it is whole: until then, and where it never is,
+/// what was there before stays.
+struct Lines {
+    file: BufWriter<File>,
+    path: PathBuf,
+    /// Where it is written until then; none where the path is no regular file (a pipe).
+    part: Option<PathBuf>,
+}
+
+impl Lines {
+    fn create(path: &Path) -> anyhow::Result<Self> {
+        let special = path.metadata().is_ok_and(|known| !known.is_file());
+        let part = path.file_name().filter(|_| !special).map(|name| {
+            let mut part = std::ffi::OsString::from(".");
+            part.push(name);
+            part.push(".part");
+            path.with_file_name(part)
+        });
+        let file = File::create(part.as_deref().unwrap_or(path))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self {
+            file: BufWriter::new(file),
+            path: path.to_owned(),
+            part,
+        })
+    }
+
+    fn put(&mut self, line: &str) -> anyhow::Result<()> {
+        writeln!(self.file, "{line}")
+            .with_context(|| format!("cannot write {}", self.path.display()))
+    }
+
+    fn finish(mut self) -> anyhow::Result<PathBuf> {
+        let written = self.file.flush().and_then(|()| match self.part.take() {
+            Some(part) => std::fs::rename(part, &self.path),
+            None => Ok(()),
+        });
+        written.with_context(|| format!("cannot write {}", self.path.display()))?;
+        Ok(self.path.clone())
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        if let Some(part) = &self.part {
+            // Not whole. What can't be removed is written over by the next try.
+            let _ = std::fs::remove_file(part);
+        }
+    }
+}
+
 enum Sink {
-    Lines(BufWriter<File>, PathBuf, usize),
+    Lines(Lines, usize),
     Folder(Names, PathBuf, usize),
     People(usize),
 }
@@ -135,11 +186,7 @@ impl Sink {
         Ok(match target {
             None => Self::People(0),
             Some(Target::Folder(folder)) => Self::Folder(Names::default(), folder.clone(), 0),
-            Some(Target::Lines(path)) => {
-                let file = File::create(path)
-                    .with_context(|| format!("cannot write {}", path.display()))?;
-                Self::Lines(BufWriter::new(file), path.clone(), 0)
-            }
+            Some(Target::Lines(path)) => Self::Lines(Lines::create(path)?, 0),
         })
     }
 
@@ -151,11 +198,12 @@ impl Sink {
                 // A reader that has had enough (`| head`) is no error.
                 let _ = writeln!(out, "{}\t{}", page.item.status, page.item.url);
             }
-            Self::Lines(file, path, count) => {
+            Self::Lines(lines, count) => {
                 *count += 1;
-                let line = page.json.clone().unwrap_or_else(|| bare(&page.item));
-                writeln!(file, "{line}")
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                match &page.json {
+                    Some(line) => lines.put(line)?,
+                    None => lines.put(&bare(&page.item))?,
+                }
             }
             Self::Folder(names, folder, count) => {
                 let Some(text) = page.json.as_deref().and_then(|json| document(page, json)) else {
@@ -164,9 +212,13 @@ impl Sink {
                 *count += 1;
                 let path = folder.join(names.of(&page.item.url));
                 let dir = path.parent().unwrap_or(folder);
-                std::fs::create_dir_all(dir)
-                    .and_then(|()| std::fs::write(&path, text))
-                    .with_context(|| format!("cannot write {}", path.display()))?;
+                let written =
+                    std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text));
+                if written.is_err() {
+                    // Half a document is worse than none.
+                    let _ = std::fs::remove_file(&path);
+                }
+                written.with_context(|| format!("cannot write {}", path.display()))?;
             }
         }
         Ok(())
@@ -179,14 +231,10 @@ impl Sink {
                 pages,
                 place: Some(place),
             },
-            Self::Lines(mut file, place, pages) => {
-                file.flush()
-                    .with_context(|| format!("cannot write {}", place.display()))?;
-                Done {
-                    pages,
-                    place: Some(place),
-                }
-            }
+            Self::Lines(lines, pages) => Done {
+                pages,
+                place: Some(lines.finish()?),
+            },
         })
     }
 }
