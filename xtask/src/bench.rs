@@ -9,6 +9,12 @@ use crate::shell::{cargo, root, run, target_dir};
 /// Which benchmark.
 #[derive(Subcommand)]
 pub enum Bench {
+    /// The actors through the API: a large link graph, their overhead, links at a latency,
+    /// a large sitemap.
+    Actors {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Cost of one plugin call with a fresh instance, against a bare store.
     Call {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -56,6 +62,7 @@ impl Bench {
     /// measured; then measures.
     pub fn run(self) -> Result<()> {
         let (name, args) = match self {
+            Self::Actors { args } => ("actors", args),
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
             Self::Crawl { args } => ("crawl", args),
@@ -68,7 +75,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["api", "crawl", "kill", "scale"].contains(&name) {
+        if ["actors", "api", "crawl", "kill", "scale"].contains(&name) {
             build::host()?;
         }
         let peer = match name {

@@ -1,6 +1,7 @@
 //! Benchmarks. Every figure that matters is a ratio against a baseline measured in the
 //! same run, in turns with it, so that a noisy machine moves both.
 
+mod actors;
 mod api;
 mod call;
 mod corpus;
@@ -25,6 +26,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// The actors through the API: a large link graph, overhead, links at a latency, a
+    /// large sitemap.
+    Actors(actors::Args),
     /// Requests a second through the API, against a bare axum handler.
     Api(api::Args),
     /// The bare axum handler, for `api`.
@@ -53,6 +57,7 @@ enum Bench {
 
 fn main() -> Result<()> {
     match Cli::parse().bench {
+        Bench::Actors(args) => actors::run(&args),
         Bench::Api(args) => api::run(&args),
         Bench::Hello { address } => api::hello(address),
         Bench::Call(args) => call::run(&args),

@@ -118,12 +118,12 @@ impl Default for LimitsConfig {
             ..extractor
         };
         let ceiling = Limits {
-            cpu_ms: 120_000,
+            cpu_ms: 300_000,
             wall_ms: 600_000,
             memory_mib: 1_024,
             fetches: 100_000,
             concurrency: 64,
-            fetch_mib: 2_048,
+            fetch_mib: 8_192,
             ..actor
         };
         let extractor_ceiling = Limits {

@@ -181,7 +181,9 @@ pub(crate) fn run_group(
             result
         });
         meter.leave();
-        plugin.stats.record(meter.cpu(), result.as_ref().err());
+        let memory = instance.as_ref().map_or(0, Instance::memory);
+        let failure = result.as_ref().err();
+        plugin.stats.record(meter.cpu(), memory, failure);
         results.push((*place, result));
     }
     results
@@ -234,6 +236,10 @@ impl Instance {
                 limits,
             )),
         }
+    }
+
+    fn memory(&self) -> u64 {
+        self.store.data().limiter.memory()
     }
 
     fn call(&mut self, plugin: &Plugin, call: &RoleCall) -> RoleResult {

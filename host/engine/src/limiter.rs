@@ -31,6 +31,11 @@ impl Limiter {
         }
     }
 
+    /// Bytes of all memories together: the most there were, as they never shrink.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// The budget whose excess was refused, if one was.
     pub fn refused(&self) -> Option<Limit> {
         self.refused

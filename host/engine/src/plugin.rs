@@ -93,6 +93,7 @@ impl Plugin {
             calls: self.stats.calls.load(Ordering::Relaxed),
             errors: self.stats.errors.load(Ordering::Relaxed),
             cpu: Duration::from_nanos(self.stats.cpu.load(Ordering::Relaxed)),
+            peak_memory: self.stats.peak_memory.load(Ordering::Relaxed),
         }
     }
 }
@@ -138,6 +139,8 @@ pub struct PluginInfo {
     pub errors: u64,
     /// CPU time of all calls.
     pub cpu: Duration,
+    /// The most memory that one instance had, in bytes.
+    pub peak_memory: u64,
 }
 
 /// Counters of one (kind, name), across versions.
@@ -148,6 +151,8 @@ pub(crate) struct Stats {
     errors: AtomicU64,
     /// Nanoseconds.
     cpu: AtomicU64,
+    /// Bytes.
+    peak_memory: AtomicU64,
     calls_metric: metrics::Counter,
     cpu_metric: metrics::Histogram,
 }
@@ -160,6 +165,7 @@ impl Stats {
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             cpu: AtomicU64::new(0),
+            peak_memory: AtomicU64::new(0),
             calls_metric: metrics::counter!(
                 "orbweaver_plugin_calls_total", "kind" => kind, "plugin" => name.to_owned()
             ),
@@ -177,14 +183,16 @@ impl Stats {
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             cpu: AtomicU64::new(0),
+            peak_memory: AtomicU64::new(0),
             calls_metric: metrics::Counter::noop(),
             cpu_metric: metrics::Histogram::noop(),
         }
     }
 
-    /// Counts one call.
-    pub fn record(&self, cpu: Duration, error: Option<&PluginError>) {
+    /// Counts one call: its CPU time and the bytes of its instance's memory.
+    pub fn record(&self, cpu: Duration, memory: u64, error: Option<&PluginError>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
+        self.peak_memory.fetch_max(memory, Ordering::Relaxed);
         let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
         self.cpu.fetch_add(nanos, Ordering::Relaxed);
         self.calls_metric.increment(1);

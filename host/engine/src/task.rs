@@ -71,7 +71,9 @@ pub(crate) async fn run(
             Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &plugin)),
         }
     };
-    plugin.stats.record(meter.cpu(), result.as_ref().err());
+    let memory = store.data().limiter.memory();
+    let failure = result.as_ref().err();
+    plugin.stats.record(meter.cpu(), memory, failure);
     Ok(Output {
         json: result?,
         cpu: meter.cpu(),
@@ -133,7 +135,11 @@ pub(crate) async fn extract(
         let result = tokio::time::timeout(limits.wall(), one)
             .await
             .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
-        plugin.stats.record(meter.cpu(), result.as_ref().err());
+        let memory = instance
+            .as_ref()
+            .map_or(0, |(store, ..)| store.data().limiter.memory());
+        let failure = result.as_ref().err();
+        plugin.stats.record(meter.cpu(), memory, failure);
         results.push((place, result));
     }
     results

@@ -326,6 +326,14 @@ impl<'p> Facts<'p> {
             .is_some_and(|own| bare(own.host()) == bare(url.host()))
     }
 
+    /// Whether a URL is on another host of the page's owner, as far as names tell: the shop
+    /// beside the help pages.
+    pub fn is_related(&self, url: &Resolved) -> bool {
+        self.url
+            .as_ref()
+            .is_some_and(|own| domain(own.host()) == domain(url.host()))
+    }
+
     /// Whether two URLs are one page, tracking parameters aside.
     pub fn is_same(one: &Resolved, other: &Resolved) -> bool {
         key_of(one, KeyRules::default()) == key_of(other, KeyRules::default())
@@ -364,6 +372,25 @@ fn is_html(page: &Page<'_>, view: &View<'_>) -> bool {
             .elements()
             .any(|n| !matches!(n.tag(), tag::HTML | tag::HEAD | tag::BODY)),
     }
+}
+
+/// The name that somebody registered, as far as it shows without a list of all registries:
+/// the last two labels, or three where these are like `co.uk`. An address is itself.
+fn domain(host: &str) -> &str {
+    if host.starts_with('[') || host.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
+        return host;
+    }
+    let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
+    let (last, second) = (dots.next(), dots.next());
+    let (Some(last), Some(second)) = (last, second) else {
+        return host;
+    };
+    let is_registry = host.len() - last == 3 && last - second <= 4;
+    let start = match is_registry {
+        true => dots.next().map_or(0, |at| at + 1),
+        false => second + 1,
+    };
+    host.get(start..).unwrap_or(host)
 }
 
 /// Whether a host is this machine.

@@ -99,6 +99,7 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("noimageindex", clean().swap(ROBOTS, "noimageindex"), clean()),
         ("meta-refresh", clean().head("<meta http-equiv=refresh content='5; url=/other'>"), clean().head("<noscript><meta http-equiv=refresh content='0; url=/plain'></noscript>")),
         ("metas-in-body", clean().body("<meta name=description content='too late'>"), clean().body("<meta itemprop=x content=y><link rel=stylesheet href=/b.css>")),
+        ("metas-in-body", clean().swap(TITLE, "").body("<title>How to prune an old apple tree in winter</title>"), clean().body("<title>A drawing</title>")),
         // Title and description
         ("title-missing", with_title(" "), clean()),
         ("title-missing", clean().swap(TITLE, "").body("<svg><title>A drawing</title></svg>"), clean().body("<svg><title>A drawing</title></svg>")),
@@ -147,6 +148,8 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("picture-without-img", clean().swap(SAW, ""), clean()),
         // Links
         ("link-text-generic", clean().body("<a href=/shop>Click here!</a>"), clean().body("<a href=/shop>Click here for secateurs</a><a href=#tools>More</a>")),
+        ("link-text-generic", clean().swap("<html lang=\"en-GB\">", "<html lang=\"FR\">").body("<a href=/grande>Plus</a>"), clean().body("<a href=/plus-size-gloves>Plus</a>")),
+        ("link-text-generic", clean().body("<a href=/guides>continue</a>"), clean().body("<a href=/statements/continue><code>continue</code></a><a href=/read-more.html>Read more</a>")),
         ("link-without-text", clean().body("<a href=/shop><img src=/s.png alt='' width=9 height=9></a>"), clean().body("<a href=/shop aria-label=Shop></a><a href=/s><svg><title>Shop</title></svg></a><a href=/t hidden></a>")),
         ("link-not-crawlable", clean().body("<a href='javascript:go()'>Shop</a>"), clean().body("<a href='javascript:void(0)' role=button>Open</a><a id=place></a>")),
         ("link-not-crawlable", clean().body("<a onclick=\"window.open('/shop')\">Shop</a>"), clean().body("<a class=empty>Shop</a>")),
@@ -159,7 +162,9 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
         ("dead-end", without_links(), without_links().body("<a href=https://other.example/>Another site</a>")),
         ("internal-nofollow", clean().body("<a href=/login rel=nofollow>Log in</a>"), clean().body("<a href=https://other.example/ rel=nofollow>Advertisement</a>")),
         ("external-links-followed", clean().body(&many(15, |i| format!("<a href=https://s{i}.example/>Site {i}</a>"))), clean().body(&many(15, |i| format!("<a rel=ugc href=https://s{i}.example/>Site {i}</a>")))),
+        ("external-links-followed", clean().at("https://garden.co.uk/a").body(&many(15, |i| format!("<a href=https://s{i}.co.uk/>Site {i}</a>"))), clean().body(&many(15, |i| format!("<a href=https://shop{i}.garden.example/>Shop {i}</a>")))),
         ("pagination-not-linked", clean().swap("<a href=\"/guides/pruning-pear-trees\">", "<a href=\"/guides/plums\">"), clean()),
+        ("pagination-not-linked", clean().head("<link rel=next href=\"/guides?page=2\">"), clean().head("<link rel=next href=\"/guides?page=2\">").body("<noscript><a rel=next href=\"/guides?page=2\">Next</a></noscript>")),
         // Structured data
         ("structured-data-missing", clean().swap("application/ld+json", "text/plain"), clean().swap("application/ld+json", "text/plain").body("<p itemscope itemtype=https://schema.org/Person><span itemprop=name>Ann</span></p>")),
         ("json-ld-invalid", json_ld("{\"@context\":\"https://schema.org\",\"@type\":\"Person\",\"name\":\"Ann\",}"), json_ld("{\"@context\":\"https://schema.org\",\"@type\":\"Person\",\"name\":\"Ann\"}")),

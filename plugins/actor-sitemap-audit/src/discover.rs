@@ -1,6 +1,7 @@
 //! Finding a site's sitemaps and what they list.
 
 use std::collections::{HashSet, VecDeque};
+use std::time::Instant;
 
 use orbweaver_robots::Robots;
 use orbweaver_sdk::http::{Request, fetch};
@@ -43,9 +44,9 @@ struct Waiting {
 }
 
 /// Reads the sitemaps of a site, or the one that `url` is, and keeps the first `limit` of
-/// the URLs listed. Sitemap files are asked for whatever robots.txt says: they are for
+/// the URLs listed; no further sitemap is begun at `until`. Sitemap files are asked for whatever robots.txt says: they are for
 /// robots.
-pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
+pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, Error> {
     let site =
         Resolved::parse(url).ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
     let mut waiting = starts(&site).await?;
@@ -59,7 +60,9 @@ pub async fn discover(url: &str, limit: usize) -> Result<Found, Error> {
         if next.guessed && !found.sitemaps.is_empty() || !seen.insert(next.url.clone()) {
             continue;
         }
-        if found.sitemaps.len() >= MAX_SITEMAPS {
+        if found.sitemaps.len() >= MAX_SITEMAPS
+            || !found.sitemaps.is_empty() && Instant::now() >= until
+        {
             break;
         }
         let (sitemap, error) = match read(&next.url).await {

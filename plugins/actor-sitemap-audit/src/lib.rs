@@ -9,6 +9,8 @@ mod bucket;
 mod discover;
 mod probe;
 
+use std::time::{Duration, Instant};
+
 use orbweaver_sdk::Error;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,10 @@ orbweaver_sdk::actor! { run: run }
 pub const DEFAULT_URLS: u32 = 100;
 /// See [`DEFAULT_URLS`].
 pub const MAX_URLS: u32 = 50_000;
+
+/// After this nothing more is asked for. Whoever calls the service waits for five minutes
+/// by its defaults, and an audit that is cut off tells nothing of what it found.
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// What the caller gives.
 #[derive(Debug, Deserialize)]
@@ -44,6 +50,8 @@ pub struct Output {
     pub total_urls_in_sitemap: u64,
     /// URLs that were asked for.
     pub total_urls_probed: u64,
+    /// URLs that would have been asked for, had there been time.
+    pub not_probed: u64,
     /// Those that answered: what is billed.
     pub pages_billed: u64,
     /// URLs by bucket.
@@ -100,8 +108,14 @@ impl Summary {
 
 /// Finds the sitemaps and probes what they list.
 pub async fn run(input: Input) -> Result<Output, Error> {
+    run_within(input, PATIENCE).await
+}
+
+/// The same, with so much time to ask in.
+pub async fn run_within(input: Input, patience: Duration) -> Result<Output, Error> {
+    let until = Instant::now() + patience;
     let limit = input.max_urls.unwrap_or(DEFAULT_URLS).clamp(1, MAX_URLS) as usize;
-    let found = discover(&input.url, limit).await?;
+    let found = discover(&input.url, limit, until).await?;
     let mut output = Output {
         sitemaps_found: found
             .sitemaps
@@ -115,7 +129,9 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     if input.dry_run {
         return Ok(output);
     }
-    output.items = probe::all(found.urls).await;
+    let asked_for = found.urls.len();
+    output.items = probe::all(found.urls, until).await;
+    output.not_probed = (asked_for - output.items.len()) as u64;
     output.total_urls_probed = output.items.len() as u64;
     for item in &output.items {
         output.summary.add(item.bucket);

@@ -1,7 +1,7 @@
 //! Asking for the listed URLs.
 
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use orbweaver_sdk::http::{Request, fetch};
 use orbweaver_sdk::join_all;
@@ -14,13 +14,17 @@ const WIDTH: usize = 24;
 /// For the whole of one.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Probes the URLs, in their order. Whoever is done takes the next, and drops the page.
-pub async fn all(urls: Vec<Entry>) -> Vec<Item> {
+/// Probes the URLs, in their order. Whoever is done takes the next, and drops the page;
+/// none is begun at `until` or later.
+pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
     let count = urls.len();
     let waiting = RefCell::new(urls.into_iter().enumerate());
     let items: RefCell<Vec<Option<Item>>> = RefCell::new(vec![None; count]);
     let worker = async || {
         loop {
+            if Instant::now() >= until {
+                return;
+            }
             let next = waiting.borrow_mut().next();
             let Some((at, entry)) = next else { return };
             let item = one(entry).await;

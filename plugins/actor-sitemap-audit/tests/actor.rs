@@ -3,8 +3,9 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::io::Write;
+use std::time::Duration;
 
-use orbweaver_actor_sitemap_audit::{Input, run};
+use orbweaver_actor_sitemap_audit::{Input, run, run_within};
 use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
 use serde_json::{Value, json};
@@ -93,6 +94,20 @@ fn a_site_with_every_case() {
         1,
         "listed twice, asked once"
     );
+}
+
+#[test]
+fn without_time_the_rest_is_counted() {
+    let site = site();
+    let asked = site.asked();
+    let _web = install(site);
+    let input = json!({"url": "https://site.example/maps/pages.xml"});
+    let input: Input = serde_json::from_value(input).expect("an input");
+    let found = block_on(run_within(input, Duration::ZERO)).expect("an answer");
+    assert_eq!(found.total_urls_probed, 0);
+    assert!(found.not_probed > 0);
+    assert_eq!(found.not_probed, found.total_urls_in_sitemap);
+    assert_eq!(asked.borrow().len(), 1, "only the sitemap: {asked:?}");
 }
 
 #[test]

@@ -167,7 +167,12 @@ mod rdfa {
                 .as_str()
                 .is_some_and(|id| id.starts_with("_:"))
         );
-        assert!(!found.to_string().contains("unknown"));
+        // A prefix that nobody declares is a scheme; a bare word is nothing.
+        assert_eq!(
+            by_id("https://example.org/p/"),
+            json!({"@id": "https://example.org/p/", "unknown:x": [{"@value": "no", "@language": "en"}]})
+        );
+        assert!(!found.to_string().contains("bare"));
     }
 
     #[test]
@@ -177,7 +182,7 @@ mod rdfa {
         assert_eq!(
             of("rdfa", html),
             json!([{"@id": "https://example.org/p/", "http://ogp.me/ns#title": [{"@value": "x"}],
-                "http://ogp.me/ns/article#author": [{"@value": "y"}]}])
+                "http://ogp.me/ns/article#author": [{"@value": "y"}], "al:ios:url": [{"@value": "z"}]}])
         );
         assert_eq!(
             of(
@@ -185,6 +190,36 @@ mod rdfa {
                 "<meta name='og:title' content=x><a rel=nofollow href=/>x</a>"
             ),
             json!([])
+        );
+    }
+
+    #[test]
+    fn lists_keep_their_members_in_order() {
+        let html = "<div prefix='ex: http://ex/' about=/a><b property=ex:step inlist>one</b>
+            <a rel=ex:step inlist href=/two>two</a><b property=ex:step>apart</b><b property=ex:step inlist>one</b>
+            <div rel=ex:part inlist><i about=/x>x</i><i about=/y>y</i></div><p rel=ex:none inlist></p></div>";
+        assert_eq!(
+            of("rdfa", html)[0],
+            json!({"@id": "https://example.org/a",
+                "http://ex/step": [
+                    {"@list": [{"@value": "one"}, {"@id": "https://example.org/two"}, {"@value": "one"}]},
+                    {"@value": "apart"}],
+                "http://ex/part": [{"@list": [{"@id": "https://example.org/x"}, {"@id": "https://example.org/y"}]}],
+                "http://ex/none": [{"@list": []}]})
+        );
+    }
+
+    #[test]
+    fn markup_literals_keep_their_markup() {
+        let html = "<p lang=en property='og:x' datatype='rdf:XMLLiteral'>E = mc<sup>2</sup> &amp; more</p>
+            <p property='og:y' datatype='rdf:HTML'><br>b</p><p property='og:z'>plain <b>text</b></p>";
+        let rdf = "http://www.w3.org/1999/02/22-rdf-syntax-ns#";
+        assert_eq!(
+            of("rdfa", html)[0],
+            json!({"@id": "https://example.org/p/",
+                "http://ogp.me/ns#x": [{"@value": "E = mc<sup>2</sup> &amp; more", "@type": format!("{rdf}XMLLiteral")}],
+                "http://ogp.me/ns#y": [{"@value": "<br>b", "@type": format!("{rdf}HTML")}],
+                "http://ogp.me/ns#z": [{"@value": "plain text"}]})
         );
     }
 
@@ -311,6 +346,23 @@ mod microformats {
                 "name": ["T"], "url": ["https://example.org/t"],
                 "author": [{"type": ["h-card"], "properties": {"url": ["https://example.org/ann"], "name": ["Ann"], "job-title": ["Editor"]}, "value": "Ann"}],
                 "category": ["x"], "content": [{"html": "<p>Text</p>", "value": "Text"}]}}])
+        );
+    }
+
+    #[test]
+    fn a_feed_of_a_theme_is_named_by_its_site() {
+        let html = "<div class='hfeed site' id=page><h1 class=site-title>Webs</h1><p class=site-description>On spiders</p>
+            <div class=hentry><b class=entry-title>T</b></div></div>";
+        assert_eq!(
+            of("microformat", html),
+            json!([{"type": ["h-feed"], "id": "page",
+                "properties": {"name": ["Webs"], "summary": ["On spiders"]},
+                "children": [{"type": ["h-entry"], "properties": {"name": ["T"]}}]}])
+        );
+        let html = "<p class=vcard><b class=fn>Ann</b> <b class=organization-unit>Silk</b><b class=extended-address>3rd floor</b></p>";
+        assert_eq!(
+            of("microformat", html)[0]["properties"],
+            json!({"name": ["Ann"], "organization-unit": ["Silk"], "extended-address": ["3rd floor"]})
         );
     }
 

@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_arxiv::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -37,7 +20,7 @@ const PAPER: &str = "https://export.arxiv.org/api/query?id_list=2402.00001";
 #[test]
 fn a_paper_has_its_authors_and_abstract() {
     let web = [(PAPER, include_str!("../fixtures/feed.xml"))];
-    let found = call(&web, "abs/2402.00001", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "abs/2402.00001", json!({})).unwrap();
     assert_eq!(
         found,
         json!([{
@@ -60,10 +43,17 @@ fn categories_and_searches_are_pages_of_papers() {
         "https://export.arxiv.org/api/query?search_query=all:orb%20web&start=0&max_results=30";
     let feed = include_str!("../fixtures/feed.xml");
     let web = [(list, feed), (search, feed)];
-    let found = call(&web, "list/math.MG", json!({"limit": 5, "page": 2})).unwrap();
+    let found = call(
+        fetch,
+        DOMAIN,
+        &web,
+        "list/math.MG",
+        json!({"limit": 5, "page": 2}),
+    )
+    .unwrap();
     assert_eq!(found.as_array().unwrap().len(), 1);
     assert_eq!(
-        call(&web, "search", json!({"query": "orb web"})).unwrap(),
+        call(fetch, DOMAIN, &web, "search", json!({"query": "orb web"})).unwrap(),
         found
     );
 }
@@ -71,6 +61,8 @@ fn categories_and_searches_are_pages_of_papers() {
 #[test]
 fn a_paper_that_is_not_there_and_a_feed_that_is_none_are_told() {
     let empty = call(
+        fetch,
+        DOMAIN,
         &[(PAPER, include_str!("../fixtures/empty.xml"))],
         "abs/2402.00001",
         json!({}),
@@ -81,7 +73,7 @@ fn a_paper_that_is_not_there_and_a_feed_that_is_none_are_told() {
         "{}",
         "<feed><entry></entry></feed>",
     ] {
-        let error = call(&[(PAPER, body)], "abs/2402.00001", json!({})).unwrap_err();
+        let error = call(fetch, DOMAIN, &[(PAPER, body)], "abs/2402.00001", json!({})).unwrap_err();
         assert!(
             matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
             "{error}"

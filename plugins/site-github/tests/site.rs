@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_github::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -47,7 +30,7 @@ fn a_repository_and_its_owner_are_described() {
             include_str!("../fixtures/search.json"),
         ),
     ];
-    let found = call(&web, "weaver/orb", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "weaver/orb", json!({})).unwrap();
     assert_eq!(
         found,
         json!([{
@@ -59,12 +42,12 @@ fn a_repository_and_its_owner_are_described() {
             "updated_at": "2024-02-29T12:34:56Z", "pushed_at": "2024-02-29T12:00:00Z",
         }])
     );
-    let account = call(&web, "weaver", json!({})).unwrap();
+    let account = call(fetch, DOMAIN, &web, "weaver", json!({})).unwrap();
     assert_eq!(
         (&account[0]["type"], &account[0]["followers"]),
         (&json!("account"), &json!(20))
     );
-    let searched = call(&web, "search", json!({"query": "orb"})).unwrap();
+    let searched = call(fetch, DOMAIN, &web, "search", json!({"query": "orb"})).unwrap();
     assert_eq!(searched[0], found[0]);
 }
 
@@ -76,13 +59,20 @@ fn issues_are_no_pull_requests_and_releases_have_their_tags() {
         (issues.as_str(), include_str!("../fixtures/issues.json")),
         (releases.as_str(), include_str!("../fixtures/releases.json")),
     ];
-    let found = call(&web, "weaver/orb/issues", json!({"limit": 2, "page": 3})).unwrap();
+    let found = call(
+        fetch,
+        DOMAIN,
+        &web,
+        "weaver/orb/issues",
+        json!({"limit": 2, "page": 3}),
+    )
+    .unwrap();
     assert_eq!(found.as_array().unwrap().len(), 1);
     assert_eq!(
         (&found[0]["author"], &found[0]["labels"]),
         (&json!("fly"), &json!(["bug"]))
     );
-    let found = call(&web, "weaver/orb/releases", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "weaver/orb/releases", json!({})).unwrap();
     assert_eq!(
         (&found[0]["tag"], &found[0]["text"]),
         (&json!("v1.0.0"), &json!("Holds flies."))
@@ -92,6 +82,8 @@ fn issues_are_no_pull_requests_and_releases_have_their_tags() {
 #[test]
 fn an_answer_of_another_shape_is_told() {
     let error = call(
+        fetch,
+        DOMAIN,
         &[(REPOSITORY, r#"{"full_name": "x"}"#)],
         "weaver/orb",
         json!({}),

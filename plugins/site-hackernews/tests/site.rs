@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_hackernews::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -46,7 +29,7 @@ fn the_front_page_has_its_stories_in_order_without_deleted_ones() {
         (&items[1], include_str!("../fixtures/item-4002.json")),
         (&items[2], include_str!("../fixtures/item-4003.json")),
     ];
-    let stories = call(&web, "top", json!({})).unwrap();
+    let stories = call(fetch, DOMAIN, &web, "top", json!({})).unwrap();
     assert_eq!(stories.as_array().unwrap().len(), 2);
     assert_eq!(
         stories[0],
@@ -61,7 +44,7 @@ fn the_front_page_has_its_stories_in_order_without_deleted_ones() {
         stories[1]["url"],
         "https://news.ycombinator.com/item?id=4002"
     );
-    let second = call(&web, "", json!({"limit": 1, "page": 2})).unwrap();
+    let second = call(fetch, DOMAIN, &web, "", json!({"limit": 1, "page": 2})).unwrap();
     assert_eq!(second[0]["id"], "4002");
 }
 
@@ -69,7 +52,7 @@ fn the_front_page_has_its_stories_in_order_without_deleted_ones() {
 fn a_thread_is_flat_and_in_order() {
     let url = "https://hn.algolia.com/api/v1/items/4001";
     let web = [(url, include_str!("../fixtures/thread.json"))];
-    let items = call(&web, "item/4001", json!({})).unwrap();
+    let items = call(fetch, DOMAIN, &web, "item/4001", json!({})).unwrap();
     let order: Vec<_> = items
         .as_array()
         .unwrap()
@@ -82,7 +65,7 @@ fn a_thread_is_flat_and_in_order() {
     );
     assert_eq!(items[2]["parent"], "4010");
     assert_eq!(items[1]["text"], "Sticky.");
-    let error = call(&web, "item/x", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &web, "item/x", json!({})).unwrap_err();
     assert!(matches!(error, Error::InvalidInput(_)));
 }
 
@@ -102,29 +85,29 @@ fn people_and_searches_are_found() {
             include_str!("../fixtures/search.json"),
         ),
     ];
-    let user = call(&web, "user/weaver", json!({})).unwrap();
+    let user = call(fetch, DOMAIN, &web, "user/weaver", json!({})).unwrap();
     assert_eq!(
         (&user[0]["points"], &user[0]["text"]),
         (&json!(2937), &json!("Builds webs."))
     );
     assert!(matches!(
-        call(&web, "user/nobody", json!({})),
+        call(fetch, DOMAIN, &web, "user/nobody", json!({})),
         Err(Error::InvalidInput(_))
     ));
-    let found = call(&web, "search", json!({"query": "orb webs"})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "search", json!({"query": "orb webs"})).unwrap();
     assert_eq!(
         (&found[0]["id"], &found[0]["comments"]),
         (&json!("4001"), &json!(2))
     );
     assert!(matches!(
-        call(&web, "search", json!({})),
+        call(fetch, DOMAIN, &web, "search", json!({})),
         Err(Error::InvalidInput(_))
     ));
 }
 
 #[test]
 fn an_answer_of_another_shape_is_told() {
-    let error = call(&[(TOP, r#"{"ids": []}"#)], "top", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[(TOP, r#"{"ids": []}"#)], "top", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
         "{error}"

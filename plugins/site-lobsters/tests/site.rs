@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_lobsters::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -46,7 +29,7 @@ fn the_front_page_has_stories_and_texts() {
             include_str!("../fixtures/hottest.json"),
         ),
     ];
-    let found = call(&web, "", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "", json!({})).unwrap();
     assert_eq!(
         found[0],
         json!({
@@ -62,11 +45,11 @@ fn the_front_page_has_stories_and_texts() {
     );
     assert_eq!(found[1]["url"], "https://lobste.rs/s/def456/ask");
     assert_eq!(
-        call(&web, "hottest", json!({"page": 2})).unwrap(),
+        call(fetch, DOMAIN, &web, "hottest", json!({"page": 2})).unwrap(),
         json!([])
     );
     assert_eq!(
-        call(&web, "t/science", json!({"limit": 1})).unwrap(),
+        call(fetch, DOMAIN, &web, "t/science", json!({"limit": 1})).unwrap(),
         json!([found[0]])
     );
 }
@@ -77,7 +60,7 @@ fn a_story_comes_with_its_comments() {
         "https://lobste.rs/s/abc123.json",
         include_str!("../fixtures/story.json"),
     )];
-    let found = call(&web, "s/abc123/orb_webs_measured", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "s/abc123/orb_webs_measured", json!({})).unwrap();
     assert_eq!(found.as_array().unwrap().len(), 3);
     assert_eq!(
         (&found[2]["parent"], &found[2]["depth"]),
@@ -89,7 +72,7 @@ fn a_story_comes_with_its_comments() {
 #[test]
 fn an_answer_of_another_shape_is_told() {
     let web = [("https://lobste.rs/newest.json", r#"[{"short_id": 1}]"#)];
-    let error = call(&web, "newest", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &web, "newest", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
         "{error}"

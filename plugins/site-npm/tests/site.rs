@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_npm::fetch;
+use orbweaver_sites::testing::call;
 use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -41,7 +24,7 @@ fn a_package_has_its_newest_version_and_its_downloads() {
         (LATEST, include_str!("../fixtures/latest.json")),
         (DOWNLOADS, include_str!("../fixtures/downloads.json")),
     ];
-    let found = call(&web, "package/@weaver/orb", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "package/@weaver/orb", json!({})).unwrap();
     assert_eq!(
         found,
         json!([{
@@ -65,7 +48,7 @@ fn what_old_packages_wrote_is_read() {
             include_str!("../fixtures/downloads.json"),
         ),
     ];
-    let found = call(&web, "package/old/v/0.1.0", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "package/old/v/0.1.0", json!({})).unwrap();
     assert_eq!(
         (&found[0]["license"], &found[0]["repository"]),
         (&json!("BSD"), &json!("git://x"))
@@ -81,6 +64,8 @@ fn a_search_gives_packages() {
     let url = "https://registry.npmjs.org/-/v1/search?text=web&size=10&from=10";
     let web = [(url, include_str!("../fixtures/search.json"))];
     let found = call(
+        fetch,
+        DOMAIN,
         &web,
         "search",
         json!({"query": "web", "limit": 10, "page": 2}),
@@ -94,7 +79,14 @@ fn a_search_gives_packages() {
 
 #[test]
 fn an_answer_of_another_shape_is_told() {
-    let error = call(&[(LATEST, "[]")], "package/@weaver/orb", json!({})).unwrap_err();
+    let error = call(
+        fetch,
+        DOMAIN,
+        &[(LATEST, "[]")],
+        "package/@weaver/orb",
+        json!({}),
+    )
+    .unwrap_err();
     assert!(
         matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
         "{error}"

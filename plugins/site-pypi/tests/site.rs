@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_pypi::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -43,7 +26,7 @@ fn a_project_is_its_newest_release() {
             include_str!("../fixtures/project.json"),
         ),
     ];
-    let found = call(&web, "project/orbweb", json!({})).unwrap();
+    let found = call(fetch, DOMAIN, &web, "project/orbweb", json!({})).unwrap();
     assert_eq!(
         found,
         json!([{
@@ -65,14 +48,21 @@ fn a_project_is_its_newest_release() {
         }])
     );
     assert_eq!(
-        call(&web, "project/orbweb/1.1.0", json!({})).unwrap(),
+        call(fetch, DOMAIN, &web, "project/orbweb/1.1.0", json!({})).unwrap(),
         found
     );
 }
 
 #[test]
 fn an_answer_of_another_shape_is_told() {
-    let error = call(&[(PROJECT, r#"{"info": {}}"#)], "project/orbweb", json!({})).unwrap_err();
+    let error = call(
+        fetch,
+        DOMAIN,
+        &[(PROJECT, r#"{"info": {}}"#)],
+        "project/orbweb",
+        json!({}),
+    )
+    .unwrap_err();
     assert!(
         matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
         "{error}"

@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_stackoverflow::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -42,7 +25,14 @@ fn a_question_comes_with_its_answers() {
         (QUESTION, include_str!("../fixtures/questions.json")),
         (ANSWERS, include_str!("../fixtures/answers.json")),
     ];
-    let found = call(&web, "questions/5001/how-to-weave", json!({})).unwrap();
+    let found = call(
+        fetch,
+        DOMAIN,
+        &web,
+        "questions/5001/how-to-weave",
+        json!({}),
+    )
+    .unwrap();
     assert_eq!(
         found[0],
         json!({
@@ -78,14 +68,21 @@ fn lists_people_and_searches_are_found() {
         ),
     ];
     assert_eq!(
-        call(&web, "questions/tagged/c++", json!({"limit": 5})).unwrap()[0]["id"],
+        call(
+            fetch,
+            DOMAIN,
+            &web,
+            "questions/tagged/c++",
+            json!({"limit": 5})
+        )
+        .unwrap()[0]["id"],
         5001
     );
     assert_eq!(
-        call(&web, "search", json!({"query": "web"})).unwrap()[0]["id"],
+        call(fetch, DOMAIN, &web, "search", json!({"query": "web"})).unwrap()[0]["id"],
         5001
     );
-    let user = call(&web, "users/77", json!({})).unwrap();
+    let user = call(fetch, DOMAIN, &web, "users/77", json!({})).unwrap();
     assert_eq!(
         (&user[0]["author"], &user[0]["score"]),
         (&json!("Orb & Co"), &json!(501))
@@ -95,12 +92,16 @@ fn lists_people_and_searches_are_found() {
 #[test]
 fn what_is_not_there_or_of_another_shape_is_told() {
     let none = call(
+        fetch,
+        DOMAIN,
         &[(QUESTION, include_str!("../fixtures/none.json"))],
         "questions/5001",
         json!({}),
     );
     assert!(matches!(none, Err(Error::InvalidInput(_))));
     let error = call(
+        fetch,
+        DOMAIN,
         &[(QUESTION, r#"{"items": [{}]}"#)],
         "questions/5001",
         json!({}),

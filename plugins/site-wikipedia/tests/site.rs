@@ -1,30 +1,13 @@
 //! The fetcher on answers in the shape that the site documents.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test")]
-
-use orbweaver_sdk::testing::{Document, Site, block_on, install};
-use orbweaver_sdk::{Call, Error};
+use orbweaver_sdk::Error;
 use orbweaver_site_wikipedia::fetch;
-use serde_json::{Value, json};
-
-/// What a path gives on a web of these answers.
-fn call(web: &[(&str, &str)], path: &str, params: Value) -> Result<Value, Error> {
-    let pages = web.iter().fold(Site::default(), |site, (url, body)| {
-        site.page(Document::new(url, body).header("content-type", "application/json"))
-    });
-    let _web = install(pages);
-    let call = Call {
-        domain: DOMAIN.to_owned(),
-        path: path.to_owned(),
-        params: serde_json::from_value(params).unwrap(),
-    };
-    let items = block_on(fetch(call))?;
-    Ok(serde_json::to_value(items).unwrap())
-}
+use orbweaver_sites::testing::call;
+use serde_json::json;
 
 #[test]
 fn unknown_paths_are_named_with_the_known_ones() {
-    let error = call(&[], "no/such/path/at/all", json!({})).unwrap_err();
+    let error = call(fetch, DOMAIN, &[], "no/such/path/at/all", json!({})).unwrap_err();
     assert!(
         matches!(&error, Error::InvalidInput(why) if why.starts_with("path: `no/such")),
         "{error}"
@@ -37,7 +20,7 @@ const SUMMARY: &str = "https://en.wikipedia.org/api/rest_v1/page/summary/Orb-wea
 #[test]
 fn an_article_has_its_summary() {
     let web = [(SUMMARY, include_str!("../fixtures/summary.json"))];
-    let articles = call(&web, "wiki/Orb-weaver spider", json!({})).unwrap();
+    let articles = call(fetch, DOMAIN, &web, "wiki/Orb-weaver spider", json!({})).unwrap();
     assert_eq!(
         articles,
         json!([{
@@ -55,7 +38,14 @@ fn an_article_has_its_summary() {
 fn a_search_gives_articles() {
     let url = "https://en.wikipedia.org/w/rest.php/v1/search/page?q=orb%20web&limit=5";
     let web = [(url, include_str!("../fixtures/search.json"))];
-    let found = call(&web, "search", json!({"query": "orb web", "limit": 5})).unwrap();
+    let found = call(
+        fetch,
+        DOMAIN,
+        &web,
+        "search",
+        json!({"query": "orb web", "limit": 5}),
+    )
+    .unwrap();
     assert_eq!(found[0]["extract"], "An orb web & its builder");
     assert_eq!(
         found[0]["url"],
@@ -67,6 +57,8 @@ fn a_search_gives_articles() {
 #[test]
 fn an_answer_of_another_shape_is_told() {
     let error = call(
+        fetch,
+        DOMAIN,
         &[(SUMMARY, r#"{"title": 1}"#)],
         "wiki/Orb-weaver_spider",
         json!({}),
@@ -85,14 +77,7 @@ fn only_languages_are_asked() {
         ".wikipedia.org",
         "wikipedia.org",
     ] {
-        let call = Call {
-            domain: domain.to_owned(),
-            path: "wiki/X".to_owned(),
-            params: serde_json::from_value(json!({})).unwrap(),
-        };
-        assert!(
-            matches!(block_on(fetch(call)), Err(Error::InvalidInput(_))),
-            "{domain}"
-        );
+        let refused = call(fetch, domain, &[], "wiki/X", json!({}));
+        assert!(matches!(refused, Err(Error::InvalidInput(_))), "{domain}");
     }
 }

@@ -1,6 +1,9 @@
 //! What the per-domain fetchers share: paths, requests to the sites' documented APIs, and
 //! errors that say whether the caller, the site or this plugin is at fault.
 
+#[cfg(feature = "testing")]
+pub mod testing;
+
 use orbweaver_sdk::http::{self, Request};
 use orbweaver_sdk::{Error, Page};
 use serde::Deserialize;

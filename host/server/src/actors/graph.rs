@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_engine::LinkColumns;
-use orbweaver_store::crawl::{PackedLinks, Run, unpack_links};
+use orbweaver_store::crawl::{PackedLinks, Run, each_link};
 use orbweaver_store::{Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
@@ -28,7 +29,13 @@ struct Inner {
 }
 
 /// Spellings of targets remembered; beyond, they are worked out anew.
-const MAX_KNOWN: usize = 1_000_000;
+const MAX_KNOWN: usize = 500_000;
+/// The longest of them.
+const MAX_KNOWN_BYTES: usize = 256;
+
+/// Links after which a batch ends with the page that they are on: pages of a hostile site
+/// have a hundred thousand each.
+const MAX_LINKS: usize = 200_000;
 
 /// The page that a link does not lead to.
 const NONE: i64 = -1;
@@ -53,49 +60,53 @@ impl Graph {
         self.0.run
     }
 
-    /// The internal links of these pages, in columns. `asked` pages were asked for: fewer
-    /// are the last. CPU-bound.
+    /// The internal links of these pages, in columns: of the first of them where all
+    /// together have very many. `asked` pages were asked for: fewer are the last. CPU-bound.
     pub(super) fn columns(
         &self,
         rows: &[PackedLinks],
         asked: u32,
     ) -> Result<LinkColumns, StoreError> {
         let mut columns = LinkColumns::default();
-        let mut anchors: HashMap<String, u32> = HashMap::new();
+        let mut anchors: IndexSet<String> = IndexSet::new();
         let mut known = self.0.known.lock();
         for row in rows {
-            for link in unpack_links(&row.links)? {
-                let to = match known.get(&link.to_url) {
+            each_link(&row.links, |to_url, text, nofollow| {
+                let to = match known.get(&*to_url) {
                     Some(to) => *to,
                     None => {
-                        let to = self.target(&link.to_url);
-                        if known.len() < MAX_KNOWN {
-                            known.insert(link.to_url, to);
+                        let to = self.target(&to_url);
+                        if known.len() < MAX_KNOWN && to_url.len() <= MAX_KNOWN_BYTES {
+                            known.insert(to_url.into_owned(), to);
                         }
                         to
                     }
                 };
                 // A link to no page of the run is either external or was not crawled.
                 if to == NONE {
-                    continue;
+                    return;
                 }
-                let next = u32::try_from(anchors.len()).unwrap_or(u32::MAX);
-                let anchor = match anchors.get(&link.anchor) {
-                    Some(anchor) => *anchor,
-                    None => {
-                        columns.anchors.push(link.anchor.clone());
-                        anchors.insert(link.anchor, next);
-                        next
-                    }
+                let anchor = match anchors.get_index_of(&*text) {
+                    Some(anchor) => anchor,
+                    None => anchors.insert_full(text.into_owned()).0,
                 };
                 columns.from_page.push(row.page.get());
                 columns.to_page.push(to);
-                columns.anchor.push(anchor);
-                columns.nofollow.push(link.nofollow);
+                columns
+                    .anchor
+                    .push(u32::try_from(anchor).unwrap_or(u32::MAX));
+                columns.nofollow.push(nofollow);
+            })?;
+            if columns.from_page.len() >= MAX_LINKS {
+                columns.next = Some(row.page.get());
+                break;
             }
         }
-        let whole = u32::try_from(rows.len()).is_ok_and(|count| count >= asked);
-        columns.next = rows.last().filter(|_| whole).map(|row| row.page.get());
+        if columns.next.is_none() {
+            let whole = u32::try_from(rows.len()).is_ok_and(|count| count >= asked);
+            columns.next = rows.last().filter(|_| whole).map(|row| row.page.get());
+        }
+        columns.anchors = anchors.into_iter().collect();
         Ok(columns)
     }
 

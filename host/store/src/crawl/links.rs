@@ -1,8 +1,10 @@
 //! A page's links as one compact row.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use serde::{Deserialize, Serialize};
+use zstd::zstd_safe::get_frame_content_size;
 
 use crate::error::StoreError;
 
@@ -27,10 +29,25 @@ pub struct StoredLink {
 
 /// As in the row: `[to_url, anchor, rel, 0 or 1]`.
 #[derive(Serialize, Deserialize)]
-struct Packed<T>(T, T, T, u8);
+struct Packed<'a>(
+    #[serde(borrow)] Cow<'a, str>,
+    #[serde(borrow)] Cow<'a, str>,
+    #[serde(borrow)] Cow<'a, str>,
+    u8,
+);
+
+/// What a thread unpacks with: a graph of a run reads a hundred thousand rows.
+struct Unpacker {
+    context: zstd::bulk::Decompressor<'static>,
+    json: Vec<u8>,
+}
+
+/// Bytes of an [`Unpacker`]'s buffer that are kept from one row to the next.
+const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
     static PACKER: RefCell<Option<zstd::bulk::Compressor<'static>>> = const { RefCell::new(None) };
+    static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
 }
 
 /// Packs a page's links: target, anchor, rel, nofollow. Links beyond 64 MiB are left out.
@@ -42,7 +59,7 @@ pub fn pack_links<'a>(links: impl Iterator<Item = (&'a str, &'a str, &'a str, bo
         if whole > 1 {
             json.push(b',');
         }
-        let link = Packed(to, anchor, rel, u8::from(nofollow));
+        let link = Packed(to.into(), anchor.into(), rel.into(), u8::from(nofollow));
         if serde_json::to_writer(&mut json, &link).is_err() || json.len() >= MAX_BYTES {
             json.truncate(whole);
             break;
@@ -65,22 +82,32 @@ pub fn pack_links<'a>(links: impl Iterator<Item = (&'a str, &'a str, &'a str, bo
 /// # Errors
 /// [`StoreError::Damaged`].
 pub fn unpack_links(row: &[u8]) -> Result<Vec<StoredLink>, StoreError> {
-    let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged(format!("links: {error}"));
-    if row.is_empty() {
-        return Ok(Vec::new());
-    }
-    let json = zstd::bulk::decompress(row, MAX_BYTES + 1).map_err(|error| damaged(&error))?;
-    let links: Vec<Packed<String>> =
-        serde_json::from_slice(&json).map_err(|error| damaged(&error))?;
-    Ok(links
-        .into_iter()
-        .map(|Packed(to_url, anchor, rel, nofollow)| StoredLink {
-            to_url,
-            anchor,
-            rel,
-            nofollow: nofollow != 0,
-        })
-        .collect())
+    with_links(row, |links| {
+        links
+            .drain(..)
+            .map(|Packed(to_url, anchor, rel, nofollow)| StoredLink {
+                to_url: to_url.into_owned(),
+                anchor: anchor.into_owned(),
+                rel: rel.into_owned(),
+                nofollow: nofollow != 0,
+            })
+            .collect()
+    })
+}
+
+/// Hands every link of a row on without keeping it: target, anchor, nofollow. CPU-bound.
+///
+/// # Errors
+/// [`StoreError::Damaged`].
+pub fn each_link(
+    row: &[u8],
+    mut take: impl FnMut(Cow<'_, str>, Cow<'_, str>, bool),
+) -> Result<(), StoreError> {
+    with_links(row, |links| {
+        for Packed(to, anchor, _, nofollow) in links.drain(..) {
+            take(to, anchor, nofollow != 0);
+        }
+    })
 }
 
 /// How many links a row has. CPU-bound.
@@ -88,14 +115,59 @@ pub fn unpack_links(row: &[u8]) -> Result<Vec<StoredLink>, StoreError> {
 /// # Errors
 /// [`StoreError::Damaged`].
 pub fn count_links(row: &[u8]) -> Result<usize, StoreError> {
-    let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged(format!("links: {error}"));
     if row.is_empty() {
         return Ok(0);
     }
-    let json = zstd::bulk::decompress(row, MAX_BYTES + 1).map_err(|error| damaged(&error))?;
-    let links: Vec<serde::de::IgnoredAny> =
-        serde_json::from_slice(&json).map_err(|error| damaged(&error))?;
-    Ok(links.len())
+    with_json(row, |json| {
+        let links: Vec<serde::de::IgnoredAny> = serde_json::from_slice(json)?;
+        Ok(links.len())
+    })
+}
+
+fn with_links<T: Default>(
+    row: &[u8],
+    work: impl FnOnce(&mut Vec<Packed<'_>>) -> T,
+) -> Result<T, StoreError> {
+    if row.is_empty() {
+        return Ok(T::default());
+    }
+    with_json(row, |json| {
+        let mut links: Vec<Packed<'_>> = serde_json::from_slice(json)?;
+        Ok(work(&mut links))
+    })
+}
+
+fn with_json<T>(
+    row: &[u8],
+    work: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+) -> Result<T, StoreError> {
+    let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged(format!("links: {error}"));
+    let bytes = get_frame_content_size(row)
+        .ok()
+        .flatten()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .filter(|bytes| *bytes <= MAX_BYTES)
+        .ok_or_else(|| damaged(&"no length, or one beyond the limit"))?;
+    UNPACKER.with_borrow_mut(|unpacker| {
+        if unpacker.is_none() {
+            *unpacker = Some(Unpacker {
+                context: zstd::bulk::Decompressor::new().map_err(|error| damaged(&error))?,
+                json: Vec::new(),
+            });
+        }
+        let Some(Unpacker { context, json }) = unpacker else {
+            return Err(damaged(&"no decompressor"));
+        };
+        json.clear();
+        json.reserve(bytes);
+        let done = context.decompress_to_buffer(row, json);
+        let done = done.map_err(|error| damaged(&error));
+        let worked = done.and_then(|_| work(json).map_err(|error| damaged(&error)));
+        if json.capacity() > KEPT_BYTES {
+            *json = Vec::new();
+        }
+        worked
+    })
 }
 
 /// Packs hashes of targets.
@@ -131,6 +203,16 @@ mod tests {
         assert_eq!(unpack_links(&pack_links(std::iter::empty())).unwrap(), []);
         assert_eq!(unpack_links(b"").unwrap(), []);
         assert_eq!(count_links(&row).unwrap(), links.len());
+        let mut each = Vec::new();
+        each_link(&row, |to, anchor, nofollow| {
+            each.push((to.into_owned(), anchor.into_owned(), nofollow));
+        })
+        .unwrap();
+        let wanted = links.map(|(to, anchor, _, no)| (to.to_owned(), anchor.to_owned(), no));
+        assert_eq!(each, wanted);
+        let cut = row.get(..row.len() - 1).unwrap();
+        assert!(unpack_links(cut).is_err());
+        assert_eq!(unpack_links(&row).unwrap(), unpacked);
         assert!(unpack_links(b"junk").is_err());
     }
 

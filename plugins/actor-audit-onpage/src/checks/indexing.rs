@@ -175,9 +175,16 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         };
         is("canonical") || is("alternate") && node.has_attr(attr::HREFLANG)
     });
+    // A further title in the body is mostly one of a drawing that lost its frame.
+    let titled = facts.titles.iter().any(|node| facts.in_head(*node));
+    let titles = facts.titles.iter().copied().filter(|_| !titled);
     report.add_all(
         &rules::METAS_IN_BODY,
         "Metas or links for search engines stand in the body, where they do not count: look for what ends the head too early.",
-        metas.chain(links).chain(facts.titles.iter().copied()).filter(|node| !facts.in_head(*node)).map(opening),
+        metas
+            .chain(links)
+            .chain(titles)
+            .filter(|node| !facts.in_head(*node))
+            .map(opening),
     );
 }

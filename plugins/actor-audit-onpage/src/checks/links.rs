@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text;
 
+use crate::codes::primary;
 use crate::facts::{Facts, Link, is_hidden, is_loopback, opening};
 use crate::report::Report;
 use crate::rules;
@@ -15,111 +16,148 @@ const MAX_LINKS: usize = 300;
 const MAX_EXTERNAL: usize = 10;
 
 /// Texts of links that say nothing of their targets, in the languages that ask for it most.
-const GENERIC: &[&str] = &[
-    // English
-    "click here",
-    "click this",
-    "click",
-    "here",
-    "right here",
-    "more",
-    "learn more",
-    "read more",
-    "see more",
-    "view more",
-    "more info",
-    "more information",
-    "details",
-    "this link",
-    "this page",
-    "continue",
-    "continue reading",
-    "read",
-    "find out more",
-    "discover more",
-    "know more",
-    // German
-    "hier",
-    "hier klicken",
-    "klicken sie hier",
-    "mehr",
-    "mehr erfahren",
-    "mehr lesen",
-    "weiterlesen",
-    "weiter",
-    "mehr infos",
-    "mehr informationen",
-    // French
-    "ici",
-    "cliquez ici",
-    "cliquer ici",
-    "en savoir plus",
-    "lire la suite",
-    "plus",
-    "voir plus",
-    "lire plus",
-    "plus d'informations",
-    // Spanish, Portuguese, Italian
-    "aquí",
-    "haga clic aquí",
-    "haz clic aquí",
-    "clic aquí",
-    "más",
-    "leer más",
-    "ver más",
-    "más información",
-    "saber más",
-    "aqui",
-    "clique aqui",
-    "mais",
-    "leia mais",
-    "saiba mais",
-    "ver mais",
-    "mais informações",
-    "qui",
-    "clicca qui",
-    "di più",
-    "leggi di più",
-    "leggi tutto",
-    "scopri di più",
-    "maggiori informazioni",
-    // Dutch, Swedish, Danish, Polish
-    "klik hier",
-    "lees meer",
-    "meer",
-    "meer informatie",
-    "meer lezen",
-    "klicka här",
-    "här",
-    "läs mer",
-    "mer",
-    "klik her",
-    "her",
-    "læs mere",
-    "kliknij tutaj",
-    "tutaj",
-    "więcej",
-    "czytaj więcej",
-    "dowiedz się więcej",
-    // Russian, Japanese, Chinese, Korean
-    "здесь",
-    "тут",
-    "подробнее",
-    "читать далее",
-    "нажмите здесь",
-    "ещё",
-    "こちら",
-    "ここをクリック",
-    "詳細",
-    "もっと見る",
-    "続きを読む",
-    "点击这里",
-    "更多",
-    "阅读更多",
-    "了解更多",
-    "여기",
-    "더보기",
-    "자세히 보기",
+/// English ones count on every page, others where the page is in their language, or says of
+/// none: "Plus" is a size in English.
+const GENERIC: &[(&str, &[&str])] = &[
+    (
+        "en",
+        &[
+            "click here",
+            "click this",
+            "click",
+            "here",
+            "right here",
+            "more",
+            "learn more",
+            "read more",
+            "see more",
+            "view more",
+            "more info",
+            "more information",
+            "details",
+            "this link",
+            "this page",
+            "continue",
+            "continue reading",
+            "read",
+            "find out more",
+            "discover more",
+            "know more",
+        ],
+    ),
+    (
+        "de",
+        &[
+            "hier",
+            "hier klicken",
+            "klicken sie hier",
+            "mehr",
+            "mehr erfahren",
+            "mehr lesen",
+            "weiterlesen",
+            "weiter",
+            "mehr infos",
+            "mehr informationen",
+        ],
+    ),
+    (
+        "fr",
+        &[
+            "ici",
+            "cliquez ici",
+            "cliquer ici",
+            "en savoir plus",
+            "lire la suite",
+            "plus",
+            "voir plus",
+            "lire plus",
+            "plus d'informations",
+        ],
+    ),
+    (
+        "es",
+        &[
+            "aquí",
+            "haga clic aquí",
+            "haz clic aquí",
+            "clic aquí",
+            "más",
+            "leer más",
+            "ver más",
+            "más información",
+            "saber más",
+        ],
+    ),
+    (
+        "pt",
+        &[
+            "aqui",
+            "clique aqui",
+            "mais",
+            "leia mais",
+            "saiba mais",
+            "ver mais",
+            "mais informações",
+        ],
+    ),
+    (
+        "it",
+        &[
+            "qui",
+            "clicca qui",
+            "di più",
+            "leggi di più",
+            "leggi tutto",
+            "scopri di più",
+            "maggiori informazioni",
+        ],
+    ),
+    (
+        "nl",
+        &[
+            "hier",
+            "klik hier",
+            "lees meer",
+            "meer",
+            "meer informatie",
+            "meer lezen",
+        ],
+    ),
+    ("sv", &["klicka här", "här", "läs mer", "mer"]),
+    ("da", &["klik her", "her", "læs mere"]),
+    (
+        "pl",
+        &[
+            "kliknij tutaj",
+            "tutaj",
+            "więcej",
+            "czytaj więcej",
+            "dowiedz się więcej",
+        ],
+    ),
+    (
+        "ru",
+        &[
+            "здесь",
+            "тут",
+            "подробнее",
+            "читать далее",
+            "нажмите здесь",
+            "ещё",
+        ],
+    ),
+    (
+        "ja",
+        &[
+            "こちら",
+            "ここをクリック",
+            "詳細",
+            "もっと見る",
+            "続きを読む",
+        ],
+    ),
+    ("zh", &["点击这里", "更多", "阅读更多", "了解更多"]),
+    ("ko", &["여기", "더보기", "자세히 보기"]),
 ];
 
 /// Judges them.
@@ -135,7 +173,8 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
                 .as_ref()
                 .is_some_and(|target| !facts.is_self(target));
             let name = name.as_deref()?;
-            (leads && is_generic(name)).then(|| format!("{name} → {}", link.href))
+            (leads && is_generic(name, facts.head.lang) && !is_target(name, link))
+                .then(|| format!("{name} → {}", link.href))
         }),
     );
     report.add_all(
@@ -247,6 +286,7 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
             .filter(|link| link.internal == internal)
             .filter_map(|link| link.target.as_ref());
         targets
+            .filter(|target| internal || !facts.is_related(target))
             .map(|target| target.without_fragment())
             .collect::<BTreeSet<_>>()
     };
@@ -261,6 +301,10 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
 }
 
 fn pagination(facts: &Facts<'_>, report: &mut Report) {
+    let mut unseen = String::new();
+    for node in facts.view.elements().filter(|n| n.tag() == tag::NOSCRIPT) {
+        node.push_text_content(&mut unseen);
+    }
     let named = ["next", "prev"]
         .into_iter()
         .flat_map(|rel| facts.head_links(rel));
@@ -273,7 +317,8 @@ fn pagination(facts: &Facts<'_>, report: &mut Report) {
                 .as_ref()
                 .is_some_and(|target| Facts::is_same(target, &url))
         };
-        !facts.links.iter().any(linked)
+        // Forums page by script, and link the pages for robots alone.
+        !facts.links.iter().any(linked) && !unseen.contains(&format!("{href}\""))
     });
     report.add_all(
         &rules::PAGINATION,
@@ -319,10 +364,34 @@ fn name(node: Node<'_>, facts: &Facts<'_>) -> Option<String> {
         .find_map(|id| node.attr(*id).map(text::collapse).and_then(filled))
 }
 
-fn is_generic(name: &str) -> bool {
+fn is_generic(name: &str, lang: Option<&str>) -> bool {
+    let name = bare(name);
+    GENERIC
+        .iter()
+        .filter(|(code, _)| {
+            *code == "en" || lang.is_none_or(|lang| primary(lang).eq_ignore_ascii_case(code))
+        })
+        .any(|(_, texts)| texts.contains(&name.as_str()))
+}
+
+/// In small letters, without what stands around it.
+fn bare(name: &str) -> String {
     let name = name.to_lowercase();
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-    GENERIC.contains(&name)
+    name.to_owned()
+}
+
+/// Whether the text is the very name of the target: a manual's `continue` leads to
+/// `/statements/continue`.
+fn is_target(name: &str, link: &Link<'_>) -> bool {
+    let Some(target) = &link.target else {
+        return false;
+    };
+    let path = target.path().trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let file = last.rsplit_once('.').map_or(last, |(name, _)| name);
+    let words = |text: &str| text.to_lowercase().replace(['-', '_'], " ");
+    words(file) == bare(name)
 }
 
 /// Whether only a script makes something of it.

@@ -41,10 +41,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let fixed = matches!(property("user-scalable"), Some("no" | "0"));
     let most = property("maximum-scale").and_then(|scale| scale.parse::<f64>().ok());
     if fixed || most.is_some_and(|most| most < MIN_ZOOM) {
-        report.add_value(
-            &rules::VIEWPORT_ZOOM,
-            "The viewport forbids to enlarge the page.",
-            viewport,
-        );
+        let message = match most.filter(|most| *most > 1.0 && !fixed) {
+            Some(most) => {
+                format!(
+                    "The viewport lets visitors enlarge the page {most} times at most, not five."
+                )
+            }
+            None => "The viewport forbids to enlarge the page.".to_owned(),
+        };
+        report.add_value(&rules::VIEWPORT_ZOOM, message, viewport);
     }
 }

@@ -34,6 +34,7 @@ const ENTRY: &[(&str, Kind, &str)] = &[
     ("updated", Time, "updated"),
     ("author", Text, "author"),
     ("category", Text, "category"),
+    ("geo", Text, "geo"),
 ];
 
 const ADDRESS: &[(&str, Kind, &str)] = &[
@@ -74,6 +75,7 @@ const VOCABULARIES: &[Vocabulary] = &[
             ("geo", Text, "geo"),
             ("label", Text, "label"),
             ("street-address", Text, "street-address"),
+            ("extended-address", Text, "extended-address"),
             ("locality", Text, "locality"),
             ("region", Text, "region"),
             ("postal-code", Text, "postal-code"),
@@ -84,6 +86,8 @@ const VOCABULARIES: &[Vocabulary] = &[
             ("bday", Time, "bday"),
             ("key", Url, "key"),
             ("org", Text, "org"),
+            ("organization-name", Text, "organization-name"),
+            ("organization-unit", Text, "organization-unit"),
             ("title", Text, "job-title"),
             ("role", Text, "role"),
             ("note", Text, "note"),
@@ -99,15 +103,21 @@ const VOCABULARIES: &[Vocabulary] = &[
             ("longitude", Text, "longitude"),
         ],
     ),
-    vocabulary(
-        "hfeed",
-        "h-feed",
-        &[
+    Vocabulary {
+        class: "hfeed",
+        root: "h-feed",
+        properties: &[
             ("author", Text, "author"),
             ("photo", Url, "photo"),
             ("url", Url, "url"),
+            ("site-title", Text, "name"),
+            ("title", Text, "name"),
+            ("site-description", Text, "summary"),
+            ("description", Text, "summary"),
+            ("category", Text, "category"),
         ],
-    ),
+        relations: &[("tag", Text, "category")],
+    },
     vocabulary(
         "hnews",
         "h-news",
@@ -210,6 +220,11 @@ const VOCABULARIES: &[Vocabulary] = &[
             ("average", Text, "average"),
             ("count", Text, "count"),
             ("votes", Text, "votes"),
+            ("description", Text, "description"),
+            ("photo", Url, "photo"),
+            ("url", Url, "url"),
+            ("reviewer", Text, "author"),
+            ("dtreviewed", Time, "reviewed"),
         ],
     ),
 ];

@@ -16,6 +16,7 @@ use crate::Part;
 use crate::budget::Budget;
 
 use classic::Vocabulary;
+pub use property::inner;
 use property::{Kind, Value};
 
 /// The vocabularies of microformats.org. Any other `h-` class counts as a style: utility
@@ -278,6 +279,10 @@ impl<'v> Items<'v> {
                 w.string(name);
             }
         });
+        let id = item.node.attr(attr::ID).unwrap_or("").trim_ascii();
+        if !id.is_empty() {
+            w.key("id").string(id);
+        }
         w.key("properties").begin_object();
         for (name, values) in &item.properties {
             w.key(name).begin_array();

@@ -11,6 +11,8 @@ use crate::values::resolve;
 
 mod html;
 
+pub use html::inner;
+
 /// The prefix of a property's class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -180,7 +182,7 @@ fn time(node: Node<'_>, budget: &mut Budget) -> String {
 fn markup(node: Node<'_>, budget: &mut Budget) -> Value {
     let size = node.end() - node.id();
     let html = if budget.spend(size) {
-        html::inner(node)
+        inner(node)
     } else {
         String::new()
     };

@@ -15,6 +15,8 @@ pub enum Object {
         datatype: Option<Rc<str>>,
         language: Option<Rc<str>>,
     },
+    /// From `inlist`.
+    List(Vec<Object>),
 }
 
 /// Triples by subject and property, each in the order in which they first appeared.
@@ -75,6 +77,36 @@ impl Graph {
         }
     }
 
+    /// Adds to the list that is a property's value, which begins with its first; without an
+    /// object the list is only made. A subject has one list for a property, wherever its
+    /// members stand in the document.
+    pub fn add_listed(&mut self, subject: &Rc<str>, property: &Rc<str>, object: Option<Object>) {
+        let members = |objects: &[Object]| {
+            let list = |object: &Object| matches!(object, Object::List(_));
+            objects.iter().position(list)
+        };
+        let there = self.subject(subject).and_then(|subject| {
+            let (_, objects) = subject.properties.get(*subject.places.get(property)?)?;
+            members(objects)
+        });
+        if there.is_none() {
+            self.add(subject, property, Object::List(Vec::new()));
+        }
+        let Some(object) = object else { return };
+        let Some(subject) = self.subject(subject) else {
+            return;
+        };
+        let Some(place) = subject.places.get(property) else {
+            return;
+        };
+        if let Some((_, objects)) = subject.properties.get_mut(*place)
+            && let Some(at) = members(objects)
+            && let Some(Object::List(list)) = objects.get_mut(at)
+        {
+            list.push(object);
+        }
+    }
+
     fn subject(&mut self, id: &Rc<str>) -> Option<&mut Subject> {
         let place = *self.places.entry(Rc::clone(id)).or_insert_with(|| {
             self.subjects.push(Subject {
@@ -115,6 +147,11 @@ fn write_object(object: &Object, w: &mut orbweaver_sdk::json::Writer) {
     w.object(|w| match object {
         Object::Resource(id) => {
             w.key("@id").string(id);
+        }
+        // A list holds no lists.
+        Object::List(members) => {
+            w.key("@list")
+                .array(|w| members.iter().for_each(|member| write_object(member, w)));
         }
         Object::Literal {
             value,

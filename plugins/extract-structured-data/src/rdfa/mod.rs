@@ -1,5 +1,5 @@
 //! RDFa 1.1 in HTML: the processing sequence of RDFa Core 1.1, section 7.5, with the
-//! changes of HTML+RDFa 1.1, without lists (`inlist`) and XML literals.
+//! changes of HTML+RDFa 1.1. XML and HTML literals are the markup inside as HTML writes it.
 //!
 //! Two deviations, so that a page without RDFa has none: `rel` without a prefix
 //! (`nofollow`, `stylesheet`) is HTML's, and so is `role`.
@@ -14,6 +14,7 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::Part;
 use crate::budget::Budget;
+use crate::microformats::inner;
 use crate::values::{line, resolve};
 
 use graph::{Graph, Object};
@@ -63,6 +64,14 @@ pub fn write(
     walk.graph.write(part);
 }
 
+/// Literals that keep their markup.
+fn is_markup(datatype: &str) -> bool {
+    matches!(
+        datatype.strip_prefix("http://www.w3.org/1999/02/22-rdf-syntax-ns#"),
+        Some("XMLLiteral" | "HTML")
+    )
+}
+
 const USES_VOCABULARY: &str = "http://www.w3.org/ns/rdfa#usesVocabulary";
 
 /// What an element passes to those inside it ("evaluation context").
@@ -80,8 +89,17 @@ struct Context {
 #[derive(Clone)]
 struct Incomplete {
     property: Rc<str>,
+    way: Way,
+}
+
+/// How an incomplete triple ends.
+#[derive(Clone, Copy)]
+enum Way {
+    Forward,
     /// From `rev`: the triple runs the other way.
-    reverse: bool,
+    Reverse,
+    /// From `rel` with `inlist`: a member of the list.
+    Listed,
 }
 
 /// The attributes of RDFa that an element has.
@@ -96,6 +114,7 @@ struct Attributes<'a> {
     target: Option<&'a str>,
     language: Option<&'a str>,
     prefix: Option<&'a str>,
+    inlist: bool,
     property: Option<&'a str>,
     rel: Option<&'a str>,
     rev: Option<&'a str>,
@@ -121,6 +140,10 @@ impl<'a> Attributes<'a> {
                 attr::LANG | attr::XML_LANG => &mut found.language,
                 attr::PREFIX => &mut found.prefix,
                 attr::PROPERTY => &mut found.property,
+                attr::INLIST => {
+                    found.inlist = true;
+                    continue;
+                }
                 attr::REL => &mut found.rel,
                 attr::REV => &mut found.rev,
                 attr::TYPEOF => &mut found.types,
@@ -232,22 +255,28 @@ impl Walk<'_> {
         let mut incomplete = Vec::new();
         if let Some(object) = &object {
             for property in &rel {
-                self.graph
-                    .add(&subject, property, Object::Resource(Rc::clone(object)));
+                let object = Object::Resource(Rc::clone(object));
+                self.add(&a, &subject, property, object);
             }
             for property in &rev {
                 self.graph
                     .add(object, property, Object::Resource(Rc::clone(&subject)));
             }
         } else if !rel.is_empty() || !rev.is_empty() {
-            incomplete.extend(rel.iter().map(|p| Incomplete {
-                property: Rc::clone(p),
-                reverse: false,
-            }));
-            incomplete.extend(rev.iter().map(|p| Incomplete {
-                property: Rc::clone(p),
-                reverse: true,
-            }));
+            let forward = if a.inlist { Way::Listed } else { Way::Forward };
+            let waiting = |way: Way| {
+                move |property: &Rc<str>| Incomplete {
+                    property: Rc::clone(property),
+                    way,
+                }
+            };
+            incomplete.extend(rel.iter().map(waiting(forward)));
+            incomplete.extend(rev.iter().map(waiting(Way::Reverse)));
+            if a.inlist {
+                for property in &rel {
+                    self.graph.add_listed(&subject, property, None);
+                }
+            }
             object = Some(self.graph.blank());
         }
 
@@ -264,19 +293,23 @@ impl Walk<'_> {
                 self.budget.text(value.to_string(), properties.len() - 1);
             }
             for property in &properties {
-                self.graph.add(&subject, property, value.clone());
+                self.add(&a, &subject, property, value.clone());
             }
         }
 
         if !skip {
             for waiting in context.incomplete.iter() {
-                let (from, to) = if waiting.reverse {
-                    (&subject, &context.subject)
-                } else {
-                    (&context.subject, &subject)
+                let (from, to) = match waiting.way {
+                    Way::Reverse => (&subject, &context.subject),
+                    Way::Forward | Way::Listed => (&context.subject, &subject),
                 };
-                self.graph
-                    .add(from, &waiting.property, Object::Resource(Rc::clone(to)));
+                let object = Object::Resource(Rc::clone(to));
+                match waiting.way {
+                    Way::Listed => {
+                        self.graph.add_listed(from, &waiting.property, Some(object));
+                    }
+                    Way::Forward | Way::Reverse => self.graph.add(from, &waiting.property, object),
+                }
             }
         }
         let end = node.end();
@@ -301,6 +334,14 @@ impl Walk<'_> {
         })
     }
 
+    fn add(&mut self, a: &Attributes<'_>, subject: &Rc<str>, property: &Rc<str>, value: Object) {
+        if a.inlist {
+            self.graph.add_listed(subject, property, Some(value));
+        } else {
+            self.graph.add(subject, property, value);
+        }
+    }
+
     /// The value of a `property`: a literal, or the resource that the element is about.
     fn value(
         &mut self,
@@ -320,6 +361,14 @@ impl Walk<'_> {
         }
         let value = match literal {
             Some(literal) => literal.trim().to_owned(),
+            None if datatype.as_deref().is_some_and(is_markup) => {
+                let size = node.end() - node.id();
+                if self.budget.spend(size) {
+                    self.budget.text(inner(node), 1)
+                } else {
+                    String::new()
+                }
+            }
             None => line(node, self.budget),
         };
         let language = if datatype.is_some() || literal.is_some() && a.content.is_none() {

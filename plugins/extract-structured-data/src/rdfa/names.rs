@@ -10,7 +10,6 @@ const INITIAL: &[(&str, &str)] = &[
     ("book", "http://ogp.me/ns/book#"),
     ("fb", "http://ogp.me/ns/fb#"),
     ("music", "http://ogp.me/ns/music#"),
-    ("product", "http://ogp.me/ns/product#"),
     ("profile", "http://ogp.me/ns/profile#"),
     ("video", "http://ogp.me/ns/video#"),
     ("as", "https://www.w3.org/ns/activitystreams#"),
@@ -40,10 +39,6 @@ const INITIAL: &[(&str, &str)] = &[
     ("xhv", "http://www.w3.org/1999/xhtml/vocab#"),
     ("xsd", "http://www.w3.org/2001/XMLSchema#"),
 ];
-
-/// Schemes that an absolute IRI among terms may have; another word before a colon is a
-/// prefix that nobody declared.
-const SCHEMES: &[&str] = &["http", "https", "urn", "tag", "mailto", "doi", "info"];
 
 /// The vocabulary and the prefixes in force. Cheap to clone.
 #[derive(Clone, Default)]
@@ -133,10 +128,10 @@ impl Names {
             let vocabulary = self.vocabulary.as_deref()?;
             return Some(format!("{vocabulary}{word}").into());
         };
-        self.compact(word).or_else(|| {
-            let known = SCHEMES.iter().any(|s| s.eq_ignore_ascii_case(scheme));
-            (known && !rest.is_empty()).then(|| word.into())
-        })
+        // A prefix that nobody declared is a scheme, and the whole an absolute IRI
+        // (RDFa Core 1.1, section 7.4.3): that keeps `al:ios:url` and its like.
+        self.compact(word)
+            .or_else(|| (is_scheme(scheme) && !rest.is_empty()).then(|| word.into()))
     }
 
     /// The IRI of `prefix:rest`, if the prefix is known. What looks like `http://…` is an
@@ -156,4 +151,12 @@ impl Names {
         })?;
         Some(format!("{iri}{rest}").into())
     }
+}
+
+/// RFC 3986, section 3.1.
+fn is_scheme(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_ascii_alphabetic())
+        && word
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
 }

@@ -53,6 +53,8 @@ pub(super) struct PluginItem {
     errors: u64,
     /// CPU time of all calls, in milliseconds.
     cpu_ms: u64,
+    /// The most memory that one instance had, in bytes.
+    peak_memory_bytes: u64,
 }
 
 impl From<PluginInfo> for PluginItem {
@@ -80,6 +82,7 @@ impl From<PluginInfo> for PluginItem {
             calls: plugin.calls,
             errors: plugin.errors,
             cpu_ms: u64::try_from(plugin.cpu.as_millis()).unwrap_or(u64::MAX),
+            peak_memory_bytes: plugin.peak_memory,
         }
     }
 }
