@@ -201,6 +201,24 @@ async fn sitemaps_are_free_and_what_they_list_is_not() {
 }
 
 #[tokio::test]
+async fn a_listed_redirect_is_told_and_not_followed() {
+    let (service, origin) = (Service::start().await, site().await);
+    origin.set("/moved", Reply::redirect(301, "/docs/a"));
+    origin.set("/moved.txt", Reply::text(origin.url("/moved")));
+    let audit = run(
+        &service,
+        "sitemap-audit",
+        json!({"url": origin.url("/moved.txt")}),
+    )
+    .await;
+    let item = &audit["data"]["items"][0];
+    assert_eq!(item["bucket"], "redirect", "{audit}");
+    assert_eq!(item["location"], origin.url("/docs/a"), "{audit}");
+    assert_eq!(origin.count("/docs/a"), 0);
+    assert_eq!(service.billed().await, (1, 0));
+}
+
+#[tokio::test]
 async fn the_graph_of_a_finished_crawl_is_read_from_the_store() {
     let (service, origin) = (Service::start().await, site().await);
     let client = service.client();

@@ -203,6 +203,15 @@ fn a_long_chain_is_one_component_and_reached() {
 }
 
 #[test]
+fn clusters_that_only_share_a_page_of_the_site_stay_apart() {
+    // Nothing leads from 0 to 2 and 3, or to 4; all of them lead to 1, which 0 reaches.
+    let graph = Graph::new(5, &[0, 2, 3, 3, 4], &[1, 3, 2, 1, 1]);
+    let lost = clusters(&graph, Some(0));
+    let lost: Vec<&[u32]> = lost.by_size().collect();
+    assert_eq!(lost, [&[2, 3][..], &[4]]);
+}
+
+#[test]
 fn texts_are_kept_once_and_cut() {
     let mut anchors = Anchors::default();
     let numbers: Vec<u32> = (0..5_000)

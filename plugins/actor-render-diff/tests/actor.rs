@@ -80,6 +80,17 @@ fn samples_stop_at_25_and_the_count_does_not() {
 }
 
 #[test]
+fn a_second_copy_of_an_object_is_new() {
+    let object = "<script type=application/ld+json>{\"@type\":\"Offer\",\"price\":1}</script>";
+    let delta = &compare(object, &object.repeat(3))["delta"];
+    assert_eq!(delta["json_ld_only_after_render_count"], 2, "{delta}");
+    assert_eq!(
+        delta["json_ld_only_after_render"],
+        json!(["Offer", "Offer"])
+    );
+}
+
+#[test]
 fn text_that_scripts_take_away_is_told() {
     let sent = format!("<body><h1>Hello</h1><p>{}", "word ".repeat(200));
     let delta = &compare(&sent, "<body><p>word")["delta"];

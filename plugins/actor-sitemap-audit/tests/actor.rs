@@ -166,6 +166,18 @@ fn a_sitemap_can_be_named_itself() {
 }
 
 #[test]
+fn another_spelling_of_its_url_is_a_pages_own_canonical() {
+    let list = "https://site.example/a\nhttps://site.example/b?utm_source=x\n";
+    let site = Site::default()
+        .page(at("/map.txt", list))
+        .page(at("/a", &canonical("//SITE.example:443/a#main")))
+        .page(at("/b?utm_source=x", &canonical("/b")));
+    let found = audit(site, json!({"url": "https://site.example/map.txt"})).expect("an answer");
+    let buckets = [0, 1].map(|at| found["items"][at]["bucket"].clone());
+    assert_eq!(buckets, ["ok", "canonicalised_away"], "{found:#}");
+}
+
+#[test]
 fn without_robots_txt_the_usual_places_are_searched() {
     let site = Site::default()
         .page(at("/robots.txt", "").status(404))

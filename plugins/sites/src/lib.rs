@@ -257,11 +257,18 @@ mod tests {
     fn every_refusal_says_whose_fault_it_is() {
         let url = "https://api.example.org/item?x=1";
         let error = |status: u16, body: &str| {
-            let _web = install(Site::default().page(Document::new(url, body).status(status)));
+            let page = Document::new(url, body).status(status);
+            let _web = install(Site::default().page(page.header("retry-after", "60")));
             block_on(json::<Vec<u32>>(url)).unwrap_err()
         };
         assert!(matches!(error(404, ""), Error::InvalidInput(_)));
-        assert!(matches!(error(429, ""), Error::FetchFailed(_)));
+        let refused = error(429, "");
+        assert!(matches!(refused, Error::FetchFailed(_)));
+        assert_eq!(
+            refused.message(),
+            "api.example.org refuses for now (429), as sites do that were asked too often; \
+             it says to wait 60"
+        );
         assert!(matches!(error(500, ""), Error::FetchFailed(_)));
         let changed = error(200, r#"{"items":[]}"#);
         assert!(matches!(changed, Error::Failed(_)));
@@ -269,5 +276,13 @@ mod tests {
             changed.message().contains("api.example.org no longer fits"),
             "{changed}"
         );
+    }
+
+    #[test]
+    fn an_api_is_asked_whatever_robots_txt_says() {
+        let url = "https://api.example.org/item";
+        let site = Site::default().page(Document::new(url, "[7]"));
+        let _web = install(site.disallows(url));
+        assert_eq!(block_on(json::<Vec<u32>>(url)), Ok(vec![7]));
     }
 }

@@ -118,3 +118,63 @@ impl Graph {
         self.0.pages.get(&hash).copied().unwrap_or(NONE)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_core::ids::PageId;
+    use orbweaver_store::crawl::pack_links;
+
+    use super::*;
+
+    fn row(page: i64, links: &[(&str, &str, bool)]) -> PackedLinks {
+        let links = links.iter().map(|(to, text, no)| (*to, *text, "", *no));
+        PackedLinks {
+            page: PageId(page),
+            links: pack_links(links),
+        }
+    }
+
+    fn graph(pages: &[(&str, i64)]) -> Graph {
+        let pages = pages.iter().map(|(url, id)| (key_hash(url), *id));
+        Graph(Arc::new(Inner {
+            run: RunId(1),
+            pages: pages.collect(),
+            rules: KeyRules::default(),
+            known: Mutex::default(),
+        }))
+    }
+
+    #[test]
+    fn links_are_columns_of_the_runs_own_pages() {
+        let graph = graph(&[("https://e.org/", 7), ("https://e.org/a", 8)]);
+        let rows = [
+            row(
+                7,
+                &[
+                    ("https://e.org/a", "A", false),
+                    ("https://e.org/gone", "G", false),
+                    ("https://E.org:443/a?utm_source=x#top", "", true),
+                ],
+            ),
+            row(8, &[("https://e.org", "A", false)]),
+        ];
+        let columns = graph.columns(&rows, 2).unwrap();
+        assert_eq!(columns.from_page, [7, 7, 8]);
+        assert_eq!(columns.to_page, [8, 8, 7]);
+        assert_eq!(columns.anchor, [0, 1, 0]);
+        assert_eq!(columns.anchors, ["A", ""]);
+        assert_eq!(columns.nofollow, [false, true, false]);
+        assert_eq!(columns.next, Some(8));
+        assert_eq!(graph.columns(&rows, 3).unwrap().next, None);
+    }
+
+    #[test]
+    fn a_batch_ends_early_where_pages_have_very_many_links() {
+        let graph = graph(&[("https://e.org/", 1)]);
+        let many = vec![("https://e.org/", "", false); MAX_LINKS];
+        let rows = [row(1, &many), row(2, &many), row(3, &[])];
+        let columns = graph.columns(&rows, 3).unwrap();
+        assert_eq!(columns.from_page.len(), MAX_LINKS);
+        assert_eq!(columns.next, Some(1));
+    }
+}

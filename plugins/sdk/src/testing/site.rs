@@ -1,7 +1,7 @@
 //! A host whose web is a list of documents.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use super::{Document, Host};
@@ -26,6 +26,7 @@ type Role = Box<dyn Fn(&Page<'_>, &str) -> Result<String, Error>>;
 #[derive(Default)]
 pub struct Site {
     answers: BTreeMap<String, Result<Document, Error>>,
+    disallowed: BTreeSet<String>,
     roles: BTreeMap<String, Role>,
     run: Option<Run>,
     rows: Vec<PageRow>,
@@ -56,6 +57,12 @@ impl Site {
     /// Fails every method for this URL, except those that [`method`](Self::method) names.
     pub fn fails(mut self, url: &str, error: Error) -> Self {
         self.answers.insert(format!("* {url}"), Err(error));
+        self
+    }
+
+    /// Denies requests for this URL that respect robots.txt, as if that disallowed it.
+    pub fn disallows(mut self, url: &str) -> Self {
+        self.disallowed.insert(url.to_owned());
         self
     }
 
@@ -100,6 +107,10 @@ impl Site {
 
 impl Host for Site {
     fn fetch(&self, request: &Request) -> Result<Document, Error> {
+        if request.respect_robots && self.disallowed.contains(&request.url) {
+            let url = &request.url;
+            return Err(Error::Denied(format!("robots.txt disallows {url}")));
+        }
         self.answer(&request.method, &request.url)
     }
 
