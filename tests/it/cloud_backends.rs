@@ -239,6 +239,8 @@ async fn what_the_provider_lacks_is_a_backends_failure_and_free() {
         ("429", "429"),
         ("malformed", "malformed"),
         ("empty", "malformed"),
+        ("html", "malformed"),
+        ("null", "malformed"),
         ("failed", "could not be crawled"),
         ("slow", "no answer"),
     ] {
@@ -259,6 +261,49 @@ async fn what_the_provider_lacks_is_a_backends_failure_and_free() {
 }
 
 #[tokio::test]
+async fn auto_says_what_each_backend_gave() {
+    let vendor = Vendor::start().await;
+    let service = with_vendor(&vendor).await;
+    let (client, origin) = (service.client(), origin().await);
+    let blocked = || Reply::html("<p>no robots</p>").with_status(403);
+    let scrape = async |path: &str| {
+        origin.set(path, blocked());
+        let body = json!({"url": origin.url(path)});
+        client.post("/v1/cloud/scrape", &body).await.ok()
+    };
+    let tried = "local http: blocked by status; local browser: blocked by status; vendor browser: ";
+    let page = scrape("/closed").await;
+    assert_eq!(
+        (&page["backend"], &page["status"], &page["cost_usd"]),
+        (&json!("vendor"), &json!(200), &json!(vendor::PAGE_USD))
+    );
+    assert_eq!(page["backend_reason"], format!("{tried}good"));
+    assert_eq!(service.billed().await, (0, 1), "one URL, one page");
+    // What the provider lacks is said; the best page that came is the answer.
+    for (path, says) in [
+        ("/402", "no credit"),
+        ("/429", "too many requests"),
+        ("/malformed", "malformed"),
+        ("/html", "malformed"),
+        ("/null", "malformed"),
+        ("/slow", "no answer"),
+    ] {
+        let page = scrape(path).await;
+        assert_eq!(
+            (&page["backend"], &page["status"], &page["cost_usd"]),
+            (&json!("local"), &json!(403), &json!(0.0)),
+            "{page}"
+        );
+        let reason = page["backend_reason"].as_str().unwrap();
+        assert!(
+            reason.starts_with(tried) && reason.contains(says),
+            "{reason}"
+        );
+    }
+    assert_eq!(service.billed().await, (0, 7));
+}
+
+#[tokio::test]
 async fn search_goes_to_the_provider_where_there_is_one() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
@@ -269,6 +314,21 @@ async fn search_goes_to_the_provider_where_there_is_one() {
     assert_eq!(results[0]["cost_usd"], 0.001);
     assert_eq!(results[1]["content"], "orb weavers");
     assert_eq!(vendor.asked()[0].1["num"], 7);
+    assert_eq!(service.billed().await, (0, 2));
+    // What it lacks is its own failure here, too.
+    for (query, says) in [
+        ("402", "credit"),
+        ("429", "too many requests"),
+        ("malformed", "malformed"),
+        ("slow", "no answer"),
+    ] {
+        let answer = service
+            .client()
+            .post("/v1/cloud/search", &json!({"query": query}))
+            .await;
+        let message = answer.error(502, "FETCH_FAILED");
+        assert!(message.contains(says), "{query}: {message}");
+    }
     assert_eq!(service.billed().await, (0, 2));
 }
 

@@ -1,10 +1,12 @@
 //! What a run that ended tells, to whom, how often, and what is kept of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::webhook::{Event, sign};
+use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_server::config::Config;
 use orbweaver_server::crawl::spec::CrawlSpec;
 use orbweaver_server::webhooks;
@@ -13,7 +15,7 @@ use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use crate::support::{Receiver, Reply, Service};
+use crate::support::{Names, Receiver, Reply, Service};
 
 /// A service whose deliveries a test starts itself, and which crawls nothing.
 struct Delivering {
@@ -24,7 +26,11 @@ struct Delivering {
 
 impl Delivering {
     async fn start(change: impl FnOnce(&mut Config)) -> Self {
-        let service = Service::with(|config| {
+        Self::with_resolver(Arc::new(SystemResolver), change).await
+    }
+
+    async fn with_resolver(resolver: Arc<dyn Resolver>, change: impl FnOnce(&mut Config)) -> Self {
+        let service = Service::with_resolver(resolver, |config| {
             config.roles = vec!["api".to_owned()];
             change(config);
         })
@@ -334,6 +340,40 @@ async fn the_guard_judges_what_is_sent() {
     let answer = delivering.service.client().post("/v1/crawls", &body).await;
     let message = answer.error(422, "INVALID_INPUT");
     assert!(message.starts_with("webhook_url: "), "{message}");
+}
+
+#[tokio::test]
+async fn a_name_is_judged_by_where_it_leads_when_it_is_sent_to() {
+    let mut receiver = Receiver::start(&[]).await;
+    let names = Names::of(&[
+        ("here.example", &["127.0.0.1"]),
+        ("rebound.example", &["10.0.0.1"]),
+    ]);
+    let delivering = Delivering::with_resolver(names.clone(), |_| {}).await;
+    let port = receiver.address.port();
+    let hook = |name: &str| format!("http://{name}:{port}/hook");
+    let run = delivering.end_run(&hook("here.example"), true).await;
+    receiver.next().await;
+    assert_eq!(
+        delivering.tried(run, 1).await["webhook_status"],
+        "delivered"
+    );
+    // The same port, by a name that leads to a private address.
+    let run = delivering.end_run(&hook("rebound.example"), true).await;
+    let shown = delivering.tried(run, 1).await;
+    assert_eq!(shown["webhook_status"], "dead");
+    let error = shown["webhook_last_error"].as_str().unwrap();
+    assert!(
+        error.starts_with("refused: ") && error.contains("10.0.0.1"),
+        "{error}"
+    );
+    // Nothing is looked up when it is saved: what a name leads to then says nothing.
+    let asked = names.asked("rebound.example");
+    let body = serde_json::json!({"url": "http://127.0.0.1:8099/",
+                                  "webhook_url": hook("rebound.example")});
+    let saved = delivering.service.client().post("/v1/crawls", &body).await;
+    assert_eq!(saved.status, 202, "{}", saved.text());
+    assert_eq!(names.asked("rebound.example"), asked);
 }
 
 #[tokio::test]

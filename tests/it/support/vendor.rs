@@ -76,6 +76,22 @@ async fn read(asked: &Asked, request: Request) -> Result<(String, Value), Respon
     Ok((path, body))
 }
 
+/// How the provider fails, by a word of the request.
+async fn failure(word: &str) -> Option<Response> {
+    match word {
+        "402" => Some(StatusCode::PAYMENT_REQUIRED.into_response()),
+        "429" => Some(StatusCode::TOO_MANY_REQUESTS.into_response()),
+        "malformed" => Some("[{\"url\": ".into_response()),
+        "html" => Some("<h1>Maintenance</h1>".into_response()),
+        "empty" => Some(Json(json!([])).into_response()),
+        "slow" => {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            None
+        }
+        _ => None,
+    }
+}
+
 async fn page(State(asked): State<Asked>, request: Request) -> Response {
     let (path, body) = match read(&asked, request).await {
         Ok(read) => read,
@@ -89,23 +105,14 @@ async fn page(State(asked): State<Asked>, request: Request) -> Response {
         }]))
         .into_response()
     };
-    if url.ends_with("/402") {
-        return StatusCode::PAYMENT_REQUIRED.into_response();
+    if let Some(failure) = failure(url.rsplit('/').next().unwrap_or_default()).await {
+        return failure;
     }
-    if url.ends_with("/429") {
-        return StatusCode::TOO_MANY_REQUESTS.into_response();
-    }
-    if url.ends_with("/malformed") {
-        return "[{\"url\": ".into_response();
-    }
-    if url.ends_with("/empty") {
-        return Json(json!([])).into_response();
+    if url.ends_with("/null") {
+        return item(200, Value::Null, Value::Null);
     }
     if url.ends_with("/failed") {
         return item(500, json!(""), json!("could not be crawled"));
-    }
-    if url.ends_with("/slow") {
-        tokio::time::sleep(Duration::from_secs(60)).await;
     }
     let html = format!(
         "<title>By the provider</title><h1>From {path}</h1><p>{}</p>",
@@ -116,12 +123,17 @@ async fn page(State(asked): State<Asked>, request: Request) -> Response {
 
 async fn search(State(asked): State<Asked>, request: Request) -> Response {
     match read(&asked, request).await {
-        Ok((_, body)) => Json(json!({"content": [
-            {"url": "https://one.example/", "title": "One", "content": "# One",
-             "costs": {"total_cost": 0.001}},
-            {"url": "https://two.example/", "title": "Two", "description": body["search"]},
-        ]}))
-        .into_response(),
+        Ok((_, body)) => {
+            if let Some(failure) = failure(body["search"].as_str().unwrap_or_default()).await {
+                return failure;
+            }
+            Json(json!({"content": [
+                {"url": "https://one.example/", "title": "One", "content": "# One",
+                 "costs": {"total_cost": 0.001}},
+                {"url": "https://two.example/", "title": "Two", "description": body["search"]},
+            ]}))
+            .into_response()
+        }
         Err(answer) => answer,
     }
 }
