@@ -176,6 +176,8 @@ async fn what_breaks_a_rule_is_refused_by_its_name() {
                 json!(""),
                 json!("example.com"),
                 json!("ftp://example.com/"),
+                json!(" http://example.com/"),
+                json!("http:example.com"),
                 json!("http://10.0.0.1/"),
                 json!("http://[::1]/"),
                 json!("http://u:p@example.com/"),
@@ -252,10 +254,24 @@ async fn what_breaks_a_rule_is_refused_by_its_name() {
             assert!(!rule.is_empty());
         }
     }
-    client
-        .post("/v1/crawls", &json!({}))
-        .await
-        .error(422, "INVALID_INPUT");
+    for (body, message) in [
+        (json!({}), "url: is required"),
+        (
+            with("url", json!(" http://example.com/")),
+            "url: must start with http:// or https://",
+        ),
+        (
+            with("headers", json!([])),
+            "headers: must be an object, not an array",
+        ),
+        (
+            with("exclude_paths", json!({})),
+            "exclude_paths: must be an array, not an object",
+        ),
+    ] {
+        let answer = client.post("/v1/crawls", &body).await;
+        assert_eq!(answer.error(422, "INVALID_INPUT"), message);
+    }
     let answer = client.send("POST", "/v1/crawls", &[], b"{").await;
     answer.error(400, "INVALID_INPUT");
     // Nothing was queued by any of them.

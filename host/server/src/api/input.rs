@@ -185,6 +185,8 @@ fn in_words(message: &str) -> String {
         "a JSON number" => "a whole number, 0 or more",
         "i8" | "i16" | "i32" | "i64" => "a whole number",
         "a boolean" => "true or false",
+        "a sequence" => "an array",
+        "a map" => "an object",
         other => other,
     };
     let got = got
@@ -192,6 +194,11 @@ fn in_words(message: &str) -> String {
         .or_else(|| got.strip_prefix("invalid value: "))
         .or_else(|| got.strip_prefix("unknown variant "))
         .unwrap_or(got);
+    let got = match got {
+        "sequence" => "an array",
+        "map" => "an object",
+        other => other,
+    };
     format!("must be {expected}, not {got}")
 }
 

@@ -15,6 +15,17 @@ const MAX_EXTRACTORS: usize = 16;
 
 /// An absolute http or https URL that the guard lets through.
 pub(super) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
+    // Parsers of URLs forgive spaces, missing slashes and other schemes; the API does not.
+    let starts = |with: &str| {
+        url.get(..with.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    if !starts("http://") && !starts("https://") {
+        return Err(ApiError::invalid(
+            field,
+            "must start with http:// or https://",
+        ));
+    }
     app.pipeline
         .fetcher
         .judge(url)
