@@ -338,6 +338,23 @@ async fn row_38_one_page_has_one_key_and_is_fetched_as_written() {
 }
 
 #[tokio::test]
+async fn row_38_tracking_parameters_are_kept_where_the_operator_says_so() {
+    let faulty = Faulty::with_config(|config| config.crawl.drop_tracking = false).await;
+    faulty.origin.set_under("/", |_| page([]));
+    let links = ["/p?id=1", "/p?id=1&utm_source=a", "/p;jsessionid=0AB?id=1"];
+    // What is the same by the rules of URLs alone stays one page.
+    let same = ["/p?id=1#part", "/./p?id=1"];
+    faulty.origin.set("/", page(links.into_iter().chain(same)));
+    let run = faulty.crawl("/", json!({})).await;
+    let rows = faulty.rows(&run).await;
+    let mut expected = vec!["/"];
+    expected.extend(links);
+    expected.sort_unstable();
+    assert_eq!(rows.keys().collect::<Vec<_>>(), expected);
+    faulty.is_well().await;
+}
+
+#[tokio::test]
 async fn row_39_a_jar_for_each_job() {
     let faulty = Faulty::start().await;
     let set = page(["/next"]).header("Set-Cookie", "visit=1; Path=/");
