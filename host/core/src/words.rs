@@ -32,25 +32,49 @@ pub struct Term {
 
 /// A text's words with spaces between them, as they are indexed.
 pub fn index_words(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(MAX_BYTES));
-    let mut count = 0;
-    for run in Runs::of(text) {
-        let full = !run.words(|word| {
-            if count >= MAX_WORDS || out.len() + word.len() >= MAX_BYTES {
-                return false;
-            }
-            count += 1;
-            if !out.is_empty() {
-                out.push(' ');
-            }
-            out.push_str(word);
-            true
-        });
-        if full {
+    let mut out = Index {
+        words: String::with_capacity(text.len().min(MAX_BYTES)),
+        count: 0,
+    };
+    // No word goes on past white space, and most pieces between it are ASCII, whose words
+    // need no folding but case.
+    for piece in text.split_ascii_whitespace() {
+        let took_all = if piece.is_ascii() {
+            let mut words = piece.split(|char: char| !char.is_ascii_alphanumeric());
+            words.all(|word| out.take(word.get(..MAX_WORD).unwrap_or(word)))
+        } else {
+            Runs::of(piece).all(|run| run.words(|word| out.take(word)))
+        };
+        if !took_all {
             break;
         }
     }
-    out
+    out.words.make_ascii_lowercase();
+    out.words
+}
+
+/// Words so far.
+struct Index {
+    words: String,
+    count: usize,
+}
+
+impl Index {
+    /// Adds a word; `false` once there is no room.
+    fn take(&mut self, word: &str) -> bool {
+        if word.is_empty() {
+            return true;
+        }
+        if self.count >= MAX_WORDS || self.words.len() + word.len() >= MAX_BYTES {
+            return false;
+        }
+        if self.count > 0 {
+            self.words.push(' ');
+        }
+        self.words.push_str(word);
+        self.count += 1;
+        true
+    }
 }
 
 /// What a query searches for; at most `most` terms.

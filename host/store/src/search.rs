@@ -15,6 +15,10 @@ use crate::error::StoreError;
 /// The setting that remembers how far indexing has come.
 const THROUGH: &str = "search.indexed_through";
 
+/// Pages that PostgreSQL ranks, the youngest: it reads all the words of each, which for a
+/// word that every page has would take seconds.
+const RANKED: i64 = 5_000;
+
 /// A stored page that is not indexed yet.
 #[derive(Clone, Debug)]
 pub struct Unindexed {
@@ -241,15 +245,19 @@ impl Store {
             Db::Pg(pool) => {
                 let quoted: Vec<String> = terms.iter().map(pg_term).collect();
                 sqlx::query_as(
-                    "SELECT d.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
-                     FROM search_docs d JOIN search_index i ON i.page_id = d.page_id,
+                    "SELECT i.page_id, CAST(ts_rank_cd(i.words, q, 1 | 4) AS DOUBLE PRECISION)
+                     FROM (SELECT d.page_id
+                           FROM search_docs d JOIN search_index f ON f.page_id = d.page_id
+                           WHERE d.project_id = $2 AND f.words @@ to_tsquery('simple', $1)
+                           ORDER BY d.page_id DESC LIMIT $4) found
+                     JOIN search_index i ON i.page_id = found.page_id,
                           to_tsquery('simple', $1) q
-                     WHERE d.project_id = $2 AND i.words @@ q
-                     ORDER BY 2 DESC, d.page_id DESC LIMIT $3",
+                     ORDER BY 2 DESC, i.page_id DESC LIMIT $3",
                 )
                 .bind(quoted.join(if all { " & " } else { " | " }))
                 .bind(project.get())
                 .bind(i64::from(limit))
+                .bind(RANKED)
                 .fetch_all(pool)
                 .await?
             }
