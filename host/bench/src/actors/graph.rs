@@ -28,8 +28,7 @@ pub fn run(runtime: &Runtime, launch: &Launch, pages: u32, links: u32) -> Result
     let data = tempfile::tempdir()?;
     // The program makes the database and its first project, and is not there while the run
     // is written: its worker would take it.
-    let (ended, _) = Program::start(launch, data.path(), None)?.terminate()?;
-    ensure!(ended.success(), "the program ended with {ended}");
+    Program::start(launch, data.path(), None)?.kill()?;
     let config = Config {
         data_dir: data.path().to_owned(),
         ..Config::default()
