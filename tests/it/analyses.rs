@@ -204,11 +204,11 @@ async fn sitemaps_are_free_and_what_they_list_is_not() {
 async fn a_listed_redirect_is_told_and_not_followed() {
     let (service, origin) = (Service::start().await, site().await);
     origin.set("/moved", Reply::redirect(301, "/docs/a"));
-    origin.set("/moved.txt", Reply::text(origin.url("/moved")));
+    origin.set("/sitemap-moved.txt", Reply::text(origin.url("/moved")));
     let audit = run(
         &service,
         "sitemap-audit",
-        json!({"url": origin.url("/moved.txt")}),
+        json!({"url": origin.url("/sitemap-moved.txt")}),
     )
     .await;
     let item = &audit["data"]["items"][0];

@@ -188,7 +188,7 @@ impl Program {
         mut take: impl FnMut(&[u8]),
     ) -> Result<u16> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+        stream.set_read_timeout(Some(Duration::from_secs(300)))?;
         // HTTP/1.0: the answer is not chunked and ends with the connection.
         write!(
             stream,

@@ -78,7 +78,16 @@ fn seed(url: &str, urls: &[String]) -> Option<u32> {
 }
 
 fn links(id: i64, ids: &[i64], collected: &mut Collected) -> Result<(), Error> {
-    let node = |page: i64| ids.binary_search(&page).ok().map(|node| node as u32);
+    // Pages of a run mostly have ids in a row.
+    let first = ids.first().copied().unwrap_or(0);
+    let node = |page: i64| {
+        let at = page.wrapping_sub(first) as usize;
+        let found = match ids.get(at) {
+            Some(id) if *id == page => Some(at),
+            _ => ids.binary_search(&page).ok(),
+        };
+        found.map(|node| node as u32)
+    };
     let mut after = 0;
     loop {
         let batch = crawl_data::links(id, after, LINK_BATCH)?;

@@ -3,7 +3,7 @@
 //! A call's overhead is its wall time less the time in which the site was answering. What
 //! the host does for a fetch (the guard, the connection, billing) is part of it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use orbweaver_tests::program::{Launch, Program};
@@ -81,11 +81,14 @@ fn measure(
     Ok(())
 }
 
-/// The browser is most of it: measured against a rendering without the actor.
+/// The browser is most of it: measured against a rendering without the actor, which waits
+/// for the same.
 fn rendering(program: &Program, site: &Site, page: &Value, rounds: usize) -> Result<()> {
-    let render = |path: &str| -> Result<Option<f64>> {
-        let start = std::time::Instant::now();
-        let (status, body) = program.ask("POST", path, &page.to_string())?;
+    let mut idle = page.clone();
+    idle["wait_for"] = "networkidle".into();
+    let render = |path: &str, input: &Value| -> Result<Option<f64>> {
+        let start = Instant::now();
+        let (status, body) = program.ask("POST", path, &input.to_string())?;
         match status {
             200 => Ok(Some(start.elapsed().as_secs_f64() * 1e3)),
             501 => Ok(None),
@@ -95,8 +98,8 @@ fn rendering(program: &Program, site: &Site, page: &Value, rounds: usize) -> Res
     let (mut bare, mut actor) = (Vec::new(), Vec::new());
     for _ in 0..=rounds {
         let (Some(one), Some(other)) = (
-            render("/v1/cloud/render")?,
-            render("/v1/actors/render-diff")?,
+            render("/v1/cloud/render", &idle)?,
+            render("/v1/actors/render-diff", page)?,
         ) else {
             println!("render-diff: not measured, there is no browser");
             return Ok(());
