@@ -253,6 +253,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(10))
         .pragma("cache_size", "-16384")
+        // A crawl's transaction is megabytes: by default, every one would end with a
+        // checkpoint that writes the same inner pages of the indexes again.
+        .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
         .statement_cache_capacity(256);

@@ -1,5 +1,7 @@
 //! Resolving references against a base.
 
+use std::net::Ipv4Addr;
+
 use url::Url;
 
 use crate::{MAX_URL_BYTES, Resolved};
@@ -201,12 +203,16 @@ fn trim(href: &str) -> &str {
 }
 
 /// Appends a host of plain labels in lower case. `None` for what the standard treats
-/// otherwise: addresses, punycode, anything beyond letters, digits, hyphen, underscore.
+/// otherwise: addresses in any but their usual form, punycode, anything beyond letters, digits, hyphen, underscore.
 fn push_host(host: &str, out: &mut String) -> Option<()> {
     let start = out.len();
     out.push_str(host);
     let written = out.get_mut(start..)?;
     written.make_ascii_lowercase();
+    if written.parse::<Ipv4Addr>().is_ok() {
+        // As the standard writes it: four numbers without leading zeros.
+        return Some(());
+    }
     let mut labels = written.split('.').peekable();
     let mut last = "";
     while let Some(label) = labels.next() {

@@ -75,14 +75,21 @@ pub fn key(url: &Url, rules: KeyRules) -> String {
 /// As [`key`], of a resolved link.
 pub fn key_of(url: &Resolved, rules: KeyRules) -> String {
     let mut out = String::with_capacity(url.as_str().len());
+    key_into(url, rules, &mut out);
+    out
+}
+
+/// As [`key_of`], in place of what `out` holds: for many links.
+pub fn key_into(url: &Resolved, rules: KeyRules, out: &mut String) {
+    out.clear();
     out.push_str(url.part(0, url.path_start));
     let path = url.path();
     match session_in_path(path).filter(|_| rules.drop_tracking) {
         Some((start, end)) => {
-            push_tilde(path.get(..start).unwrap_or(path), &mut out);
-            push_tilde(path.get(end..).unwrap_or(""), &mut out);
+            push_tilde(path.get(..start).unwrap_or(path), out);
+            push_tilde(path.get(end..).unwrap_or(""), out);
         }
-        None => push_tilde(path, &mut out),
+        None => push_tilde(path, out),
     }
     if let Some(query) = url.query() {
         let mut mark = '?';
@@ -91,11 +98,10 @@ pub fn key_of(url: &Resolved, rules: KeyRules) -> String {
                 continue;
             }
             out.push(mark);
-            push_tilde(parameter, &mut out);
+            push_tilde(parameter, out);
             mark = '&';
         }
     }
-    out
 }
 
 /// Where `;jsessionid=…` stands in a path: it ends at the next `;` or `/`.
@@ -112,6 +118,10 @@ fn session_in_path(path: &str) -> Option<(usize, usize)> {
 
 /// Appends `text` with `%7E` decoded: RFC 3986, section 2.3, unreserved characters.
 fn push_tilde(text: &str, out: &mut String) {
+    // Few have any escape, and looking for a byte is cheap.
+    if !text.as_bytes().contains(&b'%') {
+        return out.push_str(text);
+    }
     let mut rest = text;
     while let Some(at) = rest.find("%7") {
         let (before, escape) = rest.split_at(at);

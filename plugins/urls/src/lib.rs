@@ -11,7 +11,7 @@ mod key;
 mod resolved;
 
 pub use join::Base;
-pub use key::{KeyRules, key, key_of};
+pub use key::{KeyRules, key, key_into, key_of};
 pub use resolved::Resolved;
 pub use url::Url;
 

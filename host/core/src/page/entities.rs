@@ -1,6 +1,7 @@
 //! Character references, decoded as the HTML standard's tokeniser does.
 
 use markup5ever::data::NAMED_ENTITIES;
+use memchr::memchr;
 
 /// The longest name, `CounterClockwiseContourIntegral;`.
 const MAX_NAME: usize = 32;
@@ -15,17 +16,13 @@ pub(super) enum Place {
 /// Appends `text` to `out`, its references decoded.
 pub(super) fn decode_into(text: &str, place: Place, out: &mut String) {
     let mut rest = text;
-    while let Some(at) = memchr(rest) {
+    while let Some(at) = memchr(b'&', rest.as_bytes()) {
         let (before, reference) = rest.split_at(at);
         out.push_str(before);
         let used = reference_into(reference, place, out);
         rest = reference.get(used..).unwrap_or("");
     }
     out.push_str(rest);
-}
-
-fn memchr(text: &str) -> Option<usize> {
-    text.as_bytes().iter().position(|&b| b == b'&')
 }
 
 /// Decodes the reference at the start of `text`, which begins with `&`; gives the bytes

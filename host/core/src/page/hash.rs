@@ -9,20 +9,20 @@ const BUFFER: usize = 16 * 1024;
 /// ends; so markup that is reformatted or split does not change the hash.
 pub(super) struct TextHasher {
     sha: Sha256,
-    buffer: Vec<u8>,
+    buffer: String,
     chars: u64,
     begun: bool,
     space: bool,
     /// The text itself, up to so many bytes, where it is wanted.
-    kept: Option<(Vec<u8>, usize)>,
+    kept: Option<(String, usize)>,
 }
 
 impl TextHasher {
     pub fn new(keep: Option<usize>) -> Self {
         Self {
-            kept: keep.map(|most| (Vec::new(), most)),
+            kept: keep.map(|most| (String::new(), most)),
             sha: Sha256::new(),
-            buffer: Vec::with_capacity(BUFFER * 2),
+            buffer: String::with_capacity(BUFFER * 2),
             chars: 0,
             begun: false,
             space: false,
@@ -43,12 +43,15 @@ impl TextHasher {
 
     fn flush(&mut self) {
         self.sha.update(&self.buffer);
-        // Characters are bytes that continue none.
-        let chars = self.buffer.iter().filter(|&&b| b & 0xc0 != 0x80).count();
-        self.chars += chars as u64;
+        self.chars += self.buffer.chars().count() as u64;
         if let Some((text, most)) = &mut self.kept {
-            let room = most.saturating_sub(text.len()).min(self.buffer.len());
-            text.extend_from_slice(self.buffer.get(..room).unwrap_or_default());
+            let room = most.saturating_sub(text.len());
+            let cut = self.buffer.floor_char_boundary(room);
+            text.push_str(self.buffer.get(..cut).unwrap_or_default());
+            // A character that did not fit ends the text.
+            if cut < self.buffer.len() {
+                *most = text.len();
+            }
         }
         self.buffer.clear();
     }
@@ -56,11 +59,7 @@ impl TextHasher {
     /// What was kept of the text. Before [`finish`](Self::finish).
     pub fn take_text(&mut self) -> String {
         self.flush();
-        let text = self.kept.take().map(|(text, _)| text).unwrap_or_default();
-        // The limit may have cut a character.
-        String::from_utf8_lossy(&text)
-            .trim_end_matches('\u{fffd}')
-            .to_owned()
+        self.kept.take().map(|(text, _)| text).unwrap_or_default()
     }
 
     /// Characters so far, and the hash with what belongs to it besides the text. A byte
@@ -77,38 +76,88 @@ impl TextHasher {
 
 /// Appends `text` with its white space collapsed. `begun`: something is there already;
 /// `space`: white space has come since.
-pub(super) fn collapse(text: &str, begun: &mut bool, space: &mut bool, out: &mut Vec<u8>) {
+///
+/// Words that single spaces part are copied together.
+pub(super) fn collapse(text: &str, begun: &mut bool, space: &mut bool, out: &mut String) {
     let bytes = text.as_bytes();
-    let mut from = 0;
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        let width = if byte > b' ' && byte < 0x80 {
-            0
-        } else {
-            blank_width(byte, bytes.get(at..).unwrap_or_default())
-        };
-        if width == 0 {
-            at += 1;
-            continue;
+    loop {
+        while let Some(&byte) = bytes.get(at) {
+            let width = blank_width(byte, bytes.get(at..).unwrap_or_default());
+            if width == 0 {
+                break;
+            }
+            *space = true;
+            at += width;
         }
-        push_word(bytes.get(from..at).unwrap_or_default(), begun, space, out);
-        *space = true;
-        at += width;
-        from = at;
+        if at >= bytes.len() {
+            return;
+        }
+        let end = at + words_len(bytes.get(at..).unwrap_or_default());
+        let run = text.get(at..end).unwrap_or("");
+        let words = run.strip_suffix(' ').unwrap_or(run);
+        if *space && *begun {
+            out.push(' ');
+        }
+        out.push_str(words);
+        *begun = true;
+        *space = words.len() < run.len();
+        at = end;
     }
-    push_word(bytes.get(from..).unwrap_or_default(), begun, space, out);
 }
 
-fn push_word(word: &[u8], begun: &mut bool, space: &mut bool, out: &mut Vec<u8>) {
-    if word.is_empty() {
-        return;
+/// How long the text is that begins with a word and needs no change but for a space at
+/// its end.
+fn words_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        at += plain_len(text.get(at..).unwrap_or_default());
+        let Some(&byte) = text.get(at) else {
+            return text.len();
+        };
+        let rest = text.get(at..).unwrap_or_default();
+        let blank = blank_width(byte, rest);
+        if blank == 0 {
+            at += 1;
+        } else if byte == b' ' {
+            // One space belongs to the words before it.
+            return at + 1;
+        } else {
+            return at;
+        }
     }
-    if *space && *begun {
-        out.push(b' ');
+}
+
+/// How many bytes are neither white space nor may begin it, but for single spaces between
+/// two of them. Written so that the compiler looks at a block at a time.
+fn plain_len(text: &[u8]) -> usize {
+    const BLOCK: usize = 16;
+    let odd = |byte: u8, next: u8| {
+        (byte < b' ')
+            | ((byte == b' ') & (next <= b' '))
+            | (byte == 0xc2)
+            | (byte.wrapping_sub(0xe1) < 3)
+            | (byte == 0xef)
+    };
+    let nexts = text.get(1..).unwrap_or_default();
+    let mut at = 0;
+    for (block, nexts) in text.chunks_exact(BLOCK).zip(nexts.chunks_exact(BLOCK)) {
+        let found = block
+            .iter()
+            .zip(nexts)
+            .fold(false, |found, (&byte, &next)| found | odd(byte, next));
+        if found {
+            break;
+        }
+        at += BLOCK;
     }
-    *space = false;
-    *begun = true;
-    out.extend_from_slice(word);
+    let rest = text.get(at..).unwrap_or_default();
+    let nexts = rest.iter().skip(1).copied().chain([b' ']);
+    let odd = rest
+        .iter()
+        .zip(nexts)
+        .position(|(&byte, next)| odd(byte, next));
+    at + odd.unwrap_or(rest.len())
 }
 
 /// How many bytes of white space (Unicode's `White_Space`, with zero-width space and BOM,
@@ -133,11 +182,11 @@ mod tests {
     use super::*;
 
     fn collapsed(pieces: &[&str]) -> String {
-        let (mut begun, mut space, mut out) = (false, false, Vec::new());
+        let (mut begun, mut space, mut out) = (false, false, String::new());
         for piece in pieces {
             collapse(piece, &mut begun, &mut space, &mut out);
         }
-        String::from_utf8(out).unwrap()
+        out
     }
 
     #[test]
@@ -148,6 +197,22 @@ mod tests {
         );
         assert_eq!(collapsed(&["\u{feff}", " ", ""]), "");
         assert_eq!(collapsed(&["é\u{85}ü中文\u{2028}x"]), "é ü中文 x");
+        assert_eq!(
+            collapsed(&["a \u{a0}“b”", " ", "c\u{1}  d "]),
+            "a “b” c\u{1} d"
+        );
+    }
+
+    #[test]
+    fn white_space_is_found_wherever_it_stands_in_a_block() {
+        for blank in [" ", "  ", "\n", "\u{a0}", "\u{3000} ", " \u{2003}"] {
+            for at in 0..40 {
+                let (before, after) = ("x".repeat(at), "yü".repeat(20));
+                let text = format!("{before}{blank}{after}");
+                let expected = format!("{before} {after}");
+                assert_eq!(collapsed(&[&text]), expected.trim_start(), "{blank:?} {at}");
+            }
+        }
     }
 
     #[test]

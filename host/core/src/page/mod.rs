@@ -1,15 +1,17 @@
 //! One streaming pass over a page: its links, title, canonical URL, base, robots
 //! directives, and the hash of what a reader sees.
 //!
-//! This runs for every crawled page, so it parses no tree: `lol_html` tokenises, and what
-//! lies between two texts is read from the source itself. Nothing is allocated per token.
+//! This runs for every crawled page, so it builds no tree and no tokens: tags and texts are
+//! ranges of the source, and nothing is allocated for them.
 
 mod entities;
-mod gap;
 mod hash;
 mod links;
+mod names;
+mod open;
 mod pass;
 mod robots_meta;
+mod tokens;
 
 pub use links::{Link, Links};
 pub use pass::{page_pass, page_text};
@@ -34,9 +36,6 @@ pub struct PageFacts {
     pub content_hash: String,
     /// Characters of the visible text, white space collapsed.
     pub text_chars: u64,
-    /// The page broke the tokeniser's memory limit: the rest is unread, and the hash is
-    /// of the whole source instead.
-    pub degraded: bool,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use orbweaver_fetch::{
     CookieJar, FetchError, HopCheck, HopVerdict, Kind, ProxyUrl, Request, Response, is_impersonal,
 };
 use orbweaver_store::crawl::{CrawledPage, Lease, PreviousPage};
-use orbweaver_urls::{KeyRules, Resolved, key_of};
+use orbweaver_urls::{Base, KeyRules, Resolved, key_of};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -26,6 +26,8 @@ pub(super) struct Shared {
     pub app: App,
     pub lease: Lease,
     pub spec: CrawlSpec,
+    /// What links are read against; they are absolute.
+    pub seed: Base,
     /// Widened once, when the seed redirects to another host.
     pub scope: ArcSwap<Scope>,
     pub rules: KeyRules,

@@ -15,7 +15,7 @@ use orbweaver_store::crawl::{
     CrawledPage, PreviousPage, StoredLink, pack_links, pack_targets, unpack_links,
 };
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
-use orbweaver_urls::{Base, Resolved, key_of};
+use orbweaver_urls::{Resolved, key_into, key_of};
 
 use super::fetch::{Entry, Fetched, Shared};
 use super::scope::Verdict;
@@ -277,17 +277,17 @@ fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2]) {
     let scope = shared.scope.load();
     let mut found = Vec::with_capacity(links.len());
     let (mut out, mut excluded) = (0, 0);
-    // Links are absolute; joining them to any base takes the short way through the parser.
-    let Some(base) = Base::new("http://base.invalid/") else {
-        return (found, [0, 0]);
-    };
-    let mut url = Resolved::default();
+    let (mut url, mut key) = (Resolved::default(), String::new());
     for (link, index) in links.iter().zip(0_u32..) {
-        if !base.join_into(link.to, &mut url) {
+        // Links are absolute; most are of the seed's site, which is told at a glance.
+        if !shared.seed.join_into(link.to, &mut url) {
             continue;
         }
         match scope.judge(&url) {
-            Verdict::In => found.push((key_hash(&key_of(&url, shared.rules)), index)),
+            Verdict::In => {
+                key_into(&url, shared.rules, &mut key);
+                found.push((key_hash(&key), index));
+            }
             Verdict::Excluded => excluded += 1,
             Verdict::Out => out += 1,
         }

@@ -15,7 +15,7 @@ use futures::FutureExt as _;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Ending, FrontierChange, LeasedRun};
-use orbweaver_urls::{KeyRules, Resolved};
+use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
@@ -158,6 +158,7 @@ impl Engine {
         }
         let shared = Shared {
             lease: leased.lease,
+            seed: Base::from_resolved(seed.clone()).context("the seed is no URL")?,
             scope: ArcSwap::from_pointee(scope),
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,

@@ -1,0 +1,495 @@
+//! A page's tags and texts as ranges of its source, after the HTML standard's tokeniser
+//! (section 13.2.5). Nothing is built, copied or allocated for a token.
+//!
+//! What the tree's construction tells the standard's tokeniser is kept in mind without a
+//! tree: which elements hold raw text, and where drawings and formulas begin and end.
+
+use std::ops::Range;
+
+use memchr::{memchr, memchr_iter, memchr2, memmem};
+
+use super::names::{self, Name};
+
+/// Attributes of a tag that are read; what follows is passed over.
+const MAX_ATTRIBUTES: usize = 512;
+/// Drawings within drawings that are told apart.
+const MAX_SPACES: usize = 256;
+
+/// What a page consists of, comments and raw text left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Token<'h> {
+    /// Text with character references.
+    Text(&'h str),
+    /// Text without: of a CDATA section or of `plaintext`.
+    Verbatim(&'h str),
+    /// The text of a `title` that is no drawing's, with character references.
+    Title(&'h str),
+    /// A start tag; its attributes are the tokeniser's until the next token.
+    Start(Tag),
+    /// An end tag.
+    End(Name),
+}
+
+/// A start tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub name: Name,
+    /// It has no content: a void element, or one closed in its own tag within a drawing.
+    pub empty: bool,
+    /// Of a drawing or formula.
+    pub foreign: bool,
+    /// It has the attribute `hidden`.
+    pub hidden: bool,
+}
+
+/// Where an attribute stands in the source.
+#[derive(Clone, Debug)]
+struct Attribute {
+    name: Range<usize>,
+    value: Range<usize>,
+}
+
+/// A tag as it stands in the source.
+struct Read {
+    name: Name,
+    closed: bool,
+    hidden: bool,
+    end: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    Html,
+    Svg,
+    MathMl,
+}
+
+/// What comes after a start tag instead of markup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Raw {
+    /// Until the end tag of that name.
+    Text(Name),
+    Title,
+    Script,
+    /// All the rest.
+    Plain,
+}
+
+/// The tokens of a page, in order.
+pub(super) struct Tokens<'h> {
+    html: &'h str,
+    at: usize,
+    attributes: Vec<Attribute>,
+    raw: Option<Raw>,
+    /// From the outermost drawing inward; empty in plain HTML.
+    spaces: Vec<Space>,
+}
+
+impl<'h> Tokens<'h> {
+    pub fn new(html: &'h str) -> Self {
+        Self {
+            html,
+            at: 0,
+            attributes: Vec::new(),
+            raw: None,
+            spaces: Vec::new(),
+        }
+    }
+
+    /// An attribute of the last start tag, its value as written: the first of its name, as
+    /// in a tree. `name` is lower-case.
+    pub fn attribute(&self, name: &str) -> Option<&'h str> {
+        let found = self.attributes.iter().find(|attribute| {
+            attribute.name.len() == name.len()
+                && (self.html.as_bytes().get(attribute.name.clone()))
+                    .is_some_and(|known| known.eq_ignore_ascii_case(name.as_bytes()))
+        })?;
+        Some(self.html.get(found.value.clone()).unwrap_or(""))
+    }
+
+    fn text(&self, from: usize, to: usize) -> &'h str {
+        self.html.get(from..to).unwrap_or("")
+    }
+
+    fn rest(&self, at: usize) -> &'h [u8] {
+        self.html.as_bytes().get(at..).unwrap_or_default()
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.html.as_bytes().get(at).copied()
+    }
+
+    fn space(&self) -> Space {
+        self.spaces.last().copied().unwrap_or(Space::Html)
+    }
+
+    /// The text of an element that holds no markup; `None` where it is nobody's to read.
+    fn raw(&mut self, raw: Raw) -> Option<Token<'h>> {
+        let from = self.at;
+        let rest = self.rest(from);
+        let len = match raw {
+            Raw::Plain => rest.len(),
+            Raw::Script => script_len(rest),
+            Raw::Title => raw_len(rest, names::TITLE),
+            Raw::Text(name) => raw_len(rest, name),
+        };
+        self.at = from + len;
+        let text = self.text(from, self.at);
+        match raw {
+            Raw::Plain if len > 0 => Some(Token::Verbatim(text)),
+            Raw::Title if len > 0 => Some(Token::Title(text)),
+            _ => None,
+        }
+    }
+
+    /// Whether a `<` begins something else than text.
+    fn is_markup(&self, at: usize) -> bool {
+        match self.byte(at + 1) {
+            Some(b'/') => self.byte(at + 2).is_some(),
+            Some(byte) => byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'),
+            None => false,
+        }
+    }
+
+    /// What a `<` begins that is no text: the token, if there is one, and where it ends.
+    fn markup(&mut self, at: usize) -> (Option<Token<'h>>, usize) {
+        let closing = self.byte(at + 1) == Some(b'/');
+        let name = at + 1 + usize::from(closing);
+        match self.byte(name) {
+            Some(byte) if byte.is_ascii_alphabetic() => {
+                // The end of the page within a tag: the standard drops the tag.
+                let Some(read) = self.tag(name) else {
+                    return (None, self.html.len());
+                };
+                let token = if closing {
+                    self.close(read.name);
+                    Token::End(read.name)
+                } else {
+                    Token::Start(self.open(&read))
+                };
+                (Some(token), read.end)
+            }
+            Some(b'!') if !closing => self.declaration(at),
+            _ => (None, self.past(name, b'>')),
+        }
+    }
+
+    fn past(&self, from: usize, byte: u8) -> usize {
+        memchr(byte, self.rest(from)).map_or(self.html.len(), |len| from + len + 1)
+    }
+
+    /// A comment, a CDATA section, a doctype or what is read as a comment.
+    fn declaration(&self, at: usize) -> (Option<Token<'h>>, usize) {
+        const CDATA: &[u8] = b"<![CDATA[";
+        let rest = self.rest(at);
+        if rest.starts_with(b"<!--") {
+            return (None, at + comment_len(rest));
+        }
+        if self.space() != Space::Html && rest.starts_with(CDATA) {
+            let from = at + CDATA.len();
+            return match memmem::find(self.rest(from), b"]]>") {
+                Some(len) => (
+                    Some(Token::Verbatim(self.text(from, from + len))),
+                    from + len + 3,
+                ),
+                None => (
+                    Some(Token::Verbatim(self.text(from, self.html.len()))),
+                    self.html.len(),
+                ),
+            };
+        }
+        (None, self.past(at + 2, b'>'))
+    }
+
+    /// Reads the tag whose name begins at `from`; `None` where the page ends before it.
+    fn tag(&mut self, from: usize) -> Option<Read> {
+        let bytes = self.html.as_bytes();
+        let run = |from: usize, ends: fn(u8) -> bool| -> Option<usize> {
+            let rest = bytes.get(from..)?;
+            rest.iter().position(|&b| ends(b)).map(|len| from + len)
+        };
+        let mut at = run(from, |b| is_blank(b) || matches!(b, b'/' | b'>'))?;
+        let mut read = Read {
+            name: Name::read(bytes.get(from..at)?),
+            closed: false,
+            hidden: false,
+            end: 0,
+        };
+        self.attributes.clear();
+        loop {
+            let byte = *bytes.get(at)?;
+            if byte == b'>' {
+                read.end = at + 1;
+                return Some(read);
+            }
+            // Only a slash right before the end closes.
+            read.closed = byte == b'/';
+            if read.closed || is_blank(byte) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            // A name may begin with `=`, and has no other.
+            at = run(at + 1, |b| is_blank(b) || matches!(b, b'/' | b'>' | b'='))?;
+            let stop = at;
+            if *bytes.get(at)? != b'=' {
+                at = run(at, |b| !is_blank(b))?;
+            }
+            let mut value = at..at;
+            if *bytes.get(at)? == b'=' {
+                at = run(at + 1, |b| !is_blank(b))?;
+                match *bytes.get(at)? {
+                    quote @ (b'"' | b'\'') => {
+                        let len = memchr(quote, bytes.get(at + 1..)?)?;
+                        value = at + 1..at + 1 + len;
+                        at += len + 2;
+                    }
+                    b'>' => {}
+                    _ => {
+                        let end = run(at, |b| is_blank(b) || b == b'>')?;
+                        value = at..end;
+                        at = end;
+                    }
+                }
+            }
+            read.hidden |= bytes.get(start..stop)?.eq_ignore_ascii_case(b"hidden");
+            if self.attributes.len() < MAX_ATTRIBUTES {
+                self.attributes.push(Attribute {
+                    name: start..stop,
+                    value,
+                });
+            }
+        }
+    }
+
+    /// What a start tag begins.
+    fn open(&mut self, read: &Read) -> Tag {
+        let (space, name, closed) = (self.space(), read.name, read.closed);
+        let tag = |empty, foreign| Tag {
+            name,
+            empty,
+            foreign,
+            hidden: read.hidden,
+        };
+        match (space, name) {
+            (Space::Html, names::SVG) => self.enter(Space::Svg, closed),
+            (Space::Html, names::MATH) => self.enter(Space::MathMl, closed),
+            (Space::Html, _) => {
+                self.raw = raw_of(name);
+                return tag(name.is_void(), false);
+            }
+            _ if name.leaves_foreign() || (name == names::FONT && self.is_html_font()) => {
+                self.leave_foreign();
+                return tag(name.is_void(), false);
+            }
+            (Space::Svg, names::SVG) => self.enter(Space::Svg, closed),
+            (Space::MathMl, names::MATH) => self.enter(Space::MathMl, closed),
+            _ if self.is_integration_point(space, name) => self.enter(Space::Html, closed),
+            _ => {}
+        }
+        tag(closed, true)
+    }
+
+    fn close(&mut self, name: Name) {
+        match self.space() {
+            Space::Html => {
+                let outer = self.spaces.len().checked_sub(2);
+                let outer = outer.and_then(|at| self.spaces.get(at)).copied();
+                let point = match outer {
+                    Some(Space::Svg) => is_svg_point(name),
+                    Some(Space::MathMl) => is_math_point(name) || name == names::ANNOTATION_XML,
+                    _ => false,
+                };
+                if point {
+                    self.spaces.pop();
+                }
+            }
+            space => {
+                if matches!(
+                    (space, name),
+                    (Space::Svg, names::SVG) | (Space::MathMl, names::MATH)
+                ) {
+                    self.spaces.pop();
+                } else if matches!(name, names::P | names::BR) {
+                    self.leave_foreign();
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, space: Space, closed: bool) {
+        if !closed && self.spaces.len() < MAX_SPACES {
+            self.spaces.push(space);
+        }
+    }
+
+    fn leave_foreign(&mut self) {
+        while self.space() != Space::Html {
+            self.spaces.pop();
+        }
+    }
+
+    fn is_html_font(&self) -> bool {
+        ["color", "face", "size"]
+            .iter()
+            .any(|name| self.attribute(name).is_some())
+    }
+
+    /// Whether an element of a drawing or formula holds HTML.
+    fn is_integration_point(&self, space: Space, name: Name) -> bool {
+        match space {
+            Space::Svg => is_svg_point(name),
+            Space::MathMl if name == names::ANNOTATION_XML => {
+                let encoding = self.attribute("encoding").unwrap_or("");
+                ["text/html", "application/xhtml+xml"]
+                    .iter()
+                    .any(|html| encoding.eq_ignore_ascii_case(html))
+            }
+            Space::MathMl => is_math_point(name),
+            Space::Html => false,
+        }
+    }
+}
+
+impl<'h> Iterator for Tokens<'h> {
+    type Item = Token<'h>;
+
+    fn next(&mut self) -> Option<Token<'h>> {
+        if let Some(raw) = self.raw.take()
+            && let Some(token) = self.raw(raw)
+        {
+            return Some(token);
+        }
+        let mut at = self.at;
+        loop {
+            let Some(len) = memchr(b'<', self.rest(at)) else {
+                let text = self.text(self.at, self.html.len());
+                self.at = self.html.len();
+                return (!text.is_empty()).then_some(Token::Text(text));
+            };
+            let open = at + len;
+            if !self.is_markup(open) {
+                at = open + 1;
+                continue;
+            }
+            if open > self.at {
+                let text = self.text(self.at, open);
+                self.at = open;
+                return Some(Token::Text(text));
+            }
+            let (token, end) = self.markup(open);
+            (self.at, at) = (end, end);
+            if token.is_some() {
+                return token;
+            }
+        }
+    }
+}
+
+/// The standard's white space within tags.
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
+}
+
+/// What follows a start tag of HTML, where that is no markup. Without scripts `noscript`
+/// would hold markup; readers have them.
+const fn raw_of(name: Name) -> Option<Raw> {
+    match name {
+        names::TITLE => Some(Raw::Title),
+        names::SCRIPT => Some(Raw::Script),
+        names::PLAINTEXT => Some(Raw::Plain),
+        names::TEXTAREA
+        | names::STYLE
+        | names::XMP
+        | names::IFRAME
+        | names::NOEMBED
+        | names::NOFRAMES
+        | names::NOSCRIPT => Some(Raw::Text(name)),
+        _ => None,
+    }
+}
+
+const fn is_svg_point(name: Name) -> bool {
+    matches!(name, names::FOREIGN_OBJECT | names::DESC | names::TITLE)
+}
+
+const fn is_math_point(name: Name) -> bool {
+    matches!(
+        name,
+        names::MI | names::MO | names::MN | names::MS | names::MTEXT
+    )
+}
+
+/// Whether a tag of that name begins here; `rest` follows the `<` or `</`.
+fn is_tag(rest: &[u8], name: Name) -> bool {
+    let len = rest.iter().take(LONGEST_RAW + 1);
+    let len = len.take_while(|b| b.is_ascii_alphabetic()).count();
+    let ends = rest.get(len);
+    ends.is_some_and(|&b| is_blank(b) || matches!(b, b'/' | b'>'))
+        && rest.get(..len).is_some_and(|read| Name::read(read) == name)
+}
+
+/// The longest name of an element with raw text, `textarea` and others.
+const LONGEST_RAW: usize = 8;
+
+/// How long raw text is: up to the end tag of that name, else all of it.
+fn raw_len(text: &[u8], name: Name) -> usize {
+    memmem::find_iter(text, b"</")
+        .find(|at| is_tag(text.get(at + 2..).unwrap_or_default(), name))
+        .unwrap_or(text.len())
+}
+
+/// How long a script is. Within `<!--` a `<script>` hides the next end tag.
+fn script_len(text: &[u8]) -> usize {
+    let (mut escaped, mut within) = (false, false);
+    let mut at = 0;
+    while let Some(len) = text.get(at..).and_then(|rest| memchr2(b'<', b'-', rest)) {
+        at += len;
+        let rest = text.get(at..).unwrap_or_default();
+        if rest.starts_with(b"-") {
+            if escaped && rest.starts_with(b"-->") {
+                (escaped, within) = (false, false);
+            }
+        } else if !escaped && rest.starts_with(b"<!--") {
+            escaped = true;
+            // The dashes may be those of the comment's end already.
+            at += 1;
+        } else if rest.get(1) == Some(&b'/') {
+            if is_tag(rest.get(2..).unwrap_or_default(), names::SCRIPT) {
+                if !within {
+                    return at;
+                }
+                within = false;
+            }
+        } else if escaped && is_tag(rest.get(1..).unwrap_or_default(), names::SCRIPT) {
+            within = true;
+        }
+        at += 1;
+    }
+    text.len()
+}
+
+/// How long the comment at the start of `text` is, `<!--` and its end included.
+fn comment_len(text: &[u8]) -> usize {
+    const OPEN: usize = 4;
+    let abrupt = if text.get(OPEN) == Some(&b'>') {
+        OPEN + 1
+    } else if text.get(OPEN..).is_some_and(|rest| rest.starts_with(b"->")) {
+        OPEN + 2
+    } else {
+        0
+    };
+    if abrupt > 0 {
+        return abrupt;
+    }
+    let body = text.get(OPEN..).unwrap_or_default();
+    memchr_iter(b'>', body)
+        .find(|&at| {
+            let before = body.get(..at).unwrap_or_default();
+            before.ends_with(b"--") || before.ends_with(b"--!")
+        })
+        .map_or(text.len(), |at| OPEN + at + 1)
+}
+
+#[cfg(test)]
+mod tests;
