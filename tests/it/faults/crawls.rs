@@ -232,6 +232,37 @@ async fn row_34_a_base_elsewhere_leads_nowhere_private() {
 }
 
 #[tokio::test]
+async fn row_35_nofollow_is_honoured_when_the_job_asks() {
+    let faulty = Faulty::start().await;
+    faulty.origin.set(
+        "/",
+        Reply::html(
+            "<a href=/a rel=nofollow>a</a><a href=/b rel='x UGC'>b</a><a href=/c>c</a>\
+             <a href=/d rel=sponsored>d</a><a href=/e>e</a><a href=/f>f</a>",
+        ),
+    );
+    let marked = Reply::html("<meta name=robots content='noindex, nofollow'><a href=/c1>c1</a>");
+    faulty.origin.set("/c", marked);
+    faulty
+        .origin
+        .set("/e", page(["/e1"]).header("X-Robots-Tag", "none"));
+    let other = page(["/f1"]).header("X-Robots-Tag", "otherbot: nofollow");
+    faulty.origin.set("/f", other);
+    for path in ["/a", "/b", "/d", "/c1", "/e1", "/f1"] {
+        faulty.origin.set(path, page([]));
+    }
+    let asked = faulty.crawl("/", json!({"respect_nofollow": true})).await;
+    let rows = faulty.rows(&asked).await;
+    assert_eq!(
+        rows.keys().collect::<Vec<_>>(),
+        ["/", "/c", "/e", "/f", "/f1"]
+    );
+    let all = faulty.crawl("/", json!({})).await;
+    assert_eq!(faulty.rows(&all).await.len(), 10);
+    faulty.is_well().await;
+}
+
+#[tokio::test]
 async fn row_36_a_canonical_elsewhere_does_not_move_the_crawl() {
     let faulty = Faulty::start().await;
     let other = Origin::start().await.unwrap();

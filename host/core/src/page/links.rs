@@ -64,6 +64,13 @@ impl Links {
         self.items.iter().map(|item| self.link(item))
     }
 
+    /// The page's headers vouch for none of them.
+    pub fn forbid_following(&mut self) {
+        for item in &mut self.items {
+            item.nofollow = true;
+        }
+    }
+
     fn link(&self, item: &Item) -> Link<'_> {
         Link {
             to: self.part(&item.to),

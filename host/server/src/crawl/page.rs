@@ -113,6 +113,9 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         },
     };
     let header = x_robots_tag(response.headers.get_all("x-robots-tag"), PRODUCT_TOKEN);
+    if header.nofollow {
+        facts.links.forbid_following();
+    }
     facts.robots.merge(&header);
     let headers: Vec<(&str, &str)> = response
         .headers
@@ -281,6 +284,10 @@ fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2]) {
     for (link, index) in links.iter().zip(0_u32..) {
         // Links are absolute; most are of the seed's site, which is told at a glance.
         if !shared.seed.join_into(link.to, &mut url) {
+            continue;
+        }
+        if link.nofollow && shared.spec.respect_nofollow {
+            excluded += 1;
             continue;
         }
         match scope.judge(&url) {

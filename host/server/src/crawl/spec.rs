@@ -69,6 +69,9 @@ pub struct CrawlSpec {
     /// Extractors beyond the contract's, for every page.
     #[serde(default)]
     pub extractors: Vec<String>,
+    /// Links that their page does not vouch for are not followed.
+    #[serde(default)]
+    pub respect_nofollow: bool,
 }
 
 /// What a crawl starts from.
@@ -133,6 +136,7 @@ impl CrawlSpec {
             proxy_country: None,
             aggressive: false,
             extractors: Vec::new(),
+            respect_nofollow: false,
         }
     }
 

@@ -111,6 +111,10 @@ pub(crate) struct CrawlRequest {
     /// Further extractors for every page; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     pub(crate) extractors: Option<Vec<String>>,
+    /// Do not follow links that their page does not vouch for: `rel` nofollow, ugc or
+    /// sponsored, robots meta tags and `X-Robots-Tag`. They are recorded either way.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    pub(crate) respect_nofollow: Option<bool>,
 }
 
 /// A request that passed validation.
@@ -202,6 +206,7 @@ impl CrawlRequest {
             proxy_country,
             aggressive,
             extractors,
+            respect_nofollow: self.respect_nofollow.unwrap_or(false),
             ..CrawlSpec::new(self.url)
         };
         if aggressive {

@@ -67,6 +67,9 @@ pub(super) struct Crawl {
     /// Do not obey robots.txt.
     #[arg(long)]
     ignore_robots: bool,
+    /// Do not follow links marked nofollow, ugc or sponsored, or of pages marked so.
+    #[arg(long)]
+    respect_nofollow: bool,
     /// Take the URL for an origin, a sitemap or a sitemap index, and fetch what it lists.
     #[arg(long)]
     sitemap: bool,
@@ -183,6 +186,7 @@ impl Crawl {
             delay_ms: self.delay_ms,
             subdomains: Some(self.subdomains),
             respect_robots: Some(!self.ignore_robots),
+            respect_nofollow: Some(self.respect_nofollow),
             seed_kind: self.sitemap.then_some(SeedKind::Sitemap),
             headers: Some(headers),
             cookies: self.cookies.clone(),
