@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_core::sitemap;
 use orbweaver_engine::{
     FetchRequest, Host, HostError, LinkColumns, Page, PageRow, PluginError, ProxyChoice, RoleCall,
     RunInfo, WaitFor,
@@ -327,11 +328,30 @@ fn is_free(response: &Response) -> bool {
         || is_sitemap(&response.body)
 }
 
-/// Whether a body is a sitemap or an index of them, by its first element.
+/// Whether a body, packed or not, is a sitemap or an index of them, by its first element, or
+/// a list of URLs by its first lines.
 fn is_sitemap(body: &[u8]) -> bool {
-    let head = body.get(..1_024).unwrap_or(body);
+    let Ok(body) = sitemap::unpack(body) else {
+        return false;
+    };
+    let head = body.get(..1_024).unwrap_or(&body);
     let head = String::from_utf8_lossy(head);
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
+    if rest.starts_with("http") {
+        // The last line may be cut; where it is the only one, it tells enough.
+        let is_url = |line: &str| {
+            let line = line.trim_end();
+            ["http://", "https://"]
+                .iter()
+                .any(|scheme| line.starts_with(scheme))
+                && !line.contains(char::is_whitespace)
+        };
+        let whole = rest.rsplit_once('\n').map_or(rest, |(whole, _)| whole);
+        return whole
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .all(is_url);
+    }
     while rest.starts_with("<?") || rest.starts_with("<!") {
         let Some(end) = rest.find('>') else {
             return false;
@@ -366,18 +386,36 @@ fn internal(cause: &dyn std::fmt::Display) -> HostError {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
     use super::*;
 
     #[test]
-    fn sitemaps_are_told_by_their_first_element() {
+    fn sitemaps_are_told_by_how_they_begin() {
         for body in [
             "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
             "\u{feff}<sitemapindex>",
             "<s:urlset xmlns:s=\"x\">",
+            "https://e.org/a\r\n\nhttp://e.org/b\nhttps://e.or",
+            "https://e.org/only",
         ] {
             assert!(is_sitemap(body.as_bytes()), "{body}");
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(body.as_bytes()).unwrap();
+            assert!(is_sitemap(&packed.finish().unwrap()), "{body}, packed");
         }
-        for body in ["", "<html><urlset>", "urlset", "<rss>", "<?xml"] {
+        for body in [
+            "",
+            "<html><urlset>",
+            "urlset",
+            "<rss>",
+            "<?xml",
+            "http is a protocol\nof the web",
+            "https://e.org/a is where\nhttps://e.org/b is not\n",
+        ] {
             assert!(!is_sitemap(body.as_bytes()), "{body}");
         }
     }
