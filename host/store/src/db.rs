@@ -253,9 +253,6 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .foreign_keys(true)
         .busy_timeout(Duration::from_secs(10))
         .pragma("cache_size", "-16384")
-        // A crawl's transaction is megabytes: by default, every one would end with a
-        // checkpoint that writes the same inner pages of the indexes again.
-        .pragma("wal_autocheckpoint", "4000")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
         .statement_cache_capacity(256);
@@ -275,7 +272,13 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .max_connections(options.connections.max(1))
         .acquire_timeout(options.acquire_timeout)
         .test_before_acquire(false)
-        .connect_with(connect.read_only(false).pragma("query_only", "on"))
+        .connect_with(
+            connect
+                .read_only(false)
+                .pragma("query_only", "on")
+                // The system's cache is behind them all.
+                .pragma("cache_size", "-4096"),
+        )
         .await
         .map_err(failed)?;
     Ok(Db::Lite(Lite {
