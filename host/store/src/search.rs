@@ -5,6 +5,8 @@
 //! index in the same transaction, by foreign key. One document per URL: its youngest page's.
 //! What a word is, `core::words` says; the databases only keep them.
 
+use std::collections::BTreeMap;
+
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
@@ -144,8 +146,19 @@ impl Store {
         } else {
             "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
         };
+        // Of one URL's pages, the youngest: all that is replaced is gone before words come.
+        let mut youngest: BTreeMap<(ProjectId, &str), &IndexEntry> = BTreeMap::new();
+        for entry in entries {
+            let kept = youngest
+                .entry((entry.project, entry.url_key.as_str()))
+                .or_insert(entry);
+            if kept.page < entry.page {
+                *kept = entry;
+            }
+        }
         transact!(quiet true, self.db, tx => {
-            for entry in entries {
+            let mut added = Vec::with_capacity(youngest.len());
+            for entry in youngest.values() {
                 sqlx::query(
                     "DELETE FROM search_docs
                      WHERE project_id = $1 AND url_key = $2 AND page_id < $3",
@@ -165,7 +178,7 @@ impl Store {
                 if there.is_none() {
                     continue;
                 }
-                let added = sqlx::query(
+                let done = sqlx::query(
                     "INSERT INTO search_docs (page_id, project_id, url_key) VALUES ($1, $2, $3)
                      ON CONFLICT DO NOTHING",
                 )
@@ -174,9 +187,15 @@ impl Store {
                 .bind(entry.url_key.as_str())
                 .execute(&mut *tx)
                 .await?;
-                if added.rows_affected() == 0 {
-                    continue;
+                if done.rows_affected() == 1 {
+                    added.push(*entry);
                 }
+            }
+            // All words at the end, in the pages' order and without another statement between:
+            // a lower id, or a statement that SQLite could have to take back, would make it
+            // write the words so far as a piece of their own.
+            added.sort_by_key(|entry| entry.page);
+            for entry in added {
                 sqlx::query(insert)
                     .bind(entry.page.get())
                     .bind(owner(entry.project))

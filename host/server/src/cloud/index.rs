@@ -15,8 +15,9 @@ use crate::pipeline::blocking;
 /// How often new pages are looked for. Also the time that a transaction with a lower id may
 /// take to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
-/// Pages per batch.
-const BATCH: u32 = 50;
+/// Pages per batch. On SQLite a batch is a transaction, and a piece of the index that is merged
+/// later: many small ones cost more, and a large one keeps other writers waiting.
+const BATCH: u32 = 200;
 /// Pages read at once: enough to keep the database busy, few enough to leave the crawl alone.
 const AT_ONCE: usize = 2;
 /// Bytes of a page's text that are indexed.
