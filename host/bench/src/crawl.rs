@@ -46,6 +46,8 @@ struct Figures {
     cpu_ms: f64,
     peak_mib: f64,
     found: usize,
+    /// That the site answered, pages or not.
+    requests: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -163,8 +165,16 @@ fn report(args: &Args, site: &LargeSite, chosen: &[Candidate], all: &[Vec<Figure
     if args.latency > 0 {
         let limit = args.concurrency as f64 * 1000.0 / args.latency as f64;
         for (candidate, figures) in chosen.iter().zip(all) {
-            let share = median(figures.iter().map(rate)).unwrap_or(f64::NAN) / limit;
-            println!("{}: {share:.3} of concurrency / latency", candidate.name());
+            let share = |rate: fn(&Figures) -> f64| {
+                median(figures.iter().map(rate)).unwrap_or(f64::NAN) / limit
+            };
+            println!(
+                "{}: {:.3} of concurrency / latency; {:.3} with redirects, pages that are missing \
+                 and files for robots",
+                candidate.name(),
+                share(rate),
+                share(|figures| figures.requests as f64 / figures.seconds)
+            );
         }
     }
 }
@@ -178,13 +188,18 @@ fn cost(figures: &Figures) -> f64 {
 }
 
 fn measure(candidate: Candidate, args: &Args, site: &LargeSite) -> Result<Figures> {
-    match candidate {
+    let before = site.total();
+    let figures = match candidate {
         Candidate::Full => orbweaver(args, site, true),
         Candidate::Metadata => orbweaver(args, site, false),
         Candidate::SpiderFull => spider(args, site, "html"),
         Candidate::SpiderMetadata => spider(args, site, "metadata"),
         Candidate::Bare => bare(args, site),
-    }
+    }?;
+    Ok(Figures {
+        requests: site.total() - before,
+        ..figures
+    })
 }
 
 /// The release build, with plugins where the benchmark's caller says.
@@ -224,6 +239,7 @@ fn orbweaver(args: &Args, site: &LargeSite, store_html: bool) -> Result<Figures>
     let id = run["id"].as_i64().context("no id")?;
     let rows = crawl::rows(&program, site, id)?;
     Ok(Figures {
+        requests: 0,
         seconds,
         cpu_ms: cpu.as_secs_f64() * 1e3,
         peak_mib,
@@ -314,6 +330,7 @@ impl Running {
             cpu_ms: process::cpu(self.0.id())?.as_secs_f64() * 1e3,
             peak_mib: process::peak_mib(self.0.id())?,
             found: 0,
+            requests: 0,
         };
         drop(self.0.stdin.take());
         self.0.wait()?;

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use futures::{StreamExt as _, stream};
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
@@ -18,8 +17,6 @@ const LOOK: Duration = Duration::from_millis(1_000);
 /// Pages per batch. On SQLite a batch is a transaction, and a piece of the index that is merged
 /// later: many small ones cost more, and a large one keeps other writers waiting.
 const BATCH: u32 = 200;
-/// Pages read at once: enough to keep the database busy, few enough to leave the crawl alone.
-const AT_ONCE: usize = 2;
 /// Bytes of a page's text that are indexed.
 const TEXT_BYTES: usize = 256 << 10;
 
@@ -51,18 +48,15 @@ async fn advance(app: &App, seen: i64) -> Result<i64, StoreError> {
             Some(last) if full => last.page.get(),
             _ => through,
         };
-        let read: Vec<Option<IndexEntry>> = stream::iter(pages)
-            .map(|page| async move {
-                let id = page.page;
-                read(app, page).await.unwrap_or_else(|error| {
-                    tracing::warn!(page = id.get(), %error, "a page is not indexed");
-                    None
-                })
-            })
-            .buffered(AT_ONCE)
-            .collect()
-            .await;
-        let entries: Vec<IndexEntry> = read.into_iter().flatten().collect();
+        // One after the other: a crawl that goes on has the other processors.
+        let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
+        for page in pages {
+            let id = page.page;
+            match read(app, page).await {
+                Ok(entry) => entries.extend(entry),
+                Err(error) => tracing::warn!(page = id.get(), %error, "a page is not indexed"),
+            }
+        }
         store.index(&entries, after).await?;
     }
     Ok(newest)
