@@ -113,7 +113,7 @@ impl<'h> State<'h> {
             names::META => self.meta(tokens),
             // What a drawing has for a tooltip or a description, and its style sheet, which
             // is no raw text there.
-            names::TITLE | names::DESC | names::STYLE => self.unseen = true,
+            names::TITLE | names::DESC | names::STYLE if tag.foreign => self.unseen = true,
             _ => {}
         }
         self.gap(tag.name);
