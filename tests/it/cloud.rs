@@ -293,6 +293,10 @@ async fn html_of_the_callers_is_transformed_and_pdf_is_not() {
         assert!(message.contains("PDF"), "{message}");
     }
     assert_eq!(service.billed().await, (0, 4));
+    for format in ["markdown", "text"] {
+        let empty = transform(json!({"data": "<p></p>", "return_format": format}));
+        assert_eq!(empty.await.ok()["content"], "", "{format}");
+    }
 }
 
 #[tokio::test]

@@ -33,9 +33,10 @@ impl Format {
     }
 }
 
+/// What is read of the article; null where the page has none.
 #[derive(Deserialize)]
 struct Article {
-    text: String,
+    text: Option<String>,
 }
 
 impl Pipeline {
@@ -67,8 +68,8 @@ impl Pipeline {
             Format::Text => {
                 if main {
                     let article: Article = self.role(document, "article", "").await?;
-                    if !article.text.trim().is_empty() {
-                        return Ok(article.text);
+                    if let Some(text) = article.text.filter(|text| !text.trim().is_empty()) {
+                        return Ok(text);
                     }
                 }
                 Ok(plain(&self.markdown(document, false).await?))
