@@ -6,6 +6,7 @@ use serde::Serialize;
 pub struct Object(String);
 
 impl Object {
+    /// An empty object with room for so many bytes of JSON.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut text = String::with_capacity(bytes);
         text.push('{');
@@ -25,6 +26,7 @@ impl Object {
         self.raw(key, &json);
     }
 
+    /// The object as JSON text.
     pub fn finish(mut self) -> String {
         self.0.push('}');
         self.0

@@ -14,7 +14,7 @@ mod signals;
 mod worker;
 
 pub use body::WebhookBody;
-pub(crate) use ending::end_run;
+pub use ending::end_run;
 pub use secret::secret;
 pub use signals::Webhooks;
 pub use worker::run as work;

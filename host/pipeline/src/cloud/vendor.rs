@@ -22,9 +22,13 @@ use crate::error::ScanError;
 /// A search result of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
+    /// Where it is.
     pub url: String,
+    /// Its title.
     pub title: String,
+    /// Its content, where the provider gives it.
     pub content: Option<String>,
+    /// Millionths of a US dollar, where the provider says what it cost.
     pub cost_micros: Option<u64>,
 }
 
