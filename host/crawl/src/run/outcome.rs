@@ -7,6 +7,7 @@ use chrono::TimeDelta;
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::FrontierChange;
 use orbweaver_urls::Resolved;
+use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
@@ -219,9 +220,10 @@ impl Crawler {
                 shared.wait_for(url.as_str()).await;
                 let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
                 let policy = pipeline.ai_policy(&robots);
+                let policy = policy.as_deref().map(RawValue::get);
                 let (lease, store) = (shared.lease, &shared.crawls.store);
                 let noted = store
-                    .note_site(lease, policy.as_deref(), llms.as_deref(), full.as_deref())
+                    .note_site(lease, policy, llms.as_deref(), full.as_deref())
                     .await;
                 if let Err(error) = noted {
                     tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");
