@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::view;
 use crate::api::context::Ctx;
 use crate::api::error::ApiError;
-use crate::crawl::spec::CrawlSpec;
+use crate::crawl::spec::{CrawlSpec, SeedKind};
 use crate::crawl::submit::{shown_proxy, url_key};
 
 /// Seconds after which to ask again at the cap: only a change of tier, or removing a
@@ -50,6 +50,7 @@ pub(in crate::api) async fn create(
         url: spec.url.clone(),
         url_key: url_key(&spec.url),
         spec: serde_json::to_string(spec).map_err(|error| ApiError::internal(&error))?,
+        seed_is_page: spec.seed_kind == SeedKind::Url,
         proxy_shown: shown_proxy(spec),
         has_webhook: spec.webhook_url.is_some(),
         next_fires_at: next,
