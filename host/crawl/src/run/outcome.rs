@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::FrontierChange;
+use orbweaver_store::crawl::{FrontierChange, SkipReason};
 use orbweaver_urls::Resolved;
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -70,7 +70,7 @@ impl Crawler {
             End::Failed(error) if fetch::is_robots(&error) => {
                 self.shared.unclaim(&chain);
                 self.pending = self.pending.saturating_sub(1);
-                self.skip("robots", 1);
+                self.skip(SkipReason::Robots, 1);
                 if self.shared.is_seed(&entry) {
                     self.failure = Some(error.message);
                 }
@@ -163,8 +163,8 @@ impl Crawler {
         if self.shared.is_seed(&entry) {
             self.widen(&mut fetched);
         }
-        self.skip("scope", fetched.out_of_scope);
-        self.skip("excluded", fetched.excluded);
+        self.skip(SkipReason::Scope, fetched.out_of_scope);
+        self.skip(SkipReason::Excluded, fetched.excluded);
         if self.shared.spec.seed_kind == SeedKind::Url {
             self.discover(
                 &fetched.links,
