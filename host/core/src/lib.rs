@@ -10,6 +10,7 @@ pub mod ids;
 pub mod key_hash;
 pub mod limits;
 pub mod page;
+pub mod render;
 pub mod retry_after;
 pub mod robots;
 pub mod sitemap;

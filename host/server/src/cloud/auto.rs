@@ -5,7 +5,7 @@ use orbweaver_fetch::Response;
 
 use super::detect::{Verdict, judge};
 use super::{Backend as _, Choice, Cloud, Job, Loaded, NO_UNBLOCKER, WaitPoint};
-use crate::pipeline::{ScanError, blocking};
+use crate::pipeline::{FailureKind, ScanError, blocking};
 
 /// A backend and the job as it is given to it.
 struct Step {
@@ -169,7 +169,14 @@ impl Cloud {
 
 /// Failures that every backend would have.
 fn is_final(error: &ScanError) -> bool {
-    matches!(error, ScanError::Fetch { kind, .. } if matches!(*kind, "dns" | "bad_redirect" | "too_large"))
+    use orbweaver_fetch::Kind::{BadRedirect, Dns, TooLarge};
+    matches!(
+        error,
+        ScanError::Fetch {
+            kind: FailureKind::Fetch(Dns | BadRedirect | TooLarge),
+            ..
+        }
+    )
 }
 
 impl Loaded {

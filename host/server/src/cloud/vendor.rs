@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{Backend, Capabilities, Job, Loaded, NO_VENDOR, WaitPoint, micros};
 use crate::config::{CloudConfig, SafeUrl, Secret};
-use crate::pipeline::ScanError;
+use crate::pipeline::{FailureKind, ScanError};
 
 /// A search result of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -308,7 +308,7 @@ fn first(answer: Value) -> Result<PageItem, ScanError> {
 /// 502: a backend's failure.
 fn failed(message: impl Into<String>) -> ScanError {
     ScanError::Fetch {
-        kind: "vendor",
+        kind: FailureKind::Vendor,
         message: message.into(),
     }
 }

@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::Engine;
-use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind, Resolver, SystemResolver};
+use orbweaver_fetch::{FetchError, Fetcher, Kind as FetchKind, Resolver, SubKind, SystemResolver};
 use orbweaver_store::{Amount, CloudMode, NewUsage, Principal, StoreError};
 use url::Url;
 
@@ -185,6 +185,34 @@ fn base_amount(mode: CloudMode) -> Amount {
     }
 }
 
+/// The kind of failure that left a request without a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A fetch or a render.
+    Fetch(FetchKind),
+    /// The upstream provider.
+    Vendor,
+    /// The search engine.
+    Search,
+}
+
+impl FailureKind {
+    /// The stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fetch(kind) => kind.as_str(),
+            Self::Vendor => "vendor",
+            Self::Search => "search",
+        }
+    }
+}
+
+impl std::fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
 /// Why there is no scan result.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
@@ -194,8 +222,8 @@ pub enum ScanError {
     /// The target gave no response.
     #[error("{message}")]
     Fetch {
-        /// The failure's stable word.
-        kind: &'static str,
+        /// The kind of failure.
+        kind: FailureKind,
         /// What happened.
         message: String,
     },
@@ -232,9 +260,9 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
-            FetchKind::Browser if error.sub == Some("busy") => Self::Busy(error.message),
+            FetchKind::Browser if error.sub == Some(SubKind::Busy) => Self::Busy(error.message),
             kind => Self::Fetch {
-                kind: kind.code(),
+                kind: FailureKind::Fetch(kind),
                 message: error.message,
             },
         }

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use orbweaver_store::Principal;
 
-use super::{Charge, Picture, ScanError, ScanSpec};
+use super::{Charge, FailureKind, Picture, ScanError, ScanSpec};
 use crate::app::App;
 use crate::cloud::{Choice, Job, WaitPoint, project_proxy};
 
@@ -63,7 +63,7 @@ async fn take(
         .picture
         .unwrap_or_else(|| Err("there is no picture".to_owned()))
         .map_err(|message| ScanError::Fetch {
-            kind: "browser",
+            kind: FailureKind::Fetch(orbweaver_fetch::Kind::Browser),
             message,
         })
 }
