@@ -4,10 +4,10 @@
 use std::collections::HashSet;
 
 use orbweaver_core::ids::ProjectId;
+use orbweaver_core::key_hash::url_key;
 use orbweaver_store::{Amount, NewUsage, Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
-use url::Url;
 
 use super::tariff::{Count, Tariff};
 use crate::context::Actors;
@@ -262,5 +262,5 @@ fn key(url: &str) -> String {
     let rules = KeyRules {
         drop_tracking: false,
     };
-    Url::parse(url).map_or_else(|_| url.to_owned(), |url| orbweaver_urls::key(&url, rules))
+    url_key(url, rules)
 }

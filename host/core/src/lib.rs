@@ -11,6 +11,7 @@ pub mod json_number;
 pub mod key_hash;
 pub mod limits;
 pub mod page;
+pub mod render;
 pub mod retry_after;
 pub mod robots;
 pub mod setting;

@@ -1,4 +1,4 @@
-//! How long a server asks to be left alone.
+//! Reading `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! Who we say we are.
+//! User agents.
 
 use std::sync::LazyLock;
 

@@ -53,7 +53,7 @@ pub fn index_words(text: &str) -> String {
     out.words
 }
 
-/// Words so far.
+/// Collects words up to the limits.
 struct Index {
     words: String,
     count: usize,
@@ -106,7 +106,7 @@ struct Run {
 }
 
 impl Run {
-    /// Hands out the run's words until `take` wants no more; whether it wanted all.
+    /// Passes the run's words to `take` until it returns false. Returns whether it took all.
     fn words(&self, mut take: impl FnMut(&str) -> bool) -> bool {
         let mut word = String::new();
         if !self.paired {

@@ -3,8 +3,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 
+use orbweaver_core::key_hash::BuildKeyHasher;
 use tokio::time::Instant;
 
 use crate::entry::Entry;
@@ -12,28 +12,8 @@ use crate::entry::Entry;
 /// Entries in memory.
 pub(super) const WINDOW: usize = 4_096;
 
-/// Keys are hashes already.
-#[derive(Default)]
-pub(super) struct Identity(u64);
-
-impl Hasher for Identity {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-}
-
 /// The URLs that a run knows of: hash of the key, and links from the seed.
-pub(super) type Seen = HashMap<u64, u8, BuildHasherDefault<Identity>>;
+pub(super) type Seen = HashMap<u64, u8, BuildKeyHasher>;
 
 /// The window: queues by host, and entries that wait for another try.
 #[derive(Default)]

@@ -2,10 +2,10 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
+use orbweaver_core::key_hash;
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Created, NewRun, Run};
 use orbweaver_urls::KeyRules;
-use url::Url;
 
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
@@ -78,10 +78,7 @@ pub async fn recent(
 
 /// The key under which a seed is known: that of its page.
 pub fn url_key(url: &str) -> String {
-    Url::parse(url).map_or_else(
-        |_| url.to_owned(),
-        |url| orbweaver_urls::key(&url, KeyRules::default()),
-    )
+    key_hash::url_key(url, KeyRules::default())
 }
 
 /// The proxy as it may be shown: without credentials.

@@ -5,7 +5,7 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError};
 
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::proxy_answer;
 use crate::resolve::{LookupError, ResolveError};
 
@@ -103,10 +103,10 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
         LookupError::Refused(refusal) => refusal.clone().into(),
         LookupError::Failed { error: failure, .. } => {
             let sub = match failure {
-                ResolveError::NxDomain => "nxdomain",
-                ResolveError::ServFail => "servfail",
-                ResolveError::Timeout => "timeout",
-                ResolveError::Other(_) => "other",
+                ResolveError::NxDomain => SubKind::NxDomain,
+                ResolveError::ServFail => SubKind::ServFail,
+                ResolveError::Timeout => SubKind::Timeout,
+                ResolveError::Other(_) => SubKind::Other,
             };
             let fault = Fault::new(Kind::Dns, sub, format!("DNS: {error}"));
             if *failure == ResolveError::NxDomain {
@@ -121,7 +121,7 @@ pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
 fn connect_fault(error: &reqwest::Error) -> Fault {
     let source: &(dyn Error + 'static) = error;
     if error.is_timeout() {
-        return Fault::new(Kind::Connect, "timeout", "no connection in time").retryable();
+        return Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable();
     }
     if says(
         source,
@@ -136,36 +136,47 @@ fn connect_fault(error: &reqwest::Error) -> Fault {
     if says(source, &["socks", "SOCKS", "tunnel"]) {
         return Fault::new(
             Kind::Proxy,
-            "other",
+            SubKind::Other,
             format!("the proxy gives no connection: {}", cause(source)),
         )
         .retryable();
     }
     match find::<io::Error>(source).map(io::Error::kind) {
-        Some(io::ErrorKind::ConnectionRefused) => {
-            Fault::new(Kind::Connect, "refused", "the server refuses connections").retryable()
-        }
+        Some(io::ErrorKind::ConnectionRefused) => Fault::new(
+            Kind::Connect,
+            SubKind::Refused,
+            "the server refuses connections",
+        )
+        .retryable(),
         Some(
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe,
-        ) => Fault::new(Kind::Connect, "reset", "the server reset the connection").retryable(),
+        ) => Fault::new(
+            Kind::Connect,
+            SubKind::Reset,
+            "the server reset the connection",
+        )
+        .retryable(),
         // TLS that ends in the middle of its handshake.
         Some(io::ErrorKind::UnexpectedEof) => Fault::new(
             Kind::Tls,
-            "handshake",
+            SubKind::Handshake,
             "the server closed the connection during the TLS handshake",
         )
         .retryable(),
-        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => {
-            Fault::new(Kind::Connect, "unreachable", "no route to the server").retryable()
-        }
+        Some(io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable) => Fault::new(
+            Kind::Connect,
+            SubKind::Unreachable,
+            "no route to the server",
+        )
+        .retryable(),
         Some(io::ErrorKind::TimedOut) => {
-            Fault::new(Kind::Connect, "timeout", "no connection in time").retryable()
+            Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable()
         }
         _ => Fault::new(
             Kind::Connect,
-            "other",
+            SubKind::Other,
             format!("no connection: {}", cause(source)),
         )
         .retryable(),
@@ -176,22 +187,24 @@ fn tls_fault(error: &rustls::Error) -> Fault {
     use rustls::Error as E;
     let sub = match error {
         E::InvalidCertificate(certificate) => certificate_fault(certificate),
-        E::AlertReceived(AlertDescription::ProtocolVersion) | E::PeerIncompatible(_) => "version",
-        E::InvalidMessage(_) => "handshake",
-        _ => "handshake",
+        E::AlertReceived(AlertDescription::ProtocolVersion) | E::PeerIncompatible(_) => {
+            SubKind::Version
+        }
+        E::InvalidMessage(_) => SubKind::Handshake,
+        _ => SubKind::Handshake,
     };
     Fault::new(Kind::Tls, sub, format!("TLS: {error}"))
 }
 
-const fn certificate_fault(error: &CertificateError) -> &'static str {
+const fn certificate_fault(error: &CertificateError) -> SubKind {
     use CertificateError as C;
     match error {
-        C::Expired | C::ExpiredContext { .. } => "expired",
-        C::NotValidYet | C::NotValidYetContext { .. } => "not_yet_valid",
-        C::NotValidForName | C::NotValidForNameContext { .. } => "wrong_host",
-        C::UnknownIssuer => "untrusted",
-        C::Revoked => "revoked",
-        _ => "bad_certificate",
+        C::Expired | C::ExpiredContext { .. } => SubKind::Expired,
+        C::NotValidYet | C::NotValidYetContext { .. } => SubKind::NotYetValid,
+        C::NotValidForName | C::NotValidForNameContext { .. } => SubKind::WrongHost,
+        C::UnknownIssuer => SubKind::Untrusted,
+        C::Revoked => SubKind::Revoked,
+        _ => SubKind::BadCertificate,
     }
 }
 
@@ -208,7 +221,12 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
         "RST_STREAM"
     };
     if error.is_remote() {
-        return Fault::new(Kind::Reset, "http2", format!("HTTP/2 {what}: {reason}")).stale();
+        return Fault::new(
+            Kind::Reset,
+            SubKind::Http2,
+            format!("HTTP/2 {what}: {reason}"),
+        )
+        .stale();
     }
     // What our side finds excessive is a flood of header frames.
     if error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
@@ -218,7 +236,7 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
             "the response's headers are too large",
         );
     }
-    Fault::new(Kind::Protocol, "http2", format!("HTTP/2: {reason}"))
+    Fault::new(Kind::Protocol, SubKind::Http2, format!("HTTP/2: {reason}"))
 }
 
 fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
@@ -232,7 +250,7 @@ fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
     if error.is_parse() {
         return Some(Fault::new(
             Kind::Protocol,
-            "malformed",
+            SubKind::Malformed,
             format!("the response is not HTTP: {error}"),
         ));
     }
@@ -240,7 +258,7 @@ fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
         return Some(match stage {
             Stage::Head => Fault::new(
                 Kind::Reset,
-                "closed",
+                SubKind::Closed,
                 "the server closed the connection without an answer",
             )
             .stale(),
@@ -248,7 +266,7 @@ fn hyper_fault(error: &hyper::Error, stage: Stage) -> Option<Fault> {
         });
     }
     if error.is_canceled() || error.is_closed() {
-        return Some(Fault::new(Kind::Reset, "closed", "the connection was closed").stale());
+        return Some(Fault::new(Kind::Reset, SubKind::Closed, "the connection was closed").stale());
     }
     None
 }
@@ -272,7 +290,7 @@ fn io_fault(error: &io::Error, stage: Stage) -> Fault {
             Stage::Body,
         ) => Fault::new(
             Kind::Reset,
-            "body",
+            SubKind::Body,
             "the server reset the connection in the middle of the body",
         )
         .retryable(),
@@ -283,16 +301,21 @@ fn io_fault(error: &io::Error, stage: Stage) -> Fault {
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::NotConnected,
             Stage::Head,
-        ) => Fault::new(Kind::Reset, "closed", "the server reset the connection").stale(),
+        ) => Fault::new(
+            Kind::Reset,
+            SubKind::Closed,
+            "the server reset the connection",
+        )
+        .stale(),
         // Chunked framing: hyper reports it as an error of the input.
         (io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData, _) => Fault::new(
             Kind::Protocol,
-            "malformed",
+            SubKind::Malformed,
             format!("the body's framing is broken: {error}"),
         ),
         _ => Fault::new(
             Kind::Reset,
-            "other",
+            SubKind::Other,
             format!("the connection failed: {error}"),
         )
         .retryable(),

@@ -1,17 +1,20 @@
-//! HTTP clients: one for direct requests, one for each proxy in use, within bounds; and each
-//! once more without a pool, for what failed on a connection that had been kept.
+//! HTTP clients: one for direct requests and one for each proxy in use, up to a limit. Each
+//! exists a second time without a connection pool, for the retry of a request that failed on
+//! an idle connection.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use moka::sync::Cache;
-use orbweaver_core::guard::Policy;
+use orbweaver_core::guard::{Host, HostList, Policy, Target};
 use rustls::client::Resumption;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::classify;
 use crate::config::{FetchConfig, Limits};
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 use crate::resolve::{Guarded, Resolver};
 
@@ -26,14 +29,14 @@ pub struct ConfigError(pub(crate) String);
 /// Which connections a request may go over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Those that were kept, or a new one.
+    /// An idle one, or a new one.
     Kept,
-    /// A new one that is not kept either: a server that closes idle connections closes many
-    /// at once, and a second try may find the next of them.
+    /// A new one that is closed afterwards: a server that closes idle connections closes
+    /// many at once, and a second try could get the next of them.
     Fresh,
 }
 
-/// Clients that differ in nothing but what becomes of their connections.
+/// The clients of one way to treat connections.
 struct Kinds {
     direct: reqwest::Client,
     proxied: Cache<ProxyUrl, reqwest::Client>,
@@ -46,14 +49,20 @@ pub(crate) struct Clients {
     tls: ClientConfig,
     limits: Limits,
     guarded: Guarded,
+    trust_http_proxies: bool,
 }
 
 impl Clients {
-    pub fn new(config: &FetchConfig, resolver: Arc<dyn Resolver>) -> Result<Self, ConfigError> {
+    pub fn new(
+        config: &FetchConfig,
+        resolver: Arc<dyn Resolver>,
+        blocklist: Arc<ArcSwap<HostList>>,
+    ) -> Result<Self, ConfigError> {
         let limits = config.limits.clone();
         let policy = Arc::new(Policy::with_nets(config.allow_nets.clone()));
         let guarded = Guarded {
             policy,
+            blocklist,
             resolver,
             timeout: limits.connect(),
         };
@@ -74,6 +83,7 @@ impl Clients {
             tls,
             limits,
             guarded,
+            trust_http_proxies: config.trust_http_proxies,
         })
     }
 
@@ -88,9 +98,9 @@ impl Clients {
         tls
     }
 
-    /// The client for requests through `proxy`, whose own address is judged as a target's
-    /// is: a literal here, since the connector would not ask the resolver about it, and a
-    /// name both here and when it is connected to.
+    /// The client for requests through `proxy`, whose own address is judged like a target's:
+    /// a literal here, since the connector does not pass it to the resolver, and a name both
+    /// here and when it is connected to.
     pub async fn get(
         &self,
         proxy: Option<&ProxyUrl>,
@@ -124,28 +134,38 @@ impl Clients {
             })
     }
 
-    /// Judges a proxy's own address.
-    pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Fault> {
-        let url = url::Url::parse(proxy.expose()).map_err(|error| {
-            Fault::new(
-                Kind::InvalidRequest,
-                None,
-                format!("proxy {proxy}: {error}"),
-            )
-        })?;
-        // The host of a URL whose scheme is not http(s) is not parsed as an address yet.
-        let host = url.host_str().unwrap_or("").trim_end_matches('.');
-        let name = url::Host::parse(host).map_or_else(|_| host.to_owned(), |host| host.to_string());
-        match self.guarded.lookup(&name).await {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                let fault = classify::lookup_fault(&error);
-                Err(Fault {
-                    message: format!("proxy {proxy}: {}", fault.message),
-                    ..fault
-                })
-            }
+    /// Judges a proxy: its URL, then the addresses of its name, which are returned.
+    pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<Vec<IpAddr>, Fault> {
+        let named = |fault: Fault| Fault {
+            message: format!("proxy {proxy}: {}", fault.message),
+            ..fault
+        };
+        self.guarded
+            .judge_proxy(proxy)
+            .map_err(|refusal| named(refusal.into()))?;
+        let found = self.guarded.lookup(&proxy.host().to_string()).await;
+        found.map_err(|error| named(classify::lookup_fault(&error)))
+    }
+
+    /// Judges the addresses of a target that a proxy connects to; see the module
+    /// [`proxy`](crate::proxy) for what that is worth.
+    pub async fn judge_behind(
+        &self,
+        proxy: &ProxyUrl,
+        target: &Target,
+    ) -> Result<Vec<IpAddr>, Fault> {
+        if matches!(target.host, Host::Name(_))
+            && proxy.resolves_names()
+            && !self.trust_http_proxies
+        {
+            let why = format!(
+                "{proxy} resolves names itself, and fetch.trust_http_proxies is false: \
+                 a SOCKS5 proxy is given addresses"
+            );
+            return Err(Fault::new(Kind::Proxy, SubKind::Other, why));
         }
+        let found = self.guarded.lookup(&target.host.to_string()).await;
+        found.map_err(|error| classify::lookup_fault(&error))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an operator may set, and its defaults.
+//! The operator's settings and their defaults.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::proxy::{Pool, ProxyUrl};
 
 /// Settings of a [`Fetcher`](crate::Fetcher).
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FetchConfig {
     /// Networks that may be fetched from besides the public internet.
@@ -19,11 +19,27 @@ pub struct FetchConfig {
     /// Proxy pools by name: where a pool's requests go. `{country}` in a URL stands for
     /// the ISO-2 code asked for, in lower case; `{session}` for a number new with each request.
     pub proxy_pools: BTreeMap<Pool, Vec<ProxyUrl>>,
+    /// Whether HTTP proxies may be given names, which they resolve themselves: see
+    /// [`ProxyUrl`]. `false` refuses targets with a name through them.
+    pub trust_http_proxies: bool,
     /// User agents to rotate through instead of the built-in browsers'.
     pub user_agents: Vec<String>,
     /// Certificates (DER) that are trusted besides the system's roots.
     #[serde(skip)]
     pub extra_roots: Vec<Vec<u8>>,
+}
+
+impl Default for FetchConfig {
+    fn default() -> Self {
+        Self {
+            allow_nets: Vec::new(),
+            limits: Limits::default(),
+            proxy_pools: BTreeMap::new(),
+            trust_http_proxies: true,
+            user_agents: Vec::new(),
+            extra_roots: Vec::new(),
+        }
+    }
 }
 
 /// Bounds of one fetch: redirects, retries and the body all count towards the same ones.

@@ -1,39 +1,36 @@
-//! Cookies of one job: RFC 6265's storage model, within limits.
+//! Cookies of one job: RFC 6265's storage model (crate `cookie_store`) within limits, with
+//! public suffixes by the list at publicsuffix.org (crate `psl`).
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use cookie_store::{Cookie, CookieDomain, CookieStore, StoreAction};
 use parking_lot::Mutex;
 use url::Url;
 
-/// Cookies kept per host, and in a jar (Chrome's figures).
-const MAX_PER_HOST: usize = 180;
+/// Cookies kept per domain, and in a jar (Chrome's figures).
+const MAX_PER_DOMAIN: usize = 180;
 const MAX_IN_JAR: usize = 3_300;
 /// Name and value together (RFC 6265, section 6.1).
 const MAX_COOKIE_BYTES: usize = 4096;
+/// A Set-Cookie line with its attributes, all of which are kept.
+const MAX_LINE_BYTES: usize = 2 * MAX_COOKIE_BYTES;
 /// Bytes of a Cookie header that is sent: what common servers accept.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 
 /// Cookies of one job, shared by its clones. Jobs never share a jar.
 ///
-/// A cookie goes back to the host that set it and, where it named a `Domain` that is no
-/// public suffix, to that domain's other hosts. Expiry is by `Max-Age=0` and past
-/// `Expires` only, since a job is shorter than any cookie's life.
+/// A cookie returns to the host that set it and, where it names a `Domain` that is not a
+/// public suffix, to that domain's other hosts, until its `Max-Age` or `Expires`.
 #[derive(Clone, Debug, Default)]
-pub struct CookieJar(Arc<Mutex<Store>>);
+pub struct CookieJar(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
-struct Store {
-    /// By domain, then by name and path.
-    domains: BTreeMap<String, BTreeMap<(String, String), Cookie>>,
+struct Inner {
+    cookies: CookieStore,
+    /// How many cookies each domain has in `cookies`, expired ones included.
+    per_domain: HashMap<String, usize>,
     count: usize,
-}
-
-#[derive(Debug)]
-struct Cookie {
-    value: String,
-    host_only: bool,
-    secure: bool,
 }
 
 impl CookieJar {
@@ -52,166 +49,118 @@ impl CookieJar {
         self.len() == 0
     }
 
-    /// Takes what a response from `url` sets; what is malformed, foreign or beyond the
-    /// limits is dropped.
+    /// Stores the Set-Cookie lines of a response from `url`. Malformed and foreign cookies
+    /// and those beyond the limits are dropped.
     pub fn store<'a>(&self, url: &Url, set_cookie: impl Iterator<Item = &'a str>) {
-        let Some(host) = url.host_str() else { return };
-        let mut store = self.0.lock();
-        // A response of ten thousand cookies costs no more than the ones that are kept.
-        for line in set_cookie.take(MAX_PER_HOST) {
-            if let Some(parsed) = parse(line, host, url) {
-                store.put(parsed);
+        let mut inner = self.0.lock();
+        if inner.count >= MAX_IN_JAR {
+            inner.remove_expired();
+        }
+        // A response with ten thousand cookies costs no more than those that are kept.
+        for line in set_cookie.take(MAX_PER_DOMAIN) {
+            if let Some(cookie) = parse(line, url) {
+                inner.put(cookie, url);
             }
         }
     }
 
-    /// The Cookie header for `url`; `None` without a cookie.
+    /// The Cookie header for `url`, longer paths first (RFC 6265, section 5.4); `None`
+    /// without a cookie.
     pub fn header(&self, url: &Url) -> Option<String> {
-        let host = url.host_str()?;
-        let store = self.0.lock();
+        let inner = self.0.lock();
+        let mut cookies = inner.cookies.matches(url);
+        cookies.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
         let mut header = String::new();
-        let mut domain = Some(host);
-        while let Some(name) = domain {
-            for ((cookie, path), entry) in store.domains.get(name).into_iter().flatten() {
-                let sent = (!entry.host_only || name == host)
-                    && (!entry.secure || url.scheme() == "https")
-                    && path_matches(url.path(), path);
-                if sent && header.len() + cookie.len() + entry.value.len() < MAX_HEADER_BYTES {
-                    push_pair(&mut header, cookie, &entry.value);
-                }
+        for (name, value) in cookies.into_iter().map(|cookie| cookie.name_value()) {
+            if header.len() + name.len() + value.len() >= MAX_HEADER_BYTES {
+                continue;
             }
-            domain = parent(host, name);
+            if !header.is_empty() {
+                header.push_str("; ");
+            }
+            header.push_str(name);
+            header.push('=');
+            header.push_str(value);
         }
         (!header.is_empty()).then_some(header)
     }
 }
 
-impl Store {
-    fn put(&mut self, parsed: Parsed) {
-        let Parsed {
-            domain,
-            name,
-            path,
-            cookie,
-            expired,
-        } = parsed;
-        let entries = self.domains.entry(domain).or_default();
-        let key = (name, path);
-        if expired {
-            self.count -= usize::from(entries.remove(&key).is_some());
-        } else if let Some(entry) = entries.get_mut(&key) {
-            *entry = cookie;
-        } else if entries.len() < MAX_PER_HOST && self.count < MAX_IN_JAR {
-            entries.insert(key, cookie);
-            self.count += 1;
+impl Inner {
+    fn put(&mut self, cookie: Cookie<'static>, url: &Url) {
+        let Some(domain) = cookie.domain.as_cow().map(|domain| domain.into_owned()) else {
+            return;
+        };
+        let (path, name) = (String::from(&cookie.path), cookie.name().to_owned());
+        let is_new = self.cookies.get_any(&domain, &path, &name).is_none();
+        let in_domain = self.per_domain.get(&domain).copied().unwrap_or(0);
+        if is_new && (in_domain >= MAX_PER_DOMAIN || self.count >= MAX_IN_JAR) {
+            return;
+        }
+        match self.cookies.insert(cookie, url) {
+            Ok(StoreAction::Inserted) if is_new => {
+                *self.per_domain.entry(domain).or_default() += 1;
+                self.count += 1;
+            }
+            // The library only marks a deleted cookie.
+            Ok(StoreAction::ExpiredExisting) => self.remove(&domain, &path, &name),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn remove(&mut self, domain: &str, path: &str, name: &str) {
+        if self.cookies.remove(domain, path, name).is_none() {
+            return;
+        }
+        self.count -= 1;
+        if let Some(in_domain) = self.per_domain.get_mut(domain) {
+            *in_domain -= 1;
+            if *in_domain == 0 {
+                self.per_domain.remove(domain);
+            }
+        }
+    }
+
+    fn remove_expired(&mut self) {
+        let expired: Vec<(String, String, String)> = self
+            .cookies
+            .iter_any()
+            .filter(|cookie| cookie.is_expired())
+            .map(|cookie| {
+                let (domain, path) = (String::from(&cookie.domain), String::from(&cookie.path));
+                (domain, path, cookie.name().to_owned())
+            })
+            .collect();
+        for (domain, path, name) in expired {
+            self.remove(&domain, &path, &name);
         }
     }
 }
 
-fn push_pair(header: &mut String, name: &str, value: &str) {
-    if !header.is_empty() {
-        header.push_str("; ");
-    }
-    header.push_str(name);
-    header.push('=');
-    header.push_str(value);
-}
-
-/// The next domain up; `None` beyond the registrable domain or of an address.
-fn parent<'a>(host: &str, name: &'a str) -> Option<&'a str> {
-    if host.ends_with(']') || host.parse::<std::net::Ipv4Addr>().is_ok() {
+/// A cookie that `url` may set; `None` for a malformed or oversized one and for one whose
+/// `Domain` is foreign or a public suffix.
+fn parse(line: &str, url: &Url) -> Option<Cookie<'static>> {
+    if line.len() > MAX_LINE_BYTES || line.bytes().any(|byte| byte.is_ascii_control()) {
         return None;
     }
-    let (_, up) = name.split_once('.')?;
-    (!is_public_suffix(up)).then_some(up)
+    let mut cookie = Cookie::parse(line, url).ok()?.into_owned();
+    if cookie.name().len() + cookie.value().len() > MAX_COOKIE_BYTES {
+        return None;
+    }
+    if let CookieDomain::Suffix(domain) = &cookie.domain
+        && is_public_suffix(domain)
+    {
+        // A host that is a public suffix itself may set cookies for itself (RFC 6265, 5.3).
+        if url.host_str() != Some(domain) {
+            return None;
+        }
+        cookie.domain = CookieDomain::host_only(url).ok()?;
+    }
+    Some(cookie)
 }
 
 fn is_public_suffix(domain: &str) -> bool {
     psl::suffix(domain.as_bytes()).is_none_or(|suffix| suffix.as_bytes().len() >= domain.len())
-}
-
-struct Parsed {
-    domain: String,
-    name: String,
-    path: String,
-    cookie: Cookie,
-    expired: bool,
-}
-
-fn parse(line: &str, host: &str, url: &Url) -> Option<Parsed> {
-    let mut parts = line.split(';');
-    let (name, value) = parts.next()?.split_once('=')?;
-    let (name, value) = (name.trim(), value.trim());
-    let legal = |text: &str| !text.bytes().any(|b| b.is_ascii_control() || b == b';');
-    if name.is_empty()
-        || name.len() + value.len() > MAX_COOKIE_BYTES
-        || !legal(name)
-        || !legal(value)
-    {
-        return None;
-    }
-    let mut cookie = Cookie {
-        value: value.to_owned(),
-        host_only: true,
-        secure: false,
-    };
-    let mut domain = host.to_owned();
-    let mut path = default_path(url.path()).to_owned();
-    let mut expired = false;
-    let mut max_age = None;
-    for attribute in parts {
-        let (key, value) = attribute.split_once('=').unwrap_or((attribute, ""));
-        let value = value.trim();
-        match key.trim().to_ascii_lowercase().as_str() {
-            "domain" => {
-                let asked = value.trim_start_matches('.').to_ascii_lowercase();
-                if asked.is_empty() || asked == host {
-                    continue;
-                }
-                // A foreign domain or a public suffix: the cookie is refused (RFC 6265, 5.3).
-                let within = host
-                    .strip_suffix(&asked)
-                    .is_some_and(|rest| rest.ends_with('.'));
-                if !within || is_public_suffix(&asked) || parent(host, host).is_none() {
-                    return None;
-                }
-                domain = asked;
-                cookie.host_only = false;
-            }
-            "path" if value.starts_with('/') => path = value.to_owned(),
-            "secure" => cookie.secure = true,
-            "max-age" => max_age = value.parse::<i64>().ok(),
-            "expires" => expired = is_long_past(value),
-            _ => {}
-        }
-    }
-    // Max-Age wins over Expires.
-    let expired = max_age.map_or(expired, |age| age <= 0);
-    Some(Parsed {
-        domain,
-        name: name.to_owned(),
-        path,
-        cookie,
-        expired,
-    })
-}
-
-/// Servers delete a cookie by a date in 1970; other dates are in the future, as far as a
-/// job is concerned.
-fn is_long_past(expires: &str) -> bool {
-    expires.contains("1970") || expires.contains("-70 ")
-}
-
-fn default_path(path: &str) -> &str {
-    match path.rfind('/') {
-        None | Some(0) => "/",
-        Some(at) => path.get(..at).unwrap_or("/"),
-    }
-}
-
-fn path_matches(path: &str, cookie: &str) -> bool {
-    path.strip_prefix(cookie)
-        .is_some_and(|rest| cookie.ends_with('/') || rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]
@@ -279,7 +228,14 @@ mod tests {
         assert_eq!(jar.len(), MAX_IN_JAR);
         assert!(jar.header(&url("https://h0.example/")).unwrap().len() <= MAX_HEADER_BYTES);
         let big = format!("a={}", "x".repeat(MAX_COOKIE_BYTES));
-        assert!(self::jar("https://a.example/", &[&big, "nothing", "=x", "a\u{1}=2"]).is_empty());
+        let long = format!("a=1; Path=/{}", "x".repeat(MAX_LINE_BYTES));
+        assert!(
+            self::jar(
+                "https://a.example/",
+                &[&big, &long, "nothing", "=x", "a\u{1}=2"]
+            )
+            .is_empty()
+        );
     }
 
     #[test]
@@ -295,5 +251,65 @@ mod tests {
             (jar.len(), jar.header(&url("https://a.example/"))),
             (0, None)
         );
+    }
+
+    #[test]
+    fn max_age_and_expires_end_a_cookie() {
+        let at = "https://a.example/";
+        for expired in [
+            "a=1; Expires=Wed, 01 Jan 2020 00:00:00 GMT",
+            "a=1; Expires=Wed, 01-Jan-2020 00:00:00 GMT",
+            "a=1; Expires=Wednesday, 01-Jan-20 00:00:00 GMT",
+            "a=1; Expires=Thu, 01-Jan-1970 00:00:01 GMT",
+            "a=1; Max-Age=0",
+            "a=1; Max-Age=-1",
+            "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT; Max-Age=0",
+        ] {
+            assert!(jar(at, &[expired]).is_empty(), "{expired}");
+            let jar = jar(at, &["a=old", expired]);
+            assert_eq!((jar.len(), jar.header(&url(at))), (0, None), "{expired}");
+        }
+        for alive in [
+            "a=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT",
+            "a=1; Expires=Sat, 01-Jan-2170 00:00:00 GMT",
+            "a=1; Expires=Fri, 19-Feb-1970x",
+            "a=1; Max-Age=60; Expires=Wed, 01 Jan 2020 00:00:00 GMT",
+            "a=1; Max-Age=99999999999999999999",
+        ] {
+            let header = jar(at, &[alive]).header(&url(at));
+            assert_eq!(header.as_deref(), Some("a=1"), "{alive}");
+        }
+    }
+
+    #[test]
+    fn deleted_cookies_make_room() {
+        let at = "https://a.example/";
+        let fill = || (0..MAX_PER_DOMAIN).map(|n| format!("c{n}={n}"));
+        let jar = CookieJar::new();
+        for _ in 0..2 {
+            let lines: Vec<String> = fill().collect();
+            jar.store(&url(at), lines.iter().map(String::as_str));
+            jar.store(&url(at), ["more=1"].into_iter());
+            assert_eq!(jar.len(), MAX_PER_DOMAIN);
+            let lines: Vec<String> = fill().map(|line| line + "; Max-Age=0").collect();
+            jar.store(&url(at), lines.iter().map(String::as_str));
+            assert!(jar.is_empty());
+        }
+    }
+
+    #[test]
+    fn addresses_have_cookies_of_their_own() {
+        for at in [
+            "http://10.0.0.1/",
+            "http://[2001:db8::1]/",
+            "http://localhost/",
+        ] {
+            let jar = jar(at, &["a=1; Path=/"]);
+            assert_eq!(jar.header(&url(at)).as_deref(), Some("a=1"), "{at}");
+        }
+        assert!(jar("http://[2001:db8::1]/", &["a=1; Domain=db8::1]"]).is_empty());
+        let suffix = jar("https://github.io/", &["a=1; Domain=github.io"]);
+        assert!(suffix.header(&url("https://github.io/")).is_some());
+        assert!(suffix.header(&url("https://x.github.io/")).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! A fetch on its way: where it is, what it sends, and what a redirect changes.
+//! The state of a fetch between redirects: its target and what is sent to it.
 
 use bytes::Bytes;
 use http::Method;
@@ -14,7 +14,7 @@ use crate::error::{Fault, Kind};
 use crate::request::Request;
 use crate::response::Hop;
 
-/// A fetch on its way.
+/// The state of a fetch.
 pub(crate) struct Course {
     pub target: Target,
     pub method: Method,
@@ -178,8 +178,8 @@ fn is_same_site(from: &Url, to: &Url) -> bool {
                 && from.port_or_known_default() == to.port_or_known_default()))
 }
 
-/// Whether a header says nothing about who asks: all others stay with the site they were
-/// given for, since an `x-api-key` is as secret as an `authorization`.
+/// Whether a header carries nothing personal and may go to another site. All others stay with
+/// the site they were given for, since an `x-api-key` is as secret as an `authorization`.
 pub fn is_impersonal(name: &str) -> bool {
     matches!(
         name.to_ascii_lowercase().as_str(),

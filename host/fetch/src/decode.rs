@@ -7,7 +7,7 @@ mod codec;
 
 use bytes::Bytes;
 
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::response::Raw;
 use codec::{Codec, Step};
 
@@ -39,7 +39,7 @@ pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<
                 let shown: String = other.chars().take(40).collect();
                 return Err(Fault::new(
                     Kind::Decode,
-                    "unknown_coding",
+                    SubKind::UnknownCoding,
                     format!("content coding {shown:?} is not supported"),
                 ));
             }
@@ -47,7 +47,7 @@ pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<
         if found.len() == MAX_CODINGS {
             return Err(Fault::new(
                 Kind::Decode,
-                "too_many_codings",
+                SubKind::TooManyCodings,
                 format!("more than {MAX_CODINGS} content codings"),
             ));
         }
@@ -66,7 +66,7 @@ pub(crate) enum Stop {
     Malformed(&'static str),
 }
 
-/// A body on its way in.
+/// A body that is being received.
 pub(crate) struct Body {
     layers: Vec<Layer>,
     out: Vec<u8>,
@@ -82,7 +82,7 @@ struct Layer {
     produced: usize,
 }
 
-/// A body that ended.
+/// A decoded body.
 pub(crate) struct Decoded {
     pub body: Bytes,
     pub raw: Option<Raw>,
@@ -104,7 +104,7 @@ impl Body {
             [Coding::Zstd] => Some("zstd"),
             _ => None,
         };
-        // An announced length is a wish, not a reason to allocate a megabyte up front.
+        // The announced length is not trusted: at most this much is allocated ahead.
         let expected = hint
             .map_or(0, |length| usize::try_from(length).unwrap_or(max))
             .min(1 << 20)
@@ -146,7 +146,7 @@ impl Body {
         push_through(&mut self.layers, input, &mut self.out, self.max)
     }
 
-    /// The body so far, cut off.
+    /// The body so far, marked as truncated.
     pub fn cut(self) -> Decoded {
         Decoded {
             body: self.out.into(),
@@ -184,7 +184,7 @@ impl Body {
 pub(crate) fn malformed(what: &str) -> Fault {
     Fault::new(
         Kind::Decode,
-        "malformed",
+        SubKind::Malformed,
         format!("the content coding is broken: {what}"),
     )
 }

@@ -2,58 +2,184 @@
 
 use std::fmt;
 
-use orbweaver_core::guard::Refusal;
+use orbweaver_core::guard::{Refusal, Rule};
 
 use crate::response::Hop;
 
-/// What kind of failure ended a fetch. The words are stable: they are in answers, logs
-/// and metrics.
+/// The kind of failure that ended a fetch. The words are stable: answers, stored rows, logs
+/// and metrics hold them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The guard refuses the URL or an address behind it; sub-kind is the rule.
+    /// The guard refuses the URL or an address behind it; the sub-kind is the [`Rule`].
     Refused,
-    /// robots.txt disallows it; sub-kinds `disallowed`, `unreachable`.
+    /// robots.txt disallows the URL, or the file is unavailable while its host answers.
     Robots,
-    /// The caller's own check refuses a URL on the way.
+    /// The caller's own check refuses a redirect's target.
     Scope,
     /// The request itself is malformed: a header, the proxy.
     InvalidRequest,
-    /// The name does not resolve; sub-kinds `nxdomain`, `servfail`, `timeout`, `other`.
+    /// The name does not resolve.
     Dns,
-    /// No connection; sub-kinds `refused`, `reset`, `unreachable`, `timeout`, `other`.
+    /// No connection.
     Connect,
-    /// The TLS handshake failed; sub-kinds `expired`, `not_yet_valid`, `wrong_host`, `untrusted`,
-    /// `revoked`, `bad_certificate`, `version`, `handshake`.
+    /// The TLS handshake failed.
     Tls,
-    /// The proxy failed or refused; sub-kinds `auth`, `other`.
+    /// The proxy failed or refused.
     Proxy,
-    /// Too late; sub-kinds `first_byte`, `total`.
+    /// A time limit passed.
     Timeout,
-    /// The body came slower than the minimum rate.
+    /// The body arrived more slowly than the minimum rate.
     Slow,
     /// The body is larger than the limit.
     TooLarge,
-    /// Too many response headers, or too large.
+    /// Too many response headers, or too large ones.
     HeaderTooLarge,
     /// The connection ended before the body did.
     IncompleteBody,
-    /// The content coding; sub-kinds `unknown_coding`, `too_many_codings`, `malformed`.
+    /// The content coding is unknown or broken.
     Decode,
-    /// Sub-kinds `no_location`, `ambiguous_location`, `invalid_location`, `too_many`.
+    /// A redirect that can't be followed.
     BadRedirect,
-    /// What came is not HTTP, or breaks its rules.
+    /// The response is not HTTP, or breaks its rules.
     Protocol,
     /// The connection broke after the request was sent.
     Reset,
-    /// The browser; sub-kinds `unavailable`, `busy`, `crashed`, `protocol`.
+    /// The browser failed.
     Browser,
-    /// A fault of ours.
+    /// A fault of this service.
     Internal,
+}
+
+/// The cause within a [`Kind`]. The words are stable, like those of the kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SubKind {
+    /// [`Kind::Refused`]: the guard's rule.
+    Rule(Rule),
+    /// [`Kind::Robots`]: a rule of the file.
+    Disallowed,
+    /// [`Kind::Robots`]: the file is unavailable. [`Kind::Connect`]: no route.
+    Unreachable,
+    /// [`Kind::Dns`]: the name does not exist.
+    NxDomain,
+    /// [`Kind::Dns`]: the name's servers failed.
+    ServFail,
+    /// [`Kind::Dns`] and [`Kind::Connect`]: not in time.
+    Timeout,
+    /// [`Kind::Connect`]: the server refuses connections.
+    Refused,
+    /// [`Kind::Connect`]: the server reset the connection.
+    Reset,
+    /// [`Kind::Tls`]: the certificate has expired.
+    Expired,
+    /// [`Kind::Tls`]: the certificate is not valid yet.
+    NotYetValid,
+    /// [`Kind::Tls`]: the certificate is for another host.
+    WrongHost,
+    /// [`Kind::Tls`]: the certificate's issuer is unknown.
+    Untrusted,
+    /// [`Kind::Tls`]: the certificate is revoked.
+    Revoked,
+    /// [`Kind::Tls`]: the certificate is broken in another way.
+    BadCertificate,
+    /// [`Kind::Tls`]: no common version or cipher suite.
+    Version,
+    /// [`Kind::Tls`]: the handshake failed in another way.
+    Handshake,
+    /// [`Kind::Proxy`]: the proxy refuses the credentials.
+    Auth,
+    /// [`Kind::Timeout`]: no response headers in time.
+    FirstByte,
+    /// [`Kind::Timeout`]: the fetch as a whole took too long.
+    Total,
+    /// [`Kind::Decode`]: the content coding is not supported.
+    UnknownCoding,
+    /// [`Kind::Decode`]: more codings than are undone.
+    TooManyCodings,
+    /// [`Kind::Decode`]: a broken stream. [`Kind::Protocol`]: not HTTP.
+    Malformed,
+    /// [`Kind::BadRedirect`]: no Location.
+    NoLocation,
+    /// [`Kind::BadRedirect`]: several Locations.
+    AmbiguousLocation,
+    /// [`Kind::BadRedirect`]: the Location is not a URL.
+    InvalidLocation,
+    /// [`Kind::BadRedirect`]: more redirects than are followed.
+    TooMany,
+    /// [`Kind::Protocol`]: 304 to a request without validators.
+    NotModified,
+    /// [`Kind::Protocol`]: the message's length is ambiguous.
+    Framing,
+    /// [`Kind::Protocol`] and [`Kind::Reset`]: an error of HTTP/2.
+    Http2,
+    /// [`Kind::Reset`]: closed before the response.
+    Closed,
+    /// [`Kind::Reset`]: within the body.
+    Body,
+    /// [`Kind::Browser`]: no browser, or it does not start.
+    Unavailable,
+    /// [`Kind::Browser`]: too many pages wait.
+    Busy,
+    /// [`Kind::Browser`]: the browser or the page's process ended.
+    Crashed,
+    /// [`Kind::Browser`]: an unexpected answer of the browser.
+    Protocol,
+    /// Any other cause.
+    Other,
+}
+
+impl SubKind {
+    /// The stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Rule(rule) => rule.as_str(),
+            Self::NxDomain => "nxdomain",
+            Self::ServFail => "servfail",
+            Self::Timeout => "timeout",
+            Self::Other => "other",
+            Self::Refused => "refused",
+            Self::Reset => "reset",
+            Self::Unreachable => "unreachable",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not_yet_valid",
+            Self::WrongHost => "wrong_host",
+            Self::Untrusted => "untrusted",
+            Self::Revoked => "revoked",
+            Self::BadCertificate => "bad_certificate",
+            Self::Version => "version",
+            Self::Handshake => "handshake",
+            Self::Auth => "auth",
+            Self::FirstByte => "first_byte",
+            Self::Total => "total",
+            Self::UnknownCoding => "unknown_coding",
+            Self::TooManyCodings => "too_many_codings",
+            Self::Malformed => "malformed",
+            Self::NoLocation => "no_location",
+            Self::AmbiguousLocation => "ambiguous_location",
+            Self::InvalidLocation => "invalid_location",
+            Self::TooMany => "too_many",
+            Self::Unavailable => "unavailable",
+            Self::Busy => "busy",
+            Self::Crashed => "crashed",
+            Self::Protocol => "protocol",
+            Self::NotModified => "not_modified",
+            Self::Framing => "framing",
+            Self::Http2 => "http2",
+            Self::Closed => "closed",
+            Self::Body => "body",
+            Self::Disallowed => "disallowed",
+        }
+    }
+}
+
+impl fmt::Display for SubKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl Kind {
     /// The stable word.
-    pub const fn code(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
             Self::Robots => "robots",
@@ -80,7 +206,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.code())
+        f.write_str(self.as_str())
     }
 }
 
@@ -88,10 +214,10 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct FetchError {
-    /// What kind of failure.
+    /// The kind of failure.
     pub kind: Kind,
-    /// The kind's finer word, where it has one.
-    pub sub: Option<&'static str>,
+    /// The cause within the kind, where one is known.
+    pub sub: Option<SubKind>,
     /// For people: what happened, and at which limit.
     pub message: String,
     /// The URL that failed, which after redirects is not the one asked for.
@@ -103,11 +229,11 @@ pub struct FetchError {
     pub redirects: Vec<Hop>,
 }
 
-/// A failure without its place; the fetch loop adds URL and redirects.
+/// A failure without URL and redirects, which the fetch loop adds.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub kind: Kind,
-    pub sub: Option<&'static str>,
+    pub sub: Option<SubKind>,
     pub message: String,
     pub retryable: bool,
     /// The exchange failed in a way that another connection may not: a keep-alive race, a
@@ -116,11 +242,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    pub fn new(
-        kind: Kind,
-        sub: impl Into<Option<&'static str>>,
-        message: impl Into<String>,
-    ) -> Self {
+    pub fn new(kind: Kind, sub: impl Into<Option<SubKind>>, message: impl Into<String>) -> Self {
         Self {
             kind,
             sub: sub.into(),
@@ -153,8 +275,24 @@ impl Fault {
     }
 }
 
+impl From<&FetchError> for Fault {
+    fn from(error: &FetchError) -> Self {
+        Self {
+            kind: error.kind,
+            sub: error.sub,
+            message: error.message.clone(),
+            retryable: error.retryable,
+            stale: false,
+        }
+    }
+}
+
 impl From<Refusal> for Fault {
     fn from(refusal: Refusal) -> Self {
-        Self::new(Kind::Refused, refusal.code(), refusal.to_string())
+        Self::new(
+            Kind::Refused,
+            SubKind::Rule(refusal.rule),
+            refusal.to_string(),
+        )
     }
 }

@@ -11,26 +11,26 @@ use tokio::time::{Instant, timeout_at};
 use crate::classify::{self, Stage};
 use crate::config::Limits;
 use crate::decode::{self, Body, Decoded, Stop, malformed};
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::request::Oversize;
 use crate::response::Raw;
 
-/// What one exchange is bounded by.
+/// The limits of one exchange.
 pub(crate) struct Bounds<'a> {
     pub limits: &'a Limits,
     pub started: Instant,
     pub deadline: Instant,
-    /// What the caller calls the whole time, for messages.
+    /// The time limit of the whole fetch, for messages.
     pub total: Duration,
     pub max_bytes: u64,
     pub oversize: Oversize,
 }
 
 impl Bounds<'_> {
-    /// The fault of a fetch that is past its deadline.
+    /// The fault of a fetch that passed its deadline.
     pub fn late(&self) -> Fault {
         let message = format!("not finished within {} ms", self.total.as_millis());
-        Fault::new(Kind::Timeout, "total", message).retryable()
+        Fault::new(Kind::Timeout, SubKind::Total, message).retryable()
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn send(
         Ok(response) => response.map_err(|error| classify::fault(&error, Stage::Head))?,
         Err(_) if until < bounds.deadline => {
             let message = format!("no response within {} ms", bounds.limits.first_byte_ms);
-            return Err(Fault::new(Kind::Timeout, "first_byte", message).retryable());
+            return Err(Fault::new(Kind::Timeout, SubKind::FirstByte, message).retryable());
         }
         Err(_) => return Err(bounds.late()),
     };
@@ -98,7 +98,7 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
         if headers.contains_key(CONTENT_LENGTH) {
             return Err(Fault::new(
                 Kind::Protocol,
-                "framing",
+                SubKind::Framing,
                 "both Content-Length and Transfer-Encoding",
             ));
         }
@@ -110,7 +110,7 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
         {
             return Err(Fault::new(
                 Kind::Protocol,
-                "framing",
+                SubKind::Framing,
                 "a transfer coding other than chunked",
             ));
         }
@@ -192,7 +192,7 @@ impl Head {
                 Err(_) if until >= bounds.deadline => return Err(bounds.late()),
                 Err(_) => {}
             }
-            // A body that trickles never lets the timer fire, so the clock is read here too.
+            // The timer never fires while a slow body keeps arriving: read the clock here too.
             if Instant::now() >= bounds.deadline {
                 return Err(bounds.late());
             }

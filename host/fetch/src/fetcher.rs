@@ -1,19 +1,20 @@
-//! The fetch: redirects, retries, and what is asked before each step.
+//! The fetch: checks before each step, redirects and retries.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use http::header::{HeaderMap, LOCATION, SET_COOKIE};
-use orbweaver_core::guard::{Host, HostList, Policy, Refusal, Target};
+use orbweaver_core::guard::{Host, HostList, Policy, Refusal, Rule, Target, join_strict};
 use orbweaver_core::page::{Refresh, page_pass};
 use orbweaver_core::{charset, content, user_agent};
 use tokio::time::{Instant, timeout_at};
+use url::Url;
 
 use crate::classify;
 use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
 use crate::course::Course;
-use crate::error::{Fault, FetchError, Kind};
+use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
 use crate::pools::{Candidate, Pools};
 use crate::proxy::{Pool, ProxyUrl};
@@ -21,19 +22,19 @@ use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
 use crate::response::{Headers, Response, Timings, text};
-use crate::site::SiteFiles;
+use crate::site::{RobotsFailure, RobotsVerdict, SiteFiles};
 
 /// Proxies of a pool that are tried for one request.
 pub const PROXY_TRIES: usize = 4;
 
-/// The one way out. Clones share connections, caches and limits.
+/// Makes every outgoing request. Clones share connections, caches and limits.
 #[derive(Clone)]
 pub struct Fetcher(Arc<Inner>);
 
 struct Inner {
     config: FetchConfig,
     policy: Policy,
-    blocklist: ArcSwap<HostList>,
+    blocklist: Arc<ArcSwap<HostList>>,
     clients: Clients,
     files: SiteFiles,
     pools: Pools,
@@ -56,13 +57,14 @@ impl Fetcher {
         config: FetchConfig,
         resolver: Arc<dyn Resolver>,
     ) -> Result<Self, ConfigError> {
-        let clients = Clients::new(&config, resolver)?;
+        let blocklist: Arc<ArcSwap<HostList>> = Arc::default();
+        let clients = Clients::new(&config, resolver, Arc::clone(&blocklist))?;
         let policy = Policy::with_nets(config.allow_nets.clone());
         let pools = Pools::new(config.proxy_pools.clone());
         Ok(Self(Arc::new(Inner {
             config,
             policy,
-            blocklist: ArcSwap::default(),
+            blocklist,
             clients,
             files: SiteFiles::new(),
             pools,
@@ -95,22 +97,19 @@ impl Fetcher {
             .unless_listed(&self.0.blocklist.load())
     }
 
-    /// Replaces the blocklist: its hosts are refused from here on, as targets and as where
-    /// redirects lead.
+    /// Replaces the blocklist. Its hosts are refused from then on: as targets, as targets of
+    /// redirects, as proxies, and as addresses that names resolve to.
     pub fn set_blocklist(&self, blocklist: HostList) {
         self.0.blocklist.store(Arc::new(blocklist));
     }
 
-    /// Judges a proxy's address by its form, without a lookup.
+    /// Judges a proxy by its URL, without a lookup: its address or name, its port, and whether
+    /// its host is on the blocklist.
     ///
     /// # Errors
     /// The rule that it breaks.
     pub fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Refusal> {
-        match proxy.host() {
-            url::Host::Domain(name) => self.0.policy.judge_name(name.trim_end_matches('.')),
-            url::Host::Ipv4(ip) => self.0.policy.judge_ip(ip.into()),
-            url::Host::Ipv6(ip) => self.0.policy.judge_ip(ip.into()),
-        }
+        self.0.clients.guarded().judge_proxy(proxy)
     }
 
     /// Judges a URL and, where its host is a name, what the name resolves to now. A fetch
@@ -139,7 +138,7 @@ impl Fetcher {
         !self.0.pools.proxies(pool).is_empty()
     }
 
-    /// Whether a country can be asked of a proxy pool.
+    /// Whether a pool has proxies that take a country.
     pub fn has_countries(&self, pool: Pool) -> bool {
         self.0.pools.has_countries(pool)
     }
@@ -161,7 +160,7 @@ impl Fetcher {
         })
     }
 
-    /// Says how a request through a pool's proxy went, so that those which fail come last.
+    /// Records the outcome of a request through a pool's proxy; failed ones come last.
     pub fn report(&self, candidate: &Candidate, worked: bool) {
         self.0.pools.report(candidate, worked);
     }
@@ -228,11 +227,11 @@ impl Fetcher {
                     .record(started.elapsed().as_secs_f64());
             }
             Err(error) => {
-                metrics::counter!("orbweaver_fetch_total", "outcome" => error.kind.code())
+                metrics::counter!("orbweaver_fetch_total", "outcome" => error.kind.as_str())
                     .increment(1);
                 tracing::debug!(
-                    kind = error.kind.code(),
-                    sub = error.sub,
+                    kind = error.kind.as_str(),
+                    sub = error.sub.map(SubKind::as_str),
                     "fetch failed: {error}"
                 );
             }
@@ -288,18 +287,16 @@ impl Fetcher {
         if request.respect_robots {
             self.check_robots(&course.target).await?;
         }
-        if request.proxy.is_some() {
-            // The proxy resolves the name itself; what it will find is judged by what we find.
-            self.lookup(&course.target).await?;
+        if let Some(proxy) = &request.proxy {
+            self.0.clients.judge_behind(proxy, &course.target).await?;
         }
         let mut connections = Connections::Kept;
         let answer = loop {
             let clients = &self.0.clients;
             let client = clients.get(request.proxy.as_ref(), connections).await?;
             match self.attempt(&client, request, course, bounds).await {
-                // A kept-alive connection may close just as it is used again, and a stream
-                // may be reset; a connection of its own tells. Once, and only what is safe to
-                // repeat.
+                // An idle connection may close just as it is used again, and a stream may be
+                // reset. One retry on a new connection, for safe methods only.
                 Err(fault)
                     if fault.stale
                         && connections == Connections::Kept
@@ -316,8 +313,8 @@ impl Fetcher {
             return Ok(None);
         };
         if request.follow_refresh
-            && let Some(target) = refresh_target(&response)
-            && self.go_on(request, course, &target, response.status)? == HopVerdict::Follow
+            && let Some(next) = refresh_target(&response, &course.target.url)?
+            && self.go_on(request, course, next, response.status)? == HopVerdict::Follow
         {
             return Ok(None);
         }
@@ -352,14 +349,15 @@ impl Fetcher {
         );
         if request.follow_redirects && matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             let location = location(&head.headers, status.as_u16())?;
-            if self.go_on(request, course, &location, status.as_u16())? == HopVerdict::Follow {
+            let next = header_target(&course.target.url, &location)?;
+            if self.go_on(request, course, next, status.as_u16())? == HopVerdict::Follow {
                 return Ok(None);
             }
         }
         if status.as_u16() == 304 && !course.is_conditional() {
             return Err(Fault::new(
                 Kind::Protocol,
-                "not_modified",
+                SubKind::NotModified,
                 "304 to a request without validators",
             ));
         }
@@ -387,22 +385,16 @@ impl Fetcher {
         }))
     }
 
-    /// Judges where a response sends us and, if it is to be followed, turns `course` there.
+    /// Judges the target of a redirect or refresh and, if it is to be followed, turns
+    /// `course` there.
     fn go_on(
         &self,
         request: &Request,
         course: &mut Course,
-        location: &str,
+        mut next: Url,
         status: u16,
     ) -> Result<HopVerdict, Fault> {
-        let bad = |sub, message: String| Fault::new(Kind::BadRedirect, sub, message);
         let from = &course.target.url;
-        let mut next = from.join(location.trim()).map_err(|error| {
-            bad(
-                "invalid_location",
-                format!("the target is not a URL: {error}"),
-            )
-        })?;
         if next.fragment().is_none() {
             next.set_fragment(from.fragment());
         }
@@ -410,7 +402,8 @@ impl Fetcher {
             .max_redirects
             .unwrap_or(self.0.config.limits.max_redirects);
         if u32::try_from(course.redirects.len()).is_ok_and(|followed| followed >= limit) {
-            return Err(bad("too_many", format!("more than {limit} redirects")));
+            let message = format!("more than {limit} redirects");
+            return Err(Fault::new(Kind::BadRedirect, SubKind::TooMany, message));
         }
         let target = self
             .0
@@ -443,18 +436,21 @@ impl Fetcher {
 
     async fn check_robots(&self, target: &Target) -> Result<(), Fault> {
         let answer = self.0.files.robots(self, &target.url).await;
-        if answer.rules.allows_url(&target.url) {
-            return Ok(());
+        match answer.verdict(&target.url) {
+            RobotsVerdict::Allowed => Ok(()),
+            RobotsVerdict::Disallowed => {
+                let message = format!("robots.txt of {} disallows it", target.host);
+                Err(Fault::new(Kind::Robots, SubKind::Disallowed, message))
+            }
+            RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => Err(Fault::from(error)),
+            RobotsVerdict::Unavailable(cause) => {
+                let message = format!(
+                    "robots.txt of {} is unavailable, which disallows everything: {cause}",
+                    target.host
+                );
+                Err(Fault::new(Kind::Robots, SubKind::Unreachable, message).retryable())
+            }
         }
-        if answer.robots.is_unreachable() {
-            let message = format!(
-                "robots.txt of {} can't be had, which disallows everything",
-                target.host
-            );
-            return Err(Fault::new(Kind::Robots, "unreachable", message).retryable());
-        }
-        let message = format!("robots.txt of {} disallows it", target.host);
-        Err(Fault::new(Kind::Robots, "disallowed", message))
     }
 }
 
@@ -467,30 +463,54 @@ fn location(headers: &HeaderMap, status: u16) -> Result<String, Fault> {
         }
         (Some(_), Some(_)) => Err(Fault::new(
             Kind::BadRedirect,
-            "ambiguous_location",
+            SubKind::AmbiguousLocation,
             "a redirect with several Locations",
         )),
         _ => Err(Fault::new(
             Kind::BadRedirect,
-            "no_location",
+            SubKind::NoLocation,
             format!("{status} without a Location"),
         )),
     }
 }
 
-/// Where a page refreshes to: its Refresh header, else its `meta`. A page that refreshes
-/// itself goes nowhere.
-fn refresh_target(response: &Response) -> Option<String> {
+/// The target of a Location or Refresh header.
+fn header_target(from: &Url, reference: &str) -> Result<Url, Fault> {
+    join_strict(from, reference.trim_matches([' ', '\t'])).map_err(|refusal| match refusal.rule {
+        Rule::InvalidUrl => Fault::new(
+            Kind::BadRedirect,
+            SubKind::InvalidLocation,
+            format!("the redirect's target is {refusal}"),
+        ),
+        _ => refusal.into(),
+    })
+}
+
+/// The URL that a page refreshes to: by its Refresh header, else by its `meta` element. `None`
+/// for a page that reloads itself.
+fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, Fault> {
     if !(200..300).contains(&response.status) {
-        return None;
+        return Ok(None);
     }
     if let Some(refresh) = response.headers.get("refresh").and_then(Refresh::parse) {
-        return refresh.url;
+        let target = refresh.url.as_deref();
+        return target.map(|target| header_target(from, target)).transpose();
     }
     let content_type = response.content_type();
     if content::sniff(content_type, &response.body).kind != content::Kind::Html {
-        return None;
+        return Ok(None);
     }
     let page = charset::decode(&response.body, content_type, charset::Limits::default());
-    page_pass(&page.text, &response.final_url).refresh?.url
+    let refresh = page_pass(&page.text, &response.final_url).refresh;
+    let Some(target) = refresh.and_then(|refresh| refresh.url) else {
+        return Ok(None);
+    };
+    // A link of the page: resolved as browsers do.
+    from.join(&target).map(Some).map_err(|error| {
+        Fault::new(
+            Kind::BadRedirect,
+            SubKind::InvalidLocation,
+            format!("the refresh's target is not a URL: {error}"),
+        )
+    })
 }

@@ -24,13 +24,14 @@ mod response;
 mod site;
 
 pub use browser::{
-    BROWSERS, BrowserConfig, RenderRequest, Rendered, Renderer, Sandbox, WaitFor, find_browser,
+    BROWSERS, BrowserConfig, Isolation, RenderRequest, Rendered, Renderer, Sandbox, WaitFor,
+    find_browser,
 };
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
 pub use course::{check_header, is_impersonal};
-pub use error::{FetchError, Kind};
+pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Fetcher, PROXY_TRIES};
 pub use http::Method;
 pub use pools::Candidate;
@@ -38,4 +39,4 @@ pub use proxy::{InvalidProxy, Pool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
 pub use response::{Headers, Hop, Raw, Response, Timings};
-pub use site::{RobotsAnswer, SiteFiles, TextFile};
+pub use site::{RobotsAnswer, RobotsFailure, RobotsVerdict, SiteFiles, TextFile};

@@ -1,6 +1,5 @@
-//! Which proxy of a pool a request goes through: they take turns, and those that failed
-//! lately come last. None is ever left out: what looked like a dead proxy may have been a
-//! dead site.
+//! The choice of a pool's proxy: round robin, with recently failed proxies last. No proxy is
+//! excluded: the failure may have been the site's.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,19 +10,19 @@ use tokio::time::Instant;
 
 use crate::proxy::{InvalidProxy, Pool, ProxyUrl};
 
-/// After so many failures in a row a proxy stands back for the longest time.
+/// Failures in a row after which the break does not grow any more.
 const MAX_FAILURES: u32 = 8;
 const FIRST_BREAK: Duration = Duration::from_secs(1);
 
 /// A proxy to go through, with its placeholders filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Where it is.
+    /// Its URL.
     pub proxy: ProxyUrl,
     entry: (Pool, usize),
 }
 
-/// The configured pools and how their proxies fare.
+/// The configured pools and the health of their proxies.
 pub(crate) struct Pools {
     proxies: BTreeMap<Pool, Vec<ProxyUrl>>,
     turn: AtomicUsize,
@@ -49,7 +48,7 @@ impl Pools {
         self.proxies.get(&pool).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a pool has proxies that a country can be asked of.
+    /// Whether a pool has proxies whose URL takes a country.
     pub fn has_countries(&self, pool: Pool) -> bool {
         self.proxies(pool).iter().any(ProxyUrl::takes_country)
     }
@@ -100,7 +99,7 @@ impl Pools {
             .collect()
     }
 
-    /// How a request through a proxy went.
+    /// Records the outcome of a request through a proxy.
     pub fn report(&self, candidate: &Candidate, worked: bool) {
         let mut health = self.health.lock();
         if worked {

@@ -1,8 +1,27 @@
 //! Proxies: their addresses, which redact themselves, and pools.
+//!
+//! # Trust
+//!
+//! A proxy's own host and port pass the guard and the blocklist, whoever names the proxy.
+//! Before a request goes through it, the target's name is resolved and judged here. What the
+//! proxy then connects to depends on its protocol:
+//!
+//! - SOCKS5 takes an address: the proxy gets one that was judged, so it can't be rebound.
+//! - HTTP takes a name and resolves it again. A plain request is sent with its whole URL,
+//!   whose host a proxy must use as `Host` (RFC 9112, section 3.2.2), so an address there
+//!   would lose the site's name. CONNECT could carry an address, but many proxies select exits
+//!   or apply rules by name, so it carries the name too. A name server that answers us with a
+//!   public address and the proxy with a private one reaches what the *proxy* can reach.
+//!
+//! For a proxy outside the operator's network that is nothing of the operator's. A proxy
+//! inside it (its address is let through by `allow_nets`) must itself refuse private
+//! destinations. `fetch.trust_http_proxies` is the operator's decision about that: `true`, the
+//! default, or `false`, which refuses names through HTTP proxies.
 
 use std::fmt;
 use std::str::FromStr;
 
+use orbweaver_core::guard::{Host, Rule, parse_strict};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
@@ -43,18 +62,35 @@ impl ProxyUrl {
         &self.0
     }
 
-    /// Where it is. The host of a URL whose scheme is neither http nor https is not parsed as
-    /// an address by the URL standard; it is here.
-    pub(crate) fn host(&self) -> url::Host<String> {
+    /// Its host. The URL standard parses addresses for http and https only; here they are
+    /// parsed for every scheme.
+    pub(crate) fn host(&self) -> Host {
         let text = Url::parse(&self.0)
             .ok()
             .and_then(|url| url.host_str().map(str::to_owned))
             .unwrap_or_default();
-        url::Host::parse(&text).unwrap_or(url::Host::Domain(text))
+        match url::Host::parse(&text) {
+            Ok(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
+            Ok(url::Host::Ipv6(ip)) => Host::Ip(ip.into()),
+            Ok(url::Host::Domain(name)) => Host::Name(name.trim_end_matches('.').to_owned()),
+            Err(_) => Host::Name(text),
+        }
     }
 
-    /// Whether plain http requests go to it whole, instead of through a tunnel.
-    pub(crate) fn forwards(&self) -> bool {
+    /// Its port, by default the scheme's own.
+    pub(crate) fn port(&self) -> u16 {
+        let url = Url::parse(&self.0).ok();
+        let scheme_port = match url.as_ref().map(Url::scheme) {
+            Some("https") => 443,
+            Some("socks5") => 1080,
+            _ => 80,
+        };
+        url.and_then(|url| url.port()).unwrap_or(scheme_port)
+    }
+
+    /// Whether it is an HTTP proxy: plain http requests go to it whole instead of through a
+    /// tunnel, and it resolves the names of targets itself.
+    pub(crate) fn resolves_names(&self) -> bool {
         !self.0.starts_with("socks5:")
     }
 
@@ -77,7 +113,7 @@ impl ProxyUrl {
     }
 }
 
-/// Why a proxy's URL is none.
+/// Why a text is not a proxy's URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidProxy(&'static str);
@@ -86,7 +122,12 @@ impl FromStr for ProxyUrl {
     type Err = InvalidProxy;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let url = Url::parse(text).map_err(|_| InvalidProxy("not a URL"))?;
+        let url = parse_strict(text).map_err(|refusal| match refusal.rule {
+            Rule::AmbiguousUrl => {
+                InvalidProxy("control characters or misplaced slashes in the URL")
+            }
+            _ => InvalidProxy("not a URL"),
+        })?;
         if !matches!(url.scheme(), "http" | "https" | "socks5") {
             return Err(InvalidProxy(
                 "the scheme of a proxy is http, https or socks5",
@@ -98,7 +139,7 @@ impl FromStr for ProxyUrl {
         if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
             return Err(InvalidProxy("a proxy's URL has no path"));
         }
-        Ok(Self(text.trim().to_owned()))
+        Ok(Self(text.trim_matches(' ').to_owned()))
     }
 }
 
@@ -178,8 +219,29 @@ mod tests {
             "http://",
             "http://p/path",
             "http://p?x",
+            "http://good.example\\@evil.example:3128",
+            "socks5://good.example\\@evil.example",
+            "http:\\\\p:3128",
+            "http://p:31\t28",
+            "http://p:3128\n",
         ] {
             assert!(bad.parse::<ProxyUrl>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn host_and_port_are_read_for_every_scheme() {
+        for (url, host, port) in [
+            ("http://Gate.example.", "gate.example", 80),
+            ("https://10.0.0.1", "10.0.0.1", 443),
+            ("socks5://0x7f.1", "127.0.0.1", 1080),
+            ("socks5://[::1]:25", "::1", 25),
+        ] {
+            let proxy: ProxyUrl = url.parse().unwrap();
+            assert_eq!(
+                (proxy.host().to_string(), proxy.port()),
+                (host.to_owned(), port)
+            );
         }
     }
 

@@ -1,4 +1,4 @@
-//! Whose answer it is: the site's, or that of the proxy in between.
+//! Tells a proxy's own answers from those of the site behind it.
 //!
 //! Within a tunnel (https, SOCKS) the site alone speaks. A plain http request goes to an HTTP
 //! proxy whole, and its answer to us looks like the site's. It is taken for the proxy's where
@@ -16,7 +16,7 @@ use http::StatusCode;
 use http::header::{HeaderMap, PROXY_AUTHENTICATE, SERVER, VIA};
 use url::Url;
 
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 
 /// Why the proxy gives no page, where an answer is its own.
@@ -26,7 +26,7 @@ pub(crate) fn refusal(
     status: StatusCode,
     headers: &HeaderMap,
 ) -> Option<Fault> {
-    if target.scheme() != "http" || !proxy.forwards() {
+    if target.scheme() != "http" || !proxy.resolves_names() {
         return None;
     }
     let refuses = matches!(status.as_u16(), 401 | 403);
@@ -44,12 +44,16 @@ pub(crate) fn refusal(
         return Some(wrong_credentials());
     }
     let why = format!("the proxy gives no connection: it answers {status}");
-    Some(Fault::new(Kind::Proxy, "other", why).retryable())
+    Some(Fault::new(Kind::Proxy, SubKind::Other, why).retryable())
 }
 
-/// The proxy knows us not.
+/// The fault of credentials that the proxy refuses.
 pub(crate) fn wrong_credentials() -> Fault {
-    Fault::new(Kind::Proxy, "auth", "the proxy refuses our credentials")
+    Fault::new(
+        Kind::Proxy,
+        SubKind::Auth,
+        "the proxy refuses our credentials",
+    )
 }
 
 #[cfg(test)]

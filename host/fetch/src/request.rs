@@ -1,4 +1,4 @@
-//! What a fetch is asked for.
+//! The request of a fetch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use http::Method;
 use crate::cookies::CookieJar;
 use crate::proxy::ProxyUrl;
 
-/// What a [`HopCheck`] says of a redirect's target.
+/// The verdict of a [`HopCheck`] on a redirect's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HopVerdict {
     /// Follow it.

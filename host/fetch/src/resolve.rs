@@ -1,12 +1,15 @@
-//! Names to addresses, every one of them judged before anything connects to it.
+//! Name resolution. Every address is judged before anything connects to it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use orbweaver_core::guard::{Policy, Refusal};
+use orbweaver_core::guard::{Host, HostList, Policy, Refusal};
+
+use crate::proxy::ProxyUrl;
 
 /// Why a name has no addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,7 +28,7 @@ pub enum ResolveError {
     Other(String),
 }
 
-/// Resolves names. What it answers is still judged.
+/// Resolves names. Its answers are not trusted: they are judged.
 #[async_trait]
 pub trait Resolver: Send + Sync {
     /// All addresses of `name`, at least one.
@@ -59,7 +62,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// `getaddrinfo`'s codes reach us only as glibc's and musl's texts.
+/// Reads the error of `getaddrinfo` from its text (glibc's and musl's): std drops the code.
 fn from_io(error: &io::Error) -> ResolveError {
     let text = error.to_string();
     let says = |texts: &[&str]| texts.iter().any(|known| text.contains(known));
@@ -84,7 +87,7 @@ fn from_io(error: &io::Error) -> ResolveError {
     }
 }
 
-/// Why a guarded lookup gave nothing; found again in the error chain of a failed connect.
+/// The error of a guarded lookup; `classify` finds it in the error chain of a failed connect.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LookupError {
     #[error("{0}")]
@@ -93,20 +96,23 @@ pub(crate) enum LookupError {
     Failed { name: String, error: ResolveError },
 }
 
-/// A resolver with the guard behind it: an answer with one refused address is refused as
-/// a whole, and what passes is what the connection is pinned to.
+/// A resolver whose answers are judged. An answer with one refused address is refused as a
+/// whole; connections go to the addresses that passed, without another lookup.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     pub policy: Arc<Policy>,
+    pub blocklist: Arc<ArcSwap<HostList>>,
     pub resolver: Arc<dyn Resolver>,
     pub timeout: Duration,
 }
 
 impl Guarded {
+    /// The judged addresses of a name, or of a literal address.
     pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
-        // A SOCKS proxy's client resolves literals too.
+        // The client of a SOCKS proxy resolves literals too.
         if let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
             self.policy.judge_ip(ip)?;
+            self.blocklist.load().judge(&Host::Ip(ip))?;
             return Ok(vec![ip]);
         }
         let failed = |error| LookupError::Failed {
@@ -117,8 +123,22 @@ impl Guarded {
             .await
             .map_err(|_| failed(ResolveError::Timeout))?
             .map_err(failed)?;
-        self.policy.judge_answers(name, &answers)?;
+        self.policy
+            .judge_answers(name, &answers, &self.blocklist.load())?;
         Ok(answers)
+    }
+}
+
+impl Guarded {
+    /// Judges a proxy by its URL, without a lookup: address or name, port and blocklist.
+    pub fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Refusal> {
+        let host = proxy.host();
+        match &host {
+            Host::Ip(ip) => self.policy.judge_ip(*ip)?,
+            Host::Name(name) => self.policy.judge_name(name)?,
+        }
+        self.policy.judge_port(proxy.port())?;
+        self.blocklist.load().judge(&host)
     }
 }
 

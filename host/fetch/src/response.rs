@@ -1,4 +1,4 @@
-//! What a fetch gives.
+//! The response of a fetch.
 
 use std::net::SocketAddr;
 use std::time::Duration;

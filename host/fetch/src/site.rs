@@ -1,5 +1,6 @@
 //! robots.txt, llms.txt and llms-full.txt, cached per origin.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -42,8 +43,66 @@ pub struct RobotsAnswer {
     pub robots: Robots,
     /// What it says to us.
     pub rules: Rules,
-    /// Why there was no answer.
-    pub error: Option<String>,
+    /// Why there was no answer, or none of use: more redirects than are followed.
+    pub error: Option<FetchError>,
+}
+
+/// What an origin's robots.txt says of a URL.
+#[derive(Clone, Copy, Debug)]
+pub enum RobotsVerdict<'a> {
+    /// The URL may be fetched.
+    Allowed,
+    /// A rule of the file disallows the URL.
+    Disallowed,
+    /// The file is unavailable, which disallows everything (RFC 9309, section 2.3.1.4).
+    Unavailable(RobotsFailure<'a>),
+}
+
+/// Why a robots.txt is unavailable.
+#[derive(Clone, Copy, Debug)]
+pub enum RobotsFailure<'a> {
+    /// The host itself can't be reached (DNS, connection, TLS, time-out): its failure is the
+    /// cause, whatever was to be fetched.
+    Host(&'a FetchError),
+    /// The file can't be fetched, though its host answers.
+    File(&'a FetchError),
+    /// The server's error: 5xx or 429.
+    Status(u16),
+}
+
+impl fmt::Display for RobotsFailure<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(error) | Self::File(error) => error.fmt(f),
+            Self::Status(status) => write!(f, "the server answers {status}"),
+        }
+    }
+}
+
+impl RobotsAnswer {
+    /// What it says of a URL of its origin, to this crawler.
+    pub fn verdict(&self, url: &Url) -> RobotsVerdict<'_> {
+        if self.rules.allows_url(url) {
+            return RobotsVerdict::Allowed;
+        }
+        if !self.robots.is_unreachable() {
+            return RobotsVerdict::Disallowed;
+        }
+        RobotsVerdict::Unavailable(match &self.error {
+            Some(error) if is_of_host(error) => RobotsFailure::Host(error),
+            Some(error) => RobotsFailure::File(error),
+            None => RobotsFailure::Status(self.status.unwrap_or_default()),
+        })
+    }
+}
+
+/// Whether a fetch failed before its host answered anything, a redirect included.
+fn is_of_host(error: &FetchError) -> bool {
+    let kinds = matches!(
+        error.kind,
+        Kind::Dns | Kind::Connect | Kind::Tls | Kind::Timeout
+    );
+    kinds && error.redirects.is_empty()
 }
 
 /// A text file of an origin; `None` where there is none.
@@ -96,8 +155,8 @@ impl SiteFiles {
         }
     }
 
-    /// robots.txt of a URL's origin. What can't be fetched is a complete disallow, as RFC
-    /// 9309 wants it, and is asked again a minute later.
+    /// robots.txt of a URL's origin. A file that can't be fetched disallows everything (RFC
+    /// 9309), as does a 429, and is requested again after a minute.
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
         self.robots_as(fetcher, url, None).await
     }
@@ -200,7 +259,7 @@ async fn fetch_robots(
         status,
         rules: robots.rules_for(PRODUCT_TOKEN),
         robots,
-        error: error.map(|error: FetchError| error.to_string()),
+        error,
     };
     Stored {
         value: Arc::new(answer),

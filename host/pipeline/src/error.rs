@@ -1,10 +1,39 @@
 //! Why there is no page, or no answer.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use orbweaver_accounts::quota::QuotaError;
-use orbweaver_fetch::{FetchError, Kind as FetchKind};
+use orbweaver_fetch::{FetchError, Kind as FetchKind, SubKind};
 use orbweaver_store::StoreError;
+
+/// The kind of failure that left a request without a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// A fetch or a render.
+    Fetch(FetchKind),
+    /// The upstream provider.
+    Vendor,
+    /// The search engine.
+    Search,
+}
+
+impl FailureKind {
+    /// The stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fetch(kind) => kind.as_str(),
+            Self::Vendor => "vendor",
+            Self::Search => "search",
+        }
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
 
 /// Why there is no scan result.
 #[derive(Debug, thiserror::Error)]
@@ -15,8 +44,8 @@ pub enum ScanError {
     /// The target gave no response.
     #[error("{message}")]
     Fetch {
-        /// The failure's stable word.
-        kind: &'static str,
+        /// The kind of failure.
+        kind: FailureKind,
         /// What happened.
         message: String,
     },
@@ -53,9 +82,9 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
-            FetchKind::Browser if error.sub == Some("busy") => Self::Busy(error.message),
+            FetchKind::Browser if error.sub == Some(SubKind::Busy) => Self::Busy(error.message),
             kind => Self::Fetch {
-                kind: kind.code(),
+                kind: FailureKind::Fetch(kind),
                 message: error.message,
             },
         }

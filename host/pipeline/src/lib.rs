@@ -32,7 +32,7 @@ pub use blocking::blocking;
 pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use document::Document;
-pub use error::ScanError;
+pub use error::{FailureKind, ScanError};
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;

@@ -11,7 +11,7 @@ use crate::answer::Picture;
 use crate::charge::Charge;
 use crate::cloud::backend::{Choice, Job, WaitPoint, project_proxy};
 use crate::context::Scans;
-use crate::error::ScanError;
+use crate::error::{FailureKind, ScanError};
 use crate::spec::ScanSpec;
 
 /// The picture, where one is asked for: the one that came with the page, else one taken
@@ -66,7 +66,7 @@ async fn take(
         .picture
         .unwrap_or_else(|| Err("there is no picture".to_owned()))
         .map_err(|message| ScanError::Fetch {
-            kind: "browser",
+            kind: FailureKind::Fetch(orbweaver_fetch::Kind::Browser),
             message,
         })
 }

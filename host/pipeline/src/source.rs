@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::PageId;
+use orbweaver_core::key_hash::url_key;
 use orbweaver_core::user_agent;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
-use url::Url;
 
 use crate::answers::PageKey;
 use crate::blocking::blocking;
@@ -233,15 +233,10 @@ const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
 /// The key under which a URL's pages are found again. Parameters stay: a scan names the
 /// page it wants.
 fn key(url: &str) -> String {
-    Url::parse(url).map_or_else(
-        |_| url.to_owned(),
-        |url| {
-            orbweaver_urls::key(
-                &url,
-                KeyRules {
-                    drop_tracking: false,
-                },
-            )
+    url_key(
+        url,
+        KeyRules {
+            drop_tracking: false,
         },
     )
 }

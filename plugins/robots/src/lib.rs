@@ -70,13 +70,14 @@ impl Robots {
         parse::parse(body)
     }
 
-    /// What holds for a status and body, by RFC 9309, section 2.3.1: a file where there is
-    /// one; no restrictions where the server says that there is none (4xx); a complete
-    /// disallow where it can't say (5xx, or no answer at all: `None`).
+    /// The rules by status and body (RFC 9309, section 2.3.1): the file where there is one; no
+    /// restrictions where the server says that there is none (4xx); a complete disallow where
+    /// it can't say (5xx, or no answer at all: `None`). 429 counts as a server error, as it
+    /// does for Google's crawler.
     pub fn from_answer(status: Option<u16>, body: &[u8]) -> Self {
         match status {
             Some(200..=299) => Self::parse(body),
-            None | Some(0 | 500..) => Self::unreachable(),
+            None | Some(0 | 429 | 500..) => Self::unreachable(),
             Some(_) => Self::default(),
         }
     }

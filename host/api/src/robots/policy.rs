@@ -109,7 +109,10 @@ fn answer(
     agent: Option<&str>,
 ) -> Result<RobotsPolicy, ApiError> {
     if robots.status.is_none() {
-        let why = robots.error.as_deref().unwrap_or("no answer");
+        let why = robots
+            .error
+            .as_ref()
+            .map_or_else(|| "no answer".to_owned(), ToString::to_string);
         return Err(ApiError::fetch_failed(format!(
             "robots.txt could not be fetched: {why}"
         )));

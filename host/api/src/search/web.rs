@@ -6,7 +6,7 @@ use url::Url;
 
 use super::Teaser;
 use orbweaver_accounts::secret::{SafeUrl, Secret};
-use orbweaver_pipeline::ScanError;
+use orbweaver_pipeline::{FailureKind, ScanError};
 
 /// Pages of results asked for at most: SearXNG gives no count.
 const MAX_PAGES: usize = 5;
@@ -124,7 +124,7 @@ async fn ask<T: serde::de::DeserializeOwned>(
     mut headers: Vec<(String, String)>,
 ) -> Result<T, ScanError> {
     let failed = |message: String| ScanError::Fetch {
-        kind: "search",
+        kind: FailureKind::Search,
         message: format!("{engine} gives no results: {message}"),
     };
     headers.push(("accept".to_owned(), "application/json".to_owned()));

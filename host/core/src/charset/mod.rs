@@ -1,4 +1,4 @@
-//! From bytes to text: which encoding a body is in, and decoding it.
+//! Character encodings: detection and decoding.
 //!
 //! The order is the HTML standard's ("determining the character encoding"): a byte order
 //! mark, the `charset` of Content-Type, a `meta` or XML declaration within the first bytes,
@@ -18,7 +18,7 @@ use crate::content;
 /// non-ASCII text; the rest of a long page would only cost time.
 const DETECT_BYTES: usize = 256 * 1024;
 
-/// What says which encoding a body is in.
+/// The source of the encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A byte order mark.

@@ -1,4 +1,4 @@
-//! Whether a body is a page, text, or something that is neither.
+//! The kind of a body: HTML, text, or neither.
 //!
 //! The rule, after the MIME Sniffing standard with a crawler's emphasis:
 //! 1. A body that begins with the signature of a binary format is that format, whatever

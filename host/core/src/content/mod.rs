@@ -1,4 +1,4 @@
-//! What a body is, and the hash under which its content is compared.
+//! The kind of a body, and the hash by which its content is compared.
 
 mod kind;
 mod mime;

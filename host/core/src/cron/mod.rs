@@ -14,14 +14,14 @@ use croner::parser::{CronParser, Seconds, Year};
 /// The longest expression that is read, in bytes: every field may list all its values.
 pub const MAX_CRON_BYTES: usize = 512;
 
-/// When something recurs.
+/// A recurring schedule.
 #[derive(Clone)]
 pub struct Schedule {
     text: String,
     cron: Cron,
 }
 
-/// An expression that is no schedule; says which rule it breaks.
+/// An expression that is not a schedule, with the rule that it breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSchedule(String);
@@ -50,7 +50,7 @@ impl Schedule {
             text: text.split_ascii_whitespace().collect::<Vec<_>>().join(" "),
             cron,
         };
-        // The calendar repeats itself, so what does not come after this never comes.
+        // The calendar repeats, so a day that does not occur by then never does.
         let any = Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).single();
         if any.is_none_or(|any| schedule.next_after(any).is_none()) {
             return Err(InvalidSchedule("names a day that never comes".to_owned()));

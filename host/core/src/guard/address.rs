@@ -1,229 +1,235 @@
 //! Special-purpose address blocks.
 //!
-//! Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries, refused unless
-//! globally reachable as ordinary destinations; multicast and reserved space; and the
-//! addresses of cloud platforms' host services. IPv6 is allowed by one block (2000::/3, all
-//! that is allocated as global unicast) less its exceptions, so that a block IANA assigns
-//! tomorrow is refused until looked at.
+//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries, from which every block
+//! is refused that is not reached like an ordinary destination; the IANA multicast and IPv4
+//! address space registries; and the addresses of cloud platforms' host services. IPv6 is
+//! allowed by one block (2000::/3, which holds all global unicast addresses) less its
+//! exceptions, so that a block that IANA assigns later is refused until it is reviewed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A block and what it is for.
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// A refused block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
-    pub net: &'static str,
-    pub purpose: &'static str,
+    pub net: IpNet,
+    /// The block's name in its registry, with the document that reserves it.
+    pub name: &'static str,
 }
 
-struct V4 {
-    base: u32,
-    bits: u32,
-    block: Block,
-}
-
-struct V6 {
-    base: u128,
-    bits: u32,
-    block: Block,
-}
-
-const fn v4(a: u8, b: u8, c: u8, d: u8, bits: u32, net: &'static str, purpose: &'static str) -> V4 {
-    V4 {
-        base: Ipv4Addr::new(a, b, c, d).to_bits(),
-        bits,
-        block: Block { net, purpose },
+const fn v4(octets: [u8; 4], prefix: u8, name: &'static str) -> Block {
+    let [a, b, c, d] = octets;
+    Block {
+        net: IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), prefix)),
+        name,
     }
 }
 
-const fn v6(segments: [u16; 4], bits: u32, net: &'static str, purpose: &'static str) -> V6 {
-    let [a, b, c, d] = segments;
-    V6 {
-        base: Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_bits(),
-        bits,
-        block: Block { net, purpose },
+const fn v6(segments: [u16; 8], prefix: u8, name: &'static str) -> Block {
+    let [a, b, c, d, e, f, g, h] = segments;
+    Block {
+        net: IpNet::V6(Ipv6Net::new_assert(
+            Ipv6Addr::new(a, b, c, d, e, f, g, h),
+            prefix,
+        )),
+        name,
     }
 }
 
-const REFUSED_V4: &[V4] = &[
-    v4(0, 0, 0, 0, 8, "0.0.0.0/8", "this network"),
-    v4(10, 0, 0, 0, 8, "10.0.0.0/8", "private use"),
-    v4(100, 64, 0, 0, 10, "100.64.0.0/10", "carrier-grade NAT"),
-    v4(127, 0, 0, 0, 8, "127.0.0.0/8", "loopback"),
+/// IANA IPv4 Special-Purpose Address Registry unless the row says otherwise.
+const REFUSED_V4: &[Block] = &[
+    v4([0, 0, 0, 0], 8, "\"This network\", RFC 791"),
+    v4([10, 0, 0, 0], 8, "Private-Use, RFC 1918"),
+    v4([100, 64, 0, 0], 10, "Shared Address Space, RFC 6598"),
+    v4([127, 0, 0, 0], 8, "Loopback, RFC 1122"),
+    // Not in a registry: the platform's DNS, DHCP and health probes.
+    v4([168, 63, 129, 16], 32, "Azure host services"),
+    // Holds 169.254.169.254, the metadata service of cloud platforms.
+    v4([169, 254, 0, 0], 16, "Link Local, RFC 3927"),
+    v4([172, 16, 0, 0], 12, "Private-Use, RFC 1918"),
+    v4([192, 0, 0, 0], 24, "IETF Protocol Assignments, RFC 6890"),
+    v4([192, 0, 2, 0], 24, "Documentation (TEST-NET-1), RFC 5737"),
+    v4([192, 31, 196, 0], 24, "AS112-v4, RFC 7535"),
+    v4([192, 52, 193, 0], 24, "AMT, RFC 7450"),
     v4(
-        168,
-        63,
-        129,
-        16,
-        32,
-        "168.63.129.16/32",
-        "Azure host services",
-    ),
-    v4(
-        169,
-        254,
-        0,
-        0,
-        16,
-        "169.254.0.0/16",
-        "link-local, cloud metadata",
-    ),
-    v4(172, 16, 0, 0, 12, "172.16.0.0/12", "private use"),
-    v4(
-        192,
-        0,
-        0,
-        0,
+        [192, 88, 99, 0],
         24,
-        "192.0.0.0/24",
-        "IETF protocol assignments",
+        "Deprecated (6to4 Relay Anycast), RFC 7526",
     ),
-    v4(192, 0, 2, 0, 24, "192.0.2.0/24", "documentation"),
-    v4(192, 31, 196, 0, 24, "192.31.196.0/24", "AS112"),
-    v4(192, 52, 193, 0, 24, "192.52.193.0/24", "AMT relays"),
+    v4([192, 168, 0, 0], 16, "Private-Use, RFC 1918"),
     v4(
-        192,
-        88,
-        99,
-        0,
+        [192, 175, 48, 0],
         24,
-        "192.88.99.0/24",
-        "6to4 relay anycast, deprecated",
+        "Direct Delegation AS112 Service, RFC 7534",
     ),
-    v4(192, 168, 0, 0, 16, "192.168.0.0/16", "private use"),
-    v4(192, 175, 48, 0, 24, "192.175.48.0/24", "AS112"),
-    v4(198, 18, 0, 0, 15, "198.18.0.0/15", "benchmarking"),
-    v4(198, 51, 100, 0, 24, "198.51.100.0/24", "documentation"),
-    v4(203, 0, 113, 0, 24, "203.0.113.0/24", "documentation"),
-    v4(224, 0, 0, 0, 4, "224.0.0.0/4", "multicast"),
-    v4(240, 0, 0, 0, 4, "240.0.0.0/4", "reserved, broadcast"),
+    v4([198, 18, 0, 0], 15, "Benchmarking, RFC 2544"),
+    v4(
+        [198, 51, 100, 0],
+        24,
+        "Documentation (TEST-NET-2), RFC 5737",
+    ),
+    v4([203, 0, 113, 0], 24, "Documentation (TEST-NET-3), RFC 5737"),
+    // IANA IPv4 Multicast Address Space Registry.
+    v4([224, 0, 0, 0], 4, "Multicast, RFC 5771"),
+    // Holds 255.255.255.255, Limited Broadcast, RFC 8190.
+    v4([240, 0, 0, 0], 4, "Reserved, RFC 1112"),
 ];
 
-/// Exceptions within 2000::/3.
-const REFUSED_GLOBAL_V6: &[V6] = &[
-    v6([0x2001, 0, 0, 0], 32, "2001::/32", "Teredo"),
+/// Global unicast, RFC 4291: the only IPv6 addresses that are allowed at all.
+const GLOBAL_V6: Ipv6Net = Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+
+/// Exceptions within [`GLOBAL_V6`]: IANA IPv6 Special-Purpose Address Registry.
+const REFUSED_GLOBAL_V6: &[Block] = &[
+    v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32, "TEREDO, RFC 4380"),
     v6(
-        [0x2001, 0, 0, 0],
+        [0x2001, 0, 0, 0, 0, 0, 0, 0],
         23,
-        "2001::/23",
-        "IETF protocol assignments",
+        "IETF Protocol Assignments, RFC 2928",
     ),
-    v6([0x2001, 0xdb8, 0, 0], 32, "2001:db8::/32", "documentation"),
-    v6([0x2002, 0, 0, 0], 16, "2002::/16", "6to4"),
-    v6([0x2620, 0x4f, 0x8000, 0], 48, "2620:4f:8000::/48", "AS112"),
-    v6([0x3fff, 0, 0, 0], 20, "3fff::/20", "documentation"),
+    v6(
+        [0x2001, 0xdb8, 0, 0, 0, 0, 0, 0],
+        32,
+        "Documentation, RFC 3849",
+    ),
+    v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16, "6to4, RFC 3056"),
+    v6(
+        [0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0],
+        48,
+        "Direct Delegation AS112 Service, RFC 7534",
+    ),
+    v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, "Documentation, RFC 9637"),
 ];
 
-/// Outside 2000::/3 everything is refused; these only give the reason.
-const NAMED_V6: &[V6] = &[
-    v6([0x64, 0xff9b, 0, 0], 96, "64:ff9b::/96", "NAT64"),
+/// Reasons for addresses outside [`GLOBAL_V6`], the narrower blocks first.
+const NAMED_V6: &[Block] = &[
     v6(
-        [0x64, 0xff9b, 1, 0],
-        48,
-        "64:ff9b:1::/48",
-        "NAT64, local use",
+        [0, 0, 0, 0, 0, 0, 0, 0],
+        128,
+        "Unspecified Address, RFC 4291",
     ),
-    v6([0x100, 0, 0, 0], 64, "100::/64", "discard only"),
-    v6([0x5f00, 0, 0, 0], 16, "5f00::/16", "segment routing"),
-    v6([0xfc00, 0, 0, 0], 7, "fc00::/7", "unique local"),
-    v6([0xfe80, 0, 0, 0], 10, "fe80::/10", "link-local"),
-    v6([0xfec0, 0, 0, 0], 10, "fec0::/10", "site-local, deprecated"),
-    v6([0xff00, 0, 0, 0], 8, "ff00::/8", "multicast"),
+    v6([0, 0, 0, 0, 0, 0, 0, 1], 128, "Loopback Address, RFC 4291"),
+    v6(
+        [0, 0, 0, 0, 0, 0xffff, 0, 0],
+        96,
+        "IPv4-mapped Address, RFC 4291",
+    ),
+    v6(
+        [0, 0, 0, 0, 0xffff, 0, 0, 0],
+        96,
+        "IPv4-translated, RFC 2765",
+    ),
+    v6(
+        [0, 0, 0, 0, 0, 0, 0, 0],
+        96,
+        "IPv4-compatible, deprecated by RFC 4291",
+    ),
+    v6(
+        [0x64, 0xff9b, 0, 0, 0, 0, 0, 0],
+        96,
+        "IPv4-IPv6 Translation, RFC 6052",
+    ),
+    v6(
+        [0x64, 0xff9b, 1, 0, 0, 0, 0, 0],
+        48,
+        "IPv4-IPv6 Translation, RFC 8215",
+    ),
+    v6(
+        [0x100, 0, 0, 0, 0, 0, 0, 0],
+        64,
+        "Discard-Only Address Block, RFC 6666",
+    ),
+    v6(
+        [0x5f00, 0, 0, 0, 0, 0, 0, 0],
+        16,
+        "Segment Routing (SRv6) SIDs, RFC 9602",
+    ),
+    v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, "Unique-Local, RFC 4193"),
+    v6(
+        [0xfe80, 0, 0, 0, 0, 0, 0, 0],
+        10,
+        "Link-Local Unicast, RFC 4291",
+    ),
+    v6(
+        [0xfec0, 0, 0, 0, 0, 0, 0, 0],
+        10,
+        "Site-Local, deprecated by RFC 3879",
+    ),
+    v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "Multicast, RFC 4291"),
+    v6(
+        [0, 0, 0, 0, 0, 0, 0, 0],
+        0,
+        "outside Global Unicast (2000::/3), RFC 4291",
+    ),
 ];
 
 /// The block that keeps `ip` off the public internet; `None` for an ordinary public address.
 pub(super) fn special_purpose(ip: IpAddr) -> Option<Block> {
-    match ip {
-        IpAddr::V4(ip) => {
-            let bits = ip.to_bits();
-            REFUSED_V4
-                .iter()
-                .find(|v| (bits ^ v.base) >> (32 - v.bits) == 0)
-                .map(|v| v.block)
-        }
-        IpAddr::V6(ip) => special_purpose_v6(ip),
-    }
-}
-
-fn special_purpose_v6(ip: Ipv6Addr) -> Option<Block> {
-    let bits = ip.to_bits();
-    let within = |v: &&V6| (bits ^ v.base) >> (128 - v.bits) == 0;
-    if bits >> 125 == 1 {
-        return REFUSED_GLOBAL_V6.iter().find(within).map(|v| v.block);
-    }
-    if let Some(named) = NAMED_V6.iter().find(within) {
-        return Some(named.block);
-    }
-    Some(match bits {
-        0 => Block {
-            net: "::/128",
-            purpose: "unspecified",
-        },
-        1 => Block {
-            net: "::1/128",
-            purpose: "loopback",
-        },
-        _ if bits >> 32 == 0xffff => Block {
-            net: "::ffff:0:0/96",
-            purpose: "IPv4-mapped",
-        },
-        _ if bits >> 32 == 0xffff_0000 => Block {
-            net: "::ffff:0:0:0/96",
-            purpose: "IPv4-translated",
-        },
-        _ if bits >> 32 == 0 => Block {
-            net: "::/96",
-            purpose: "IPv4-compatible, deprecated",
-        },
-        _ => Block {
-            net: "outside 2000::/3",
-            purpose: "not allocated as global unicast",
-        },
-    })
+    let blocks = match ip {
+        IpAddr::V4(_) => REFUSED_V4,
+        IpAddr::V6(ip) if GLOBAL_V6.contains(&ip) => REFUSED_GLOBAL_V6,
+        IpAddr::V6(_) => NAMED_V6,
+    };
+    blocks.iter().find(|block| block.net.contains(&ip)).copied()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn block(ip: &str) -> Option<&'static str> {
-        special_purpose(ip.parse().unwrap()).map(|block| block.net)
+    fn block(ip: &str) -> Option<String> {
+        special_purpose(ip.parse().unwrap()).map(|block| block.net.to_string())
     }
 
     #[test]
-    fn every_block_covers_both_its_edges_and_nothing_beyond() {
-        for v in REFUSED_V4 {
-            let last = v.base | (u32::MAX.checked_shr(v.bits).unwrap_or(0));
-            for edge in [v.base, last] {
-                let found = special_purpose(IpAddr::V4(edge.into())).unwrap();
-                assert_eq!(found.net, v.block.net);
+    fn every_block_covers_both_its_edges_and_is_written_by_its_first_address() {
+        let global = REFUSED_GLOBAL_V6.iter().chain(NAMED_V6);
+        for Block { net, .. } in REFUSED_V4.iter().chain(global) {
+            assert_eq!(net.addr(), net.network(), "{net} has host bits");
+            for edge in [net.network(), net.broadcast()] {
+                let found = special_purpose(edge).unwrap();
+                assert!(net.contains(&found.net), "{net}");
             }
-            assert!(
-                v.block
-                    .net
-                    .parse::<ipnet::Ipv4Net>()
-                    .unwrap()
-                    .contains(&Ipv4Addr::from(last))
-            );
         }
-        for v in REFUSED_GLOBAL_V6.iter().chain(NAMED_V6) {
-            let net: ipnet::Ipv6Net = v.block.net.parse().unwrap();
-            assert_eq!(
-                (net.network().to_bits(), u32::from(net.prefix_len())),
-                (v.base, v.bits)
-            );
-            assert!(special_purpose(IpAddr::V6(net.broadcast())).is_some());
+        for block in REFUSED_GLOBAL_V6 {
+            assert!(IpNet::V6(GLOBAL_V6).contains(&block.net), "{}", block.net);
+        }
+    }
+
+    #[test]
+    fn ipv4_addresses_next_to_a_block_pass() {
+        for (inside, outside) in [
+            ("0.255.255.255", "1.0.0.0"),
+            ("10.255.255.255", "11.0.0.0"),
+            ("100.64.0.0", "100.63.255.255"),
+            ("100.127.255.255", "100.128.0.0"),
+            ("127.0.0.0", "126.255.255.255"),
+            ("168.63.129.16", "168.63.129.17"),
+            ("169.254.0.0", "169.253.255.255"),
+            ("172.31.255.255", "172.32.0.0"),
+            ("192.0.0.255", "192.0.1.0"),
+            ("192.168.0.0", "192.167.255.255"),
+            ("198.19.255.255", "198.20.0.0"),
+            ("224.0.0.0", "223.255.255.255"),
+        ] {
+            assert!(block(inside).is_some(), "{inside}");
+            assert_eq!(block(outside), None, "{outside}");
         }
     }
 
     #[test]
     fn forms_that_hide_an_ipv4_address_are_named() {
-        assert_eq!(block("::ffff:1.1.1.1"), Some("::ffff:0:0/96"));
-        assert_eq!(block("::ffff:0:1.1.1.1"), Some("::ffff:0:0:0/96"));
-        assert_eq!(block("::1.1.1.1"), Some("::/96"));
-        assert_eq!(block("64:ff9b::1.1.1.1"), Some("64:ff9b::/96"));
-        assert_eq!(block("64:ff9b:1:ffff::1"), Some("64:ff9b:1::/48"));
-        assert_eq!(block("2002:101:101::1"), Some("2002::/16"));
-        assert_eq!(block("2001:0:4136:e378::1"), Some("2001::/32"));
+        for (ip, net) in [
+            ("::ffff:1.1.1.1", "::ffff:0.0.0.0/96"),
+            ("::ffff:0:1.1.1.1", "::ffff:0:0:0/96"),
+            ("::1.1.1.1", "::/96"),
+            ("64:ff9b::1.1.1.1", "64:ff9b::/96"),
+            ("64:ff9b:1:ffff::1", "64:ff9b:1::/48"),
+            ("2002:101:101::1", "2002::/16"),
+            ("2001:0:4136:e378::1", "2001::/32"),
+        ] {
+            assert_eq!(block(ip).as_deref(), Some(net), "{ip}");
+        }
     }
 
     #[test]

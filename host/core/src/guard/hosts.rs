@@ -1,26 +1,26 @@
-//! Lists of hosts that are not fetched from, whatever their addresses: malicious domains.
+//! Blocklists: hosts that are never fetched from, such as malicious domains.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::net::IpAddr;
 
-use super::Host;
+use super::{Host, Refusal, Rule};
+use crate::key_hash::key_hash;
 
-/// Names that hosts files give to the machine itself.
+/// Names of the machine itself in hosts files.
 const OWN_NAMES: &[&str] = &["localhost.localdomain", "0.0.0.0"];
 
-/// A set of hosts; a name stands for its subdomains, too.
+/// A set of hosts; a name includes its subdomains.
 ///
-/// Kept as 64-bit hashes: public lists have a million names, and two of that many share a
-/// hash once in forty million lists.
+/// Stored as 64-bit hashes: public lists have a million names, and a list of that size has
+/// two names with the same hash with a probability of one in forty million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostList(HashSet<u64>);
 
 impl HostList {
-    /// Adds what a list holds, one entry a line: a name or an address (`bad.example`), or
-    /// the form of a hosts file (`0.0.0.0 bad.example worse.example`). What follows a `#`
-    /// or begins with `!` is a comment. Lines that are neither are passed over: a URL names
-    /// a page, and its host may be innocent.
+    /// Adds the entries of a list, one per line: a name or an address (`bad.example`), or a
+    /// line of a hosts file (`0.0.0.0 bad.example worse.example`). A `#` begins a comment, as
+    /// does a `!` at the beginning of a line. Other lines are ignored, URLs too: a URL names
+    /// one page, not its whole host.
     pub fn add(&mut self, list: &str) {
         for line in list.trim_start_matches('\u{feff}').lines() {
             let line = line.split('#').next().unwrap_or("").trim();
@@ -41,17 +41,17 @@ impl HostList {
         }
     }
 
-    /// Adds what another list holds.
+    /// Adds the entries of another list.
     pub fn extend(&mut self, other: &Self) {
         self.0.extend(&other.0);
     }
 
-    /// How many hosts are listed.
+    /// The number of listed hosts.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none is.
+    /// Whether no host is listed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -64,12 +64,12 @@ impl HostList {
         match host {
             Host::Ip(ip) => {
                 let text = ip.to_string();
-                self.0.contains(&digest(&text)).then_some(text)
+                self.0.contains(&key_hash(&text)).then_some(text)
             }
             Host::Name(name) => {
                 let mut rest = name.as_str();
                 loop {
-                    if self.0.contains(&digest(rest)) {
+                    if self.0.contains(&key_hash(rest)) {
                         return Some(rest.to_owned());
                     }
                     rest = rest.split_once('.')?.1;
@@ -78,10 +78,24 @@ impl HostList {
         }
     }
 
+    /// Judges a host, or an address that a name resolves to.
+    ///
+    /// # Errors
+    /// [`Rule::Listed`], naming the entry.
+    pub fn judge(&self, host: &Host) -> Result<(), Refusal> {
+        match self.find(host) {
+            None => Ok(()),
+            Some(entry) => Err(Refusal::new(
+                Rule::Listed,
+                format!("{entry} is on the blocklist of malicious domains"),
+            )),
+        }
+    }
+
     fn insert(&mut self, entry: &str) {
         let entry = entry.trim_end_matches('.').trim_start_matches('.');
         if let Ok(ip) = entry.trim_matches(['[', ']']).parse::<IpAddr>() {
-            self.0.insert(digest(&ip.to_string()));
+            self.0.insert(key_hash(&ip.to_string()));
             return;
         }
         if entry.is_empty() || entry.contains(['/', ':', '@', '^', '|', '*']) {
@@ -89,15 +103,9 @@ impl HostList {
         }
         // As URLs have it: lower case, other scripts in punycode.
         if let Ok(url::Host::Domain(name)) = url::Host::parse(entry) {
-            self.0.insert(digest(&name));
+            self.0.insert(key_hash(&name));
         }
     }
-}
-
-fn digest(host: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    host.hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! What Orbweaver may connect to: the public internet over http and https, and whatever
-//! networks the operator opened.
+//! The SSRF guard: which targets may be connected to. These are the public internet over http
+//! and https, and the networks that the operator opened.
 //!
 //! A request is judged three times: its URL ([`Policy::judge_url`]), every address that
 //! its name resolves to ([`Policy::judge_answers`], after which the answer is pinned), and
 //! again both for every redirect. Judging names alone is no protection: a public name may
-//! point anywhere, so a name's verdict only saves a lookup, or stands in for one where a
-//! proxy resolves.
+//! point anywhere, so a name's verdict only saves a lookup.
 
 mod address;
 mod hosts;
 mod names;
 mod ports;
+mod strict;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,24 +19,25 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::limits::MAX_URL_BYTES;
-
 pub use hosts::HostList;
+pub use strict::{join_strict, parse_strict};
 
 /// What the operator lets through besides the public internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
     /// Networks that are let through whatever they are for. A mapped or translated IPv6
-    /// form of an IPv4 network in this list is not meant by it.
+    /// form of an IPv4 network in this list is not included.
     pub allow_nets: Vec<IpNet>,
 }
 
 /// The rule that a refused URL or address breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Not a URL after the WHATWG standard, or without a host.
+    /// Not a URL by the WHATWG standard, or one without a host.
     InvalidUrl,
+    /// Parsers by RFC 3986 and by the WHATWG standard read it differently.
+    AmbiguousUrl,
     /// Longer than [`MAX_URL_BYTES`].
     UrlTooLong,
     /// Neither http nor https.
@@ -57,9 +58,10 @@ pub enum Rule {
 
 impl Rule {
     /// A stable word for logs, metrics and clients.
-    pub const fn code(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidUrl => "invalid_url",
+            Self::AmbiguousUrl => "ambiguous_url",
             Self::UrlTooLong => "url_too_long",
             Self::Scheme => "scheme_not_allowed",
             Self::Credentials => "credentials_in_url",
@@ -89,14 +91,9 @@ impl Refusal {
             message: message.into(),
         }
     }
-
-    /// The rule's stable word.
-    pub const fn code(&self) -> &'static str {
-        self.rule.code()
-    }
 }
 
-/// Who a URL's request goes to.
+/// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     /// A literal address, already judged.
@@ -131,13 +128,8 @@ impl Target {
     /// # Errors
     /// [`Rule::Listed`], naming the entry.
     pub fn unless_listed(self, blocklist: &HostList) -> Result<Self, Refusal> {
-        match blocklist.find(&self.host) {
-            None => Ok(self),
-            Some(entry) => Err(Refusal::new(
-                Rule::Listed,
-                format!("{entry} is on the blocklist of malicious domains"),
-            )),
-        }
+        blocklist.judge(&self.host)?;
+        Ok(self)
     }
 }
 
@@ -154,25 +146,16 @@ impl Policy {
         Self { allow_nets }
     }
 
-    /// Judges an absolute URL as a browser would read it: blanks around it trimmed, tabs
-    /// and newlines within removed, IPv4 in any notation.
+    /// Judges an absolute URL as a caller wrote it, read by [`parse_strict`]: IPv4 may have
+    /// any notation, spaces around the URL are removed.
     ///
     /// # Errors
     /// The first rule that it breaks.
     pub fn judge_url(&self, url: &str) -> Result<Target, Refusal> {
-        if url.len() > MAX_URL_BYTES {
-            return Err(Refusal::new(
-                Rule::UrlTooLong,
-                format!("the URL is longer than {MAX_URL_BYTES} bytes"),
-            ));
-        }
-        let parsed = Url::parse(url).map_err(|error| {
-            Refusal::new(Rule::InvalidUrl, format!("not an absolute URL: {error}"))
-        })?;
-        self.judge(parsed)
+        self.judge(parse_strict(url)?)
     }
 
-    /// As [`judge_url`](Self::judge_url), of a URL that is parsed already.
+    /// As [`judge_url`](Self::judge_url), of a parsed URL.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -183,12 +166,7 @@ impl Policy {
                 format!("only http and https are fetched, not {}", url.scheme()),
             ));
         }
-        if url.as_str().len() > MAX_URL_BYTES {
-            return Err(Refusal::new(
-                Rule::UrlTooLong,
-                format!("the URL is longer than {MAX_URL_BYTES} bytes"),
-            ));
-        }
+        strict::check_length(url.as_str())?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(Refusal::new(
                 Rule::Credentials,
@@ -196,12 +174,7 @@ impl Policy {
             ));
         }
         let port = url.port_or_known_default().unwrap_or(0);
-        if !ports::is_allowed(port) {
-            return Err(Refusal::new(
-                Rule::Port,
-                format!("port {port} is reserved for another protocol (Fetch standard, bad ports)"),
-            ));
-        }
+        self.judge_port(port)?;
         let host = match url.host() {
             None => return Err(Refusal::new(Rule::InvalidUrl, "the URL has no host")),
             Some(url::Host::Ipv4(ip)) => Host::Ip(ip.into()),
@@ -213,6 +186,20 @@ impl Policy {
             Host::Name(name) => self.judge_name(name)?,
         }
         Ok(Target { url, host, port })
+    }
+
+    /// Judges a port, of a target or of a proxy.
+    ///
+    /// # Errors
+    /// [`Rule::Port`].
+    pub fn judge_port(&self, port: u16) -> Result<(), Refusal> {
+        if ports::is_allowed(port) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Rule::Port,
+            format!("port {port} is reserved for another protocol (Fetch standard, bad ports)"),
+        ))
     }
 
     /// Judges a name by its form. Where the operator opened networks, names of private
@@ -243,18 +230,24 @@ impl Policy {
                 Rule::Address,
                 format!(
                     "{ip} is not on the public internet: {} ({})",
-                    block.net, block.purpose
+                    block.net, block.name
                 ),
             )),
         }
     }
 
-    /// Judges all addresses that a name resolves to. One that is refused refuses them all:
-    /// a mixed answer is how rebinding starts.
+    /// Judges all addresses that a name resolves to. One refused address refuses the name:
+    /// DNS rebinding often begins with a mixed answer.
     ///
     /// # Errors
-    /// [`Rule::Address`] of the first refused one; [`Rule::NoAddress`] for an empty answer.
-    pub fn judge_answers(&self, name: &str, answers: &[IpAddr]) -> Result<(), Refusal> {
+    /// [`Rule::Address`] or [`Rule::Listed`] of the first refused address;
+    /// [`Rule::NoAddress`] for an empty answer.
+    pub fn judge_answers(
+        &self,
+        name: &str,
+        answers: &[IpAddr],
+        blocklist: &HostList,
+    ) -> Result<(), Refusal> {
         if answers.is_empty() {
             return Err(Refusal::new(
                 Rule::NoAddress,
@@ -262,7 +255,10 @@ impl Policy {
             ));
         }
         for &ip in answers {
-            self.judge_ip(ip).map_err(|refusal| {
+            let judged = self
+                .judge_ip(ip)
+                .and_then(|()| blocklist.judge(&Host::Ip(ip)));
+            judged.map_err(|refusal| {
                 Refusal::new(
                     refusal.rule,
                     format!("{name} resolves to an address that is refused: {refusal}"),
@@ -276,6 +272,7 @@ impl Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MAX_URL_BYTES;
 
     fn open(net: &str) -> Policy {
         Policy::with_nets(vec![net.parse().unwrap()])
@@ -291,7 +288,7 @@ mod tests {
         assert!(policy.judge_url("http://[::ffff:127.0.0.1]/").is_err());
         assert!(
             policy
-                .judge_answers("localhost", &["::1".parse().unwrap()])
+                .judge_answers("localhost", &["::1".parse().unwrap()], &HostList::default())
                 .is_err()
         );
     }
@@ -302,34 +299,68 @@ mod tests {
         let refusal = policy
             .judge_url("http://169.254.169.254/latest")
             .unwrap_err();
-        assert_eq!(refusal.code(), "address_not_public");
+        assert_eq!(refusal.rule.as_str(), "address_not_public");
         assert!(refusal.to_string().contains("169.254.0.0/16"), "{refusal}");
         let refusal = policy
             .judge_url("http://user:hunter2@example.com/")
             .unwrap_err();
-        assert_eq!(refusal.code(), "credentials_in_url");
+        assert_eq!(refusal.rule.as_str(), "credentials_in_url");
         assert!(!refusal.to_string().contains("hunter2"));
         assert_eq!(
-            policy.judge_url("ftp://example.com/").unwrap_err().code(),
+            policy
+                .judge_url("ftp://example.com/")
+                .unwrap_err()
+                .rule
+                .as_str(),
             "scheme_not_allowed"
         );
         assert_eq!(
             policy
                 .judge_url("http://example.com:25/")
                 .unwrap_err()
-                .code(),
+                .rule
+                .as_str(),
             "port_not_allowed"
         );
         assert_eq!(
-            policy.judge_url("http://localhost./").unwrap_err().code(),
+            policy
+                .judge_url("http://localhost./")
+                .unwrap_err()
+                .rule
+                .as_str(),
             "name_not_public"
         );
         assert_eq!(
-            policy.judge_answers("a.example", &[]).unwrap_err().code(),
+            policy
+                .judge_answers("a.example", &[], &HostList::default())
+                .unwrap_err()
+                .rule
+                .as_str(),
             "no_address"
         );
         let long = format!("http://example.com/{}", "a".repeat(MAX_URL_BYTES));
-        assert_eq!(policy.judge_url(&long).unwrap_err().code(), "url_too_long");
+        assert_eq!(
+            policy.judge_url(&long).unwrap_err().rule.as_str(),
+            "url_too_long"
+        );
+    }
+
+    #[test]
+    fn an_address_on_the_blocklist_refuses_the_name_that_resolves_to_it() {
+        let mut blocklist = HostList::default();
+        blocklist.add("198.41.0.4\n2001:503:ba3e::2:30\n");
+        let policy = Policy::public();
+        let judged = |answers: &[&str]| {
+            let answers: Vec<IpAddr> = answers.iter().map(|ip| ip.parse().unwrap()).collect();
+            policy.judge_answers("a.example", &answers, &blocklist)
+        };
+        assert!(judged(&["198.41.0.5", "2001:503:ba3e::2:31"]).is_ok());
+        for answers in [
+            ["198.41.0.5", "198.41.0.4"],
+            ["1.1.1.1", "2001:503:ba3e::2:30"],
+        ] {
+            assert_eq!(judged(&answers).unwrap_err().rule, Rule::Listed);
+        }
     }
 
     #[test]

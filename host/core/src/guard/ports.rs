@@ -1,4 +1,4 @@
-//! Ports that no HTTP request goes to.
+//! Ports that are refused.
 
 /// The Fetch standard's bad ports: services of other protocols, some of which take a line
 /// of an HTTP request for a command.

@@ -59,6 +59,7 @@ fn a_status_decides_where_there_is_no_file() {
         (Some(404), true),
         (Some(401), true),
         (Some(302), true),
+        (Some(429), false),
         (Some(500), false),
         (Some(503), false),
         (None, false),

@@ -1,11 +1,11 @@
-//! Which events a run that ended causes.
+//! The webhook events of a finished run.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// What a webhook tells.
+/// A webhook event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Event {
     /// A run ended, done or failed.
@@ -35,7 +35,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// A name that is no event.
+/// Not the name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is none of crawl.done, crawl.diff_detected")]
 pub struct UnknownEvent;
@@ -54,9 +54,9 @@ impl FromStr for Event {
 /// How many pages differ between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffCounts {
-    /// Pages of the new run that the old one has not.
+    /// Pages of the new run that are not in the old one.
     pub added: u64,
-    /// Pages of the old run that the new one has not.
+    /// Pages of the old run that are not in the new one.
     pub removed: u64,
     /// Pages of both with other content.
     pub changed: u64,
@@ -87,7 +87,7 @@ pub struct Selection<'a> {
     pub diff: Option<DiffCounts>,
 }
 
-/// What becomes of the webhook.
+/// The decision about a finished run's webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// These events are delivered; never empty.

@@ -1,19 +1,19 @@
-//! When a delivery is tried again.
+//! The retry schedule of deliveries.
 
 use std::time::Duration;
 
-/// Most of a delay that is added to it by chance, so that deliveries that failed together do
-/// not return together: a tenth.
+/// Largest random part that is added to a delay, as a fraction of it: deliveries that failed
+/// together are not retried together.
 const JITTER: f64 = 0.1;
 
-/// What an attempt came to.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The receiver has it.
+    /// Delivered.
     Delivered,
-    /// The receiver will never have it: it refused, or the address is refused.
+    /// Refused for good, by the receiver or by the guard.
     Refused,
-    /// The receiver is in trouble; it may ask for time.
+    /// Failed for now; the receiver may ask for a wait.
     Failed {
         /// What the response's Retry-After asks for.
         retry_after: Option<Duration>,
@@ -35,9 +35,9 @@ impl Verdict {
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing: it is delivered.
+    /// Nothing: it was delivered.
     Done,
-    /// Nothing: it never will be.
+    /// Nothing: it was refused for good, or was the last attempt.
     Dead,
     /// Try again after this long.
     Retry(Duration),
@@ -65,7 +65,7 @@ impl RetryPolicy {
         let Some(delay) = self.delays.get(index) else {
             return Next::Dead;
         };
-        // Asking for less than the schedule's wait is no reason to hurry.
+        // A receiver may lengthen the schedule's wait, not shorten it.
         let asked = retry_after.unwrap_or_default().min(self.max_retry_after);
         let factor = 1.0 + JITTER * chance.clamp(0.0, 1.0);
         Next::Retry(asked.max(*delay).mul_f64(factor))

@@ -1,4 +1,4 @@
-//! What proves to a receiver that a delivery is ours, and fresh.
+//! Signatures: a receiver verifies the sender and the age of a delivery by them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

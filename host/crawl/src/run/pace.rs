@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use orbweaver_fetch::RobotsAnswer;
+use orbweaver_fetch::{RobotsAnswer, RobotsFailure, RobotsVerdict};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::SkipReason;
 use orbweaver_urls::Resolved;
@@ -104,14 +104,9 @@ impl Crawler {
         };
         if let Robots::Known(answer, _) = &known.robots
             && self.shared.spec.respect_robots
-            && !Url::parse(&entry.url).is_ok_and(|url| answer.rules.allows_url(&url))
+            && let Some(why) = left_out_because(answer, &entry.url)
         {
-            let why = if answer.robots.is_unreachable() {
-                "robots.txt can't be had, which disallows everything"
-            } else {
-                "robots.txt disallows it"
-            };
-            return self.leave_out(host, SkipReason::Robots, why);
+            return self.leave_out(host, SkipReason::Robots, &why);
         }
         let owns = entry.attempts > 0;
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
@@ -199,6 +194,22 @@ impl Crawler {
         self.skip(reason, 1);
         self.left_out.push(entry.seq);
         HostPoll::Went
+    }
+}
+
+/// Why a URL is left out by its origin's robots.txt; `None` where it may be fetched.
+fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<String> {
+    let disallowed = || Some("robots.txt disallows it".to_owned());
+    let Ok(url) = Url::parse(url) else {
+        return disallowed();
+    };
+    match robots.verdict(&url) {
+        RobotsVerdict::Allowed => None,
+        RobotsVerdict::Disallowed => disallowed(),
+        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => Some(error.to_string()),
+        RobotsVerdict::Unavailable(cause) => Some(format!(
+            "robots.txt is unavailable, which disallows everything: {cause}"
+        )),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use chrono::{DateTime, Utc};
 use orbweaver_core::retry_after::retry_after;
 use orbweaver_core::webhook::{SIGNATURE_HEADER, Verdict, sign};
-use orbweaver_fetch::{FetchError, Kind, Method, Request};
+use orbweaver_fetch::{FetchError, Kind, Method, Request, SubKind};
 use orbweaver_store::webhook::{NewAttempt, TakenDelivery};
 use tokio::time::Instant;
 
@@ -61,7 +61,7 @@ pub(super) async fn attempt(
             judge(response.status, asked, at)
         }
         // The fetch takes it for a fault; here it is a redirect like any other.
-        Err(error) if error.kind == Kind::Protocol && error.sub == Some("not_modified") => {
+        Err(error) if error.kind == Kind::Protocol && error.sub == Some(SubKind::NotModified) => {
             judge(304, None, at)
         }
         Err(error) => (None, Some(described(&error)), of_error(&error)),

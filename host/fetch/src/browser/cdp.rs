@@ -99,7 +99,7 @@ struct RemoteError {
 }
 
 impl Connection {
-    /// Over these pipes; reads and writes in tasks of its own.
+    /// Starts the tasks that read and write these pipes.
     pub fn start(input: pipe::Sender, output: pipe::Receiver) -> Self {
         let (commands, queue) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
@@ -158,7 +158,7 @@ impl Connection {
         let _ = self.0.commands.send(message(id, session, method, params));
     }
 
-    /// Hands a session's events to `listener` until it is forgotten.
+    /// Passes a session's events to `listener` until [`forget`](Self::forget).
     pub fn listen(&self, session: &str, listener: Arc<dyn Listener>) {
         let mut state = self.0.shared.state.lock();
         if state.closed {

@@ -1,4 +1,4 @@
-//! What an operator may set about rendering.
+//! The operator's settings of the browser.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,13 +36,73 @@ fn on_path(program: &Path) -> Option<PathBuf> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
-    /// On, but off for root, under whom Chromium's does not start.
+    /// On; off for root, as whom Chromium does not start with its sandbox.
     #[default]
     Auto,
     /// Always on.
     On,
     /// Always off: only where the container around it is the sandbox.
     Off,
+}
+
+/// How Chromium is isolated with a setting of [`Sandbox`] under the user of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Chromium's sandbox is on.
+    Sandboxed,
+    /// The sandbox is off because this process runs as root.
+    OffAsRoot,
+    /// The sandbox is off by the setting.
+    OffBySetting,
+}
+
+impl Isolation {
+    /// A stable word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Sandboxed => "sandboxed",
+            Self::OffAsRoot => "off_as_root",
+            Self::OffBySetting => "off_by_setting",
+        }
+    }
+
+    /// What the operator should know and do; `None` where all is well.
+    pub const fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Sandboxed => None,
+            Self::OffAsRoot => Some(
+                "Chromium runs without its sandbox (--no-sandbox), because this process is \
+                 root: a page that exploits the browser gets this machine. Run the service as \
+                 an ordinary user, or set browser.sandbox = \"off\" where a container is the \
+                 sandbox.",
+            ),
+            Self::OffBySetting => Some(
+                "Chromium runs without its sandbox (--no-sandbox), by the setting \
+                 browser.sandbox: a page that exploits the browser gets this container or machine.",
+            ),
+        }
+    }
+}
+
+impl Sandbox {
+    /// How Chromium is isolated when this process starts it.
+    pub fn isolation(self) -> Isolation {
+        self.isolation_as(is_root())
+    }
+
+    const fn isolation_as(self, root: bool) -> Isolation {
+        match self {
+            Self::On => Isolation::Sandboxed,
+            Self::Off => Isolation::OffBySetting,
+            Self::Auto if root => Isolation::OffAsRoot,
+            Self::Auto => Isolation::Sandboxed,
+        }
+    }
+}
+
+fn is_root() -> bool {
+    // SAFETY: no arguments, cannot fail.
+    unsafe { libc::geteuid() == 0 }
 }
 
 /// Bounds of the browser pool.
@@ -102,5 +162,27 @@ impl BrowserConfig {
 
     pub(super) const fn idle(&self) -> Duration {
         Duration::from_millis(self.idle_ms)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_browser_without_a_sandbox_comes_with_advice() {
+        for (sandbox, root, isolation) in [
+            (Sandbox::Auto, false, Isolation::Sandboxed),
+            (Sandbox::Auto, true, Isolation::OffAsRoot),
+            (Sandbox::On, true, Isolation::Sandboxed),
+            (Sandbox::Off, false, Isolation::OffBySetting),
+        ] {
+            let found = sandbox.isolation_as(root);
+            assert_eq!(found, isolation);
+            let names_the_flag = found
+                .advice()
+                .is_some_and(|text| text.contains("--no-sandbox"));
+            assert_eq!(names_the_flag, found != Isolation::Sandboxed);
+        }
     }
 }

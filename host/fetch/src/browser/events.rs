@@ -1,8 +1,9 @@
-//! What a page's events say of its state, worked out as they arrive and in bounded memory,
-//! since a page decides how many there are.
+//! The state of a page, derived from its events as they arrive. Memory is bounded, since a
+//! page decides how many events there are.
 
 use std::collections::HashMap;
 
+use orbweaver_core::render::WaitFor;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,24 +12,12 @@ use tokio::sync::Notify;
 
 use super::cdp::Listener;
 use super::filter;
-use crate::error::{Fault, Kind};
+use crate::error::Fault;
 use crate::fetcher::Fetcher;
 use crate::response::{Headers, Hop};
 
 /// Documents of the main frame that are remembered: redirects by script included.
 const MAX_DOCUMENTS: usize = 32;
-
-/// A point in a document's life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum WaitFor {
-    /// The `load` event: the document with its images and styles.
-    Load,
-    /// The `DOMContentLoaded` event: the document and its scripts.
-    DomContentLoaded,
-    /// No request for half a second.
-    NetworkIdle,
-}
 
 /// The answer to a document's request.
 #[derive(Clone, Debug)]
@@ -48,14 +37,14 @@ struct Document {
     failed: Option<String>,
 }
 
-/// What is known of the main frame.
+/// The state of the main frame.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub frame: Option<String>,
-    /// The document that stands, by its loader.
+    /// The loader id of the current document.
     pub loader: Option<String>,
     pub url: String,
-    /// A navigation that has begun and not come to a document yet, by the URL it leads to.
+    /// The URL of a navigation that has begun but has no document yet.
     pub pending: Option<String>,
     pub navigations: u32,
     pub redirects: Vec<Hop>,
@@ -68,19 +57,19 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The answer that the standing document came from.
+    /// The response of the current document.
     pub fn answer(&self) -> Option<&Answer> {
         let document = self.documents.get(self.loader.as_ref()?)?;
         document.answer.as_ref()
     }
 
-    /// Whether the standing document has come to this point.
+    /// Whether the current document has reached this point.
     pub fn reached(&self, point: WaitFor) -> bool {
         let document = self.loader.as_ref().and_then(|id| self.documents.get(id));
         document.is_some_and(|document| document.fired.get(point as usize) == Some(&true))
     }
 
-    /// The network's word for why a document's request failed.
+    /// Chromium's error text of a document's request.
     pub fn failure(&self, loader: &str) -> Option<&str> {
         self.documents.get(loader)?.failed.as_deref()
     }
@@ -198,7 +187,7 @@ struct LoadingFailed {
 }
 
 impl Watch {
-    /// Of a page that has not navigated yet.
+    /// For a page that has not navigated yet.
     pub fn new(fetcher: Fetcher) -> Self {
         Self {
             fetcher,
@@ -207,12 +196,12 @@ impl Watch {
         }
     }
 
-    /// Looks at the state.
+    /// Calls `look` with the state locked.
     pub fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
         look(&mut self.state.lock())
     }
 
-    /// Waits until `look` finds something.
+    /// Waits until `look` returns a value.
     pub async fn until<T>(&self, mut look: impl FnMut(&State) -> Option<T>) -> T {
         loop {
             let changed = self.changed.notified();
@@ -315,11 +304,7 @@ impl Watch {
         if url.starts_with("http")
             && let Err(refusal) = self.fetcher.judge(&url)
         {
-            state.refused = Some(Fault::new(
-                Kind::Refused,
-                refusal.code(),
-                refusal.to_string(),
-            ));
+            state.refused = Some(refusal.into());
         }
         state.document(&event.loader_id);
         match event.redirect_response {

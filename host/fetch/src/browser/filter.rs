@@ -21,7 +21,7 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use orbweaver_core::guard::Target;
+use orbweaver_core::guard::{Rule, Target};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -30,28 +30,28 @@ use tokio::task::{JoinHandle, JoinSet};
 use super::tunnel;
 use crate::classify::{self, Stage};
 use crate::client::Connections;
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
 use crate::proxy_answer;
 
-/// On answers that are the filter's own: the page's site did not give them.
+/// Marks the filter's own answers, so that they are not taken for the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
 
-/// Bodies that a page may send.
+/// Largest request body that a page may send, in bytes.
 const MAX_UPLOAD: usize = 8 << 20;
 /// Connections of one page at once; Chromium opens at most 32 to a proxy.
 const MAX_CONNECTIONS: usize = 64;
-/// Failures remembered per page.
+/// Hosts per page whose last failure is remembered.
 const MAX_FAILURES: usize = 256;
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// Ports of all filters: no page may reach another page's.
+/// Ports of all running filters: no page may reach another page's filter.
 static PORTS: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
 
 type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// One page's proxy; ends with it.
+/// The proxy of one page; dropping it closes its connections.
 pub(super) struct Filter {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -68,7 +68,7 @@ struct Shared {
 }
 
 impl Filter {
-    /// On a port of its own; `max_bytes` is what all of the page's loads may come to.
+    /// Starts a proxy on a free port. `max_bytes` limits what the page loads in total.
     pub async fn start(fetcher: Fetcher, max_bytes: u64) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -89,22 +89,22 @@ impl Filter {
         })
     }
 
-    /// As Chromium takes it.
+    /// The proxy's URL, for Chromium.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where requests go on to; before the page's first one.
+    /// Sets the upstream proxy; to be called before the page's first request.
     pub fn set_upstream(&self, proxy: Option<ProxyUrl>) {
         *self.shared.upstream.lock() = proxy;
     }
 
-    /// Bytes that came from the network so far.
+    /// Bytes received from the network so far.
     pub fn bytes(&self) -> u64 {
         self.shared.bytes.load(Ordering::Relaxed)
     }
 
-    /// Why requests to a URL's host and port failed, if the last one did.
+    /// The last failure of a request to the URL's host and port.
     pub fn failure(&self, url: &str) -> Option<Fault> {
         let url = url::Url::parse(url).ok()?;
         self.shared
@@ -157,7 +157,7 @@ impl Shared {
         }
     }
 
-    /// Remembers why a request failed, for whoever asked for that page.
+    /// Remembers a request's failure, for [`Filter::failure`].
     fn failed(&self, url: &str, fault: Fault) -> Fault {
         if let Ok(url) = url::Url::parse(url) {
             let mut failures = self.failures.lock();
@@ -172,12 +172,16 @@ impl Shared {
         let target = self.fetcher.judge(url)?;
         if PORTS.lock().contains(&target.port) {
             let message = format!("port {} is this service's own", target.port);
-            return Err(Fault::new(Kind::Refused, "port_not_allowed", message));
+            return Err(Fault::new(
+                Kind::Refused,
+                SubKind::Rule(Rule::Port),
+                message,
+            ));
         }
         Ok(target)
     }
 
-    /// Counts; an error once it is too much.
+    /// Counts received bytes; an error beyond the limit.
     fn count(&self, bytes: usize) -> io::Result<()> {
         let bytes = bytes as u64;
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -210,10 +214,10 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
         forward(shared, request).await
     };
     done.unwrap_or_else(|fault| {
-        metrics::counter!("orbweaver_browser_requests_failed_total", "kind" => fault.kind.code())
+        metrics::counter!("orbweaver_browser_requests_failed_total", "kind" => fault.kind.as_str())
             .increment(1);
         tracing::debug!(
-            kind = fault.kind.code(),
+            kind = fault.kind.as_str(),
             "a page's request failed: {}",
             fault.message
         );
@@ -225,7 +229,7 @@ async fn answer(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bo
         let mut response = Response::new(full(format!("{}\n", fault.message)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
-        headers.insert(OURS, HeaderValue::from_static(fault.kind.code()));
+        headers.insert(OURS, HeaderValue::from_static(fault.kind.as_str()));
         headers.insert(
             header::CONTENT_TYPE,
             HeaderValue::from_static("text/plain; charset=utf-8"),
@@ -254,7 +258,7 @@ async fn open_tunnel(
     let server = tokio::time::timeout(CONNECT, connect)
         .await
         .unwrap_or_else(|_| {
-            Err(Fault::new(Kind::Connect, "timeout", "no connection in time").retryable())
+            Err(Fault::new(Kind::Connect, SubKind::Timeout, "no connection in time").retryable())
         })
         .map_err(|fault| shared.failed(&url, fault))?;
     let tunnel = Arc::clone(shared);
@@ -270,7 +274,7 @@ async fn open_tunnel(
     Ok(Response::new(full(String::new())))
 }
 
-/// Counts what the server sends.
+/// A stream that counts the bytes the server sends.
 struct Counted {
     stream: Box<dyn tunnel::Stream>,
     shared: Arc<Shared>,
@@ -342,9 +346,8 @@ async fn exchange(
     let target = shared.judge(url)?;
     let clients = shared.fetcher.clients();
     let upstream = shared.upstream.lock().clone();
-    if upstream.is_some() {
-        // The proxy resolves the name itself; what it will find is judged by what we find.
-        tunnel::lookup(clients, &target.host.to_string()).await?;
+    if let Some(proxy) = &upstream {
+        clients.judge_behind(proxy, &target).await?;
     }
     let client = clients.get(upstream.as_ref(), Connections::Kept).await?;
     let (parts, body) = request.into_parts();
@@ -363,7 +366,7 @@ async fn exchange(
         .try_clone()
         .filter(|request| request.method().is_safe());
     let answer = match (run(&client, onward).await, again) {
-        // As in a fetch: once more, on a connection of its own.
+        // As in a fetch: one retry, on a new connection.
         (Err(fault), Some(again)) if fault.stale => {
             let client = clients.get(upstream.as_ref(), Connections::Fresh).await?;
             run(&client, again).await?
@@ -389,7 +392,7 @@ async fn exchange(
     Ok(response.map(|()| StreamBody::new(frames).boxed_unsync()))
 }
 
-/// Headers that are for the other end, not for the next hop.
+/// The end-to-end headers, without hop-by-hop ones (RFC 9110, section 7.6.1).
 fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named: Vec<String> = headers
         .get_all(header::CONNECTION)

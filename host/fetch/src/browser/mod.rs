@@ -1,4 +1,4 @@
-//! Pages as a browser shows them: a pool of one Chromium, launched on demand and kept warm.
+//! Rendering: a pool of one Chromium, launched on demand and kept running.
 //!
 //! Every page has a browser context of its own, shares nothing with any other, and reaches
 //! the network through a [`filter`] of its own that applies the guard. Every step has a
@@ -22,10 +22,10 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-pub use config::{BROWSERS, BrowserConfig, Sandbox, find_browser};
-pub use events::WaitFor;
+pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
+pub use orbweaver_core::render::WaitFor;
 
-use crate::error::{Fault, FetchError, Kind};
+use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
 use crate::request::Request;
@@ -34,15 +34,15 @@ use chromium::Chromium;
 use events::Answer;
 use tab::{Tab, Trouble};
 
-/// Taking the HTML of a page that has loaded.
+/// Time limit for reading the HTML of a loaded page.
 const TAKE: Duration = Duration::from_secs(15);
-/// Scrolling through it and painting it.
+/// Time limit for scrolling through a page and taking its picture.
 const PAINT: Duration = Duration::from_secs(40);
-/// Opening or closing an empty page.
+/// Time limit for opening or closing an empty page.
 const OPEN: Duration = Duration::from_secs(15);
-/// From the signal that ends a browser to the end of its last process.
+/// Time limit from the kill signal to the end of the browser's last process.
 const END: Duration = Duration::from_secs(3);
-/// How often an idle browser is looked at.
+/// Interval at which a browser is checked for being idle.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A page to render.
@@ -76,7 +76,7 @@ impl RenderRequest {
     }
 }
 
-/// A page as it stood after its scripts ran.
+/// A page after its scripts ran.
 #[derive(Clone, Debug)]
 pub struct Rendered {
     /// As a fetch's response: the status and headers of the document, and as body its HTML
@@ -84,7 +84,7 @@ pub struct Rendered {
     pub response: Response,
     /// PNG, if asked for, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
-    /// What was waited for did not happen in time.
+    /// The point of [`RenderRequest::wait_for`] was not reached in time.
     pub partial: bool,
 }
 
@@ -108,10 +108,17 @@ struct Current {
 
 impl Renderer {
     /// A pool whose browser is `program`, or the first that is found; nothing starts yet.
+    /// Logs a warning where the browser will run without its sandbox.
     pub fn new(fetcher: Fetcher, program: Option<&Path>, config: BrowserConfig) -> Self {
+        let program = find_browser(program);
+        if program.is_some()
+            && let Some(advice) = config.sandbox.isolation().advice()
+        {
+            tracing::warn!("{advice}");
+        }
         Self(Arc::new(Inner {
             turns: Arc::new(Semaphore::new(config.concurrent.max(1))),
-            program: find_browser(program),
+            program,
             config,
             fetcher,
             current: Mutex::default(),
@@ -121,6 +128,12 @@ impl Renderer {
     /// Whether there is a browser to start.
     pub fn is_available(&self) -> bool {
         self.0.program.is_some()
+    }
+
+    /// How the browser is isolated from this machine; `None` without a browser.
+    pub fn isolation(&self) -> Option<Isolation> {
+        self.is_available()
+            .then(|| self.0.config.sandbox.isolation())
     }
 
     /// Process group of the running browser, if one runs.
@@ -139,7 +152,7 @@ impl Renderer {
         let result = self.run(&request, started).await;
         let outcome = result
             .as_ref()
-            .map_or_else(|error| error.kind.code(), |_| "page");
+            .map_or_else(|error| error.kind.as_str(), |_| "page");
         metrics::counter!("orbweaver_render_total", "outcome" => outcome).increment(1);
         metrics::histogram!("orbweaver_render_seconds").record(started.elapsed().as_secs_f64());
         result
@@ -152,7 +165,7 @@ impl Renderer {
         if inner.program.is_none() {
             return Err(at(Fault::new(
                 Kind::Browser,
-                "unavailable",
+                SubKind::Unavailable,
                 "there is no browser to render with",
             )));
         }
@@ -181,7 +194,9 @@ impl Renderer {
             }
         }
         let why = last.unwrap_or_default();
-        Err(at(Fault::new(Kind::Browser, "crashed", why).retryable()))
+        Err(at(
+            Fault::new(Kind::Browser, SubKind::Crashed, why).retryable()
+        ))
     }
 
     /// A document that the browser would save and not show.
@@ -221,7 +236,7 @@ impl Renderer {
         browser.count_use(&self.0.config);
         let result = self.load(&browser, &tab, request, started).await;
         let crashed = matches!(&result, Err(Trouble::Crashed(_)));
-        // Closing takes a while and holds up nobody; the turn is over when it is done.
+        // In the background: the caller need not wait. The permit is held until it is done.
         let pool = Arc::downgrade(&self.0);
         let turn = if crashed {
             (Some(turn), None)
@@ -245,14 +260,14 @@ impl Renderer {
         {
             return Ok(Arc::clone(browser));
         }
-        // Pages that still run in a retired one hold it.
+        // Pages that still run in a retired browser keep it alive.
         current.browser = None;
         let program = inner.program.as_deref().unwrap_or_else(|| Path::new(""));
         let browser = Chromium::start(program, &inner.config)
             .await
             .map_err(|why| {
                 tracing::error!("{why}");
-                Fault::new(Kind::Browser, "unavailable", why).retryable()
+                Fault::new(Kind::Browser, SubKind::Unavailable, why).retryable()
             })?;
         let browser = Arc::new(browser);
         current.browser = Some(Arc::clone(&browser));
@@ -302,7 +317,7 @@ impl Renderer {
             Trouble::Fault(
                 Fault::new(
                     Kind::Timeout,
-                    "total",
+                    SubKind::Total,
                     "the page does not answer: it is busy",
                 )
                 .retryable(),
@@ -364,7 +379,7 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
         .unwrap_or_else(|_| Err(Trouble::Crashed("the browser opens no page".to_owned())))
 }
 
-/// A picture that can't be had is no reason to lose the page; a crash is.
+/// A failed picture is reported beside the page; only a crash is an error.
 async fn paint(tab: &Tab) -> Result<Result<Bytes, String>, Trouble> {
     match timeout(PAINT, tab.picture()).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
@@ -426,7 +441,7 @@ fn is_html(mime: &str) -> bool {
     matches!(mime, "text/html" | "application/xhtml+xml" | "")
 }
 
-/// The document's headers, with those that described bytes on the wire made to fit.
+/// The document's headers without those about its transfer; HTML is UTF-8 now.
 fn headers(answer: Answer, html: bool) -> Headers {
     let kept = answer
         .headers
@@ -454,12 +469,16 @@ fn headers(answer: Answer, html: bool) -> Headers {
 fn busy() -> Fault {
     Fault::new(
         Kind::Browser,
-        "busy",
+        SubKind::Busy,
         "too many pages wait to be rendered; try again later",
     )
     .retryable()
 }
 
 fn stopping() -> Fault {
-    Fault::new(Kind::Browser, "unavailable", "the service is stopping")
+    Fault::new(
+        Kind::Browser,
+        SubKind::Unavailable,
+        "the service is stopping",
+    )
 }

@@ -1,4 +1,4 @@
-//! A Chromium process: started with two pipes, ended with everything that it started.
+//! A Chromium process: started with two pipes, ended with its whole process group.
 
 use std::ffi::OsString;
 use std::io;
@@ -15,9 +15,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
-use super::config::Sandbox;
+use super::config::{Isolation, Sandbox};
 
-/// Kept of what Chromium says on its standard error.
+/// Bytes kept of Chromium's standard error, the last ones.
 const STDERR_BYTES: usize = 4_096;
 
 /// Flags for every browser. Nothing but the pages that are asked for may reach the network.
@@ -69,7 +69,7 @@ const FLAGS: &[&str] = &[
 pub(super) struct Process {
     group: Arc<Mutex<Option<i32>>>,
     stderr: Arc<Mutex<Vec<u8>>>,
-    /// Its sender goes when nothing of the group is left.
+    /// Closed when no process of the group is left.
     ended: watch::Receiver<()>,
 }
 
@@ -85,7 +85,7 @@ pub(super) async fn launch(program: &Path, sandbox: Sandbox) -> io::Result<Start
     let profile = tempfile::Builder::new()
         .prefix("orbweaver-browser-")
         .tempdir()?;
-    // What the browser reads and what we write, and the other way round.
+    // One pipe for commands to the browser, one for its events.
     let (commands, input) = io::pipe()?;
     let (output, events) = io::pipe()?;
     let command = command(program, sandbox, &profile, commands.into(), events.into());
@@ -135,10 +135,10 @@ fn command(
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .process_group(0);
-    if sandbox == Sandbox::Off || (sandbox == Sandbox::Auto && is_root()) {
+    if sandbox.isolation() != Isolation::Sandboxed {
         command.arg("--no-sandbox");
     }
-    // No secret of ours in a process that runs strangers' scripts.
+    // The browser runs untrusted scripts: it must not see this process's environment.
     command.env_clear().env("HOME", profile.path());
     for name in [
         "PATH",
@@ -162,7 +162,7 @@ fn command(
                 // The parent died before the signal was asked for.
                 libc::_exit(1);
             }
-            // Out of the way of 3 and 4 first, in case one of them is there.
+            // Moved above 4 first: one of them may be 3 or 4 already.
             let input = libc::fcntl(commands.as_raw_fd(), libc::F_DUPFD, 5);
             let output = libc::fcntl(events.as_raw_fd(), libc::F_DUPFD, 5);
             if input < 0 || output < 0 || libc::dup2(input, 3) < 0 || libc::dup2(output, 4) < 0 {
@@ -246,7 +246,7 @@ impl Process {
         while self.ended.clone().changed().await.is_ok() {}
     }
 
-    /// The last thing that the browser said on its standard error.
+    /// The last line of the browser's standard error.
     pub fn last_words(&self) -> String {
         let stderr = self.stderr.lock();
         let text = String::from_utf8_lossy(&stderr);
@@ -290,11 +290,6 @@ pub(super) fn group_memory(group: i32) -> u64 {
             Some(resident.saturating_sub(shared).saturating_mul(4_096))
         })
         .sum()
-}
-
-fn is_root() -> bool {
-    // SAFETY: no arguments, cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }
 
 /// Chromium's helpers whose parent ended come to us, so that they can be collected.

@@ -1,4 +1,4 @@
-//! What is taken from a page that has loaded: its HTML, and its picture.
+//! HTML and picture of a loaded page.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tab::{Tab, Trouble};
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 
 /// Taller pages are cut: what Chromium paints in one piece ends there.
 const MAX_HEIGHT: f64 = 16_384.0;
@@ -81,8 +81,8 @@ struct Picture {
 }
 
 impl Tab {
-    /// The document as it stands, doctype included. Not by a script: a page can change
-    /// what scripts see.
+    /// The current document with its doctype. Read by the protocol, not by a script: a page
+    /// can change what scripts see.
     pub async fn html(&self) -> Result<String, Trouble> {
         let session = Some(self.session.as_str());
         let document: Root = self
@@ -100,7 +100,7 @@ impl Tab {
         Ok(outer.html)
     }
 
-    /// The body of a document that is no HTML, as it came.
+    /// The body, as received, of a document that is not HTML.
     pub async fn body(&self, request: &str) -> Result<Bytes, Trouble> {
         let raw: RawBody = self
             .connection
@@ -121,7 +121,7 @@ impl Tab {
     pub async fn picture(&self) -> Result<Bytes, Trouble> {
         let session = Some(self.session.as_str());
         let frame = self.watch.with(|state| state.frame.clone());
-        // In a world of its own, whose functions the page can't replace.
+        // An isolated world: the page can't replace its functions.
         let world: World = self
             .connection
             .call(
@@ -168,7 +168,7 @@ fn decode(text: &str) -> Result<Bytes, Trouble> {
     STANDARD.decode(text).map(Bytes::from).map_err(|error| {
         Trouble::Fault(Fault::new(
             Kind::Browser,
-            "protocol",
+            SubKind::Protocol,
             format!("the browser's bytes do not decode: {error}"),
         ))
     })

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::render::WaitFor;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::cdp::{CdpError, Connection};
-use super::events::{Answer, WaitFor, Watch};
+use super::events::{Answer, Watch};
 use super::filter::Filter;
 use super::{RenderRequest, chromium::Chromium};
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
 
 /// Documents that scripts may lead to, one after the other.
 const MAX_NAVIGATIONS: u32 = 10;
 
-/// A page that nobody used yet, or that one request uses.
+/// A page: a spare one, or one in use by one request.
 pub(super) struct Tab {
     pub connection: Connection,
     pub filter: Filter,
@@ -29,7 +30,7 @@ pub(super) struct Tab {
 /// Why a step in the browser failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The browser, or the page's process, ended: another one may do better.
+    /// The browser or the page's process ended; a retry in another one may succeed.
     Crashed(String),
     /// A failure like any fetch's.
     Fault(Fault),
@@ -50,7 +51,11 @@ impl From<CdpError> for Trouble {
                 None,
                 "the rendered page is too large",
             )),
-            error => Self::Fault(Fault::new(Kind::Browser, "protocol", error.to_string())),
+            error => Self::Fault(Fault::new(
+                Kind::Browser,
+                SubKind::Protocol,
+                error.to_string(),
+            )),
         }
     }
 }
@@ -157,14 +162,13 @@ impl Tab {
             let _: Ignored = command.finish().await?;
         }
         let _: Ignored = downloads.finish().await?;
-        // What about:blank did is no document's.
+        // Events of about:blank belong to no document.
         self.watch.with(|state| state.loader = None);
         Ok(())
     }
 
-    /// Goes to a URL that was judged, and waits for what is asked. By the deadline, what
-    /// stands is what it is; without any document that is an error. Returns whether the
-    /// point was reached.
+    /// Navigates to a judged URL and waits for the requested point. Returns whether it was
+    /// reached by the deadline; an error if there is no document by then.
     pub async fn go(
         &self,
         request: &RenderRequest,
@@ -229,7 +233,7 @@ impl Tab {
                 if state.navigations > MAX_NAVIGATIONS {
                     return Some(Err(Trouble::Fault(Fault::new(
                         Kind::BadRedirect,
-                        "too_many",
+                        SubKind::TooMany,
                         format!("scripts lead to more than {MAX_NAVIGATIONS} pages"),
                     ))));
                 }
@@ -246,7 +250,7 @@ impl Tab {
         Trouble::Fault(fault)
     }
 
-    /// The network's failure: the filter's own reason, where it gave none on the page.
+    /// The failure of a navigation: the filter's reason if there is one, else Chromium's.
     fn network_fault(&self, url: &str, error: &str) -> Trouble {
         if let Some(fault) = self.filter.failure(url) {
             return Trouble::Fault(fault);
@@ -264,14 +268,14 @@ impl Tab {
         Trouble::Fault(Fault::new(kind, None, format!("the browser says {error}")))
     }
 
-    /// The answer that the standing document came from, and its URL.
+    /// The current document's response and URL.
     pub fn answer(&self) -> Option<(Answer, String)> {
         self.watch
             .with(|state| Some((state.answer()?.clone(), state.url.clone())))
     }
 
-    /// Ends the page and everything of its context. Returns false when the browser does
-    /// not say so in time.
+    /// Closes the page and its context. Returns false if the browser does not confirm it in
+    /// time.
     pub async fn close(self, deadline: Instant) -> bool {
         let params = json!({"browserContextId": self.context});
         let disposed =
@@ -286,7 +290,7 @@ impl Tab {
 }
 
 impl Drop for Tab {
-    /// Also where a request was given up half-way.
+    /// Closes the page also when its request was cancelled.
     fn drop(&mut self) {
         self.connection.forget(&self.session);
         self.connection.tell(
@@ -301,7 +305,7 @@ fn late(proxy: Option<&ProxyUrl>) -> Fault {
     let through = proxy.map_or_else(String::new, |proxy| format!(" through {proxy}"));
     Fault::new(
         Kind::Timeout,
-        "total",
+        SubKind::Total,
         format!("the page did not begin to load in time{through}"),
     )
     .retryable()

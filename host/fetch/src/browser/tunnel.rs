@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::classify;
 use crate::client::Clients;
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 
 /// Largest answer of an HTTP proxy to CONNECT.
@@ -32,24 +32,17 @@ pub(super) async fn connect(
     upstream: Option<&ProxyUrl>,
     target: &Target,
 ) -> Result<Box<dyn Stream>, Fault> {
-    let name = match &target.host {
-        Host::Name(name) => name.clone(),
-        Host::Ip(ip) => ip.to_string(),
-    };
-    let addresses = lookup(clients, &name).await?;
     let Some(proxy) = upstream else {
+        let found = clients.guarded().lookup(&target.host.to_string()).await;
+        let addresses = found.map_err(|error| classify::lookup_fault(&error))?;
         return Ok(Box::new(dial(&addresses, target.port).await?));
     };
-    clients.judge_proxy(proxy).await?;
-    let failed = |message: &str| Fault::new(Kind::Proxy, "other", format!("{proxy}: {message}"));
+    let addresses = clients.judge_behind(proxy, target).await?;
+    let gates = clients.judge_proxy(proxy).await?;
+    let failed =
+        |message: &str| Fault::new(Kind::Proxy, SubKind::Other, format!("{proxy}: {message}"));
     let url = Url::parse(proxy.expose()).map_err(|error| failed(&error.to_string()))?;
-    let host = url.host_str().unwrap_or("").trim_end_matches('.');
-    let port = url.port().unwrap_or(match url.scheme() {
-        "https" => 443,
-        "socks5" => 1080,
-        _ => 80,
-    });
-    let stream = dial(&lookup(clients, host).await?, port)
+    let stream = dial(&gates, proxy.port())
         .await
         .map_err(|fault| failed(&fault.message).retryable())?;
     let credentials = credentials(&url);
@@ -66,7 +59,7 @@ pub(super) async fn connect(
             Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
         }
         "https" => {
-            let name = ServerName::try_from(host.to_owned())
+            let name = ServerName::try_from(proxy.host().to_string())
                 .map_err(|_| failed("its host is no name for TLS"))?;
             let tls = tokio_rustls::TlsConnector::from(Arc::new(clients.plain_tls()))
                 .connect(name, stream)
@@ -82,12 +75,6 @@ pub(super) async fn connect(
     }
 }
 
-/// Judged addresses of a host.
-pub(super) async fn lookup(clients: &Clients, host: &str) -> Result<Vec<IpAddr>, Fault> {
-    let found = clients.guarded().lookup(host).await;
-    found.map_err(|error| classify::lookup_fault(&error))
-}
-
 /// The first address that answers.
 async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Fault> {
     let mut last = None;
@@ -101,7 +88,12 @@ async fn dial(addresses: &[IpAddr], port: u16) -> Result<TcpStream, Fault> {
         }
     }
     let why = last.map_or_else(|| "no address".to_owned(), |error| error.to_string());
-    Err(Fault::new(Kind::Connect, "other", format!("no connection: {why}")).retryable())
+    Err(Fault::new(
+        Kind::Connect,
+        SubKind::Other,
+        format!("no connection: {why}"),
+    )
+    .retryable())
 }
 
 struct Credentials {
@@ -128,12 +120,12 @@ impl Refused {
         match self {
             Self::Credentials => Fault::new(
                 Kind::Proxy,
-                "auth",
+                SubKind::Auth,
                 format!("{proxy}: the proxy refuses our credentials"),
             ),
             Self::Other(why) => Fault::new(
                 Kind::Proxy,
-                "other",
+                SubKind::Other,
                 format!("{proxy}: the proxy gives no connection: {why}"),
             )
             .retryable(),

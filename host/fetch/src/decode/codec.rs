@@ -17,7 +17,7 @@ pub(super) struct Step {
     pub read: usize,
     /// Bytes of output made.
     pub written: usize,
-    /// There is more to do with this input or without any.
+    /// More output can follow, with or without further input.
     pub more: bool,
 }
 

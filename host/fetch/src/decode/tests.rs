@@ -151,12 +151,12 @@ fn unknown_and_too_many_codings_are_refused() {
     assert_eq!(read(&["gzip", "gzip"]).unwrap().len(), 2);
     assert_eq!(
         read(&[&["gzip"; 10].join(", ")]).unwrap_err().sub,
-        Some("too_many_codings")
+        Some(SubKind::TooManyCodings)
     );
     for unknown in ["compress", "gzip, utf-8", "sdch"] {
         assert_eq!(
             read(&[unknown]).unwrap_err().sub,
-            Some("unknown_coding"),
+            Some(SubKind::UnknownCoding),
             "{unknown}"
         );
     }

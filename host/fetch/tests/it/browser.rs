@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use orbweaver_fetch::{
-    BrowserConfig, FetchConfig, FetchError, Kind, RenderRequest, Rendered, Renderer, WaitFor,
+    BrowserConfig, FetchConfig, FetchError, Kind, RenderRequest, Rendered, Renderer, SubKind,
+    WaitFor,
 };
 use orbweaver_origin::{Origin, Proxy, Reply};
 use tokio::net::TcpListener;
@@ -273,7 +274,10 @@ async fn a_page_that_never_ends_gives_what_there_is_and_a_busy_one_an_error() {
     let error = renderer.render(request("/busy")).await.unwrap_err();
     assert_eq!(error.kind, Kind::Timeout, "{error}");
     let error = renderer.render(request("/held/never")).await.unwrap_err();
-    assert_eq!((error.kind, error.sub), (Kind::Timeout, Some("total")));
+    assert_eq!(
+        (error.kind, error.sub.map(SubKind::as_str)),
+        (Kind::Timeout, Some("total"))
+    );
     // And the pool still serves.
     origin.set("/", Reply::html("fine"));
     assert!(render(&renderer, origin.url("/")).await.is_ok());
@@ -395,7 +399,10 @@ async fn many_at_once_take_turns() {
     };
     let (first, refused) = tokio::join!(holding, second);
     first.unwrap();
-    assert_eq!((refused.kind, refused.sub), (Kind::Browser, Some("busy")));
+    assert_eq!(
+        (refused.kind, refused.sub.map(SubKind::as_str)),
+        (Kind::Browser, Some("busy"))
+    );
 }
 
 #[tokio::test]
@@ -461,7 +468,7 @@ async fn a_page_goes_through_the_proxy_that_is_asked_for() {
         let wrong = proxy.url_with("customer", "wrong");
         let error = renderer.render(request(&wrong)).await.unwrap_err();
         assert_eq!(
-            (error.kind, error.sub),
+            (error.kind, error.sub.map(SubKind::as_str)),
             (Kind::Proxy, Some("auth")),
             "{error}"
         );

@@ -1,4 +1,5 @@
-use orbweaver_fetch::{FetchConfig, Fetcher, Request};
+use orbweaver_core::guard::{HostList, Rule};
+use orbweaver_fetch::{FetchConfig, Fetcher, Request, SubKind};
 use orbweaver_origin::{Origin, Reply};
 
 use crate::support::{Names, config, failure, fetcher, get, with_names};
@@ -85,9 +86,62 @@ async fn a_redirect_to_a_private_address_is_refused() {
         )
         .await
         .unwrap_err();
-        assert_eq!(error.kind.code(), "refused", "{target}");
+        assert_eq!(error.kind.as_str(), "refused", "{target}");
         assert_eq!(error.redirects.len(), 0);
     }
+}
+
+#[tokio::test]
+async fn a_redirect_that_parsers_read_differently_is_refused() {
+    let origin = Origin::start().await.unwrap();
+    let host = origin.address();
+    for target in [
+        format!("http://{host}\\@b.example/echo"),
+        format!("http:\\\\{host}/echo"),
+        format!("\\\\{host}/echo"),
+        format!("/\\{host}/echo"),
+        format!("///{host}/echo"),
+        "/ec\tho".to_owned(),
+    ] {
+        origin.set("/from", Reply::redirect(302, &target));
+        let error = get(&fetcher(), &origin.url("/from")).await.unwrap_err();
+        assert_eq!(
+            (error.kind.as_str(), error.sub.map(SubKind::as_str)),
+            ("refused", Some("ambiguous_url")),
+            "{target:?}: {error}"
+        );
+    }
+    assert_eq!(origin.count("/echo"), 0);
+    let error = get(&fetcher(), &format!("http://{host}\\@b.example/")).await;
+    assert_eq!(
+        error.unwrap_err().sub,
+        Some(SubKind::Rule(Rule::AmbiguousUrl))
+    );
+    // A link of a page is read as browsers read it, then judged.
+    let page = format!("<meta http-equiv=refresh content='0; url=\\\\{host}\\ec\tho'>");
+    origin.set("/page", Reply::html(page));
+    let request = Request {
+        follow_refresh: true,
+        ..Request::get(origin.url("/page"))
+    };
+    let response = fetcher().fetch(request).await.unwrap();
+    assert_eq!(response.final_url, origin.url("/echo"));
+}
+
+#[tokio::test]
+async fn an_address_on_the_blocklist_is_refused_behind_a_name_too() {
+    let origin = Origin::start().await.unwrap();
+    let names = Names::default();
+    names.then("front.example", &["127.0.0.1"]);
+    let fetcher = with_names(config(), names);
+    let mut blocklist = HostList::default();
+    blocklist.add("127.0.0.1");
+    fetcher.set_blocklist(blocklist);
+    assert_eq!(
+        failure(&fetcher, &origin.url_at("front.example", "/")).await,
+        ("refused", Some("host_blocklisted"))
+    );
+    assert_eq!(origin.requests().len(), 0);
 }
 
 #[tokio::test]
@@ -104,7 +158,7 @@ async fn judging_ahead_tells_what_a_fetch_would_say() {
             .await
             .unwrap_err()
             .kind
-            .code(),
+            .as_str(),
         "refused"
     );
     assert_eq!(
@@ -113,7 +167,7 @@ async fn judging_ahead_tells_what_a_fetch_would_say() {
             .await
             .unwrap_err()
             .sub,
-        Some("nxdomain")
+        Some(SubKind::NxDomain)
     );
     assert_eq!(
         fetcher
@@ -141,7 +195,7 @@ async fn framing_headers_can_not_be_set() {
             ..Request::get(origin.url("/echo"))
         };
         assert_eq!(
-            fetcher().fetch(request).await.unwrap_err().kind.code(),
+            fetcher().fetch(request).await.unwrap_err().kind.as_str(),
             "invalid_request",
             "{name}"
         );
@@ -151,7 +205,7 @@ async fn framing_headers_can_not_be_set() {
         ..Request::get(origin.url("/echo"))
     };
     assert_eq!(
-        fetcher().fetch(request).await.unwrap_err().kind.code(),
+        fetcher().fetch(request).await.unwrap_err().kind.as_str(),
         "invalid_request"
     );
     assert_eq!(origin.requests().len(), 0);

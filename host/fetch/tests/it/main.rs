@@ -10,6 +10,7 @@
 mod body;
 mod browser;
 mod decoding;
+mod dns;
 mod guard;
 mod headers;
 mod network;

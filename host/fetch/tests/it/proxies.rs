@@ -1,4 +1,5 @@
-use orbweaver_fetch::{FetchConfig, Fetcher, Pool, ProxyUrl, Request};
+use orbweaver_core::guard::{HostList, Rule};
+use orbweaver_fetch::{FetchConfig, Fetcher, Kind, Pool, ProxyUrl, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
 
 use crate::support::{Names, config, fetcher, with_config, with_names};
@@ -67,7 +68,7 @@ async fn a_wrong_password_is_the_proxys_refusal() {
         ))
         .await
         .unwrap_err();
-    assert_eq!(error.kind.code(), "proxy", "{error}");
+    assert_eq!(error.kind.as_str(), "proxy", "{error}");
     assert!(!error.message.contains("wrong"));
     let proxy = Proxy::http(origin.address()).await.unwrap();
     let response = fetcher()
@@ -77,7 +78,10 @@ async fn a_wrong_password_is_the_proxys_refusal() {
         ))
         .await;
     let error = response.expect_err("407 is the proxy's answer, not the site's");
-    assert_eq!((error.kind.code(), error.sub), ("proxy", Some("auth")));
+    assert_eq!(
+        (error.kind.as_str(), error.sub.map(SubKind::as_str)),
+        ("proxy", Some("auth"))
+    );
     assert_eq!(origin.requests().len(), 0);
 }
 
@@ -100,10 +104,50 @@ async fn a_proxys_own_address_is_judged() {
             .await
             .unwrap_err();
         assert_eq!(
-            (error.kind.code(), error.sub),
+            (error.kind.as_str(), error.sub.map(SubKind::as_str)),
             ("refused", Some("address_not_public")),
             "{proxy}: {error}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_proxys_port_and_host_pass_the_same_rules_as_a_targets() {
+    let fetcher = fetcher();
+    let mut blocklist = HostList::default();
+    blocklist.add("127.0.0.7\nb.example");
+    fetcher.set_blocklist(blocklist);
+    for (proxy, rule) in [
+        ("http://127.0.0.1:25", Rule::Port),
+        ("socks5://a.example:6667", Rule::Port),
+        ("http://127.0.0.7:3128", Rule::Listed),
+        ("socks5://x.b.example:1080", Rule::Listed),
+    ] {
+        let judged = fetcher.judge_proxy(&proxy.parse().unwrap());
+        assert_eq!(judged.unwrap_err().rule, rule, "{proxy}");
+        let request = through(proxy, "http://a.example/".into());
+        let error = fetcher.fetch(request).await.unwrap_err();
+        assert_eq!(error.sub, Some(SubKind::Rule(rule)), "{proxy}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn names_go_through_http_proxies_only_where_those_are_trusted() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/", Reply::html("through"));
+    let http = Proxy::http(origin.address()).await.unwrap();
+    let socks = Proxy::socks5(origin.address()).await.unwrap();
+    let fetcher = with_config(FetchConfig {
+        trust_http_proxies: false,
+        ..config()
+    });
+    let url = origin.url_at("a.example", "/");
+    let refused = fetcher.fetch(through(&http.url(), url.clone())).await;
+    assert_eq!(refused.unwrap_err().kind, Kind::Proxy);
+    assert!(http.asked().is_empty());
+    for (proxy, url) in [(&socks, url), (&http, origin.url("/"))] {
+        let response = fetcher.fetch(through(&proxy.url(), url)).await.unwrap();
+        assert_eq!(response.body, "through");
     }
 }
 
@@ -121,7 +165,7 @@ async fn what_a_proxy_would_resolve_is_judged_here_first() {
             .fetch(through(&proxy.url(), "http://private.example/".into()))
             .await
             .unwrap_err();
-        assert_eq!(error.kind.code(), "refused");
+        assert_eq!(error.kind.as_str(), "refused");
         assert!(proxy.asked().is_empty());
     }
 }

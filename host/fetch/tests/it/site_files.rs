@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
-use orbweaver_fetch::{Fetcher, Request, RobotsAnswer};
+use orbweaver_fetch::{
+    Fetcher, Kind, Request, ResolveError, RobotsAnswer, RobotsFailure, RobotsVerdict, SubKind,
+};
 use orbweaver_origin::{Origin, Reply};
 use url::Url;
 
-use crate::support::{fetcher, get};
+use crate::support::{Names, config, fetcher, get, with_names};
 
 async fn robots(fetcher: &Fetcher, origin: &Origin) -> Arc<RobotsAnswer> {
     fetcher
@@ -24,12 +26,12 @@ async fn robots_txt_is_fetched_once_and_obeyed_when_asked() {
     };
     assert_eq!(fetcher.fetch(polite("/echo")).await.unwrap().status, 200);
     let error = fetcher.fetch(polite("/private/x")).await.unwrap_err();
-    assert_eq!((error.kind.code(), error.retryable), ("robots", false));
+    assert_eq!((error.kind.as_str(), error.retryable), ("robots", false));
     let error = fetcher
         .fetch(polite("/fault/redirect/302?/private"))
         .await
         .unwrap_err();
-    assert_eq!((error.kind.code(), error.redirects.len()), ("robots", 1));
+    assert_eq!((error.kind.as_str(), error.redirects.len()), ("robots", 1));
     assert_eq!(
         get(&fetcher, &origin.url("/private")).await.unwrap().status,
         404
@@ -74,6 +76,7 @@ async fn row_41_the_status_decides_where_there_is_no_file() {
         (Reply::new(403, ""), true, false),
         (Reply::new(500, ""), false, false),
         (Reply::new(503, ""), false, false),
+        (Reply::new(429, ""), false, false),
         (Reply::html(page), true, false),
         (Reply::text(page), true, false),
         (Reply::redirect(302, "/robots.txt"), true, false),
@@ -102,6 +105,52 @@ async fn row_41_an_unreachable_site_disallows_all() {
     let answer = robots(&fetcher(), &closed).await;
     assert!(!answer.rules.allows("/") && answer.robots.is_unreachable());
     assert!(answer.error.is_some() && answer.status.is_none());
+}
+
+#[tokio::test]
+async fn a_host_that_can_not_be_reached_is_the_cause_not_its_robots_txt() {
+    let names = Names::default();
+    names.then("private.example", &["10.0.0.1"]);
+    names.fail("servfail.example", ResolveError::ServFail);
+    let fetcher = with_names(config(), names);
+    let closed = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let refused = format!("http://{}/", closed.local_addr().unwrap());
+    drop(closed);
+    let polite = |url: String| Request {
+        respect_robots: true,
+        ..Request::get(url)
+    };
+    for (url, kind, sub) in [
+        ("http://missing.example/", Kind::Dns, SubKind::NxDomain),
+        ("http://servfail.example/", Kind::Dns, SubKind::ServFail),
+        (&refused, Kind::Connect, SubKind::Refused),
+    ] {
+        let error = fetcher.fetch(polite(url.to_owned())).await.unwrap_err();
+        assert_eq!((error.kind, error.sub), (kind, Some(sub)), "{url}: {error}");
+        let parsed = Url::parse(url).unwrap();
+        let answer = fetcher.site_files().robots(&fetcher, &parsed).await;
+        let verdict = answer.verdict(&parsed);
+        assert!(
+            matches!(verdict, RobotsVerdict::Unavailable(RobotsFailure::Host(cause)) if cause.kind == kind),
+            "{url}: {verdict:?}"
+        );
+    }
+    // The host answers; its file is what fails.
+    for reply in [
+        Reply::new(503, ""),
+        Reply::new(429, ""),
+        Reply::redirect(302, "http://missing.example/robots.txt"),
+    ] {
+        let origin = Origin::start().await.unwrap();
+        origin.set("/robots.txt", reply);
+        let error = fetcher.fetch(polite(origin.url("/"))).await.unwrap_err();
+        assert_eq!(
+            (error.kind, error.sub, error.retryable),
+            (Kind::Robots, Some(SubKind::Unreachable), true),
+            "{error}"
+        );
+        assert_eq!(origin.count("/"), 0);
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use orbweaver_fetch::{
-    FetchConfig, FetchError, Fetcher, Limits, Request, ResolveError, Resolver, Response,
+    FetchConfig, FetchError, Fetcher, Limits, Request, ResolveError, Resolver, Response, SubKind,
 };
 
 /// Answers from a script: each lookup of a name takes its next answer, the last one stays.
@@ -107,5 +107,5 @@ pub async fn get(fetcher: &Fetcher, url: &str) -> Result<Response, FetchError> {
 pub async fn failure(fetcher: &Fetcher, url: &str) -> (&'static str, Option<&'static str>) {
     let error = get(fetcher, url).await.expect_err("the fetch fails");
     assert!(!error.message.is_empty());
-    (error.kind.code(), error.sub)
+    (error.kind.as_str(), error.sub.map(SubKind::as_str))
 }

@@ -1,4 +1,4 @@
-use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request};
+use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, TlsOrigin};
 
 use crate::support::{config, get, with_config};
@@ -42,7 +42,11 @@ async fn row_22_every_flaw_of_tls_has_its_word() {
             .await
             .unwrap_err();
         assert_eq!(
-            (error.kind.code(), error.sub, error.retryable),
+            (
+                error.kind.as_str(),
+                error.sub.map(SubKind::as_str),
+                error.retryable
+            ),
             ("tls", Some(sub), false),
             "{flaw:?}: {error}"
         );
@@ -74,7 +78,7 @@ async fn row_21_a_server_that_keeps_resetting_is_a_typed_error() {
             .await
             .unwrap_err();
         assert_eq!(
-            (error.kind.code(), error.retryable),
+            (error.kind.as_str(), error.retryable),
             ("reset", true),
             "{flaw:?}: {error}"
         );
@@ -84,7 +88,7 @@ async fn row_21_a_server_that_keeps_resetting_is_a_typed_error() {
             ..Request::new(Method::POST, origin.url("secure.example"))
         };
         assert_eq!(
-            fetcher.fetch(post).await.unwrap_err().kind.code(),
+            fetcher.fetch(post).await.unwrap_err().kind.as_str(),
             "reset",
             "{flaw:?}"
         );
@@ -98,5 +102,5 @@ async fn row_18_a_megabyte_of_header_is_refused_over_http2_too() {
     let error = get(&fetcher, &origin.url("secure.example"))
         .await
         .unwrap_err();
-    assert_eq!(error.kind.code(), "header_too_large", "{error}");
+    assert_eq!(error.kind.as_str(), "header_too_large", "{error}");
 }

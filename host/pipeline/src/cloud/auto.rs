@@ -7,7 +7,7 @@ use super::backend::{Backend as _, Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER
 use super::client::Cloud;
 use super::detect::{Verdict, judge};
 use crate::blocking::blocking;
-use crate::error::ScanError;
+use crate::error::{FailureKind, ScanError};
 
 /// A backend and the job as it is given to it.
 struct Step {
@@ -171,7 +171,14 @@ impl Cloud {
 
 /// Failures that every backend would have.
 fn is_final(error: &ScanError) -> bool {
-    matches!(error, ScanError::Fetch { kind, .. } if matches!(*kind, "dns" | "bad_redirect" | "too_large"))
+    use orbweaver_fetch::Kind::{BadRedirect, Dns, TooLarge};
+    matches!(
+        error,
+        ScanError::Fetch {
+            kind: FailureKind::Fetch(Dns | BadRedirect | TooLarge),
+            ..
+        }
+    )
 }
 
 impl Loaded {

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_core::content::Kind;
+use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_pass;
 use orbweaver_fetch::ProxyUrl;
 use orbweaver_store::{Amount, Principal};
@@ -195,8 +196,5 @@ fn origin(url: &str) -> Option<url::Origin> {
 }
 
 fn key(url: &str) -> String {
-    Url::parse(url).map_or_else(
-        |_| url.to_owned(),
-        |url| orbweaver_urls::key(&url, KeyRules::default()),
-    )
+    url_key(url, KeyRules::default())
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_VENDOR, WaitPoint};
 use super::money::micros;
 use crate::config::CloudConfig;
-use crate::error::ScanError;
+use crate::error::{FailureKind, ScanError};
 
 /// A search result of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -314,7 +314,7 @@ fn first(answer: Value) -> Result<PageItem, ScanError> {
 /// 502: a backend's failure.
 fn failed(message: impl Into<String>) -> ScanError {
     ScanError::Fetch {
-        kind: "vendor",
+        kind: FailureKind::Vendor,
         message: message.into(),
     }
 }

@@ -116,6 +116,10 @@ pub(super) const SETTINGS: &[Setting] = &[
         "Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or socks5 URLs. `{country}` in one stands for the ISO-2 code asked for, `{session}` for a number new with each request.",
     ),
     setting(
+        "fetch.trust_http_proxies",
+        "Whether names may go through HTTP proxies, which resolve them again themselves: false refuses that. Matters for proxies inside your network that do not refuse private destinations; SOCKS5 proxies are given judged addresses.",
+    ),
+    setting(
         "fetch.limits.connect_ms",
         "Time to resolve, connect and shake hands, in milliseconds.",
     ),
