@@ -1,15 +1,47 @@
-//! Character references: `&amp;`, `&#8364;`, `&#x20ac`.
+//! Character references: `&amp;`, `&#8364;`, `&#x20ac`, as the HTML standard's tokeniser
+//! reads them (section 13.2.5.72).
 
-use html5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
+use markup5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
+use memchr::memchr;
+
+/// Where a reference stands: within attributes, `&copy=` is no reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In text between tags.
+    Text,
+    /// In an attribute's value.
+    Attribute,
+}
+
+/// Appends `text` to `out`, its references decoded.
+pub fn decode_into(text: &str, place: Place, out: &mut String) {
+    let (mut copied, mut at) = (0, 0);
+    let rest = |at: usize| text.as_bytes().get(at..).unwrap_or_default();
+    while let Some(found) = memchr(b'&', rest(at)) {
+        at += found;
+        match decode(text, at + 1, place) {
+            Some((characters, end)) => {
+                out.push_str(text.get(copied..at).unwrap_or_default());
+                characters.push_to(out);
+                (copied, at) = (end, end);
+            }
+            None => at += 1,
+        }
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+}
 
 /// One or two characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chars(char, Option<char>);
+pub struct Characters(char, Option<char>);
 
-impl Chars {
-    pub(super) const REPLACEMENT: Self = Self('\u{fffd}', None);
+impl Characters {
+    /// U+FFFD, which replaces a NUL.
+    pub const REPLACEMENT: Self = Self('\u{fffd}', None);
 
-    pub(super) fn push_to(self, out: &mut String) {
+    /// Appends the characters.
+    #[inline]
+    pub fn push_to(self, out: &mut String) {
         out.push(self.0);
         out.extend(self.1);
     }
@@ -17,15 +49,15 @@ impl Chars {
 
 /// Decodes the reference that follows the `&` before `at`. Returns its characters and the
 /// position after it; `None` if this is no reference, but text.
-pub(super) fn decode(html: &str, at: usize, in_attribute: bool) -> Option<(Chars, usize)> {
+pub fn decode(html: &str, at: usize, place: Place) -> Option<(Characters, usize)> {
     let rest = html.as_bytes().get(at..)?;
     match rest.first()? {
         b'#' => {
             let (char, len) = numeric(rest.get(1..)?)?;
-            Some((Chars(char, None), at + 1 + len))
+            Some((Characters(char, None), at + 1 + len))
         }
         first if first.is_ascii_alphanumeric() => {
-            let (chars, len) = named(html.get(at..)?, in_attribute)?;
+            let (chars, len) = named(html.get(at..)?, place)?;
             Some((chars, at + len))
         }
         _ => None,
@@ -61,7 +93,7 @@ fn numeric(rest: &[u8]) -> Option<(char, usize)> {
 
 /// The longest name that the text begins with.
 /// <https://html.spec.whatwg.org/multipage/parsing.html#named-character-reference-state>
-fn named(rest: &str, in_attribute: bool) -> Option<(Chars, usize)> {
+fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
     for (name, char) in [
         ("amp;", '&'),
         ("nbsp;", '\u{a0}'),
@@ -70,7 +102,7 @@ fn named(rest: &str, in_attribute: bool) -> Option<(Chars, usize)> {
         ("gt;", '>'),
     ] {
         if rest.starts_with(name) {
-            return Some((Chars(char, None), name.len()));
+            return Some((Characters(char, None), name.len()));
         }
     }
     let mut longest = None;
@@ -85,7 +117,7 @@ fn named(rest: &str, in_attribute: bool) -> Option<(Chars, usize)> {
     let ((first, second), len) = longest?;
     // For the sake of old links: in `?a=1&copy=2` the author meant no sign.
     let bytes = rest.as_bytes();
-    if in_attribute
+    if place == Place::Attribute
         && bytes.get(len - 1) != Some(&b';')
         && bytes
             .get(len)
@@ -98,23 +130,60 @@ fn named(rest: &str, in_attribute: bool) -> Option<(Chars, usize)> {
     } else {
         char::from_u32(second)
     };
-    Some((Chars(char::from_u32(first)?, second), len))
+    Some((Characters(char::from_u32(first)?, second), len))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::*;
 
-    fn text(html: &str, in_attribute: bool) -> Option<(String, usize)> {
-        decode(html, 0, in_attribute).map(|(chars, end)| {
+    fn decoded(text: &str, place: Place) -> String {
+        let mut out = String::new();
+        decode_into(text, place, &mut out);
+        out
+    }
+
+    #[test]
+    fn references_decode_as_in_a_browser() {
+        for (source, text) in [
+            ("a &amp; b &lt;c&gt; &quot;d&quot;", "a & b <c> \"d\""),
+            ("&ampx &copy2026 &notit; &notin;", "&x ©2026 ¬it; ∉"),
+            (
+                "&#65;&#x42;&#67 &#128; &#0; &#xD800; &#99999999999;",
+                "ABC € \u{fffd} \u{fffd} \u{fffd}",
+            ),
+            ("&NotEqualTilde; &fjlig;", "≂\u{338} fj"),
+            (
+                "& &; &# &#; &#x; &nosuch; &Amp;",
+                "& &; &# &#; &#x; &nosuch; &Amp;",
+            ),
+            ("&nbsp;&CounterClockwiseContourIntegral;", "\u{a0}∳"),
+            ("é&eacute;&", "éé&"),
+        ] {
+            assert_eq!(decoded(source, Place::Text), text, "{source}");
+        }
+    }
+
+    #[test]
+    fn attributes_keep_what_looks_like_a_query() {
+        assert_eq!(
+            decoded("?a=1&copy=2&lt=3&reg;=4", Place::Attribute),
+            "?a=1&copy=2&lt=3®=4"
+        );
+        assert_eq!(decoded("?a=1&amp;b&amp", Place::Attribute), "?a=1&b&");
+        assert_eq!(decoded("?a=1&ampb", Place::Attribute), "?a=1&ampb");
+    }
+
+    fn reference(html: &str, place: Place) -> Option<(String, usize)> {
+        decode(html, 0, place).map(|(characters, end)| {
             let mut out = String::new();
-            chars.push_to(&mut out);
+            characters.push_to(&mut out);
             (out, end)
         })
     }
 
     #[test]
-    fn numbers() {
+    fn numeric_references_are_read() {
         for (html, expected) in [
             ("#65;b", Some(("A", 4))),
             ("#65b", Some(("A", 3))),
@@ -132,12 +201,12 @@ mod tests {
             ("#", None),
         ] {
             let expected = expected.map(|(s, n)| (s.to_owned(), n));
-            assert_eq!(text(html, false), expected, "{html}");
+            assert_eq!(reference(html, Place::Text), expected, "{html}");
         }
     }
 
     #[test]
-    fn names() {
+    fn named_references_are_read() {
         for (html, in_attribute, expected) in [
             ("amp;", false, Some(("&", 4))),
             ("ampx", false, Some(("&", 3))),
@@ -156,7 +225,18 @@ mod tests {
             ("é", false, None),
         ] {
             let expected = expected.map(|(s, n)| (s.to_owned(), n));
-            assert_eq!(text(html, in_attribute), expected, "{html}");
+            assert_eq!(
+                reference(
+                    html,
+                    if in_attribute {
+                        Place::Attribute
+                    } else {
+                        Place::Text
+                    }
+                ),
+                expected,
+                "{html}"
+            );
         }
     }
 }
