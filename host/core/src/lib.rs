@@ -9,6 +9,7 @@ pub mod guard;
 pub mod ids;
 pub mod key_hash;
 pub mod limits;
+pub mod markdown;
 pub mod page;
 pub mod retry_after;
 pub mod robots;
