@@ -4,6 +4,9 @@
 use markup5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use memchr::memchr;
 
+/// Most letters of a name: `CounterClockwiseContourIntegral` has 31.
+const MAX_NAME: usize = 32;
+
 /// Where a reference stands: within attributes, `&copy=` is no reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -104,6 +107,19 @@ fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
         if rest.starts_with(name) {
             return Some((Characters(char, None), name.len()));
         }
+    }
+    // The usual case takes one look-up: a whole name with its semicolon is the longest.
+    let letters = rest
+        .bytes()
+        .take(MAX_NAME)
+        .take_while(u8::is_ascii_alphanumeric)
+        .count();
+    if rest.as_bytes().get(letters) == Some(&b';')
+        && let Some(&(first, second)) = rest.get(..=letters).and_then(|n| NAMED_ENTITIES.get(n))
+        && let Some(first) = char::from_u32(first).filter(|c| *c != '\0')
+    {
+        let second = char::from_u32(second).filter(|c| *c != '\0');
+        return Some((Characters(first, second), letters + 1));
     }
     let mut longest = None;
     // The table has every beginning of a name, with nothing for those that are no name.
