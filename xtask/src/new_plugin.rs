@@ -1,5 +1,5 @@
-//! `cargo xtask new-plugin`: a project outside this repository's workspaces that builds
-//! and passes its test as it is.
+//! `cargo xtask new-plugin`: writes a plugin's project, outside this repository's workspaces,
+//! that builds and passes its test unchanged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,13 +9,15 @@ use clap::{Args, ValueEnum};
 
 use crate::shell::root;
 
-/// What kind of plugin.
+/// Kind of a plugin.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Kind {
     /// Turns a page into data.
     Extractor,
-    /// Does a task over pages that it asks the host for.
+    /// Does a task over pages that it fetches through the host.
     Actor,
+    /// Serves structured data for the domains it names.
+    Fetcher,
 }
 
 /// Arguments of `new-plugin`.
@@ -25,13 +27,16 @@ pub struct NewPlugin {
     name: String,
     #[arg(long, value_enum, default_value = "extractor")]
     kind: Kind,
-    /// Where to put it; a folder of the plugin's name in the current one by default.
+    /// The project's folder; by default the plugin's name, in the current folder.
     #[arg(long)]
     dir: Option<PathBuf>,
 }
 
 impl NewPlugin {
-    /// Writes the project; refuses to touch a folder that exists.
+    /// Writes the project.
+    ///
+    /// # Errors
+    /// A malformed name, a folder that exists already, or a failed write.
     pub fn run(self) -> Result<()> {
         let name = &self.name;
         let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -51,6 +56,11 @@ impl NewPlugin {
                 "actor",
                 include_str!("../templates/actor.plugin.toml"),
                 include_str!("../templates/actor.lib.rs"),
+            ),
+            Kind::Fetcher => (
+                "site",
+                include_str!("../templates/fetcher.plugin.toml"),
+                include_str!("../templates/fetcher.lib.rs"),
             ),
         };
         let dir = self.dir.unwrap_or_else(|| PathBuf::from(name));
@@ -75,7 +85,7 @@ impl NewPlugin {
             fill(include_str!("../templates/README.md")),
         )?;
         println!(
-            "Created {prefix} plugin `{name}` in {}; its README.md says how to go on.",
+            "Created the plugin `{name}` in {}. Next steps are in its README.md.",
             dir.display()
         );
         Ok(())

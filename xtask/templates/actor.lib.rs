@@ -5,22 +5,32 @@ use serde::{Deserialize, Serialize};
 
 orbweaver_sdk::actor! { run: run }
 
+/// The input. The host checks it against the manifest's input schema.
 #[derive(Deserialize)]
-struct Input {
-    url: String,
+pub struct Input {
+    /// The page's URL.
+    pub url: String,
 }
 
+/// The answer.
 #[derive(Serialize)]
-struct Output {
-    status: u16,
-    title: Option<String>,
+pub struct Output {
+    /// The page's HTTP status.
+    pub status: u16,
+    /// Its title; null without one.
+    pub title: Option<String>,
 }
 
-async fn run(input: Input) -> Result<Output, Error> {
+/// Answers a call.
+pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::get(&input.url).await?;
     let metadata = orbweaver_sdk::extract("metadata", &page, "{}")?;
-    let metadata: orbweaver_sdk::serde_json::Value = orbweaver_sdk::serde_json::from_str(&metadata)?;
-    Ok(Output { status: page.status(), title: metadata["title"].as_str().map(str::to_owned) })
+    let metadata: orbweaver_sdk::serde_json::Value =
+        orbweaver_sdk::serde_json::from_str(&metadata)?;
+    Ok(Output {
+        status: page.status(),
+        title: metadata["title"].as_str().map(str::to_owned),
+    })
 }
 
 #[cfg(test)]
@@ -41,9 +51,11 @@ mod tests {
     }
 
     #[test]
-    fn the_title_is_told() {
+    fn the_title_is_returned() {
         let _web = install(Web);
-        let output = block_on(super::run(super::Input { url: "https://example.com/".to_owned() }));
+        let output = block_on(super::run(super::Input {
+            url: "https://example.com/".to_owned(),
+        }));
         assert_eq!(output.unwrap().title.as_deref(), Some("A web"));
     }
 }

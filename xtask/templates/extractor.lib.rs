@@ -1,4 +1,4 @@
-//! Counts the images of a page that have no text for those who cannot see them.
+//! Counts the images of a page, and those without a text alternative.
 
 use orbweaver_sdk::dom::{attr, tag};
 use orbweaver_sdk::{Error, Page};
@@ -12,7 +12,9 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         images += 1;
         without_alt += u32::from(!node.has_attr(attr::ALT));
     }
-    Ok(format!(r#"{{"images":{images},"without_alt":{without_alt}}}"#))
+    Ok(format!(
+        r#"{{"images":{images},"without_alt":{without_alt}}}"#
+    ))
 }
 
 #[cfg(test)]
@@ -20,7 +22,8 @@ mod tests {
     #[test]
     fn an_image_without_alt_is_counted() {
         let html = r#"<img src=a.png alt="A"><img src=b.png>"#;
-        let answer = orbweaver_sdk::testing::extract(super::extract, "https://example.com/", html, "");
+        let answer =
+            orbweaver_sdk::testing::extract(super::extract, "https://example.com/", html, "");
         assert_eq!(answer.unwrap(), r#"{"images":2,"without_alt":1}"#);
     }
 }

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod json_number;
 pub mod key_hash;
 pub mod limits;
+pub mod markdown;
 pub mod page;
 pub mod render;
 pub mod retry_after;

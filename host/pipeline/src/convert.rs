@@ -1,6 +1,7 @@
 //! A page as the caller wants it: raw, Markdown or plain text.
 
 use orbweaver_core::content::Kind;
+use orbweaver_core::markdown::plain_text;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -75,7 +76,7 @@ impl Pipeline {
                         return Ok(text);
                     }
                 }
-                Ok(plain(&self.markdown(document, false).await?))
+                Ok(plain_text(&self.markdown(document, false).await?))
             }
         }
     }
@@ -112,101 +113,6 @@ impl Pipeline {
             }
             (None, Some(error)) => Err(failed(&error.message)),
             (None, None) => Err(failed("it gave no answer")),
-        }
-    }
-}
-
-/// Markdown as plain text: images and link targets go, marks at the beginnings of lines go,
-/// escapes are undone.
-fn plain(markdown: &str) -> String {
-    let mut out = String::with_capacity(markdown.len());
-    let mut fenced = false;
-    for line in markdown.lines() {
-        if line.trim_start().starts_with("```") {
-            fenced = !fenced;
-            continue;
-        }
-        if fenced {
-            out.push_str(line);
-        } else {
-            inline(line.trim_start_matches(['#', '>', ' ']), &mut out);
-        }
-        out.push('\n');
-    }
-    out.trim().to_owned()
-}
-
-fn inline(line: &str, out: &mut String) {
-    let mut rest = line.char_indices().peekable();
-    // Where the targets of links are, by the index at which each is skipped to.
-    let mut skip_to = 0;
-    while let Some((at, char)) = rest.next() {
-        if at < skip_to {
-            continue;
-        }
-        match char {
-            '\\' => {
-                if let Some((_, next)) = rest.next() {
-                    out.push(next);
-                }
-            }
-            '!' if rest.peek().is_some_and(|(_, next)| *next == '[') => {
-                // An image: nothing of it is text.
-                match line.get(at..).and_then(|image| image.find("](")) {
-                    Some(middle) => skip_to = end_of_target(line, at + middle + 2),
-                    None => out.push('!'),
-                }
-            }
-            ']' if rest.peek().is_some_and(|(_, next)| *next == '(') => {
-                skip_to = end_of_target(line, at + 2);
-            }
-            '[' | ']' | '*' | '`' | '|' => {}
-            char => out.push(char),
-        }
-    }
-}
-
-/// The index after a link's target; `<…>` around it may hold parentheses.
-fn end_of_target(line: &str, from: usize) -> usize {
-    let mut depth = 1_u32;
-    let mut angle = false;
-    for (at, char) in line.get(from..).unwrap_or_default().char_indices() {
-        match char {
-            '<' => angle = true,
-            '>' => angle = false,
-            '(' if !angle => depth += 1,
-            ')' if !angle => {
-                depth -= 1;
-                if depth == 0 {
-                    return from + at + 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    line.len()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::plain;
-
-    #[test]
-    fn marks_go_and_text_stays() {
-        for (markdown, text) in [
-            (
-                "# Title\n\n**Bold** and [a link](https://a.example/x_(y)) end",
-                "Title\n\nBold and a link end",
-            ),
-            ("![logo](/logo.png)after", "after"),
-            ("1 \\* 2 \\[x\\]", "1 * 2 [x]"),
-            (
-                "> quoted\n```rust\nlet a = b[0];\n```",
-                "quoted\nlet a = b[0];",
-            ),
-            ("wow! [[x]](<a b)c>) é", "wow! x é"),
-        ] {
-            assert_eq!(plain(markdown), text, "{markdown}");
         }
     }
 }

@@ -4,7 +4,7 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{self, Collapse, Sink};
 use orbweaver_sdk::urls::Resolved;
-use orbweaver_sdk::{Error, Page, robots};
+use orbweaver_sdk::{Budget, Error, Page, robots};
 
 orbweaver_sdk::extractor! { roles: { "links" => extract } }
 
@@ -15,6 +15,10 @@ orbweaver_sdk::extractor! { roles: { "links" => extract } }
 /// white space collapsed; of a link without text, its images' `alt`, then `aria-label`,
 /// then `title`. `nofollow` is true for `rel` nofollow, ugc or sponsored, and for every
 /// link of a page whose robots meta or `X-Robots-Tag` says nofollow to all robots.
+///
+/// Links inside links can repeat a page's text many times over: once the [`Budget`] is spent,
+/// anchors are empty. Links whose URLs together pass
+/// [`MAX_PAGE_URL_BYTES`](orbweaver_sdk::urls::MAX_PAGE_URL_BYTES) are left out.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let mut w = Writer::with_capacity(1024);
@@ -22,6 +26,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     if let Some(base) = page.base() {
         let page_nofollow = robots::forbid_following(&robots::directives(page)?);
         let mut to = Resolved::default();
+        let mut budget = Budget::of(view);
         for node in view.nodes() {
             if !matches!(node.tag(), tag::A | tag::AREA) {
                 continue;
@@ -38,7 +43,14 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
             let rel = node.attr(attr::REL).unwrap_or("");
             w.begin_object();
             w.key("to").string(to.as_str());
-            w.key("anchor").string_with(|out| push_anchor(node, out));
+            w.key("anchor");
+            if budget.spend(node.end() - node.id()) {
+                let before = w.as_str().len();
+                w.string_with(|out| push_anchor(node, out));
+                budget.spend_text(w.as_str().len() - before);
+            } else {
+                w.string("");
+            }
             w.key("rel")
                 .string_with(|out| Collapse::default().push(rel, out));
             w.key("nofollow")

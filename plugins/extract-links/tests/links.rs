@@ -149,3 +149,36 @@ fn nesting_a_million_deep_and_a_flood_of_links_end() {
     assert!(!targets(&deep).is_empty());
     assert_eq!(targets(&"<a href=/x>x</a>".repeat(50_000)).len(), 50_000);
 }
+
+#[test]
+fn a_long_base_does_not_multiply_the_page() {
+    let html = format!(
+        "<base href='/{}/'>{}",
+        "y".repeat(8_000),
+        "<a href=x>".repeat(100_000)
+    );
+    let links =
+        orbweaver_extract_links::extract(&Document::new(URL, &html).page(), "").expect("links");
+    assert!(
+        links.len() < 20_000_000,
+        "{} bytes of {}",
+        links.len(),
+        html.len()
+    );
+    assert!(links.len() > 10_000_000);
+}
+
+#[test]
+fn links_inside_links_do_not_multiply_the_page() {
+    let text = "word ".repeat(200_000);
+    let html = format!("{}{text}", "<a href=x><table><tr><td>".repeat(120));
+    let links =
+        orbweaver_extract_links::extract(&Document::new(URL, &html).page(), "").expect("links");
+    assert!(
+        links.len() < 20_000_000,
+        "{} bytes of {}",
+        links.len(),
+        html.len()
+    );
+    assert!(links.contains("word word"));
+}

@@ -8,6 +8,11 @@ use crate::table_shape::{Align, Shape, colspan, has_content, rowspan};
 use crate::walk::{Close, Walker};
 use crate::writer::{Gap, Mode, Space};
 
+/// Empty cells that are written at the ends of rows, in all tables of a page. GFM does not need
+/// them: rows written later stay short, so that many short rows below a wide one do not cost
+/// the width of the table each.
+const MAX_PADDING: usize = 1_000_000;
+
 /// The data table that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -21,6 +26,8 @@ pub(crate) struct Table {
     /// The next column of the open row, and the columns and rows of the open cell.
     column: usize,
     cell: (usize, u32),
+    /// Empty cells written at the ends of rows so far, of all tables.
+    padding: usize,
 }
 
 impl<'a> Walker<'a> {
@@ -37,6 +44,7 @@ impl<'a> Walker<'a> {
                 spans,
                 open: shape.is_data(node),
                 shape,
+                padding: self.table.padding,
                 ..Table::default()
             };
             if self.table.open {
@@ -101,9 +109,10 @@ impl<'a> Walker<'a> {
 
     pub(crate) fn close_row(&mut self) {
         self.taken_cells();
-        while self.table.column < self.table.shape.columns {
+        while self.table.column < self.table.shape.columns && self.table.padding < MAX_PADDING {
             self.w.out.push_str("  |");
             self.table.column += 1;
+            self.table.padding += 1;
             self.taken_cells();
         }
         let column = self.table.column;

@@ -147,3 +147,45 @@ fn the_role_answers_a_json_string() {
         .is_ok()
     );
 }
+
+/// A quadratic conversion needs minutes for each of these sources.
+#[test]
+fn sources_in_noscript_are_read_in_linear_time() {
+    for unit in [
+        "&a",
+        "<!--",
+        "<a b=\"",
+        "<pre>a",
+        "<script>",
+        "</",
+        " src=a",
+        "<img src=a>",
+    ] {
+        let html = format!(
+            "<noscript>{}</noscript>",
+            unit.repeat(4_000_000 / unit.len())
+        );
+        let snapshot = parse(&html);
+        let view = snapshot.view().expect("view");
+        let markdown = markdown(&view, "", &Options::default());
+        assert!(
+            markdown.len() < 4 * html.len(),
+            "{unit}: {}",
+            markdown.len()
+        );
+    }
+}
+
+#[test]
+fn short_rows_below_a_wide_one_do_not_multiply_the_page() {
+    let html = format!(
+        "<table><tr>{}{}</table>",
+        "<td>b".repeat(250),
+        "<tr><td>a".repeat(100_000)
+    );
+    let snapshot = parse(&html);
+    let view = snapshot.view().expect("view");
+    let markdown = markdown(&view, "", &Options::default());
+    assert!(markdown.len() < 5 * html.len(), "{}", markdown.len());
+    assert!(markdown.contains("| a |"));
+}

@@ -9,7 +9,7 @@ use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Counter, Piece, pieces, push_line};
-use orbweaver_sdk::{Error, Page, jsonld, robots};
+use orbweaver_sdk::{Budget, Error, Page, jsonld, robots};
 
 orbweaver_sdk::extractor! { roles: { "signals" => extract } }
 
@@ -57,8 +57,10 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
 }
 
 /// `h1`, `h2`, `h3` and `headings`, each in document order, without empty ones. Each
-/// heading's text is written once and copied from there.
+/// heading's text is written once and copied from there. Headings inside headings can repeat a
+/// page's text many times over: those beyond the [`Budget`] are left out.
 fn headings(view: &View<'_>, w: &mut Writer) {
+    let mut budget = Budget::of(view);
     let mut found: Vec<(u8, String)> = Vec::new();
     for node in view.nodes() {
         let level = match node.tag() {
@@ -70,7 +72,11 @@ fn headings(view: &View<'_>, w: &mut Writer) {
             tag::H6 => 6,
             _ => continue,
         };
-        let text = heading(node);
+        if !budget.spend(node.end() - node.id()) {
+            break;
+        }
+        // A text is written twice: in the list of its level and in `headings`.
+        let text = budget.text(heading(node), 2);
         if !text.is_empty() {
             found.push((level, text));
         }

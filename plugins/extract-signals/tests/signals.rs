@@ -112,3 +112,20 @@ fn a_heading_of_an_image_has_its_alternative_text() {
         json!([{"level": 1, "text": "The shop"}, {"level": 4, "text": "Deep"}])
     );
 }
+
+#[test]
+fn headings_inside_headings_do_not_multiply_the_page() {
+    for html in [
+        format!("{}{}", "<h1><div>".repeat(240), "word ".repeat(200_000)),
+        "<h1><div>a".repeat(100_000),
+    ] {
+        let document = Document::new("https://example.org/", &html);
+        let signals = orbweaver_extract_signals::extract(&document.page(), "").expect("signals");
+        assert!(
+            signals.len() < 20_000_000,
+            "{} bytes of {}",
+            signals.len(),
+            html.len()
+        );
+    }
+}

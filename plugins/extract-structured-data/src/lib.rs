@@ -1,6 +1,5 @@
 //! The `structured-data` role: what a page says in the vocabularies of machines.
 
-mod budget;
 mod microdata;
 mod microformats;
 mod rdfa;
@@ -10,9 +9,7 @@ mod values;
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
-use orbweaver_sdk::{Error, Page, jsonld};
-
-use budget::Budget;
+use orbweaver_sdk::{Budget, Error, Page, jsonld};
 
 orbweaver_sdk::extractor! { roles: { "structured-data" => extract } }
 

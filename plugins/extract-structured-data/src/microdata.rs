@@ -8,8 +8,8 @@ use orbweaver_sdk::dom::{Node, View, attr, tag};
 use orbweaver_sdk::json::Writer;
 
 use crate::Part;
-use crate::budget::Budget;
 use crate::values::{line, resolve, url_attribute};
+use orbweaver_sdk::Budget;
 
 /// Items inside items are followed to this depth; readers of JSON stop at 128 brackets,
 /// and an item takes three.

@@ -6,7 +6,7 @@ use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text;
 
-use crate::budget::Budget;
+use orbweaver_sdk::Budget;
 
 /// A reference as an absolute URL; what is no `http` or `https` URL stays as written.
 pub fn resolve<'a>(page: &Page<'_>, reference: &'a str) -> Cow<'a, str> {

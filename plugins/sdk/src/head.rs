@@ -7,6 +7,9 @@ use orbweaver_dom::{Namespace, Node, attr, tag};
 use crate::text::collapse;
 use crate::{Error, Page, text};
 
+/// Names of one `<meta>` that are read. Its content may be written once for each of them.
+const MAX_NAMES: usize = 8;
+
 /// A `<meta>` with a content.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'p> {
@@ -94,15 +97,13 @@ impl<'p> Head<'p> {
         let Some(content) = node.attr(attr::CONTENT) else {
             return;
         };
-        for id in [attr::NAME, attr::PROPERTY, attr::ITEMPROP, attr::HTTP_EQUIV] {
-            // A meta may be `name` and `property` at once, as different things.
-            for name in node
-                .attr(id)
-                .into_iter()
-                .flat_map(str::split_ascii_whitespace)
-            {
-                self.metas.push(Meta { name, content });
-            }
+        // A meta may be `name` and `property` at once, as different things.
+        let names = [attr::NAME, attr::PROPERTY, attr::ITEMPROP, attr::HTTP_EQUIV]
+            .into_iter()
+            .filter_map(|id| node.attr(id))
+            .flat_map(str::split_ascii_whitespace);
+        for name in names.take(MAX_NAMES) {
+            self.metas.push(Meta { name, content });
         }
     }
 

@@ -8,6 +8,7 @@ extern crate self as orbweaver_sdk;
     reason = "generated; the WIT files are the documentation"
 )]
 mod bindings;
+mod budget;
 mod error;
 #[cfg(target_family = "wasm")]
 mod glue;
@@ -24,6 +25,7 @@ pub mod robots;
 pub mod testing;
 pub mod text;
 
+pub use budget::Budget;
 pub use error::Error;
 pub use host::{Call, crawl_data, http, join_all, log};
 pub use host::{WaitFor, extract, render, render_many};

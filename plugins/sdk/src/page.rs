@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::ops::Deref;
 
 use orbweaver_dom::{Snapshot, SnapshotError, View, attr, tag};
-use orbweaver_urls::Base;
+use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES};
 use self_cell::self_cell;
 
 use crate::Error;
@@ -271,7 +271,8 @@ impl<'a> Page<'a> {
 
     /// What references of this document are resolved against: the first `<base href>`
     /// that gives an `http` or `https` URL, else the final URL. `None` where neither is
-    /// one (HTML standard, "document base URL").
+    /// one (HTML standard, "document base URL"). It resolves up to
+    /// [`MAX_PAGE_URL_BYTES`] of URLs.
     pub fn base(&self) -> Option<&Base> {
         self.base
             .get_or_init(|| {
@@ -286,7 +287,8 @@ impl<'a> Page<'a> {
                         None => Base::new(href),
                     }
                 });
-                declared.or(fallback)
+                let base = declared.or(fallback)?;
+                Some(base.limited(MAX_PAGE_URL_BYTES))
             })
             .as_ref()
     }

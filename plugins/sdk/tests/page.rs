@@ -206,3 +206,15 @@ fn futures_are_awaited_together_and_answer_in_order() {
     assert_eq!(block_on(join_all(futures)), [0, 1, 2, 3, 4]);
     assert!(block_on(join_all(Vec::<std::future::Ready<()>>::new())).is_empty());
 }
+
+#[test]
+fn a_meta_has_eight_names_at_most() {
+    let names = (0..1_000).map(|i| format!(" og:a{i}")).collect::<String>();
+    let document = Document::new(
+        "https://example.org/",
+        &format!("<meta content=b property='{names}' name=description>"),
+    );
+    let page = document.page();
+    let head = Head::of(&page).expect("a head");
+    assert_eq!(head.metas.len(), 8);
+}

@@ -4,6 +4,7 @@
 #[cfg(feature = "testing")]
 pub mod testing;
 
+use orbweaver_markup::{Place, Token, Tokens, decode_into, names};
 use orbweaver_sdk::http::{self, Request};
 use orbweaver_sdk::{Error, Page};
 use serde::Deserialize;
@@ -170,60 +171,40 @@ pub fn rfc3339(seconds: i64) -> String {
     )
 }
 
-/// The text of a fragment of HTML: tags dropped, the usual entities decoded, paragraphs and
+/// The text of a fragment of HTML: tags dropped, character references decoded, paragraphs and
 /// line breaks kept as line ends.
 pub fn text_of(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
-    let mut rest = html;
-    while let Some(at) = rest.find(['<', '&']) {
-        out.push_str(rest.get(..at).unwrap_or_default());
-        rest = rest.get(at..).unwrap_or_default();
-        if rest.starts_with('<') {
-            let end = rest.find('>').map_or(rest.len(), |end| end + 1);
-            let tag = rest.get(1..end).unwrap_or_default().to_ascii_lowercase();
-            if ["p", "/p", "br", "/pre", "/li", "/div", "/h"]
-                .iter()
-                .any(|name| tag.starts_with(name))
-                && !out.is_empty()
-                && !out.ends_with('\n')
-            {
-                out.push('\n');
+    for token in Tokens::new(html) {
+        let breaks = match token {
+            Token::Text(text) | Token::Title(text) => {
+                decode_into(text, Place::Text, &mut out);
+                false
             }
-            rest = rest.get(end..).unwrap_or_default();
-        } else {
-            let (decoded, len) = entity(rest);
-            out.push(decoded);
-            rest = rest.get(len..).unwrap_or_default();
+            Token::Verbatim(text) => {
+                out.push_str(text);
+                false
+            }
+            Token::Start(tag) => matches!(tag.name, names::P | names::PRE | names::BR),
+            Token::End(name) => matches!(
+                name,
+                names::P
+                    | names::PRE
+                    | names::LI
+                    | names::DIV
+                    | names::H1
+                    | names::H2
+                    | names::H3
+                    | names::H4
+                    | names::H5
+                    | names::H6
+            ),
+        };
+        if breaks && !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
         }
     }
-    out.push_str(rest);
     out.trim().to_owned()
-}
-
-/// The character that an entity at the start of `text` stands for, and its length; a lone
-/// `&` is itself.
-fn entity(text: &str) -> (char, usize) {
-    let end = text.char_indices().take(12).find(|(_, c)| *c == ';');
-    let Some((end, _)) = end else {
-        return ('&', 1);
-    };
-    let name = text.get(1..end).unwrap_or_default();
-    let decoded = match name {
-        "amp" => Some('&'),
-        "lt" => Some('<'),
-        "gt" => Some('>'),
-        "quot" => Some('"'),
-        "apos" => Some('\''),
-        "nbsp" => Some('\u{a0}'),
-        _ => name.strip_prefix('#').and_then(|number| {
-            let code = match number.strip_prefix(['x', 'X']) {
-                Some(hex) => u32::from_str_radix(hex, 16).ok(),
-                None => number.parse().ok(),
-            };
-            code.and_then(char::from_u32)
-        }),
-    };
-    decoded.map_or(('&', 1), |c| (c, end + 1))
 }
 
 #[cfg(test)]

@@ -1,18 +1,33 @@
 //! Resolving references against a base.
 
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use url::Url;
 
 use crate::{MAX_URL_BYTES, Resolved};
 
 /// What references are resolved against: a page's URL, or its `<base href>`.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Base {
     url: Url,
     parts: Resolved,
     /// End of the path's directory: after its last slash.
     directory_end: usize,
+    /// Bytes that resolved URLs may still have. One thread at a time uses a limited base, so
+    /// loads and stores need no order.
+    left: AtomicU64,
+}
+
+impl Clone for Base {
+    fn clone(&self) -> Self {
+        Self {
+            url: self.url.clone(),
+            parts: self.parts.clone(),
+            directory_end: self.directory_end,
+            left: AtomicU64::new(self.left.load(Ordering::Relaxed)),
+        }
+    }
 }
 
 impl Base {
@@ -33,7 +48,22 @@ impl Base {
             url,
             parts,
             directory_end,
+            left: AtomicU64::new(u64::MAX),
         })
+    }
+
+    /// The base with a limit on the sum of all URLs resolved against it, in bytes. A page
+    /// with a long `<base href>` and many short links otherwise costs thousands of times its
+    /// own size.
+    #[must_use]
+    pub fn limited(mut self, bytes: u64) -> Self {
+        self.left = AtomicU64::new(bytes);
+        self
+    }
+
+    /// Whether the limit of [`limited`](Self::limited) is reached: nothing more is resolved.
+    pub fn is_exhausted(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
     }
 
     /// A base of a resolved URL.
@@ -57,7 +87,7 @@ impl Base {
     }
 
     /// The absolute URL that `href` stands for, escapes as written; `None` where it is no
-    /// URL, not `http` or `https`, or too long.
+    /// URL, not `http` or `https`, too long, or beyond the limit of [`limited`](Self::limited).
     pub fn join(&self, href: &str) -> Option<Resolved> {
         let mut out = Resolved::default();
         self.join_into(href, &mut out).then_some(out)
@@ -66,11 +96,19 @@ impl Base {
     /// As [`join`](Self::join), into a value that is used again for the next link. False
     /// where `join` gives `None`; `out` is then unspecified.
     pub fn join_into(&self, href: &str, out: &mut Resolved) -> bool {
-        if href.len() > MAX_URL_BYTES {
+        let left = self.left.load(Ordering::Relaxed);
+        if href.len() > MAX_URL_BYTES || left == 0 {
             return false;
         }
-        self.join_plain(href, out)
-            .unwrap_or_else(|| self.url.join(href).is_ok_and(|url| out.set(&url)))
+        let joined = self
+            .join_plain(href, out)
+            .unwrap_or_else(|| self.url.join(href).is_ok_and(|url| out.set(&url)));
+        if !joined {
+            return false;
+        }
+        let rest = left.checked_sub(out.as_str().len() as u64);
+        self.left.store(rest.unwrap_or(0), Ordering::Relaxed);
+        rest.is_some()
     }
 
     /// Resolves what can be resolved by copying; `None` where the standard's parser is

@@ -18,3 +18,7 @@ pub use url::Url;
 /// The longest URL that is resolved, in bytes. Servers refuse requests half as long, and
 /// a page with a million links and a base of megabytes must not multiply the two.
 pub const MAX_URL_BYTES: usize = 16 * 1024;
+
+/// Bytes that all URLs resolved for one page may have together: 100,000 links of 160 bytes.
+/// Later references of the page count as unresolvable. See [`Base::limited`].
+pub const MAX_PAGE_URL_BYTES: u64 = 16 << 20;

@@ -21,7 +21,7 @@ pub struct Link<'a> {
 pub struct Links {
     text: String,
     items: Vec<Item>,
-    /// Links beyond the limit.
+    /// Links beyond the limits of their number and of all their URLs' bytes.
     pub dropped: usize,
 }
 

@@ -4,14 +4,11 @@
 //! This runs for every crawled page, so it builds no tree and no tokens: tags and texts are
 //! ranges of the source, and nothing is allocated for them.
 
-mod entities;
 mod hash;
 mod links;
-mod names;
 mod open;
 mod pass;
 mod robots_meta;
-mod tokens;
 
 pub use links::{Link, Links};
 pub use pass::{page_pass, page_text};

@@ -1,7 +1,7 @@
 //! The elements that are open, as far as one can tell without a tree: enough to know
 //! where what nobody sees ends.
 
-use super::names::{self, Name};
+use orbweaver_markup::names::{self, Name};
 
 /// Elements within each other that are told apart; real pages have tens.
 const MAX_DEPTH: usize = 256;

@@ -4,14 +4,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memchr;
-use orbweaver_urls::{Base, Resolved};
+use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, names};
+use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES, Resolved};
 
-use super::entities::{self, Place};
 use super::hash::{TextHasher, collapse};
 use super::links::{Link, Links};
-use super::names::{self, Name};
 use super::open::OpenElements;
-use super::tokens::{Tag, Token, Tokens};
 use super::{PageFacts, Refresh};
 use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS, MAX_TITLE_BYTES};
 use crate::user_agent::PRODUCT_TOKEN;
@@ -146,7 +144,7 @@ impl<'h> State<'h> {
         if memchr(b'&', text.as_bytes()).is_some() {
             let mut scratch = std::mem::take(&mut self.scratch);
             scratch.clear();
-            entities::decode_into(text, Place::Text, &mut scratch);
+            decode_into(text, Place::Text, &mut scratch);
             self.visible(&scratch);
             self.scratch = scratch;
         } else {
@@ -265,6 +263,7 @@ impl<'h> State<'h> {
             (None, Some(href)) => Base::new(&decoded(href)),
             (_, None) => fallback,
         };
+        let base = base.map(|base| base.limited(MAX_PAGE_URL_BYTES));
         let mut facts = std::mem::take(&mut self.facts);
         if let Some(base) = &base {
             facts.canonical = self
@@ -299,6 +298,7 @@ impl<'h> State<'h> {
                 label.push_str(&decoded(alt));
             }
             if !base.join_into(&decoded(found.href), &mut to) {
+                links.dropped += usize::from(base.is_exhausted());
                 continue;
             }
             let text = self.anchors.get(found.text.clone()).unwrap_or("");
@@ -343,7 +343,7 @@ fn decoded(attribute: &str) -> Cow<'_, str> {
         return Cow::Borrowed(attribute);
     }
     let mut out = String::with_capacity(attribute.len());
-    entities::decode_into(attribute, Place::Attribute, &mut out);
+    decode_into(attribute, Place::Attribute, &mut out);
     Cow::Owned(out)
 }
 

@@ -283,3 +283,14 @@ fn the_text_is_what_the_hash_is_of() {
     let (_, cut) = page_text("<p>éé", "https://a.example/", 3);
     assert_eq!(cut, "é");
 }
+
+#[test]
+fn a_long_base_does_not_multiply_the_page() {
+    let long = "y".repeat(8_000);
+    let html = format!("<base href='/{long}/'>{}", "<a href=x>".repeat(90_000));
+    let facts = page_pass(&html, "https://example.org/");
+    let bytes: usize = facts.links.iter().map(|link| link.to.len()).sum();
+    assert!(bytes as u64 <= orbweaver_urls::MAX_PAGE_URL_BYTES);
+    assert!(facts.links.len() > 2_000);
+    assert_eq!(facts.links.len() + facts.links.dropped, 90_000);
+}

@@ -55,14 +55,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if status >= 400 {
         report.add_value(
             &rules::HTTP_STATUS,
-            format!("The page answers with HTTP {status}: search engines do not index it."),
+            format!("The page answers with HTTP {status}, so search engines do not index it. Make it answer with 200."),
             page.final_url(),
         );
     } else if !facts.is_html {
         let kind = page.header("content-type").unwrap_or("no content type");
         report.add_value(
             &rules::NOT_HTML,
-            "The answer is no HTML: nothing but its address and headers was judged.",
+            "The response is not HTML, so only its URL and headers were checked.",
             kind,
         );
     }
@@ -70,14 +70,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if !hops.is_empty() && page.final_url() != page.url() {
         report.add_value(
             &rules::REDIRECT,
-            "The URL redirects: link to the target itself.",
+            "The URL redirects. Link to the target directly.",
             &format!("{} → {}", page.url(), page.final_url()),
         );
     }
     if hops.len() > 1 {
         report.add_all(
             &rules::REDIRECT_CHAIN,
-            "More than one redirect leads to the page: redirect to it at once.",
+            "Several redirects lead to the page. Redirect to it directly.",
             hops.iter()
                 .map(|hop| format!("{} ({})", hop.url, hop.status)),
         );
@@ -87,7 +87,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if url.scheme() == "http" && !facts.is_loopback() {
         report.add_value(
             &rules::HTTPS_MISSING,
-            "The page is served over plain HTTP: browsers call it not secure, search engines prefer HTTPS.",
+            "The page is served over HTTP, which browsers mark as not secure. Serve it over HTTPS.",
             url.as_str(),
         );
     }
@@ -95,21 +95,21 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if path.contains('_') {
         report.add_value(
             &rules::URL_UNDERSCORE,
-            "The path has underscores: write hyphens between words.",
+            "The path has underscores. Use hyphens between words.",
             path,
         );
     }
     if path.contains("%20") {
         report.add_value(
             &rules::URL_SPACE,
-            "The path has spaces: write hyphens between words.",
+            "The path has spaces. Use hyphens between words.",
             path,
         );
     }
     if path.contains("//") {
         report.add_value(
             &rules::URL_SLASHES,
-            "The path has two slashes in a row: the same page may be found at two addresses.",
+            "The path has two slashes in a row, so the page may have two URLs. Remove one slash.",
             path,
         );
     }
@@ -121,7 +121,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if plain.any(|part| part.bytes().any(|b| b.is_ascii_uppercase())) {
         report.add_value(
             &rules::URL_UPPERCASE,
-            "The path has capital letters: links in small letters lead elsewhere.",
+            "The path has capital letters, so links in lower case may fail. Use lower case.",
             path,
         );
     }
@@ -129,7 +129,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         report.add_value(
             &rules::URL_LENGTH,
             format!(
-                "The URL is {} characters long.",
+                "The URL is {} characters long. Shorten it to 200 or fewer.",
                 url.without_fragment().len()
             ),
             url.as_str(),
@@ -145,7 +145,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         report.add_value(
             &rules::URL_PARAMETERS,
             format!(
-                "The URL has {} parameters: every order and combination is another address.",
+                "The URL has {} parameters, and each order of them is another URL. Use three or fewer.",
                 parameters.len()
             ),
             url.as_str(),
@@ -158,7 +158,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             .any(|known| known.eq_ignore_ascii_case(name))
     });
     if session || path.to_ascii_lowercase().contains(";jsessionid=") {
-        report.add_value(&rules::URL_SESSION, "The URL carries a session's identifier: every visitor finds the page at another address.", url.as_str());
+        report.add_value(&rules::URL_SESSION, "The URL has a session id, so the page has another URL for every visitor. Keep the session in a cookie.", url.as_str());
     }
 }
 
@@ -175,7 +175,7 @@ fn media_type(facts: &Facts<'_>, report: &mut Report) {
     else {
         report.add(
             &rules::MEDIA_TYPE,
-            "The answer has no Content-Type: browsers guess what it is.",
+            "The response has no Content-Type, so browsers guess its type. Add the header.",
         );
         return;
     };
@@ -198,7 +198,7 @@ fn media_type(facts: &Facts<'_>, report: &mut Report) {
     {
         report.add_value(
             &rules::MEDIA_TYPE,
-            format!("The URL ends in .{extension}, and the Content-Type is {given}."),
+            format!("The URL ends in .{extension}, but the Content-Type is {given}. Correct one of them."),
             path,
         );
     }

@@ -34,7 +34,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if urls.len() > 1 {
         report.add_all(
             &rules::CANONICAL_MULTIPLE,
-            "The page names more than one canonical URL: search engines ignore them all.",
+            "The page has several different canonical URLs, so search engines ignore all of them. Keep one.",
             urls.iter().map(|url| url.as_str()),
         );
     }
@@ -43,7 +43,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     {
         report.add_all(
             &rules::CANONICAL_MISMATCH,
-            "The Link header and the page name different canonical URLs.",
+            "The Link header and the HTML name different canonical URLs. Use the same URL in both.",
             [header.as_str(), url.as_str()],
         );
     }
@@ -51,14 +51,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         // One in the body is a finding of its own.
         let late = facts.head.links.iter().any(|link| link.is("canonical"));
         if !late && header.is_none() {
-            report.add(&rules::CANONICAL_MISSING, "The page names no canonical URL: its copies under other addresses compete with it.");
+            report.add(&rules::CANONICAL_MISSING, "The page has no canonical URL, so copies of it under other URLs compete with it. Add <link rel=\"canonical\">.");
         }
         return;
     };
     if canonical.fragment().is_some() {
         report.add_value(
             &rules::CANONICAL_FRAGMENT,
-            "The canonical URL has a fragment, which search engines drop.",
+            "The canonical URL has a fragment, which search engines ignore. Remove it.",
             canonical.as_str(),
         );
     }
@@ -67,7 +67,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if insecure {
         report.add_value(
             &rules::CANONICAL_INSECURE,
-            "The page is served over HTTPS and names a canonical URL without.",
+            "The page uses HTTPS, but its canonical URL uses HTTP. Change the canonical URL to HTTPS.",
             canonical.as_str(),
         );
     }
@@ -89,13 +89,13 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     {
         report.add_value(
             &rules::CANONICAL_ROOT,
-            "The canonical URL is the home page: this page will not be shown.",
+            "The canonical URL is the home page, so search engines do not show this page. Set it to this page's URL.",
             canonical.as_str(),
         );
     } else {
         report.add_value(
             &rules::CANONICAL_ELSEWHERE,
-            "The canonical URL is another page: search engines show that one instead.",
+            "The canonical URL is another page, which search engines show instead of this one. Check that this is intended.",
             canonical.as_str(),
         );
     }
@@ -106,7 +106,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if hidden {
         report.add_value(
             &rules::CANONICAL_NOINDEX,
-            "The page is noindex and names another as canonical: search engines may hide that one, too.",
+            "The page is noindex and has another page as canonical URL, so search engines may hide both. Remove one of the two.",
             canonical.as_str(),
         );
     }

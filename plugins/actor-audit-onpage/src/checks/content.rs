@@ -22,7 +22,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if facts.words < MIN_WORDS {
         report.add(
             &rules::THIN,
-            format!("The page has {} words of visible text.", facts.words),
+            format!("The page has only {} words of visible text. Add content, or merge it with another page.", facts.words),
         );
     }
     let text = facts.text.to_lowercase();
@@ -30,39 +30,42 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         let sample: String = text.get(at..).unwrap_or("").chars().take(80).collect();
         report.add_value(
             &rules::PLACEHOLDER,
-            "The page shows text that only fills the place.",
+            "The page shows placeholder text. Replace it.",
             &sample,
         );
     }
     if facts.view.quirks() {
         report.add(
             &rules::DOCTYPE,
-            "The document is in quirks mode: begin it with <!DOCTYPE html>.",
+            "The document is in quirks mode. Begin it with <!DOCTYPE html>.",
         );
     }
     if !declares_charset(facts) {
         report.add(
             &rules::CHARSET,
-            "Neither the Content-Type nor a meta in the first 1,024 bytes declares the charset.",
+            "The page declares no charset in the Content-Type header or in the first 1,024 bytes. Add <meta charset=\"utf-8\">.",
         );
     }
     if facts.elements > MAX_ELEMENTS {
         report.add(
             &rules::DOM_SIZE,
-            format!("The document has {} elements.", facts.elements),
+            format!("The document has {} elements, which makes it slow on phones. Reduce it to 1,500 or fewer.", facts.elements),
         );
     }
     if facts.depth > MAX_DEPTH {
         report.add(
             &rules::DOM_DEPTH,
-            format!("Elements are nested {} deep.", facts.depth),
+            format!(
+                "Elements are nested {} levels deep. Reduce the depth to 32 or less.",
+                facts.depth
+            ),
         );
     }
     if facts.page.size() > MAX_BYTES {
         report.add(
             &rules::HTML_SIZE,
             format!(
-                "The HTML is {} bytes large: Googlebot reads the first 2 MB.",
+                "The HTML has {} bytes, but Googlebot reads only the first 2 MB. Reduce its size.",
                 facts.page.size()
             ),
         );
@@ -70,12 +73,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let repeated = facts.ids.iter().filter(|(_, count)| **count > 1);
     report.add_all(
         &rules::DUPLICATE_ID,
-        "More than one element has the same id: links, labels and scripts find the first.",
+        "Several elements have the same id, so links, labels and scripts find only the first. Make each id unique.",
         repeated.map(|(id, count)| format!("{id} ({count} times)")),
     );
     report.add_all(
         &rules::PLUGINS,
-        "Content needs a browser plugin that no longer exists.",
+        "The page has content for a browser plugin that no longer exists. Replace it with HTML.",
         facts
             .others
             .iter()
@@ -85,12 +88,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if facts.tagged(tag::FRAMESET).next().is_some() {
         report.add(
             &rules::FRAMESET,
-            "The page is a frameset: its content belongs to other pages.",
+            "The page is a frameset, so search engines assign its content to other pages. Replace the frames with HTML.",
         );
     }
     report.add_all(
         &rules::IFRAME_TITLE,
-        "An iframe has no title: screen readers cannot say what is in it.",
+        "An iframe has no title, so screen readers cannot announce its content. Add a title attribute.",
         facts
             .tagged(tag::IFRAME)
             .filter(|node| lacks_title(*node))

@@ -52,12 +52,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         .elements()
         .any(|n| n.has_attr(attr::ITEMSCOPE) || n.has_attr(attr::TYPEOF));
     if scripts.is_empty() && !marked {
-        report.add(&rules::DATA_MISSING, "The page has no structured data: search results show it without stars, prices, breadcrumbs and the like.");
+        report.add(&rules::DATA_MISSING, "The page has no structured data, so search results show no ratings, prices or breadcrumbs for it. Add JSON-LD.");
     }
     let texts: Vec<String> = scripts.iter().map(Node::text_content).collect();
     report.add_all(
         &rules::JSON_LD_INVALID,
-        "A JSON-LD block is not valid JSON: search engines ignore it.",
+        "A JSON-LD block is invalid JSON, so search engines ignore it. Correct the syntax.",
         texts.iter().filter_map(|text| {
             let error = serde_json::from_str::<IgnoredAny>(text.trim()).err()?;
             let start: String = text.trim().chars().take(80).collect();
@@ -82,7 +82,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         });
         report.add_all(
             &rules::MICRODATA_STRAY,
-            "A Microdata property stands outside any item, and belongs to none.",
+            "A Microdata property is outside any item, so it is ignored. Move it into an element with itemscope.",
             strays.map(opening),
         );
     }
@@ -93,14 +93,14 @@ fn judge(object: &Object<'_>, report: &mut Report) {
     if object.get("@context").is_none() && object.context.is_none() {
         report.add_all(
             &rules::JSON_LD_CONTEXT,
-            "A JSON-LD object has no @context: its words mean nothing.",
+            "A JSON-LD object has no @context, so its property names are undefined. Add \"@context\": \"https://schema.org\".",
             [sample()],
         );
     }
     if !object.has_type() {
         report.add_all(
             &rules::JSON_LD_TYPE,
-            "A JSON-LD object has no @type: search engines do not know what it is.",
+            "A JSON-LD object has no @type, so search engines ignore it. Add the type.",
             [sample()],
         );
         return;
@@ -117,7 +117,7 @@ fn judge(object: &Object<'_>, report: &mut Report) {
         if !missing.is_empty() {
             report.add_all(
                 &rules::DATA_REQUIRED,
-                "An item lacks properties without which search engines show no rich result.",
+                "An item has no value for required properties, so search engines show no rich result. Add them.",
                 [format!(
                     "{name}: {}",
                     missing.join(", ").replace('|', " or ")

@@ -21,14 +21,18 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if first.is_empty() && !facts.noscript.contains("<h1") {
         report.add(
             &rules::H1_MISSING,
-            "The page has no h1 that says what it is about.",
+            "The page has no h1 heading. Add one that names its topic.",
         );
     } else if first.len() > 1 {
-        report.add_all(&rules::H1_MULTIPLE, "The page has more than one h1.", first);
+        report.add_all(
+            &rules::H1_MULTIPLE,
+            "The page has several h1 headings. Keep one, and use h2 for the others.",
+            first,
+        );
     }
     report.add_all(
         &rules::HEADING_EMPTY,
-        "A heading has no text.",
+        "A heading has no text. Add text, or remove the heading.",
         headings
             .iter()
             .filter(|(_, node, text)| text.is_empty() && !is_hidden(*node))
@@ -40,7 +44,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         .collect();
     report.add_all(
         &rules::HEADING_ORDER,
-        "A heading skips a level: the outline has a gap.",
+        "A heading skips a level of the outline. Use the next level.",
         said.windows(2).filter_map(|pair| match pair {
             [(above, _, _), (level, _, text)] if *level > above + 1 => {
                 Some(format!("h{level} after h{above}: {text}"))

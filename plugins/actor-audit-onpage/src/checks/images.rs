@@ -19,7 +19,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let seen = || facts.images.iter().copied().filter(|node| !is_pixel(*node));
     report.add_all(
         &rules::IMAGE_ALT,
-        "An image has no alt: search engines and those who cannot see do not know what it shows (alt=\"\" is right for decoration).",
+        "An image has no alt attribute, so search engines and screen readers cannot describe it. Add a description, or alt=\"\" for decoration.",
         seen().filter(|node| !is_named(*node)).map(opening),
     );
     let alts = || {
@@ -29,12 +29,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     };
     report.add_all(
         &rules::IMAGE_ALT_LONG,
-        "An image's alt is longer than 100 characters: what needs so many belongs into the text.",
+        "An image's alt is longer than 100 characters. Shorten it, and move details into the text.",
         alts().filter(|alt| alt.chars().count() > MAX_ALT),
     );
     report.add_all(
         &rules::IMAGE_ALT_FILE,
-        "An image's alt is a file's name.",
+        "An image's alt is a file name. Describe the image instead.",
         alts().filter(|alt| {
             let alt = alt.to_ascii_lowercase();
             !alt.contains(' ') && FILES.iter().any(|end| alt.ends_with(end))
@@ -42,12 +42,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
     report.add_all(
         &rules::IMAGE_SIZE,
-        "An image has no width and height: the page moves while it loads.",
+        "An image has no width and height, so the layout shifts while it loads. Add both attributes.",
         seen().filter(|node| !is_sized(*node)).map(opening),
     );
     report.add_all(
         &rules::IMAGE_SOURCE,
-        "An image has no source.",
+        "An image has no source. Add a src, or remove the image.",
         facts
             .images
             .iter()
@@ -56,7 +56,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
     report.add_all(
         &rules::PICTURE_IMG,
-        "A picture element has no img, and shows nothing.",
+        "A picture element has no img, so it shows nothing. Add an img as its last child.",
         facts
             .tagged(tag::PICTURE)
             .filter(|node| !node.elements().any(|n| n.tag() == tag::IMG))

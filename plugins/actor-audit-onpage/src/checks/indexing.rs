@@ -54,20 +54,20 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
     if let RobotsFile::Unreachable(why) = robots {
         report.add_value(
             &rules::ROBOTS_UNREACHABLE,
-            "robots.txt cannot be had: search engines then take the whole site for forbidden.",
+            "robots.txt is unreachable, so search engines stop crawling the whole site. Make it answer with 200 or 404.",
             why,
         );
     }
     if !robots.allows(GOOGLEBOT, url) {
         report.add_value(
             &rules::ROBOTS_BLOCKED,
-            "robots.txt forbids Googlebot this page: its content is not read.",
+            "robots.txt disallows this page for Googlebot, so its content is not read. Remove the rule if the page should be found.",
             url,
         );
     }
     report.add_all(
         &rules::ROBOTS_INVALID,
-        "robots.txt has lines that no robot understands.",
+        "robots.txt has invalid lines, which robots ignore. Correct or remove them.",
         robots.faults(),
     );
     let directives = robots::directives(facts.page).unwrap_or_default();
@@ -86,12 +86,12 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
     };
     report.add_all(
         &rules::NOINDEX,
-        "The page tells search engines not to index it.",
+        "The page is noindex, so search engines do not show it. Remove the directive if the page should be found.",
         words(&["noindex", "none"]),
     );
     report.add_all(
         &rules::NOFOLLOW_PAGE,
-        "The page tells search engines to follow none of its links.",
+        "The page is nofollow, so search engines follow none of its links. Remove the directive if they should.",
         words(&["nofollow", "none"]),
     );
     let zero = search
@@ -99,14 +99,14 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
         .filter(|d| d.is("max-snippet") && d.value == Some("0"));
     report.add_all(
         &rules::NOSNIPPET,
-        "The page tells search engines to show nothing of its text.",
+        "The page forbids snippets, so search results show none of its text. Remove the directive to allow them.",
         words(&["nosnippet"])
             .into_iter()
             .chain(zero.map(|d| written(d))),
     );
     report.add_all(
         &rules::NOIMAGEINDEX,
-        "The page keeps its images out of image search.",
+        "The page is noimageindex, so image search does not show its images. Remove the directive to allow it.",
         words(&["noimageindex"]),
     );
     for (yes, no) in [
@@ -117,7 +117,7 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
         if let (Some(yes), Some(no)) = (yes.first(), no.first()) {
             report.add_all(
                 &rules::ROBOTS_CONFLICT,
-                "Robots directives contradict one another; the strictest counts.",
+                "Robots directives contradict each other, and the strictest applies. Remove the wrong ones.",
                 [format!("{yes} and {no}")],
             );
         }
@@ -126,7 +126,7 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
     if !directives.iter().any(|d| d.is("unavailable_after")) {
         report.add_all(
             &rules::ROBOTS_UNKNOWN,
-            "Search engines do not know these robots directives.",
+            "Some robots directives are unknown to search engines, which ignore them. Correct or remove them.",
             directives
                 .iter()
                 .filter(|d| !KNOWN.iter().any(|known| d.is(known)))
@@ -157,7 +157,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     });
     report.add_all(
         &rules::META_REFRESH,
-        "A meta refresh reloads or redirects the page: redirect with a status of 301.",
+        "A meta refresh reloads or redirects the page. Use an HTTP redirect with status 301 instead.",
         refresh.map(opening),
     );
     let metas = facts.tagged(tag::META).filter(|node| {
@@ -180,7 +180,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let titles = facts.titles.iter().copied().filter(|_| !titled);
     report.add_all(
         &rules::METAS_IN_BODY,
-        "Metas or links for search engines stand in the body, where they do not count: look for what ends the head too early.",
+        "Metas or links for search engines are in the body, where they are ignored. Find the element that ends the head too early.",
         metas
             .chain(links)
             .chain(titles)

@@ -22,12 +22,12 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     match facts.head.lang {
         None => report.add(
             &rules::LANG_MISSING,
-            "The html element has no lang: screen readers and translators guess the language.",
+            "The html element has no lang, so screen readers and translators guess the language. Add it.",
         ),
         Some(lang) if !is_language_tag(lang) => {
             report.add_value(
                 &rules::LANG_INVALID,
-                "The html element's lang is no language tag (\"en\", \"pt-BR\").",
+                "The html element's lang is not a valid language tag. Use a tag such as \"en\" or \"pt-BR\".",
                 lang,
             );
         }
@@ -54,10 +54,12 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     let is_default = |code: &str| code.eq_ignore_ascii_case("x-default");
     report.add_all(
         &rules::HREFLANG_INVALID,
-        "An hreflang is no language that exists, or a region that does not (\"en-GB\", not \"en-UK\").",
+        "An hreflang has an unknown language or region. Use ISO codes (\"en-GB\", not \"en-UK\").",
         versions
             .iter()
-            .filter(|v| !is_default(v.code) && (v.code.starts_with("x-") || !is_language_tag(v.code)))
+            .filter(|v| {
+                !is_default(v.code) && (v.code.starts_with("x-") || !is_language_tag(v.code))
+            })
             .map(|v| format!("{} → {}", v.code, v.href)),
     );
     let absolute = |href: &str| {
@@ -66,7 +68,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     };
     report.add_all(
         &rules::HREFLANG_RELATIVE,
-        "An hreflang link's URL is not absolute.",
+        "An hreflang link has a relative URL. Use an absolute one.",
         versions
             .iter()
             .filter(|v| !absolute(v.href))
@@ -75,7 +77,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     if !versions.iter().any(|v| is_default(v.code)) {
         report.add(
             &rules::HREFLANG_DEFAULT,
-            "The hreflang links have no x-default for visitors of other languages.",
+            "The hreflang links have no x-default. Add one for visitors of other languages.",
         );
     }
     let mut pages: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -89,7 +91,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     }
     report.add_all(
         &rules::HREFLANG_CONFLICT,
-        "One language is given two pages.",
+        "Two hreflang links give different pages for one language. Keep one.",
         pages
             .iter()
             .filter(|(_, urls)| urls.len() > 1)
@@ -99,7 +101,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     if let Some(canonical) = canonical.filter(|canonical| !facts.is_self(canonical)) {
         report.add_value(
             &rules::HREFLANG_CANONICAL,
-            "The page has hreflang links, and another page is canonical: search engines ignore the links.",
+            "The page has hreflang links, but search engines ignore them, since the canonical URL is another page. Set them on that page.",
             canonical.as_str(),
         );
         return;
@@ -109,7 +111,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
         .filter(|v| v.url.as_ref().is_some_and(|url| facts.is_self(url)))
         .collect();
     if own.is_empty() {
-        report.add(&rules::HREFLANG_SELF, "The hreflang links do not name the page itself: without that, search engines ignore them.");
+        report.add(&rules::HREFLANG_SELF, "The hreflang links do not include the page itself, so search engines ignore them. Add a link to this page.");
     }
     if let Some(lang) = facts.head.lang {
         let other = own.iter().filter(|v| !is_default(v.code));
@@ -117,7 +119,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
         if !codes.is_empty() && !codes.iter().any(|code| primary(code) == primary(lang)) {
             report.add_value(
                 &rules::HREFLANG_LANG,
-                "The page's hreflang is not the language of its lang.",
+                "The page's hreflang and its lang are different languages. Correct one of them.",
                 &format!("hreflang {}, lang {lang}", codes.join(", ")),
             );
         }

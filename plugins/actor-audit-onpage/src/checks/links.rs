@@ -166,7 +166,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let names: Vec<Option<String>> = links.iter().map(|link| name(link.node, facts)).collect();
     report.add_all(
         &rules::LINK_TEXT,
-        "A link's text says nothing of its target.",
+        "A link's text does not describe its target. Name the target in the text.",
         links.iter().zip(&names).filter_map(|(link, name)| {
             let leads = link
                 .target
@@ -179,7 +179,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
     report.add_all(
         &rules::LINK_EMPTY,
-        "A link has no text, image text or label: nobody knows where it leads.",
+        "A link has no text, image alt or label, so its target is unclear. Add a text.",
         links
             .iter()
             .zip(&names)
@@ -197,7 +197,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         .chain(facts.tagged(tag::A));
     report.add_all(
         &rules::LINK_CRAWLABLE,
-        "A link leads on by script alone: robots cannot follow it. Use a button for what is no link.",
+        "A link works only with a script, so robots cannot follow it. Add a URL, or use a button for an action.",
         scripted.filter(|node| is_scripted(*node)).map(opening),
     );
     let broken = links.iter().filter(|link| {
@@ -207,7 +207,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     });
     report.add_all(
         &rules::LINK_INVALID,
-        "A link's URL cannot be read.",
+        "A link's URL is invalid. Correct it.",
         broken.map(|link| link.href),
     );
     let mut seen = BTreeSet::new();
@@ -221,7 +221,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     });
     report.add_all(
         &rules::LINK_INSECURE,
-        "A page served over HTTPS links to its own site without: every such link is a redirect.",
+        "The page uses HTTPS, but links to its own site over HTTP, which costs a redirect each. Change the links to HTTPS.",
         insecure.map(|link| link.href),
     );
     let own_is_private = facts.url.as_ref().is_none_or(|url| is_private(url.host()));
@@ -234,13 +234,13 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     });
     report.add_all(
         &rules::LINK_PRIVATE,
-        "A link leads to a private address or this machine: left from development, if it is no example.",
+        "A link leads to a private or loopback address, which visitors cannot reach. Correct or remove it.",
         private.map(|link| link.href),
     );
     let missing = links.iter().filter(|link| lacks_place(link, facts));
     report.add_all(
         &rules::LINK_FRAGMENT,
-        "A link leads to a place in the page that is not there.",
+        "A link leads to a fragment that the page does not have. Correct the fragment, or add an element with that id.",
         missing.map(|link| link.href),
     );
     numbers(facts, report);
@@ -252,7 +252,10 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
     if links.len() > MAX_LINKS {
         report.add(
             &rules::LINKS_MANY,
-            format!("The page has {} links.", links.len()),
+            format!(
+                "The page has {} links. Reduce them to 300 or fewer.",
+                links.len()
+            ),
         );
     }
     let leads_on = |link: &&Link<'_>| {
@@ -261,11 +264,14 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
             .is_some_and(|target| !facts.is_self(target))
     };
     if !links.iter().any(|link| leads_on(&link)) && !facts.noscript.contains("<a ") {
-        report.add(&rules::LINKS_NONE, "The page has no link to another.");
+        report.add(
+            &rules::LINKS_NONE,
+            "The page has no link to another page. Add links to related pages.",
+        );
     }
     report.add_all(
         &rules::LINK_NOFOLLOW,
-        "Links to the own site say nofollow: search engines pass nothing on to these pages.",
+        "Links to the page's own site are nofollow, so search engines do not count them. Remove nofollow.",
         links
             .iter()
             .filter(|link| {
@@ -294,7 +300,7 @@ fn numbers(facts: &Facts<'_>, report: &mut Report) {
     if external.len() > MAX_EXTERNAL && external.len() > followed(true).len() {
         report.add_all(
             &rules::LINKS_EXTERNAL,
-            "More links to other sites are followed than links to the own: check that the page vouches for them.",
+            "The page has more followed links to other sites than to its own. Add rel=\"nofollow\" to links that the page does not endorse.",
             external,
         );
     }
@@ -322,7 +328,7 @@ fn pagination(facts: &Facts<'_>, report: &mut Report) {
     });
     report.add_all(
         &rules::PAGINATION,
-        "A page named by rel=next or rel=prev is not linked from the page.",
+        "A page named by rel=next or rel=prev is not linked from this page. Add a link to it.",
         unlinked.map(|(href, _)| href),
     );
 }

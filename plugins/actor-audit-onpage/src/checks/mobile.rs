@@ -13,7 +13,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let Some(viewport) = facts.head.all(&["viewport"]).last() else {
         report.add(
             &rules::VIEWPORT_MISSING,
-            "The page has no viewport meta: phones show it as small as on a desk.",
+            "The page has no viewport meta, so phones show the desktop layout. Add <meta name=\"viewport\" content=\"width=device-width\">.",
         );
         return;
     };
@@ -34,7 +34,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if !width && !scale {
         report.add_value(
             &rules::VIEWPORT_WIDTH,
-            "The viewport is not as wide as the device.",
+            "The viewport has a fixed width. Use width=device-width.",
             viewport,
         );
     }
@@ -43,11 +43,9 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if fixed || most.is_some_and(|most| most < MIN_ZOOM) {
         let message = match most.filter(|most| *most > 1.0 && !fixed) {
             Some(most) => {
-                format!(
-                    "The viewport lets visitors enlarge the page {most} times at most, not five."
-                )
+                format!("The viewport limits zoom to {most} times. Allow at least five times.")
             }
-            None => "The viewport forbids to enlarge the page.".to_owned(),
+            None => "The viewport forbids zoom. Remove user-scalable=no.".to_owned(),
         };
         report.add_value(&rules::VIEWPORT_ZOOM, message, viewport);
     }

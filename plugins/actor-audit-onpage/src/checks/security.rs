@@ -14,12 +14,12 @@ pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
             .any(|value| !value.trim().is_empty())
     };
     if facts.is_https() && !facts.is_loopback() && !has("strict-transport-security") {
-        report.add(&rules::HSTS, "The answer has no Strict-Transport-Security header: a first visit over HTTP can be intercepted.");
+        report.add(&rules::HSTS, "The response has no Strict-Transport-Security header, so visits over HTTP can be intercepted. Add it.");
     }
     if !has("content-security-policy") && metas_policy(facts).is_none() {
         report.add(
             &rules::CSP,
-            "The answer has no Content-Security-Policy: scripts that someone slips in may run.",
+            "The response has no Content-Security-Policy, so injected scripts can run. Add a policy.",
         );
     }
     let nosniff = page
@@ -28,7 +28,7 @@ pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
     if !nosniff {
         report.add(
             &rules::NOSNIFF,
-            "The answer has no X-Content-Type-Options: nosniff.",
+            "The response has no X-Content-Type-Options header. Add it with the value nosniff.",
         );
     }
     let ancestors = page
@@ -37,7 +37,7 @@ pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
     if !has("x-frame-options") && !ancestors {
         report.add(
             &rules::FRAMING,
-            "Neither X-Frame-Options nor frame-ancestors says who may frame the page.",
+            "The response does not restrict which sites may frame the page. Add frame-ancestors to its Content-Security-Policy.",
         );
     }
 }
@@ -60,7 +60,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         }
         report.add_all(
             &rules::FORM_INSECURE,
-            "A form sends what visitors enter over plain HTTP.",
+            "A form sends its data over HTTP. Change its action to HTTPS.",
             facts
                 .tagged(tag::FORM)
                 .filter(|form| sends_plainly(facts, *form))
@@ -69,7 +69,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     } else if facts.url.is_some() && !facts.is_loopback() {
         report.add_all(
             &rules::FORM_ON_HTTP,
-            "A page served over plain HTTP has a form that takes input.",
+            "The page has a form, but is served over HTTP. Serve it over HTTPS.",
             facts
                 .tagged(tag::FORM)
                 .filter(|form| takes_input(*form))
@@ -96,7 +96,7 @@ fn mixed(facts: &Facts<'_>, report: &mut Report) {
     };
     report.add_all(
         &rules::MIXED_ACTIVE,
-        "A page served over HTTPS loads scripts, styles or frames without: browsers block them.",
+        "The page uses HTTPS, but loads scripts, styles or frames over HTTP, which browsers block. Load them over HTTPS.",
         facts
             .others
             .iter()
@@ -119,7 +119,7 @@ fn mixed(facts: &Facts<'_>, report: &mut Report) {
     };
     report.add_all(
         &rules::MIXED_PASSIVE,
-        "A page served over HTTPS loads images, audio or video without.",
+        "The page uses HTTPS, but loads images, audio or video over HTTP. Load them over HTTPS.",
         facts
             .others
             .iter()

@@ -31,17 +31,17 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             .is_some_and(|p| p.eq_ignore_ascii_case("og:"))
     });
     if !any {
-        report.add(&rules::OG_MISSING, "The page has no Open Graph properties: where it is shared, services guess what to show.");
+        report.add(&rules::OG_MISSING, "The page has no Open Graph properties, so services guess how to show a shared link. Add them.");
     } else {
         report.add_all(
             &rules::OG_INCOMPLETE,
-            "Required Open Graph properties are missing.",
+            "The page has Open Graph properties, but not all required ones. Add the missing ones.",
             missing,
         );
     }
     report.add_all(
         &rules::OG_IMAGE,
-        "og:image is not absolute: services that share the page do not find it.",
+        "og:image is a relative URL, which services cannot load. Use an absolute one.",
         facts
             .head
             .all(&["og:image", "og:image:url", "og:image:secure_url"])
@@ -62,7 +62,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         if !fits {
             report.add_value(
                 &rules::OG_URL,
-                "og:url is neither the canonical URL nor the page's own: likes and shares count for another page.",
+                "og:url is neither the canonical URL nor the page's own, so shares count for another page. Set it to the canonical URL.",
                 url,
             );
         }
@@ -72,14 +72,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         Some(card) if !CARDS.iter().any(|known| known.eq_ignore_ascii_case(card)) => {
             report.add_value(
                 &rules::TWITTER_INVALID,
-                "The twitter:card is of a type that does not exist.",
+                "The twitter:card has an unknown type. Use summary, summary_large_image, app or player.",
                 card,
             );
         }
         None if !(has(&["og:title"]) && has(&["og:type"])) => {
             report.add(
                 &rules::TWITTER_MISSING,
-                "The page has no twitter:card, nor the Open Graph properties that stand in for it.",
+                "The page has no twitter:card and no Open Graph properties to replace it. Add twitter:card.",
             );
         }
         _ => {}

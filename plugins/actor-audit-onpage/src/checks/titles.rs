@@ -22,7 +22,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     match &title {
         None => report.add(
             &rules::TITLE_MISSING,
-            "The page has no title: search results show what they find.",
+            "The page has no title, so search results make one up. Add a title element.",
         ),
         Some(title) => {
             let wide = width(title);
@@ -30,7 +30,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
                 report.add_value(
                     &rules::TITLE_SHORT,
                     format!(
-                        "The title is {wide} characters wide; {} to {} say what the page is about.",
+                        "The title is {wide} characters wide, which is too short. Use {} to {} characters.",
                         TITLE.0, TITLE.1
                     ),
                     title,
@@ -39,7 +39,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
                 report.add_value(
                     &rules::TITLE_LONG,
                     format!(
-                        "The title is {wide} characters wide; search results show about {}.",
+                        "The title is {wide} characters wide, but search results show about {}. Shorten it.",
                         TITLE.1
                     ),
                     title,
@@ -54,7 +54,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if titles.len() > 1 {
         report.add_all(
             &rules::TITLE_MULTIPLE,
-            "The head has more than one title: the first counts.",
+            "The head has several titles, and only the first is used. Remove the others.",
             titles,
         );
     }
@@ -68,14 +68,14 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if descriptions.len() > 1 {
         report.add_all(
             &rules::DESCRIPTION_MULTIPLE,
-            "The page has more than one meta description.",
+            "The page has several meta descriptions. Keep one.",
             &descriptions,
         );
     }
     let Some(description) = descriptions.iter().find(|text| !text.is_empty()) else {
         report.add(
             &rules::DESCRIPTION_MISSING,
-            "The page has no meta description: search results show a piece of its text.",
+            "The page has no meta description, so search results show a part of its text. Add one.",
         );
         return;
     };
@@ -84,7 +84,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         report.add_value(
             &rules::DESCRIPTION_SHORT,
             format!(
-                "The meta description is {wide} characters wide; there is room for {}.",
+                "The meta description is {wide} characters wide, but search results show about {}. Extend it.",
                 DESCRIPTION.1
             ),
             description,
@@ -93,7 +93,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         report.add_value(
             &rules::DESCRIPTION_LONG,
             format!(
-                "The meta description is {wide} characters wide; search results show about {}.",
+                "The meta description is {wide} characters wide, but search results show about {}. Shorten it.",
                 DESCRIPTION.1
             ),
             description,
@@ -102,7 +102,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if title.is_some_and(|title| title.eq_ignore_ascii_case(description)) {
         report.add_value(
             &rules::DESCRIPTION_IS_TITLE,
-            "The meta description only repeats the title.",
+            "The meta description repeats the title. Summarise the page instead.",
             description,
         );
     }

@@ -6,7 +6,6 @@
 //! most of the time of a parse, and compares every attribute of a tag with every other; the tests
 //! hold both against each other.
 
-mod char_ref;
 mod markup;
 mod names;
 mod script;
@@ -17,6 +16,7 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{Tag, Token, TokenSink, TokenSinkResult};
 use memchr::{memchr, memchr2, memchr3};
+use orbweaver_markup::references::{self, Place};
 
 use names::NameCache;
 
@@ -130,7 +130,7 @@ impl<'a, S: Consumer> Tokenizer<'a, S> {
             };
             at += found;
             match self.byte(at) {
-                Some(b'&') => match char_ref::decode(self.html, at + 1, false) {
+                Some(b'&') => match references::decode(self.html, at + 1, Place::Text) {
                     Some((chars, next)) => {
                         self.buffer.push_str(&self.html[copied..at]);
                         chars.push_to(&mut self.buffer);

@@ -4,10 +4,10 @@ use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::collapse;
 
-use crate::budget::Budget;
 use crate::microformats::is_root;
 use crate::microformats::property::{Value, image, reader_text};
 use crate::values::resolve;
+use orbweaver_sdk::Budget;
 
 /// The name: of an image or an abbreviation that is the item or all that it holds, else
 /// its text.

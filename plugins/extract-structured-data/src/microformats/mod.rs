@@ -13,7 +13,7 @@ use orbweaver_sdk::dom::{Node, View, attr};
 use orbweaver_sdk::json::Writer;
 
 use crate::Part;
-use crate::budget::Budget;
+use orbweaver_sdk::Budget;
 
 use classic::Vocabulary;
 pub use property::inner;

@@ -5,9 +5,9 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::{Collapse, Piece, collapse, is_hidden, pieces};
 
-use crate::budget::Budget;
 use crate::microformats::is_root;
 use crate::values::resolve;
+use orbweaver_sdk::Budget;
 
 mod html;
 

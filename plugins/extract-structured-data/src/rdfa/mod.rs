@@ -13,9 +13,9 @@ use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::Part;
-use crate::budget::Budget;
 use crate::microformats::inner;
 use crate::values::{line, resolve};
+use orbweaver_sdk::Budget;
 
 use graph::{Graph, Object};
 use names::Names;

@@ -314,3 +314,20 @@ fn the_parts_of_a_resolved_url_can_be_asked_for() {
         ("/", None, None, "")
     );
 }
+
+#[test]
+fn a_limited_base_resolves_so_many_bytes() {
+    let base = Base::new("https://example.org/")
+        .expect("a base")
+        .limited(60);
+    assert_eq!(
+        base.join("a").expect("21 bytes").as_str(),
+        "https://example.org/a"
+    );
+    assert_eq!(base.join("mailto:a@example.org"), None);
+    assert!(base.join("b").is_some());
+    assert!(!base.is_exhausted());
+    assert_eq!(base.join("c"), None);
+    assert!(base.is_exhausted());
+    assert_eq!(base.join(""), None);
+}

@@ -4,8 +4,9 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{Tag, TagKind};
 use html5ever::{Attribute, LocalName, QualName, ns};
 use memchr::{memchr, memchr2};
+use orbweaver_markup::references::{self, Place};
 
-use super::{Consumer, State, Tokenizer, char_ref, is_space};
+use super::{Consumer, State, Tokenizer, is_space};
 
 /// Attributes of one tag; more are left out. Each is compared with those before it.
 const MAX_ATTRS: usize = 512;
@@ -170,8 +171,8 @@ impl<S: Consumer> Tokenizer<'_, S> {
         while at < end {
             at = self.find2(b'&', 0, at).min(end);
             let decoded = match self.byte(at) {
-                Some(b'&') if at < end => char_ref::decode(self.html, at + 1, true),
-                Some(0) if at < end => Some((char_ref::Chars::REPLACEMENT, at + 1)),
+                Some(b'&') if at < end => references::decode(self.html, at + 1, Place::Attribute),
+                Some(0) if at < end => Some((references::Characters::REPLACEMENT, at + 1)),
                 _ => None,
             };
             match decoded {

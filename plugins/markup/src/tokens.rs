@@ -1,14 +1,14 @@
 //! A page's tags and texts as ranges of its source, after the HTML standard's tokeniser
 //! (section 13.2.5). Nothing is built, copied or allocated for a token.
 //!
-//! What the tree's construction tells the standard's tokeniser is kept in mind without a
-//! tree: which elements hold raw text, and where drawings and formulas begin and end.
+//! The standard's tokeniser depends on the tree: on elements with raw text, and on where SVG
+//! and MathML begin and end. This one follows both without a tree.
 
 use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memmem};
 
-use super::names::{self, Name};
+use crate::names::{self, Name};
 
 /// Attributes of a tag that are read; what follows is passed over.
 const MAX_ATTRIBUTES: usize = 512;
@@ -17,7 +17,7 @@ const MAX_SPACES: usize = 256;
 
 /// What a page consists of, comments and raw text left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Token<'h> {
+pub enum Token<'h> {
     /// Text with character references.
     Text(&'h str),
     /// Text without: of a CDATA section or of `plaintext`.
@@ -32,7 +32,8 @@ pub(super) enum Token<'h> {
 
 /// A start tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Tag {
+pub struct Tag {
+    /// Its element's name.
     pub name: Name,
     /// It has no content: a void element, or one closed in its own tag within a drawing.
     pub empty: bool,
@@ -76,7 +77,7 @@ enum Raw {
 }
 
 /// The tokens of a page, in order.
-pub(super) struct Tokens<'h> {
+pub struct Tokens<'h> {
     html: &'h str,
     at: usize,
     attributes: Vec<Attribute>,
@@ -86,6 +87,7 @@ pub(super) struct Tokens<'h> {
 }
 
 impl<'h> Tokens<'h> {
+    /// The tokens of a page or of a part of one.
     pub fn new(html: &'h str) -> Self {
         Self {
             html,

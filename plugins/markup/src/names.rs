@@ -1,12 +1,13 @@
-//! Names of elements as numbers, and what the pass must know of each.
+//! Names of elements as numbers, and the standard's classes of elements.
 
 /// An element's name in lower case: its bytes in one number, so that it compares like one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Name(u128);
+pub struct Name(u128);
 
 impl Name {
-    /// The name that stands in a tag. Of more than sixteen letters, a mixture: no element
-    /// that we know of has so many, and the others need only be told apart.
+    /// The name that stands in a tag, of any case. A name of more than sixteen bytes becomes a
+    /// hash: no known element has so long a name.
+    #[inline]
     pub fn read(name: &[u8]) -> Self {
         let mut packed = 0_u128;
         for byte in name {
@@ -30,7 +31,10 @@ impl Name {
 
 macro_rules! names {
     ($($constant:ident = $name:literal),* $(,)?) => {
-        $(pub(super) const $constant: Name = Name::new($name);)*
+        $(
+            #[doc = concat!("`", $name, "`")]
+            pub const $constant: Name = Name::new($name);
+        )*
     };
 }
 

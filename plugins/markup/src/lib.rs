@@ -1,0 +1,10 @@
+//! Reading HTML source without building a tree: tags and texts as ranges of the source, and
+//! character references. Shared by the host's page pass, the parser's writer and plugins.
+
+pub mod names;
+pub mod references;
+mod tokens;
+
+pub use names::Name;
+pub use references::{Place, decode_into};
+pub use tokens::{Tag, Token, Tokens};

@@ -1,0 +1,63 @@
+//! Structured data: JSON-LD, Microdata, RDFa, microformats.
+
+use crate::Pattern;
+
+patterns! {
+    "json-ld-blocks": "", "<script type=application/ld+json>{\"@type\":\"A\",\"b\":{i}}</script>", "";
+    "json-ld-nested": "<script type=application/ld+json>", "{\"a\":", "1", "}", "</script>";
+    "json-ld-arrays": "<script type=application/ld+json>", "[", "1", "]", "</script>";
+    "json-ld-open": "<script type=application/ld+json>", "{\"a\":", "</script>";
+    "json-ld-list": "<script type=application/ld+json>[", "{\"@type\":\"A\"},", "{}]</script>";
+    "json-ld-graph": "<script type=application/ld+json>{\"@graph\":[", "{\"@id\":\"{i}\",\"@type\":\"Person\",\"name\":\"a\"},", "{}]}</script>";
+    "json-ld-keys": "<script type=application/ld+json>{", "\"a{i}\":1,", "\"z\":1}</script>";
+    "json-ld-same-keys": "<script type=application/ld+json>{", "\"@type\":\"A\",", "\"z\":1}</script>";
+    "json-ld-types": "<script type=application/ld+json>{\"@type\":[", "\"A{i}\",", "\"z\"]}</script>";
+    "json-ld-escapes": "<script type=application/ld+json>{\"a\":\"", "\\u0041", "\"}</script>";
+    "json-ld-control": "<script type=application/ld+json>{\"a\":\"", "\n", "\"}</script>";
+    "json-ld-commas": "<script type=application/ld+json>{\"a\":1", ",", "}</script>";
+    "json-ld-comments": "<script type=application/ld+json>", "/*", "{}</script>";
+    "json-ld-comment-markers": "<script type=application/ld+json>{\"a\":\"", "<!--", "\"}</script>";
+    "json-ld-broken": "", "<script type=application/ld+json>{\"a\":</script>", "";
+    "json-ld-digits": "<script type=application/ld+json>{\"a\":", "9", "}</script>";
+    "json-ld-numbers": "<script type=application/ld+json>[", "1e9,", "1]</script>";
+    "microdata-nested": "", "<div itemscope itemprop=a>", "";
+    "microdata-nested-types": "", "<div itemscope itemtype=http://a/b itemprop=c>d", "";
+    "microdata-flat": "", "<div itemscope><b itemprop=a>b</b></div>", "";
+    "microdata-properties": "<div itemscope>", "<b itemprop=a{i}>b</b>", "";
+    "microdata-property-names": "<div itemscope><b itemprop='", " a{i}", "'>b</b></div>";
+    "microdata-itemref": "", "<div itemscope itemref='a b'><p id=a itemprop=c>d</div>", "";
+    "microdata-itemref-ids": "<div itemscope itemref='", " a{i}", "'></div>";
+    "microdata-itemref-shared": "<div id=a>{50*<b itemprop=c>d</b>}</div>", "<div itemscope itemref=a></div>", "";
+    "microdata-itemref-chain": "<div itemscope itemref=a0></div>", "<div id=a{i} itemscope itemprop=b itemref=a{i}></div>", "";
+    "microdata-text-nested": "<div itemscope>", "<div itemprop=a>b", "";
+    "microdata-properties-names-long": "<div itemscope><b itemprop='", " a{i}", "'>{2000*y}</b></div>";
+    "rdfa-prefixes": "<div prefix='", " p{i}: http://a/{i}#", "'><b property=p1:a>b</b></div>";
+    "rdfa-prefixes-nested": "<b property=p1:a>b</b>", "<div prefix='p{i}: http://a/'>", "";
+    "rdfa-prefixes-nested-uses": "", "<div prefix='p{i}: http://a/'><b property=p{i}:a>b</b>", "";
+    "rdfa-nested": "", "<div typeof=schema:A property=schema:b>", "";
+    "rdfa-text-nested": "", "<div property=schema:a>b", "";
+    "rdfa-flat": "", "<div vocab=http://a/ typeof=B><b property=c>d</b></div>", "";
+    "rdfa-properties": "<b property='", " schema:a{i}", "'>b</b>";
+    "rdfa-properties-long": "<b property='", " schema:a{i}", "'>{2000*y}</b>";
+    "rdfa-lists": "<div typeof=schema:C>", "<b property=schema:a inlist>b</b>", "";
+    "rdfa-rel-nested": "", "<div rel=schema:a>", "";
+    "rdfa-rel-rev": "<div rev='", " schema:a{i}", "'><b about=x></b></div>";
+    "rdfa-literals": "", "<div property=schema:a datatype=rdf:HTML>b", "";
+    "rdfa-about": "", "<div about=/{i} typeof=schema:A></div>", "";
+    "rdfa-about-same": "", "<div about=/a property=schema:b>c</div>", "";
+    "rdfa-vocab": "", "<div vocab=http://a/{i}>", "";
+    "rdfa-resources": "", "<div resource=/{i} rel=schema:a>", "";
+    "microformats-nested": "", "<div class=h-entry>", "";
+    "microformats-properties": "<div class=h-entry>", "<div class='p-name'>b", "";
+    "microformats-properties-html": "<div class=h-entry>", "<div class=e-content>b", "";
+    "microformats-nested-properties": "", "<div class='h-entry u-a p-b'>c", "";
+    "microformats-classes": "<div class=h-entry><b class='", " p-a{i}", "'>b</b></div>";
+    "microformats-classes-long": "<div class=h-entry><b class='", " p-a{i}", "'>{2000*y}</b></div>";
+    "microformats-flat": "", "<div class=h-card>a</div>", "";
+    "microformats-implied": "", "<div class=h-card><img src=a alt=b>", "";
+    "microformats-classic": "", "<div class='vcard'><b class=fn>a</b>", "";
+    "microformats-classic-includes": "", "<div class='hentry'><a class=entry-title>b</a><div class=entry-content>c", "";
+    "microformats-times": "<div class=h-event>", "<time class=dt-start>2020</time>", "";
+    "microformats-values": "<div class=h-entry>", "<div class='p-name'><b class=value>a</b>", "";
+    "microformats-roots": "<div class='", " h-a{i}", "'>b</div>";
+}
