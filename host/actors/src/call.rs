@@ -137,7 +137,7 @@ pub async fn run_fetcher(
 /// quota, that is the reason.
 async fn settle(
     host: &CallHost,
-    done: Result<orbweaver_engine::Output, PluginError>,
+    done: Result<orbweaver_engine::CallOutput, PluginError>,
 ) -> Result<(String, u64), CallError> {
     let cost = host
         .ledger()

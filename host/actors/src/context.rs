@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::Quota;
@@ -35,6 +36,8 @@ pub struct ActorsParts {
     pub prices: Prices,
     /// Largest decoded body that a plugin may be given, in bytes.
     pub max_body_bytes: u64,
+    /// Longest time of one fetch.
+    pub max_fetch_time: Duration,
     /// Whether links that differ by tracking parameters alone count as one.
     pub drop_tracking: bool,
 }

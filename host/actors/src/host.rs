@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use orbweaver_core::ids::{PageId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
-    FetchRequest, Host, HostError, LinkColumns, Page, PageRow, PluginError, ProxyChoice, RoleCall,
-    RunInfo, WaitFor,
+    CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
+    PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
 use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
 use orbweaver_store::Principal;
@@ -132,8 +132,26 @@ impl CallHost {
     }
 }
 
-#[async_trait]
 impl Host for CallHost {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+
+    fn rendering(&self) -> Option<&dyn RenderingHost> {
+        Some(self)
+    }
+
+    fn extraction(&self) -> Option<&dyn ExtractionHost> {
+        Some(self)
+    }
+
+    fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for CallHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
         let choice = request.proxy.clone();
         let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
@@ -150,6 +168,7 @@ impl Host for CallHost {
             .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
         let allowed = Arc::clone(&request.allowed);
         let limit = self.actors.max_body_bytes;
+        let longest = self.actors.max_fetch_time;
         let asked = Request {
             headers: request.headers,
             body: request.body.map(Into::into),
@@ -157,7 +176,7 @@ impl Host for CallHost {
             respect_robots: request.respect_robots,
             timeout: request
                 .timeout_ms
-                .map(|ms| Duration::from_millis(ms.into())),
+                .map(|ms| Duration::from_millis(ms.into()).min(longest)),
             max_bytes: Some(request.max_bytes.min(limit)),
             hop_check: Some(Arc::new(move |next: &str| {
                 if allowed.allows(next) {
@@ -185,7 +204,10 @@ impl Host for CallHost {
             .await
             .map_err(|error| internal(&error))
     }
+}
 
+#[async_trait]
+impl RenderingHost for CallHost {
     async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
         let cloud = &self.actors.cloud;
         if !cloud.has_browser() {
@@ -214,7 +236,10 @@ impl Host for CallHost {
             other => internal(&other),
         })
     }
+}
 
+#[async_trait]
+impl ExtractionHost for CallHost {
     async fn extract(
         &self,
         role: &str,
@@ -233,7 +258,10 @@ impl Host for CallHost {
             None => Err(HostError::Failed(format!("extractor {role}: no answer"))),
         }
     }
+}
 
+#[async_trait]
+impl CrawlDataHost for CallHost {
     async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
         let run = self.finished(id).await?;
         let status = match run.status {

@@ -1,16 +1,19 @@
-//! From what wasmtime reports to a typed error of ours.
+//! Turns an error of wasmtime into a typed error of this crate.
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-use crate::config::Limits;
-use crate::error::{Limit, PluginError};
+use crate::error::{Limit, PluginError, StopReason};
 use crate::limiter::Limiter;
-use crate::meter::Stop;
+use crate::limits::Limits;
+use crate::text::{clean, cut};
 
 /// Distinct functions in a backtrace that still looks like runaway recursion.
 const CYCLE: usize = 6;
+
+/// Longest backtrace written to the log, in bytes: the plugin's author chooses its names.
+const MAX_BACKTRACE_BYTES: usize = 16 << 10;
 
 /// Types the failure of a call. The trap code alone does not tell: a guest out of memory
 /// reaches `unreachable`, one out of its own stack runs below address zero.
@@ -22,16 +25,16 @@ pub(crate) fn classify(
 ) -> PluginError {
     let typed = typed(error, limiter, limits);
     if !matches!(typed, PluginError::Engine(_)) {
-        tracing::warn!(target: "plugin", plugin, error = format!("{error:?}"), "call failed: {typed}");
+        tracing::warn!(target: "plugin", plugin, error = cut(&format!("{error:?}"), MAX_BACKTRACE_BYTES), "call failed: {typed}");
     }
     typed
 }
 
 fn typed(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> PluginError {
-    if let Some(stop) = error.downcast_ref::<Stop>() {
+    if let Some(stop) = error.downcast_ref::<StopReason>() {
         return match stop {
-            Stop::Limit(limit) => PluginError::Limit(*limit),
-            Stop::Cancelled => PluginError::Engine(stop.to_string()),
+            StopReason::Limit(limit) => PluginError::Limit(*limit),
+            StopReason::Cancelled => PluginError::Engine(stop.to_string()),
         };
     }
     if let Some(exit) = error.downcast_ref::<I32Exit>() {
@@ -76,7 +79,7 @@ fn typed(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> PluginE
     if text.contains("component handles") || text.contains("handle limit") {
         return PluginError::Limit(Limit::Handles(limits.handles));
     }
-    PluginError::Trap(crate::plugin_log::clean(&text, 500))
+    PluginError::Trap(clean(&text, 500))
 }
 
 /// Whether the innermost frames are few functions calling each other.

@@ -1,7 +1,7 @@
 //! Machine code on disk, so that a restart does not compile again.
 //!
-//! What lies in this folder is executed, so it must be one that only the server's user
-//! can write to; the cache refuses any other. Against accidents (a full disk, a torn
+//! The files of this folder are executed, so only the server's user may be able to write
+//! to it; the cache refuses any other. Against accidents (a full disk, a torn
 //! write) every file carries the SHA-256 of its contents.
 
 use std::fs;
@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::inspect::Digest;
@@ -46,7 +45,7 @@ impl CodeCache {
     }
 
     /// The compiled component, if it is there, whole, and of this engine's making.
-    pub fn load(&self, engine: &Engine, digest: Digest) -> Option<Component> {
+    pub fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
         let path = self.path(engine, digest);
         let mut file = fs::OpenOptions::new()
             .read(true)
@@ -70,7 +69,7 @@ impl CodeCache {
     /// Keeps a compiled component.
     pub fn store(
         &self,
-        engine: &Engine,
+        engine: &wasmtime::Engine,
         digest: Digest,
         component: &Component,
     ) -> Result<(), String> {
@@ -98,7 +97,7 @@ impl CodeCache {
         })
     }
 
-    fn path(&self, engine: &Engine, digest: Digest) -> PathBuf {
+    fn path(&self, engine: &wasmtime::Engine, digest: Digest) -> PathBuf {
         let mut hasher = std::hash::DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         self.dir

@@ -4,42 +4,61 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
-use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::code_cache::CodeCache;
 use crate::error::LoadError;
 use crate::inspect::Digest;
+use crate::text::clean;
 
 /// Compiles components. Compilation is work that a stranger's file causes outside the
 /// sandbox, so few run at once, and none counts for longer than its time limit.
+///
+/// Large components (interpreters, which take up to a minute) have a lane of their own, so
+/// that they never delay small ones.
 pub(crate) struct Compiler {
-    slots: Arc<Semaphore>,
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
     timeout: Duration,
     cache: Option<CodeCache>,
 }
 
-/// Compilations at once; each uses several cores by itself.
-const CONCURRENT: usize = 2;
+/// From this size on a component is large, in bytes. Those of compiled languages have some
+/// hundreds of kilobytes, interpreters some megabytes.
+const LARGE_COMPONENT_BYTES: usize = 2 << 20;
+/// Compilations of small components at once.
+const CONCURRENT_SMALL: usize = 2;
+/// Compilations of large components at once.
+const CONCURRENT_LARGE: usize = 1;
 
 impl Compiler {
     pub fn new(timeout: Duration, cache: Option<CodeCache>) -> Self {
         Self {
-            slots: Arc::new(Semaphore::new(CONCURRENT)),
+            small: Arc::new(Semaphore::new(CONCURRENT_SMALL)),
+            large: Arc::new(Semaphore::new(CONCURRENT_LARGE)),
             timeout,
             cache,
         }
     }
 
     /// The component, from the cache or compiled now.
+    ///
+    /// # Errors
+    /// [`LoadError::Compile`] if it does not compile, or not within the time limit; the time
+    /// spent waiting for a turn does not count.
     pub async fn compile(
         &self,
-        engine: &Engine,
+        engine: &wasmtime::Engine,
         digest: Digest,
         bytes: Arc<[u8]>,
     ) -> Result<Component, LoadError> {
+        let lane = if bytes.len() < LARGE_COMPONENT_BYTES {
+            &self.small
+        } else {
+            &self.large
+        };
         // A compilation that ran out of time keeps its slot until it really ends.
-        let slot = Arc::clone(&self.slots)
+        let slot = Arc::clone(lane)
             .acquire_owned()
             .await
             .map_err(|_| LoadError::Compile("the engine is shutting down".to_owned()))?;
@@ -49,7 +68,7 @@ impl Compiler {
         std::thread::Builder::new()
             .name("plugin-compile".to_owned())
             .spawn(move || {
-                let compiled = compile_now(&engine, digest, &bytes, cache.as_ref());
+                let compiled = compile_alone(&engine, digest, &bytes, cache.as_ref());
                 drop(slot);
                 // The receiver is gone when time ran out.
                 let _ = done.send(compiled);
@@ -66,8 +85,10 @@ impl Compiler {
     }
 }
 
-fn compile_now(
-    engine: &Engine,
+/// Compiles on threads that serve this component only. In the process's common pool, the
+/// functions of a small component would wait behind all those of a large one.
+fn compile_alone(
+    engine: &wasmtime::Engine,
     digest: Digest,
     bytes: &[u8],
     cache: Option<&CodeCache>,
@@ -76,8 +97,13 @@ fn compile_now(
         return Ok(component);
     }
     let begun = Instant::now();
-    let component = Component::from_binary(engine, bytes)
-        .map_err(|e| LoadError::Compile(crate::plugin_log::clean(&format!("{e:#}"), 1_000)))?;
+    let threads = rayon::ThreadPoolBuilder::new()
+        .thread_name(|i| format!("plugin-compile-{i}"))
+        .build()
+        .map_err(|e| LoadError::Compile(format!("no threads: {e}")))?;
+    let component = threads
+        .install(|| Component::from_binary(engine, bytes))
+        .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?;
     metrics::histogram!("orbweaver_plugin_compile_seconds").record(begun.elapsed());
     if let Some(cache) = cache
         && let Err(error) = cache.store(engine, digest, &component)
@@ -85,4 +111,65 @@ fn compile_now(
         tracing::warn!(error = %error, "compiled plugin not cached");
     }
     Ok(component)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use futures::stream::FuturesUnordered;
+
+    use super::*;
+
+    /// A component of many functions; `seed` makes each one another.
+    fn component(functions: usize, seed: usize) -> Arc<[u8]> {
+        let step = "(local.set 0 (i64.mul (i64.add (local.get 0) (i64.const 81985529216486895)) \
+                    (local.get 1)))";
+        let body = step.repeat(60);
+        let functions: String = (0..functions)
+            .map(|i| {
+                let n = i + seed * 1_000_000;
+                format!("(func (param i64 i64) (result i64) {body} (i64.const {n}))")
+            })
+            .collect();
+        let text = format!("(component (core module {functions}))");
+        wat::parse_str(&text).unwrap().into()
+    }
+
+    #[tokio::test]
+    async fn large_components_do_not_hold_up_small_ones() {
+        let engine = wasmtime::Engine::default();
+        let compiler = Compiler::new(Duration::from_secs(600), None);
+        let compile = |bytes: Arc<[u8]>| {
+            let digest = Digest::compute(&bytes);
+            compiler.compile(&engine, digest, bytes)
+        };
+        let mut large: FuturesUnordered<_> = (1..=3)
+            .map(|seed| {
+                let bytes = component(2_000, seed);
+                assert!(bytes.len() >= LARGE_COMPONENT_BYTES, "{}", bytes.len());
+                compile(bytes)
+            })
+            .collect();
+        // All of them are asked for before the small one.
+        assert!(futures::poll!(large.next()).is_pending());
+        tokio::select! {
+            _ = large.next() => panic!("the small component waited for a large one"),
+            small = compile(component(10, 0)) => drop(small.unwrap()),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_compilation_has_a_time_limit() {
+        let engine = wasmtime::Engine::default();
+        let compiler = Compiler::new(Duration::from_millis(1), None);
+        let bytes = component(2_000, 0);
+        let compiled = compiler
+            .compile(&engine, Digest::compute(&bytes), bytes)
+            .await;
+        let error = compiled.err().expect("a millisecond is too short");
+        assert_eq!(
+            error,
+            LoadError::Compile("took longer than 1 ms".to_owned())
+        );
+    }
 }

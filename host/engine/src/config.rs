@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Permissions;
-use crate::manifest::Kind;
+use crate::kind::Kind;
+use crate::limits::LimitsConfig;
 
 /// Where plugins live, what they may use, and what they are granted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -28,12 +29,16 @@ pub struct EngineConfig {
     pub extractor_threads: usize,
     /// Actor and fetcher calls alive at once; more wait.
     pub max_actors: usize,
-    /// Budgets of one call, per kind.
+    /// Limits of one call, per kind.
     pub limits: LimitsConfig,
-    /// What plugins are granted.
+    /// Permissions that plugins are granted.
     pub grants: GrantConfig,
     /// Which plugin serves a role, where it is not the one of the role's own name.
     pub roles: BTreeMap<String, String>,
+    /// Counts the instructions that extractors execute ([`crate::PluginInfo::fuel`]): for
+    /// tests of their cost. It slows every guest, so no configuration file can set it.
+    #[serde(skip)]
+    pub count_fuel: bool,
 }
 
 impl Default for EngineConfig {
@@ -49,6 +54,7 @@ impl Default for EngineConfig {
             limits: LimitsConfig::default(),
             grants: GrantConfig::default(),
             roles: BTreeMap::new(),
+            count_fuel: false,
         }
     }
 }
@@ -68,154 +74,9 @@ impl EngineConfig {
     }
 }
 
-/// Budgets per kind: what a plugin gets that asks for nothing, and the most that one gets
-/// that asks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsConfig {
-    /// Of extractors.
-    pub extractor: LimitRange,
-    /// Of actors.
-    pub actor: LimitRange,
-    /// Of fetchers.
-    pub fetcher: LimitRange,
-}
-
-impl LimitsConfig {
-    /// The range for one kind.
-    pub fn of(&self, kind: Kind) -> &LimitRange {
-        match kind {
-            Kind::Extractor => &self.extractor,
-            Kind::Actor => &self.actor,
-            Kind::Fetcher => &self.fetcher,
-        }
-    }
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        let extractor = Limits {
-            cpu_ms: 2_000,
-            wall_ms: 10_000,
-            memory_mib: 256,
-            table_elements: 100_000,
-            output_kib: 32 << 10,
-            handles: 1_000,
-            host_call_kib: 64 << 10,
-            log_lines: 100,
-            fetches: 0,
-            concurrency: 0,
-            fetch_mib: 0,
-        };
-        let actor = Limits {
-            cpu_ms: 10_000,
-            wall_ms: 180_000,
-            memory_mib: 512,
-            log_lines: 1_000,
-            fetches: 1_000,
-            concurrency: 16,
-            fetch_mib: 256,
-            ..extractor
-        };
-        let ceiling = Limits {
-            cpu_ms: 300_000,
-            wall_ms: 600_000,
-            memory_mib: 1_024,
-            fetches: 100_000,
-            concurrency: 64,
-            fetch_mib: 8_192,
-            ..actor
-        };
-        let extractor_ceiling = Limits {
-            cpu_ms: 10_000,
-            wall_ms: 30_000,
-            memory_mib: 1_024,
-            ..extractor
-        };
-        Self {
-            extractor: LimitRange {
-                default: extractor,
-                max: extractor_ceiling,
-            },
-            actor: LimitRange {
-                default: actor,
-                max: ceiling,
-            },
-            fetcher: LimitRange {
-                default: actor,
-                max: ceiling,
-            },
-        }
-    }
-}
-
-/// Default and ceiling of one kind's budgets.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LimitRange {
-    /// For a plugin whose manifest asks for nothing.
-    pub default: Limits,
-    /// The most that a manifest can ask for.
-    pub max: Limits,
-}
-
-/// Budgets of one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
-    /// Time on a CPU inside the guest, in milliseconds.
-    pub cpu_ms: u64,
-    /// Time from start to end, in milliseconds.
-    pub wall_ms: u64,
-    /// Linear memory, in MiB.
-    pub memory_mib: u64,
-    /// Elements of all tables together.
-    pub table_elements: u64,
-    /// Size of the answer, in KiB.
-    pub output_kib: u64,
-    /// Host resources (pages, streams) open at once.
-    pub handles: u32,
-    /// Data that the guest may hand to one host call, in KiB.
-    pub host_call_kib: u64,
-    /// Lines written to the log; the rest is counted and dropped.
-    pub log_lines: u32,
-    /// Requests through the host.
-    pub fetches: u32,
-    /// Requests at once.
-    pub concurrency: u32,
-    /// Decoded bytes fetched, in MiB.
-    pub fetch_mib: u64,
-}
-
-impl Limits {
-    pub(crate) fn cpu(&self) -> Duration {
-        Duration::from_millis(self.cpu_ms)
-    }
-
-    pub(crate) fn wall(&self) -> Duration {
-        Duration::from_millis(self.wall_ms)
-    }
-
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.memory_mib.saturating_mul(1 << 20)
-    }
-
-    pub(crate) fn output_bytes(&self) -> u64 {
-        self.output_kib.saturating_mul(1 << 10)
-    }
-
-    pub(crate) fn host_call_bytes(&self) -> u64 {
-        self.host_call_kib.saturating_mul(1 << 10)
-    }
-
-    pub(crate) fn fetch_bytes(&self) -> u64 {
-        self.fetch_mib.saturating_mul(1 << 20)
-    }
-}
-
-/// What the operator grants. A plugin that is not named gets what its source gets: one in
-/// the folder all that its manifest asks (the operator put it there), an uploaded one
-/// nothing but `log` and `extract`.
+/// Permissions that the operator grants. A plugin that is not listed gets its source's
+/// default: one in the folder everything that its manifest asks for (the operator put it
+/// there), an uploaded one nothing but `log` and `extract`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantConfig {
@@ -246,7 +107,7 @@ pub enum Grant {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantWord {
-    /// Whatever the manifest asks.
+    /// Everything that the manifest asks for.
     All,
     /// Nothing.
     None,

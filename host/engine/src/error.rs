@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::text::{MAX_MESSAGE_BYTES, clean};
+
 /// Why the host refused or failed a plugin's request; mirrors the WIT's `error`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
@@ -26,7 +28,7 @@ pub enum Limit {
     Cpu(Duration),
     /// Wall time of the whole call.
     Wall(Duration),
-    /// Linear memory, in bytes.
+    /// The guest's memory and what the host holds for the call, together, in bytes.
     Memory(u64),
     /// Table elements.
     Table(u64),
@@ -53,6 +55,17 @@ impl std::fmt::Display for Limit {
             Self::Stack => write!(f, "stack exhausted"),
         }
     }
+}
+
+/// Why the host stops a guest. It travels through wasmtime as the cause of a trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum StopReason {
+    /// A budget ran out.
+    #[error("{0}")]
+    Limit(Limit),
+    /// The caller no longer waits for the result.
+    #[error("the caller is gone")]
+    Cancelled,
 }
 
 /// How one call of a plugin failed.
@@ -84,7 +97,7 @@ pub enum PluginError {
     /// A budget ran out.
     #[error("{0}")]
     Limit(Limit),
-    /// What it returned is not what it promised (no JSON, too deep …).
+    /// Its answer is not JSON, or nested too deep.
     #[error("bad output: {0}")]
     BadOutput(String),
     /// The engine is at capacity or shutting down.
@@ -108,6 +121,17 @@ impl PluginError {
             Self::Engine(_) => "engine",
         }
     }
+}
+
+/// The engine could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The WebAssembly runtime refused its settings, or could not reserve memory.
+    #[error("plugin engine: {0}")]
+    Runtime(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A thread could not be started.
+    #[error("plugin engine: no threads: {0}")]
+    Threads(#[from] std::io::Error),
 }
 
 /// Why a file is not (or no longer) a plugin of this host.
@@ -134,10 +158,42 @@ pub enum LoadError {
     /// Asks for more memory, tables, functions … than allowed.
     #[error("limits: {0}")]
     Limits(String),
-    /// Compilation failed or took too long.
+    /// Compilation failed, took too long, or could not begin.
     #[error("compile: {0}")]
     Compile(String),
     /// It failed its self-test.
     #[error("self-test: {0}")]
     SelfTest(String),
+}
+
+impl LoadError {
+    /// The same error, its text cut and without control characters: names, manifests and
+    /// compile errors are untrusted text.
+    pub(crate) fn cleaned(self) -> Self {
+        let clean = |text: String| clean(&text, MAX_MESSAGE_BYTES);
+        match self {
+            Self::Unreadable(text) => Self::Unreadable(clean(text)),
+            Self::NotAComponent(text) => Self::NotAComponent(clean(text)),
+            Self::Manifest(text) => Self::Manifest(clean(text)),
+            Self::FileName(text) => Self::FileName(clean(text)),
+            Self::Import(text) => Self::Import(clean(text)),
+            Self::Export(text) => Self::Export(clean(text)),
+            Self::Limits(text) => Self::Limits(clean(text)),
+            Self::Compile(text) => Self::Compile(clean(text)),
+            Self::SelfTest(text) => Self::SelfTest(clean(text)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_errors_text_is_short_and_has_no_escapes() {
+        let name = format!("\u{1b}[2J{}", "x".repeat(1 << 20));
+        let text = LoadError::Import(name).cleaned().to_string();
+        assert!(text.len() < 2_100, "{} bytes", text.len());
+        assert!(text.starts_with(r"imports \u{1b}[2Jxxx"), "{}", &text[..40]);
+    }
 }

@@ -5,19 +5,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use wasmtime::Store;
 use wasmtime::component::Resource;
-use wasmtime::{Store, UpdateDeadline};
 
+use crate::capability::pages::HostPage;
 use crate::classify::classify;
 use crate::error::PluginError;
+use crate::memory::MemoryBudget;
 use crate::meter::Meter;
 use crate::output;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 use crate::pool::Workers;
-use crate::runtime::Runtime;
-use crate::state::{HostPage, State};
-use crate::wit::v0_1_0::extractor::{Extractor, ExtractorPre};
+use crate::runtime::{Placement, Runtime};
+use crate::state::State;
+use crate::wit::v0_1_0::bindings::extractor::{Extractor, ExtractorPre};
 
 /// One role asked of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ pub(crate) type RoleResult = Result<String, PluginError>;
 
 /// The roles of one page that one component serves. Each call has its place in the
 /// caller's list.
-pub(crate) struct Group {
+pub(crate) struct RoleGroup {
     pub plugin: Arc<Plugin>,
     pub calls: Vec<(usize, RoleCall)>,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Group {
 pub(crate) struct PageJob {
     runtime: Arc<Runtime>,
     page: Arc<Page>,
-    groups: Vec<Group>,
+    groups: Vec<RoleGroup>,
     next: AtomicUsize,
     progress: Mutex<Progress>,
     cancelled: Mutex<Cancelled>,
@@ -67,7 +69,7 @@ impl PageJob {
     pub fn new(
         runtime: Arc<Runtime>,
         page: Arc<Page>,
-        groups: Vec<Group>,
+        groups: Vec<RoleGroup>,
     ) -> (Arc<Self>, oneshot::Receiver<Vec<(usize, RoleResult)>>) {
         let (done, results) = oneshot::channel();
         let left = groups.len();
@@ -124,7 +126,7 @@ impl PageJob {
         }
     }
 
-    fn run(&self, group: &Group) -> Vec<(usize, RoleResult)> {
+    fn run(&self, group: &RoleGroup) -> Vec<(usize, RoleResult)> {
         let begin = || {
             let limits = &group.plugin.limits;
             let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
@@ -162,6 +164,7 @@ pub(crate) fn run_group(
     };
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<Instance> = None;
+    let _running = runtime.ticker.guest();
     for (place, call) in calls {
         let meter = begin();
         meter.enter();
@@ -174,6 +177,7 @@ pub(crate) fn run_group(
         }
         .and_then(|mut alive| {
             let result = alive.call(plugin, call);
+            plugin.stats.record_fuel(alive.spend_fuel(runtime));
             // After a trap the instance is spent; the next role gets a fresh one.
             if !result.as_ref().is_err_and(ends_instance) {
                 instance = Some(alive);
@@ -189,7 +193,7 @@ pub(crate) fn run_group(
     results
 }
 
-/// Whether an error leaves the guest in a state that nobody should call into.
+/// Whether an error leaves the instance unusable.
 pub(crate) fn ends_instance(error: &PluginError) -> bool {
     matches!(
         error,
@@ -201,6 +205,8 @@ struct Instance {
     store: Store<State>,
     extractor: Extractor,
     page: u32,
+    /// Fuel recorded so far.
+    fuel: u64,
 }
 
 impl Instance {
@@ -212,15 +218,14 @@ impl Instance {
         meter: Arc<Meter>,
     ) -> Result<Self, PluginError> {
         let limits = &plugin.limits;
-        let state = State::new(&plugin.label, limits, meter, None);
-        let mut store = Store::new(&runtime.pool, state);
-        bound(&mut store, limits);
-        store.epoch_deadline_callback(|store| {
-            store.data().meter.check()?;
-            Ok(UpdateDeadline::Continue(1))
-        });
+        let memory = MemoryBudget::new(limits.memory_bytes());
+        let state = State::new(&plugin.label, limits, meter, memory, None);
+        let mut store = runtime
+            .store(Placement::Pool, state, limits)
+            .map_err(|error| PluginError::Engine(error.to_string()))?;
         let made = pre.instantiate(&mut store).and_then(|extractor| {
-            let page: Resource<HostPage> = store.data_mut().push_page(Arc::clone(page))?;
+            let page = HostPage::given(Arc::clone(page));
+            let page: Resource<HostPage> = store.data_mut().push_page(page)?;
             Ok((extractor, page.rep()))
         });
         match made {
@@ -228,6 +233,7 @@ impl Instance {
                 store,
                 extractor,
                 page,
+                fuel: 0,
             }),
             Err(error) => Err(classify(
                 &plugin.label,
@@ -239,7 +245,15 @@ impl Instance {
     }
 
     fn memory(&self) -> u64 {
-        self.store.data().limiter.memory()
+        self.store.data().memory.peak()
+    }
+
+    /// Fuel used since the last look.
+    fn spend_fuel(&mut self, runtime: &Runtime) -> u64 {
+        let used = runtime.fuel_used(&self.store);
+        let spent = used - self.fuel;
+        self.fuel = used;
+        spent
     }
 
     fn call(&mut self, plugin: &Plugin, call: &RoleCall) -> RoleResult {
@@ -259,14 +273,4 @@ impl Instance {
             }
         }
     }
-}
-
-/// Applies a call's budgets to its store.
-pub(crate) fn bound(store: &mut Store<State>, limits: &crate::config::Limits) {
-    let bytes = limits.host_call_bytes().max(limits.output_bytes());
-    store.limiter(|state| &mut state.limiter);
-    store.set_hostcall_fuel(usize::try_from(bytes).unwrap_or(usize::MAX));
-    // The guest's own handles, which it needs besides those of the host's resources.
-    store.set_max_component_handles((limits.handles as usize).saturating_add(64));
-    store.set_epoch_deadline(1);
 }

@@ -1,4 +1,4 @@
-//! Permissions: what a manifest asks, cut to what the operator grants.
+//! Permissions: those that a manifest asks for and the operator grants.
 
 use serde::{Deserialize, Serialize};
 
@@ -169,7 +169,7 @@ impl HostPattern {
     }
 }
 
-/// What a plugin asks, or is granted. The default is nothing.
+/// Permissions that a plugin asks for, or is granted. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Permissions {
@@ -185,8 +185,8 @@ pub struct Permissions {
     pub wasi: Vec<String>,
 }
 
-/// What `wasi` may hold. `filesystem` is an empty one and `sockets` refuse every address:
-/// they exist for tool chains that import them without need.
+/// Values of `wasi`. `filesystem` is an empty one and `sockets` refuse every address: they
+/// exist for tool chains that import them without need.
 pub const WASI_CAPABILITIES: [&str; 4] = ["clocks", "random", "filesystem", "sockets"];
 
 impl Permissions {
@@ -201,7 +201,7 @@ impl Permissions {
         }
     }
 
-    /// What an upload gets unless it is granted more: extractors, which touch nothing.
+    /// The default of an upload: other plugins' roles, which touch nothing.
     pub fn upload_default() -> Self {
         Self {
             extract: vec!["*".to_owned()],
@@ -253,7 +253,7 @@ impl Permissions {
 
 /// The permissions in force: asked ∩ granted, in the form that calls check.
 #[derive(Clone, Debug)]
-pub(crate) struct Effective {
+pub(crate) struct EffectivePermissions {
     pub http: std::sync::Arc<HostPatterns>,
     pub extract: RoleSet,
     pub render: bool,
@@ -263,7 +263,7 @@ pub(crate) struct Effective {
     pub listed: Permissions,
 }
 
-impl Effective {
+impl EffectivePermissions {
     /// Asked ∩ granted. Errors are those of [`Permissions::check`].
     pub fn new(asked: &Permissions, granted: &Permissions) -> Result<Self, String> {
         let asked_http = HostPatterns::parse(&asked.http).map_err(|e| format!("http: {e}"))?;
@@ -428,7 +428,7 @@ mod tests {
             wasi: vec!["clocks".into()],
             ..Permissions::default()
         };
-        let got = Effective::new(&asked, &granted).unwrap();
+        let got = EffectivePermissions::new(&asked, &granted).unwrap();
         assert!(got.http.allows("https://www.example.com/"));
         assert!(!got.http.allows("http://www.example.com/"));
         assert!(!got.http.allows("https://example.org/"));

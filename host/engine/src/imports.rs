@@ -1,9 +1,10 @@
 //! Which imports a component may have, and which exports its kind needs.
 
 use crate::error::LoadError;
-use crate::grants::Effective;
+use crate::grants::EffectivePermissions;
 use crate::inspect::Inspection;
-use crate::manifest::{API_VERSION, Kind};
+use crate::kind::Kind;
+use crate::manifest::API_VERSION;
 
 /// The calling convention that a component's export tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(crate) enum World {
 }
 
 /// Finds the world by the exports, and checks every import against it and the grants.
-pub(crate) fn check(found: &Inspection, grants: &Effective) -> Result<World, LoadError> {
+pub(crate) fn check(found: &Inspection, grants: &EffectivePermissions) -> Result<World, LoadError> {
     let world = world(found)?;
     for import in &found.imports {
         allowed(import, world, grants)?;
@@ -61,7 +62,7 @@ fn ours(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("orbweaver:plugin/")?.split_once('@')
 }
 
-fn allowed(import: &str, world: World, grants: &Effective) -> Result<(), LoadError> {
+fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<(), LoadError> {
     let refused = |why: &str| {
         Err(LoadError::Import(if why.is_empty() {
             import.to_owned()
@@ -141,8 +142,8 @@ mod tests {
         }
     }
 
-    fn granted(names: &[&str]) -> Effective {
-        Effective::new(
+    fn granted(names: &[&str]) -> EffectivePermissions {
+        EffectivePermissions::new(
             &Permissions::all(),
             &Permissions::from_names(names).unwrap(),
         )

@@ -1,4 +1,4 @@
-//! What can be told about a component without compiling or running it.
+//! Reads a component without compiling or running it.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,8 @@ use crate::manifest::{self, Manifest};
 pub(crate) struct Digest(pub [u8; 32]);
 
 impl Digest {
-    pub fn of(bytes: &[u8]) -> Self {
+    /// The digest of these bytes.
+    pub fn compute(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 }
@@ -24,10 +25,10 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// A component as it stands in its file.
+/// A component as read from its file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
-    /// What it says of itself, validated.
+    /// Its manifest, validated.
     pub manifest: Manifest,
     /// Names of its imports, e.g. `orbweaver:plugin/pages@0.1.0`.
     pub imports: Vec<String>,
@@ -96,7 +97,7 @@ pub(crate) fn inspect(bytes: &[u8], limits: StaticLimits) -> Result<Inspection, 
         imports: walk.imports,
         exports: walk.exports,
         size,
-        digest: Digest::of(bytes).to_string(),
+        digest: Digest::compute(bytes).to_string(),
         shape: walk.shape,
     })
 }

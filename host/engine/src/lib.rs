@@ -7,10 +7,10 @@
 //!
 //! - [`Engine`] loads, watches, lists and calls plugins.
 //! - [`Manifest`] is what a plugin says of itself, [`manifest`] reads and embeds it.
-//! - [`Host`] is what an actor may ask for; the server implements it.
+//! - [`Host`] is what an actor may ask for, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
-mod call;
+mod capability;
 mod classify;
 mod code_cache;
 mod compile;
@@ -19,38 +19,52 @@ mod engine;
 mod error;
 mod extract;
 mod folder;
+mod folder_scan;
 mod grants;
 mod host;
 mod imports;
+mod inner;
 mod inspect;
+mod kind;
 mod limiter;
+mod limits;
 mod load;
 pub mod manifest;
+mod memory;
 mod meter;
 mod output;
 mod page;
 mod plugin;
-mod plugin_log;
 mod pool;
 mod registry;
 mod runtime;
 mod schema;
 mod state;
+mod stats;
 mod task;
+mod tasks;
+mod text;
+mod ticker;
 mod wasi;
 mod wit;
 
-pub use config::{EngineConfig, Grant, GrantConfig, GrantWord, LimitRange, Limits, LimitsConfig};
-pub use engine::{Engine, LoadReport, PluginRef, StartError};
-pub use error::{HostError, Limit, LoadError, PluginError};
+pub use capability::log::LogLevel;
+pub use config::{EngineConfig, Grant, GrantConfig, GrantWord};
+pub use engine::{Engine, PluginRef};
+pub use error::{HostError, Limit, LoadError, PluginError, StartError};
 pub use extract::RoleCall;
+pub use folder::LoadReport;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
-pub use host::{
-    FetchRequest, Host, LinkColumns, LogLevel, NoHost, PageRow, ProxyChoice, RunInfo, WaitFor,
-};
+pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
+pub use host::extraction::ExtractionHost;
+pub use host::http::{FetchRequest, HttpHost, ProxyChoice};
+pub use host::rendering::{RenderingHost, WaitFor};
+pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
+pub use kind::Kind;
+pub use limits::{LimitRange, Limits, LimitsConfig};
 pub use load::{Grants, file_name};
-pub use manifest::{FetcherInfo, FetcherPath, Kind, Manifest};
+pub use manifest::{FetcherInfo, FetcherPath, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
-pub use task::Output;
+pub use task::CallOutput;

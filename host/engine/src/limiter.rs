@@ -1,44 +1,44 @@
-//! Memory and tables of one call.
+//! Limits on linear memory and tables of one call.
+
+use std::sync::Arc;
 
 use wasmtime::ResourceLimiter;
 
-use crate::config::Limits;
 use crate::error::Limit;
+use crate::limits::Limits;
+use crate::memory::MemoryBudget;
 
 /// Refuses growth beyond the call's budget (the guest sees -1) and remembers that it did:
-/// a guest that runs out of memory usually traps with `unreachable`, which alone says
-/// nothing.
+/// a guest that runs out of memory usually traps with `unreachable`, which alone does not
+/// tell the cause.
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    memory_budget: u64,
+    memory: Arc<MemoryBudget>,
     table_budget: u64,
-    memory: u64,
     table: u64,
     refused: Option<Limit>,
 }
 
-/// Memories, tables and core instances of one store: a component's modules together.
+/// Memories, tables and core instances of one store, over all modules of a component.
 const MAX_PER_STORE: usize = 1_000;
 
 impl Limiter {
-    pub fn new(limits: &Limits) -> Self {
+    pub fn new(limits: &Limits, memory: Arc<MemoryBudget>) -> Self {
         Self {
-            memory_budget: limits.memory_bytes(),
+            memory,
             table_budget: limits.table_elements,
-            memory: 0,
             table: 0,
             refused: None,
         }
     }
 
-    /// Bytes of all memories together: the most there were, as they never shrink.
-    pub fn memory(&self) -> u64 {
-        self.memory
-    }
-
-    /// The budget whose excess was refused, if one was.
+    /// The limit that was exceeded last, if one was.
     pub fn refused(&self) -> Option<Limit> {
         self.refused
+    }
+
+    fn refuse_memory(&mut self) {
+        self.refused = Some(Limit::Memory(self.memory.limit()));
     }
 }
 
@@ -49,22 +49,20 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        // The budget is for all memories of the call together.
-        let more = (desired as u64).saturating_sub(current as u64);
-        let total = self.memory.saturating_add(more);
-        if total > self.memory_budget {
-            self.refused = Some(Limit::Memory(self.memory_budget));
-            return Ok(false);
-        }
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        self.memory = total;
+        // The budget is for all memories of the call together.
+        let more = (desired as u64).saturating_sub(current as u64);
+        if self.memory.grow(more).is_err() {
+            self.refuse_memory();
+            return Ok(false);
+        }
         Ok(true)
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        self.refused = Some(Limit::Memory(self.memory_budget));
+        self.refuse_memory();
         Ok(())
     }
 

@@ -13,28 +13,29 @@ use crate::compile::Compiler;
 use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, PluginError};
 use crate::extract::{RoleCall, ends_instance, run_group};
-use crate::grants::{Effective, Permissions};
+use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::NoHost;
 use crate::imports::{self, World};
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
-use crate::manifest::Kind;
+use crate::kind::Kind;
 use crate::meter::Meter;
 use crate::page::Page;
-use crate::plugin::{AllStats, Code, Plugin, Source, Stats};
+use crate::plugin::{Code, Plugin, Source};
 use crate::runtime::{Placement, Runtime};
+use crate::stats::{AllStats, Stats};
 use crate::task;
-use crate::wit::v0_1_0 as wit;
+use crate::wit::v0_1_0::bindings;
 
-/// What an operator grants with a plugin.
+/// Permissions that an operator grants with a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grants {
-    /// What the configuration says for it, else its source's default: all that a folder's
-    /// plugin asks, for an upload only what touches nothing.
+    /// Those of the configuration, else its source's default: everything that a folder's
+    /// plugin asks for, for an upload only `log` and `extract`.
     #[default]
     Configured,
-    /// All that it asks.
+    /// Everything that it asks for.
     All,
-    /// Of what it asks, these.
+    /// These, as far as it asks for them.
     Only(Permissions),
 }
 
@@ -108,11 +109,10 @@ impl Loader {
     ) -> Result<Arc<Plugin>, LoadError> {
         let static_limits = self.static_limits;
         let to_inspect = Arc::clone(&bytes);
-        let (found, digest) = blocking(move || {
-            Ok((
-                inspect(&to_inspect, static_limits)?,
-                Digest::of(&to_inspect),
-            ))
+        let (found, digest, input) = blocking(move || {
+            let found = inspect(&to_inspect, static_limits)?;
+            let input = input_schema(&found)?;
+            Ok((found, Digest::compute(&to_inspect), input))
         })
         .await?;
         if let Source::Folder(path) = &source {
@@ -120,24 +120,16 @@ impl Loader {
         }
         let manifest = &found.manifest;
         let granted = granted(config, &found, &source, grants);
-        let grants = Effective::new(&manifest.permissions, &granted)
+        let grants = EffectivePermissions::new(&manifest.permissions, &granted)
             .map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
         let world = imports::check(&found, &grants)?;
-        let limits = manifest.limits.within(config.limits.of(manifest.kind));
+        let limits = manifest
+            .limits
+            .within(config.limits.for_kind(manifest.kind));
         found
             .shape
             .fits(limits.memory_bytes(), limits.table_elements)?;
 
-        let input = match &manifest.schema.input {
-            None => None,
-            Some(text) => {
-                let schema = serde_json::from_str(text)
-                    .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
-                let compiled = crate::schema::compile(&schema)
-                    .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
-                Some(compiled)
-            }
-        };
         let label: Arc<str> = format!("{}:{}", manifest.kind, manifest.name).into();
         let grants = Arc::new(grants);
         let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
@@ -170,7 +162,7 @@ impl Loader {
             .map_err(|e| (*e).clone())?;
         Ok(Arc::new(plugin(
             code,
-            stats.of(found.manifest.kind, &found.manifest.name),
+            stats.for_plugin(found.manifest.kind, &found.manifest.name),
         )))
     }
 
@@ -178,7 +170,7 @@ impl Loader {
         &self,
         found: &Inspection,
         world: World,
-        grants: &Effective,
+        grants: &EffectivePermissions,
         digest: Digest,
         bytes: Arc<[u8]>,
     ) -> Result<Code, LoadError> {
@@ -191,7 +183,7 @@ impl Loader {
             {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
-                    let pre = pre.and_then(wit::extractor::ExtractorPre::new);
+                    let pre = pre.and_then(bindings::extractor::ExtractorPre::new);
                     return pre.map(Code::Extractor).map_err(|e| link_error(&e));
                 }
                 // It may only be too large for a slot.
@@ -206,11 +198,11 @@ impl Loader {
             .map_err(|e| link_error(&e))?;
         match world {
             World::Extractor => {
-                wit::extractor_async::ExtractorPre::new(pre).map(Code::ExtractorOnDemand)
+                bindings::extractor_async::ExtractorPre::new(pre).map(Code::ExtractorOnDemand)
             }
-            World::Actor => wit::actor::ActorPre::new(pre).map(Code::Actor),
-            World::ActorSync => wit::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
-            World::Fetcher => wit::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
+            World::Actor => bindings::actor::ActorPre::new(pre).map(Code::Actor),
+            World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
+            World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
         }
         .map_err(|e| LoadError::Export(words(&e)))
     }
@@ -255,12 +247,12 @@ impl Loader {
             }
             Code::ExtractorOnDemand(_) => {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
-                let engine = self.runtime.on_demand.clone();
-                first_failure(task::extract(engine, plugin, page, calls).await)
+                let runtime = Arc::clone(&self.runtime);
+                first_failure(task::extract(runtime, plugin, page, calls).await)
             }
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
-                let engine = self.runtime.on_demand.clone();
-                task::run(engine, plugin, task::Work::Nothing, Arc::new(NoHost))
+                let runtime = Arc::clone(&self.runtime);
+                task::run(runtime, plugin, task::Invocation::Nothing, Arc::new(NoHost))
                     .await
                     .err()
             }
@@ -279,7 +271,19 @@ fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<P
         .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
 }
 
-/// What the operator grants this plugin.
+/// The plugin's input schema, ready to check inputs.
+fn input_schema(found: &Inspection) -> Result<Option<jsonschema::Validator>, LoadError> {
+    let Some(text) = &found.manifest.schema.input else {
+        return Ok(None);
+    };
+    let schema = serde_json::from_str(text)
+        .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))?;
+    crate::schema::compile(&schema)
+        .map(Some)
+        .map_err(|e| LoadError::Manifest(format!("schema.input: {e}")))
+}
+
+/// The permissions that the operator grants this plugin.
 fn granted(
     config: &EngineConfig,
     found: &Inspection,
@@ -305,7 +309,7 @@ fn granted(
     }
 }
 
-fn grants_digest(grants: &Effective) -> [u8; 32] {
+fn grants_digest(grants: &EffectivePermissions) -> [u8; 32] {
     // Serialising plain data into memory does not fail; if it did, the plugins would only
     // share a cache entry that their import checks have passed.
     let text = serde_json::to_vec(&grants.listed).unwrap_or_default();
@@ -338,7 +342,7 @@ fn link_error(error: &wasmtime::Error) -> LoadError {
 }
 
 fn words(error: &wasmtime::Error) -> String {
-    crate::plugin_log::clean(&format!("{error:#}"), 1_000)
+    crate::text::clean(&format!("{error:#}"), 1_000)
 }
 
 /// Work that takes a while, off the asynchronous threads.

@@ -6,53 +6,13 @@ use serde::{Deserialize, Serialize};
 
 pub use section::{SECTION, embed, read_text};
 
-use crate::config::{LimitRange, Limits};
 use crate::error::LoadError;
 use crate::grants::Permissions;
+use crate::kind::Kind;
+use crate::limits::{LimitRange, Limits};
 
 /// The WIT version that this host speaks.
 pub const API_VERSION: &str = "0.1.0";
-
-/// Longest manifest read, in bytes.
-pub(crate) const MAX_MANIFEST_BYTES: usize = 256 << 10;
-
-/// What a plugin is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Turns a page into data.
-    Extractor,
-    /// Does a task over pages that it asks the host for.
-    Actor,
-    /// Serves structured data for its domains.
-    Fetcher,
-}
-
-impl Kind {
-    /// Lower-case word, as in manifests and metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Extractor => "extractor",
-            Self::Actor => "actor",
-            Self::Fetcher => "fetcher",
-        }
-    }
-
-    /// What its files' names start with: `extract-`, `actor-`, `site-`.
-    pub const fn file_prefix(self) -> &'static str {
-        match self {
-            Self::Extractor => "extract-",
-            Self::Actor => "actor-",
-            Self::Fetcher => "site-",
-        }
-    }
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// A validated manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -60,7 +20,7 @@ impl std::fmt::Display for Kind {
 pub struct Manifest {
     /// Lower-case letters, digits and hyphens, at most 64.
     pub name: String,
-    /// What it is for.
+    /// Its kind.
     pub kind: Kind,
     /// The plugin's own version.
     pub version: String,
@@ -69,24 +29,24 @@ pub struct Manifest {
     /// One or two sentences.
     #[serde(default)]
     pub description: String,
-    /// Roles of an extractor; its name where left out.
+    /// Roles of an extractor; if empty, its name is its role.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// What it asks.
+    /// The permissions it asks for.
     #[serde(default)]
     pub permissions: Permissions,
-    /// Budgets it asks.
+    /// The limits it asks for.
     #[serde(default)]
     pub limits: AskedLimits,
     /// JSON Schemas of input and output.
     #[serde(default)]
     pub schema: Schemas,
-    /// Of a fetcher: what it serves.
+    /// A fetcher's domains and paths; none for the other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetcher: Option<FetcherInfo>,
 }
 
-/// Budgets that a manifest may ask; see [`Limits`] for the units.
+/// Limits that a manifest may ask for; see [`Limits`] for the units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AskedLimits {
@@ -114,7 +74,7 @@ pub struct AskedLimits {
 }
 
 impl AskedLimits {
-    /// What is asked, or the default, and never above the ceiling.
+    /// Each limit as asked, or its default, and never above its maximum.
     pub fn within(&self, range: &LimitRange) -> Limits {
         let LimitRange { default, max } = range;
         Limits {
@@ -146,15 +106,15 @@ impl AskedLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schemas {
-    /// Of the input; checked before the plugin runs.
+    /// Schema of the input; checked before the plugin runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Of the output; documentation.
+    /// Schema of the output; documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
-/// What a fetcher serves.
+/// The domains and paths of a fetcher.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FetcherInfo {
@@ -172,7 +132,7 @@ pub struct FetcherInfo {
 pub struct FetcherPath {
     /// Pattern of what follows the domain, e.g. `items/{id}`.
     pub path: String,
-    /// What it returns.
+    /// The data it returns.
     #[serde(default)]
     pub description: String,
 }
@@ -186,11 +146,7 @@ pub fn read(component: &[u8]) -> Result<Manifest, LoadError> {
 impl Manifest {
     /// Parses and validates; the error names the field.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
-        if text.len() > MAX_MANIFEST_BYTES {
-            return Err(LoadError::Manifest(format!(
-                "more than {MAX_MANIFEST_BYTES} bytes"
-            )));
-        }
+        section::check_length(text.len())?;
         let mut manifest: Self = toml::from_str(text)
             .map_err(|e| LoadError::Manifest(e.to_string().trim_end().replace('\n', " ")))?;
         if manifest.roles.is_empty() && manifest.kind == Kind::Extractor {
@@ -226,7 +182,7 @@ impl Manifest {
         for (i, role) in self.roles.iter().enumerate() {
             check_name(&format!("roles[{i}]"), role)?;
             if self.roles.iter().take(i).any(|earlier| earlier == role) {
-                return Err(format!("roles[{i}]: `{role}` stands there twice"));
+                return Err(format!("roles[{i}]: `{role}` is listed twice"));
             }
         }
         self.permissions
@@ -371,7 +327,7 @@ api = "0.1.0"
 
     #[test]
     fn asked_limits_stay_below_the_ceiling() {
-        let range = crate::config::LimitsConfig::default().extractor;
+        let range = crate::limits::LimitsConfig::default().extractor;
         let asked = AskedLimits {
             cpu_ms: Some(1),
             memory_mib: Some(1 << 40),

@@ -3,10 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::Limit;
-
-/// How often the epoch ticks: the resolution of time budgets.
-pub(crate) const TICK: Duration = Duration::from_millis(10);
+use crate::error::{Limit, StopReason};
+use crate::ticker::Ticker;
 
 /// CPU and wall time of one call. CPU time is what the thread really got, so that a guest
 /// on a busy machine is not stopped for its neighbours' work; but asking the kernel for it
@@ -24,15 +22,6 @@ pub(crate) struct Meter {
     /// the first tick, in nanoseconds; 0 before that tick.
     cpu_start: AtomicU64,
     cancelled: AtomicBool,
-}
-
-/// Why the meter stops a guest; travels through wasmtime as the trap's cause.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Stop {
-    #[error("{0}")]
-    Limit(Limit),
-    #[error("the caller is gone")]
-    Cancelled,
 }
 
 impl Meter {
@@ -63,6 +52,15 @@ impl Meter {
         self.spent.fetch_add(span, Ordering::Relaxed);
     }
 
+    /// Counts CPU time that another thread spent for this call, such as a parse.
+    ///
+    /// # Errors
+    /// As [`Meter::check`]; the calling thread must have entered.
+    pub fn charge(&self, cpu: Duration) -> Result<(), StopReason> {
+        self.spent.fetch_add(nanos(cpu), Ordering::Relaxed);
+        self.check()
+    }
+
     fn span_wall(&self) -> u64 {
         nanos(self.wall()).saturating_sub(self.span_start.load(Ordering::Relaxed))
     }
@@ -83,12 +81,12 @@ impl Meter {
     }
 
     /// Called by the thread that entered: whether the guest may go on.
-    pub fn check(&self) -> Result<(), Stop> {
+    pub fn check(&self) -> Result<(), StopReason> {
         if self.cancelled.load(Ordering::Relaxed) {
-            return Err(Stop::Cancelled);
+            return Err(StopReason::Cancelled);
         }
         if self.wall() > self.wall_budget {
-            return Err(Stop::Limit(Limit::Wall(self.wall_budget)));
+            return Err(StopReason::Limit(Limit::Wall(self.wall_budget)));
         }
         let now = thread_cpu_nanos();
         let start = match self.cpu_start.load(Ordering::Relaxed) {
@@ -101,7 +99,7 @@ impl Meter {
         };
         let span = now.saturating_sub(start);
         if self.cpu() + Duration::from_nanos(span) > self.cpu_budget {
-            return Err(Stop::Limit(Limit::Cpu(self.cpu_budget)));
+            return Err(StopReason::Limit(Limit::Cpu(self.cpu_budget)));
         }
         Ok(())
     }
@@ -109,6 +107,14 @@ impl Meter {
 
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Runs `work` and measures the CPU time it takes on the calling thread.
+pub(crate) fn measured<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+    let start = thread_cpu_nanos();
+    let result = work();
+    let spent = thread_cpu_nanos().saturating_sub(start);
+    (result, Duration::from_nanos(spent))
 }
 
 /// CPU time of the calling thread, in nanoseconds.
@@ -125,9 +131,11 @@ fn thread_cpu_nanos() -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// Polls a future and charges the meter for the time each poll takes.
+/// Polls a future, charges the meter for the time each poll takes, and lets the clock tick
+/// meanwhile.
 pub(crate) struct Metered<'m, F> {
     pub meter: &'m Meter,
+    pub ticker: &'m Ticker,
     pub future: std::pin::Pin<Box<F>>,
 }
 
@@ -138,6 +146,7 @@ impl<F: Future> Future for Metered<'_, F> {
         mut self: std::pin::Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Self::Output> {
+        let _running = self.ticker.guest();
         self.meter.enter();
         let poll = self.future.as_mut().poll(cx);
         self.meter.leave();
@@ -150,7 +159,7 @@ mod tests {
     use super::*;
 
     /// Burns CPU until the meter, asked as a guest would be, says stop.
-    fn burn(meter: &Meter) -> Stop {
+    fn burn(meter: &Meter) -> StopReason {
         meter.enter();
         loop {
             std::hint::black_box((0..10_000_u64).sum::<u64>());
@@ -164,20 +173,20 @@ mod tests {
     fn a_busy_guest_runs_out_of_cpu() {
         let budget = Duration::from_millis(5);
         let meter = Meter::new(budget, Duration::from_secs(3_600));
-        assert_eq!(burn(&meter), Stop::Limit(Limit::Cpu(budget)));
+        assert_eq!(burn(&meter), StopReason::Limit(Limit::Cpu(budget)));
     }
 
     #[test]
     fn the_wall_limit_counts_waiting() {
         let meter = Meter::new(Duration::from_secs(3_600), Duration::ZERO);
-        assert_eq!(burn(&meter), Stop::Limit(Limit::Wall(Duration::ZERO)));
+        assert_eq!(burn(&meter), StopReason::Limit(Limit::Wall(Duration::ZERO)));
     }
 
     #[test]
     fn a_cancelled_guest_stops() {
         let meter = Meter::new(Duration::from_secs(3_600), Duration::from_secs(3_600));
         meter.cancel();
-        assert_eq!(burn(&meter), Stop::Cancelled);
+        assert_eq!(burn(&meter), StopReason::Cancelled);
     }
 
     #[test]

@@ -1,13 +1,13 @@
-//! What a plugin returned, before anyone believes it.
+//! Checks on a plugin's answer: size, syntax and nesting.
 
-use crate::config::Limits;
 use crate::error::{Limit, PluginError};
+use crate::limits::Limits;
+use crate::text::clean;
 
 /// Deepest nesting accepted: what serde_json's own types read back.
 const MAX_DEPTH: u32 = 127;
 
-/// JSON text within the output budget and nested no deeper than every reader bears, or
-/// the error that says what is wrong with it.
+/// The text, if it is JSON, within the output limit, and nested at most [`MAX_DEPTH`] deep.
 pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginError> {
     if text.len() as u64 > limits.output_bytes() {
         return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
@@ -17,7 +17,7 @@ pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginErr
 }
 
 fn valid(text: &str) -> Result<(), String> {
-    serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| e.to_string())?;
+    serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| clean(&e.to_string(), 500))?;
     if depth(text.as_bytes()) > MAX_DEPTH {
         return Err(format!("nested deeper than {MAX_DEPTH} levels"));
     }
@@ -74,7 +74,7 @@ pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::LimitsConfig;
+    use crate::limits::LimitsConfig;
 
     fn limits() -> Limits {
         Limits {
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn text_that_is_not_json_is_refused() {
         let deep = "[".repeat(400) + &"]".repeat(400);
         for bad in [
             "",
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_refused() {
+    fn an_answer_above_the_limit_is_refused() {
         let long = format!("\"{}\"", "x".repeat(2_000));
         let expected = PluginError::Limit(Limit::Output(1_024));
         assert_eq!(checked(long.clone(), &limits()).unwrap_err(), expected);

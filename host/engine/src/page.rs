@@ -9,7 +9,7 @@ use orbweaver_dom::Snapshot;
 const OWN_HEADERS: &str = "orbweaver-";
 
 /// Whether a header is one between plugins and host. Case does not count.
-pub(crate) fn is_own(name: &str) -> bool {
+pub(crate) fn is_own_header(name: &str) -> bool {
     name.get(..OWN_HEADERS.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(OWN_HEADERS))
 }
@@ -27,7 +27,7 @@ pub struct Hop {
     pub status: u16,
 }
 
-/// What a fetch (or a stored row, or a caller's own HTML) yields.
+/// The parts of a page, from a fetch, a stored row or a caller's own HTML.
 #[derive(Clone, Debug, Default)]
 pub struct PageParts {
     /// The URL that was asked for.
@@ -44,7 +44,7 @@ pub struct PageParts {
     pub body: Arc<[u8]>,
     /// The body as text, transcoded to UTF-8; empty for what is no text.
     pub html: Arc<str>,
-    /// What this page cost by the operator's price list, in US dollars. A plugin reads it
+    /// Price of this page by the operator's price list, in US dollars. A plugin reads it
     /// as the header [`COST_HEADER`].
     pub cost_usd: f64,
 }
@@ -67,11 +67,12 @@ impl Page {
 
     /// A page of HTML that no fetch brought: `url` is its base, the status 0.
     pub fn from_html(url: &str, html: &str) -> Arc<Self> {
+        let html: Arc<str> = Arc::from(html);
         Self::new(PageParts {
             url: url.to_owned(),
             final_url: url.to_owned(),
-            body: Arc::from(html.as_bytes()),
-            html: Arc::from(html),
+            body: Arc::clone(&html).into(),
+            html,
             ..PageParts::default()
         })
     }
@@ -79,6 +80,33 @@ impl Page {
     /// Everything but the tree.
     pub fn parts(&self) -> &PageParts {
         &self.parts
+    }
+
+    /// The parsed document, if it has been parsed.
+    pub(crate) fn parsed(&self) -> Option<&Arc<Snapshot>> {
+        self.snapshot.get()
+    }
+
+    /// Bytes that this page holds at present, the snapshot included once it is parsed.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let parts = &self.parts;
+        let headers = parts
+            .headers
+            .iter()
+            .map(|(name, value)| name.len() + value.len());
+        let hops = parts.redirects.iter().map(|hop| hop.url.len());
+        // One allocation where the body is its own text.
+        let shared = std::ptr::addr_eq(parts.body.as_ptr(), parts.html.as_ptr());
+        let html = if shared { 0 } else { parts.html.len() };
+        let snapshot = self.parsed().map_or(0, |snapshot| {
+            size_of_val(snapshot.words.as_slice()) + snapshot.text.len()
+        });
+        let fields = parts.url.len()
+            + parts.final_url.len()
+            + headers.sum::<usize>()
+            + hops.sum::<usize>()
+            + size_of::<Self>();
+        (fields + parts.body.len() + html + snapshot) as u64
     }
 
     /// The parsed document. CPU-bound: about 10 ms a megabyte on first use, so call it

@@ -13,7 +13,7 @@ pub(crate) struct Pool {
     workers: Arc<Workers>,
 }
 
-/// What the threads share.
+/// State that the threads share.
 pub(crate) struct Workers {
     queue: Mutex<Queue>,
     wake: Condvar,

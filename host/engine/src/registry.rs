@@ -1,11 +1,11 @@
-//! Which plugin serves what. A registry never changes: a swap puts another in its place,
-//! and calls under way keep the plugins they began with.
+//! Maps names, roles and domains to plugins. A registry never changes: a swap puts another
+//! in its place, and calls under way keep the plugins they began with.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::manifest::Kind;
+use crate::kind::Kind;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
 /// (kind, name): a plugin's identity.
@@ -39,7 +39,7 @@ impl Registry {
         self.slots.get(&(kind, name.to_owned()))?.serving()
     }
 
-    /// Who serves a role, and what the role is called there. A name that is no role but
+    /// The plugin that serves a role, and the role's name there. A name that is no role but
     /// an extractor's means that extractor's first role.
     pub fn role<'a>(&'a self, role: &'a str) -> Option<(&'a Arc<Plugin>, &'a str)> {
         if let Some(plugin) = self.roles.get(role) {

@@ -1,19 +1,18 @@
-//! The two wasmtime engines, their linkers, and the clock that interrupts guests.
-
-use std::sync::Arc;
-use std::thread;
+//! The two `wasmtime::Engine`s, their linkers, and the stores that calls run in.
 
 use wasmtime::component::Linker;
 use wasmtime::{
-    Config, Enabled, Engine, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig,
+    Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    UpdateDeadline,
 };
 
 use crate::config::EngineConfig;
-use crate::grants::Effective;
+use crate::grants::EffectivePermissions;
 use crate::inspect::{POOL_CORE_INSTANCES, POOL_TABLE_ELEMENTS, POOL_TABLES};
-use crate::meter::TICK;
+use crate::limits::Limits;
 use crate::state::State;
-use crate::wit::v0_1_0::host;
+use crate::ticker::Ticker;
+use crate::wit::v0_1_0::linker;
 
 /// The guest's stack: deep enough for recursive descent, shallow enough that runaway
 /// recursion ends at once.
@@ -34,36 +33,46 @@ pub(crate) enum Placement {
     OnDemand,
 }
 
-/// Both engines.
+/// Both of wasmtime's engines.
 pub(crate) struct Runtime {
-    pub pool: Engine,
-    pub on_demand: Engine,
+    pool: wasmtime::Engine,
+    on_demand: wasmtime::Engine,
     pool_linker: Linker<State>,
+    counts_fuel: bool,
+    /// Interrupts guests, and stands still while none runs.
+    pub ticker: Ticker,
 }
 
 impl Runtime {
     pub fn new(config: &EngineConfig) -> wasmtime::Result<Self> {
-        let pool = Engine::new(&pooled(config))?;
-        let on_demand = Engine::new(
-            common()
+        let pool = wasmtime::Engine::new(&pooled(config))?;
+        let on_demand = wasmtime::Engine::new(
+            common(config)
                 // What passes strings between two components that were composed into one
                 // uses the memories of both, and wasmtime panics where that is off.
                 .wasm_multi_memory(true)
                 .concurrency_support(true)
                 .wasm_component_model_async(true),
         )?;
-        tick([pool.weak(), on_demand.weak()])?;
+        let engines = [pool.weak(), on_demand.weak()];
+        let ticker = Ticker::start(move || {
+            for engine in engines.iter().filter_map(EngineWeak::upgrade) {
+                engine.increment_epoch();
+            }
+        })?;
         let mut pool_linker = Linker::new(&pool);
-        host::add_base(&mut pool_linker)?;
+        linker::add_extractor_interfaces(&mut pool_linker)?;
         crate::wasi::add_base_sync(&mut pool_linker)?;
         Ok(Self {
             pool,
             on_demand,
             pool_linker,
+            counts_fuel: config.count_fuel,
+            ticker,
         })
     }
 
-    pub fn engine(&self, placement: Placement) -> &Engine {
+    pub fn engine(&self, placement: Placement) -> &wasmtime::Engine {
         match placement {
             Placement::Pool => &self.pool,
             Placement::OnDemand => &self.on_demand,
@@ -76,20 +85,59 @@ impl Runtime {
     }
 
     /// A linker with these grants baked in.
-    pub fn on_demand_linker(&self, grants: &Effective) -> wasmtime::Result<Linker<State>> {
+    pub fn on_demand_linker(
+        &self,
+        grants: &EffectivePermissions,
+    ) -> wasmtime::Result<Linker<State>> {
         let mut linker = Linker::new(&self.on_demand);
-        host::add_base(&mut linker)?;
-        host::add_calls(&mut linker)?;
+        linker::add_task_interfaces(&mut linker)?;
         crate::wasi::add_async(&mut linker, grants)?;
         Ok(linker)
     }
+
+    /// A store for one call, with the call's limits. At every tick of the clock the guest is
+    /// checked; a task then also lets others run.
+    pub fn store(
+        &self,
+        placement: Placement,
+        state: State,
+        limits: &Limits,
+    ) -> wasmtime::Result<Store<State>> {
+        let mut store = Store::new(self.engine(placement), state);
+        let bytes = limits.host_call_bytes().max(limits.output_bytes());
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(usize::try_from(bytes).unwrap_or(usize::MAX));
+        // The guest's own handles, which it needs besides those of the host's resources.
+        store.set_max_component_handles((limits.handles as usize).saturating_add(64));
+        store.set_epoch_deadline(1);
+        if self.counts_fuel {
+            store.set_fuel(u64::MAX)?;
+        }
+        store.epoch_deadline_callback(move |store| {
+            store.data().meter.check()?;
+            Ok(match placement {
+                Placement::Pool => UpdateDeadline::Continue(1),
+                Placement::OnDemand => UpdateDeadline::Yield(1),
+            })
+        });
+        Ok(store)
+    }
+
+    /// Fuel that this store has used so far; 0 unless fuel is counted.
+    pub fn fuel_used(&self, store: &Store<State>) -> u64 {
+        if !self.counts_fuel {
+            return 0;
+        }
+        store.get_fuel().map_or(0, |left| u64::MAX - left)
+    }
 }
 
-/// What both engines share. Features that no supported tool chain emits stay off: less
-/// for a hostile binary to work with.
-fn common() -> Config {
+/// Settings of both engines. Features that no supported tool chain emits stay off, so that
+/// a hostile binary has less to work with.
+fn common(engine: &EngineConfig) -> Config {
     let mut config = Config::new();
     config
+        .consume_fuel(engine.count_fuel)
         .epoch_interruption(true)
         .max_wasm_stack(MAX_WASM_STACK)
         .async_stack_size(2 << 20)
@@ -117,30 +165,9 @@ fn pooled(config: &EngineConfig) -> Config {
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);
-    let mut config = common();
-    config
+    let mut common = common(config);
+    common
         .concurrency_support(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    config
-}
-
-/// Advances both epochs until both engines are gone.
-fn tick(engines: [EngineWeak; 2]) -> wasmtime::Result<()> {
-    let engines = Arc::new(engines);
-    thread::Builder::new()
-        .name("plugin-epoch".to_owned())
-        .spawn(move || {
-            loop {
-                thread::sleep(TICK);
-                let mut alive = false;
-                for engine in engines.iter().filter_map(EngineWeak::upgrade) {
-                    engine.increment_epoch();
-                    alive = true;
-                }
-                if !alive {
-                    return;
-                }
-            }
-        })?;
-    Ok(())
+    common
 }

@@ -3,8 +3,10 @@
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
+use crate::text::{MAX_MESSAGE_BYTES, clean};
+
 /// Compiles a schema. References outside it are not resolved, and patterns are
-/// linear-time: both come from a stranger.
+/// linear-time: the schema is untrusted.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::regex())
@@ -47,7 +49,8 @@ pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<
     } else {
         field
     };
-    Err(format!("{field}: {rule}"))
+    // Both can hold the schema's or the caller's words, of any length.
+    Err(clean(&format!("{field}: {rule}"), MAX_MESSAGE_BYTES))
 }
 
 fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {

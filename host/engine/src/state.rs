@@ -1,20 +1,17 @@
-//! What a store holds: everything of one call.
+//! Data of a store: everything of one call.
 
 use std::sync::Arc;
 
 use wasmtime::component::{Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::call::HostCall;
-use crate::config::Limits;
+use crate::capability::Capabilities;
+use crate::capability::log::PluginLog;
+use crate::capability::pages::HostPage;
 use crate::limiter::Limiter;
+use crate::limits::Limits;
+use crate::memory::MemoryBudget;
 use crate::meter::Meter;
-use crate::page::Page;
-use crate::plugin_log::PluginLog;
-
-/// The host's side of the WIT resource `page`. (Public for the generated bindings; its
-/// module is not.)
-pub struct HostPage(pub Arc<Page>);
 
 /// Data of one store, which serves one call and is thrown away.
 pub(crate) struct State {
@@ -22,10 +19,10 @@ pub(crate) struct State {
     pub limiter: Limiter,
     pub log: PluginLog,
     pub meter: Arc<Meter>,
-    /// Of actors and fetchers.
-    pub call: Option<Arc<HostCall>>,
-    /// Bytes of HTML that the guest may still turn into pages.
-    pub parse_bytes: u64,
+    /// The guest's memory and what the host holds for it.
+    pub memory: Arc<MemoryBudget>,
+    /// Capabilities of an actor or fetcher; none for extractors.
+    pub capabilities: Option<Arc<Capabilities>>,
     /// Made when the guest first asks: most never do.
     wasi: Option<Box<WasiCtx>>,
     plugin: Arc<str>,
@@ -37,17 +34,18 @@ impl State {
         plugin: &Arc<str>,
         limits: &Limits,
         meter: Arc<Meter>,
-        call: Option<Arc<HostCall>>,
+        memory: Arc<MemoryBudget>,
+        capabilities: Option<Arc<Capabilities>>,
     ) -> Self {
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles as usize);
         Self {
             table,
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(limits, Arc::clone(&memory)),
             log: PluginLog::new(Arc::clone(plugin), limits.log_lines),
             meter,
-            call,
-            parse_bytes: limits.memory_bytes(),
+            memory,
+            capabilities,
             wasi: None,
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,
@@ -55,8 +53,8 @@ impl State {
     }
 
     /// Hands a page to the guest.
-    pub fn push_page(&mut self, page: Arc<Page>) -> Result<Resource<HostPage>, ResourceTableError> {
-        self.table.push(HostPage(page))
+    pub fn push_page(&mut self, page: HostPage) -> Result<Resource<HostPage>, ResourceTableError> {
+        self.table.push(page)
     }
 }
 
@@ -69,7 +67,8 @@ impl WasiView for State {
             log_lines,
             ..
         } = self;
-        let ctx = wasi.get_or_insert_with(|| Box::new(crate::wasi::context(plugin, *log_lines)));
+        let ctx =
+            wasi.get_or_insert_with(|| Box::new(crate::wasi::console::context(plugin, *log_lines)));
         WasiCtxView { ctx, table }
     }
 }

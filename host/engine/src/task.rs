@@ -3,25 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use wasmtime::Store;
 use wasmtime::component::Resource;
-use wasmtime::{Engine, Store, UpdateDeadline};
 
-use crate::call::HostCall;
+use crate::capability::Capabilities;
+use crate::capability::pages::HostPage;
 use crate::classify::classify;
 use crate::error::{Limit, PluginError};
-use crate::extract::{RoleCall, RoleResult, bound, ends_instance};
+use crate::extract::{RoleCall, RoleResult, ends_instance};
 use crate::host::Host;
+use crate::limits::Limits;
+use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
 use crate::output;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
-use crate::state::{HostPage, State};
-use crate::wit::v0_1_0::WitError;
-use crate::wit::v0_1_0::extractor_async::Extractor;
+use crate::runtime::{Placement, Runtime};
+use crate::state::State;
+use crate::wit::v0_1_0::bindings::extractor::orbweaver::plugin::types::Error as WitError;
+use crate::wit::v0_1_0::bindings::extractor_async::Extractor;
 
-/// What an actor or fetcher returned, and what it took.
+/// Answer of an actor or fetcher, and the resources it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Output {
+pub struct CallOutput {
     /// Validated JSON text; of a fetcher an array, one element per item.
     pub json: String,
     /// Time on a CPU.
@@ -32,8 +36,8 @@ pub struct Output {
     pub fetches: u32,
 }
 
-/// What to call.
-pub(crate) enum Work {
+/// The export to call, with its arguments.
+pub(crate) enum Invocation {
     /// An actor, with its input.
     Run(String),
     /// A fetcher: domain, path, parameters.
@@ -45,46 +49,71 @@ pub(crate) enum Work {
 /// Runs an actor or fetcher. Its time budgets are enforced here; dropping the future
 /// drops the guest.
 pub(crate) async fn run(
-    engine: Engine,
+    runtime: Arc<Runtime>,
     plugin: Arc<Plugin>,
-    work: Work,
+    invocation: Invocation,
     host: Arc<dyn Host>,
-) -> Result<Output, PluginError> {
+) -> Result<CallOutput, PluginError> {
     let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
-    let call = Arc::new(HostCall::new(host, Arc::clone(&plugin.grants), limits));
-    let mut store = store(
-        &engine,
-        &plugin,
+    let memory = MemoryBudget::new(limits.memory_bytes());
+    let capabilities = Arc::new(Capabilities::new(&host, &plugin.grants, &limits, &memory));
+    let state = State::new(
+        &plugin.label,
+        &limits,
         Arc::clone(&meter),
-        Some(Arc::clone(&call)),
+        Arc::clone(&memory),
+        Some(Arc::clone(&capabilities)),
     );
-    let result = {
+    let mut store = task_store(&runtime, &plugin, state)?;
+    let answer = {
         let guest = Metered {
             meter: &meter,
-            future: Box::pin(invoke(&mut store, &plugin, work)),
+            ticker: &runtime.ticker,
+            future: Box::pin(invoke(&mut store, &plugin, invocation)),
         };
         match tokio::time::timeout(limits.wall(), guest).await {
             Err(_) => Err(PluginError::Limit(Limit::Wall(limits.wall()))),
-            Ok(Ok(Ok(answer))) => answer.checked(&plugin),
+            Ok(Ok(Ok(answer))) => Ok(answer),
             Ok(Ok(Err(error))) => Err(error.into()),
             Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &plugin)),
         }
     };
-    let memory = store.data().limiter.memory();
+    // The guest's memory is free before its answer is checked.
+    drop(store);
+    let result = match answer {
+        Ok(answer) => off_thread(answer.bytes(), move || answer.checked(&limits)).await,
+        Err(error) => Err(error),
+    };
     let failure = result.as_ref().err();
-    plugin.stats.record(meter.cpu(), memory, failure);
-    Ok(Output {
+    plugin.stats.record(meter.cpu(), memory.peak(), failure);
+    Ok(CallOutput {
         json: result?,
         cpu: meter.cpu(),
         wall: meter.wall(),
-        fetches: call.fetches(),
+        fetches: capabilities.requests_made(),
     })
+}
+
+/// Longest answer checked in place, in bytes: about 100 µs.
+const MAX_CHECKED_IN_PLACE: usize = 64 << 10;
+
+/// Checks an answer of so many bytes, on another thread where that takes a while.
+async fn off_thread(
+    bytes: usize,
+    check: impl FnOnce() -> Result<String, PluginError> + Send + 'static,
+) -> Result<String, PluginError> {
+    if bytes <= MAX_CHECKED_IN_PLACE {
+        return check();
+    }
+    tokio::task::spawn_blocking(check)
+        .await
+        .unwrap_or_else(|_| Err(PluginError::Engine("shutting down".to_owned())))
 }
 
 /// Runs one component's roles on a page, as tasks do.
 pub(crate) async fn extract(
-    engine: Engine,
+    runtime: Arc<Runtime>,
     plugin: Arc<Plugin>,
     page: Arc<Page>,
     calls: Vec<(usize, RoleCall)>,
@@ -94,15 +123,18 @@ pub(crate) async fn extract(
     let mut instance: Option<(Store<State>, Extractor, u32)> = None;
     for (place, call) in calls {
         let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
-        let kept = instance.take();
+        let previous = instance.take();
         let one = async {
-            let (mut store, extractor, page) = match kept {
+            let (mut store, extractor, page) = match previous {
                 Some(mut instance) => {
                     instance.0.data_mut().meter = Arc::clone(&meter);
                     instance
                 }
                 None => {
-                    let mut store = store(&engine, &plugin, Arc::clone(&meter), None);
+                    let memory = MemoryBudget::new(limits.memory_bytes());
+                    let meter = Arc::clone(&meter);
+                    let state = State::new(&plugin.label, &limits, meter, memory, None);
+                    let mut store = task_store(&runtime, &plugin, state)?;
                     match begin(&mut store, &plugin, &page).await {
                         Ok((extractor, page)) => (store, extractor, page),
                         Err(error) => return Err(Failure(error).into_plugin_error(&store, &plugin)),
@@ -119,7 +151,9 @@ pub(crate) async fn extract(
                 )
                 .await;
             let result = match answer {
-                Ok(Ok(json)) => output::checked(json, &limits),
+                Ok(Ok(json)) => {
+                    off_thread(json.len(), move || output::checked(json, &limits)).await
+                }
                 Ok(Err(error)) => Err(error.into()),
                 Err(error) => Err(Failure(error).into_plugin_error(&store, &plugin)),
             };
@@ -130,6 +164,7 @@ pub(crate) async fn extract(
         };
         let one = Metered {
             meter: &meter,
+            ticker: &runtime.ticker,
             future: Box::pin(one),
         };
         let result = tokio::time::timeout(limits.wall(), one)
@@ -137,7 +172,7 @@ pub(crate) async fn extract(
             .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
         let memory = instance
             .as_ref()
-            .map_or(0, |(store, ..)| store.data().limiter.memory());
+            .map_or(0, |(store, ..)| store.data().memory.peak());
         let failure = result.as_ref().err();
         plugin.stats.record(meter.cpu(), memory, failure);
         results.push((place, result));
@@ -156,27 +191,19 @@ async fn begin(
         ));
     };
     let extractor = pre.instantiate_async(&mut *store).await?;
-    let page: Resource<HostPage> = store.data_mut().push_page(Arc::clone(page))?;
+    let page = HostPage::given(Arc::clone(page));
+    let page: Resource<HostPage> = store.data_mut().push_page(page)?;
     Ok((extractor, page.rep()))
 }
 
-fn store(
-    engine: &Engine,
+fn task_store(
+    runtime: &Runtime,
     plugin: &Plugin,
-    meter: Arc<Meter>,
-    call: Option<Arc<HostCall>>,
-) -> Store<State> {
-    let mut store = Store::new(
-        engine,
-        State::new(&plugin.label, &plugin.limits, meter, call),
-    );
-    bound(&mut store, &plugin.limits);
-    store.epoch_deadline_callback(|store| {
-        store.data().meter.check()?;
-        // Other calls get their turn every tick.
-        Ok(UpdateDeadline::Yield(1))
-    });
-    store
+    state: State,
+) -> Result<Store<State>, PluginError> {
+    runtime
+        .store(Placement::OnDemand, state, &plugin.limits)
+        .map_err(|error| PluginError::Engine(error.to_string()))
 }
 
 struct Failure(wasmtime::Error);
@@ -199,10 +226,18 @@ enum Answer {
 }
 
 impl Answer {
-    fn checked(self, plugin: &Plugin) -> Result<String, PluginError> {
+    fn bytes(&self) -> usize {
         match self {
-            Self::Json(json) => output::checked(json, &plugin.limits),
-            Self::Items(items) => output::checked_list(&items, &plugin.limits),
+            Self::Json(json) => json.len(),
+            Self::Items(items) => items.iter().map(String::len).sum(),
+            Self::Nothing => 0,
+        }
+    }
+
+    fn checked(self, limits: &Limits) -> Result<String, PluginError> {
+        match self {
+            Self::Json(json) => output::checked(json, limits),
+            Self::Items(items) => output::checked_list(&items, limits),
             Self::Nothing => Ok("null".to_owned()),
         }
     }
@@ -211,11 +246,11 @@ impl Answer {
 async fn invoke(
     store: &mut Store<State>,
     plugin: &Plugin,
-    work: Work,
+    invocation: Invocation,
 ) -> wasmtime::Result<Result<Answer, WitError>> {
     let mismatch = || wasmtime::format_err!("the plugin is of another kind");
-    match (&*plugin.code, work) {
-        (Code::Actor(pre), Work::Run(input)) => {
+    match (&*plugin.code, invocation) {
+        (Code::Actor(pre), Invocation::Run(input)) => {
             let actor = pre.instantiate_async(&mut *store).await?;
             let answer = store
                 .run_concurrent(async |accessor| {
@@ -227,7 +262,7 @@ async fn invoke(
                 .await??;
             Ok(answer.map(Answer::Json))
         }
-        (Code::ActorSync(pre), Work::Run(input)) => {
+        (Code::ActorSync(pre), Invocation::Run(input)) => {
             let actor = pre.instantiate_async(&mut *store).await?;
             let answer = actor
                 .orbweaver_plugin_acting_sync()
@@ -235,7 +270,7 @@ async fn invoke(
                 .await?;
             Ok(answer.map(Answer::Json))
         }
-        (Code::Fetcher(pre), Work::Fetch(domain, path, params)) => {
+        (Code::Fetcher(pre), Invocation::Fetch(domain, path, params)) => {
             let fetcher = pre.instantiate_async(&mut *store).await?;
             let answer = store
                 .run_concurrent(async |accessor| {
@@ -247,15 +282,15 @@ async fn invoke(
                 .await??;
             Ok(answer.map(Answer::Items))
         }
-        (Code::Actor(pre), Work::Nothing) => {
+        (Code::Actor(pre), Invocation::Nothing) => {
             pre.instantiate_async(&mut *store).await?;
             Ok(Ok(Answer::Nothing))
         }
-        (Code::ActorSync(pre), Work::Nothing) => {
+        (Code::ActorSync(pre), Invocation::Nothing) => {
             pre.instantiate_async(&mut *store).await?;
             Ok(Ok(Answer::Nothing))
         }
-        (Code::Fetcher(pre), Work::Nothing) => {
+        (Code::Fetcher(pre), Invocation::Nothing) => {
             pre.instantiate_async(&mut *store).await?;
             Ok(Ok(Answer::Nothing))
         }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Grants, Host, HostError, Page, PageParts, Permissions,
-    PluginError, Source,
+    Engine, EngineConfig, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Page,
+    PageParts, Permissions, PluginError, Source,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -42,8 +42,18 @@ impl PairHost {
     }
 }
 
-#[async_trait]
 impl Host for PairHost {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+
+    fn extraction(&self) -> Option<&dyn ExtractionHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for PairHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
         let FetchRequest {
             method,
@@ -70,7 +80,10 @@ impl Host for PairHost {
             ..PageParts::default()
         }))
     }
+}
 
+#[async_trait]
+impl ExtractionHost for PairHost {
     async fn extract(
         &self,
         role: &str,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orbweaver_accounts::auth::Keys;
 use orbweaver_accounts::clock::Clock;
@@ -158,6 +159,7 @@ pub async fn build_with(
         overlay,
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,
+        max_fetch_time: Duration::from_millis(config.fetch.limits.total_ms),
         drop_tracking: config.crawl.drop_tracking,
     });
     let app = App::from(AppParts {

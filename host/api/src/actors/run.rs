@@ -63,7 +63,7 @@ pub(super) async fn run_actor(
     let actor = actor.ok_or_else(|| missing(&ctx.app, &name))?;
     let digest = payload.digest();
     let input = payload.value;
-    check(&ctx.app, &actor, &input)?;
+    check(&ctx.app, &actor, &input).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let token = token.whole();
@@ -76,10 +76,11 @@ pub(super) async fn run_actor(
 }
 
 /// The schema, then the guard: both before an Idempotency-Key is claimed.
-fn check(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), ApiError> {
+async fn check(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), ApiError> {
     let engine = &app.pipeline.engine;
     engine
         .check_input(actor.kind, &actor.name, input)
+        .await
         .map_err(|error| ApiError::breaks(error.to_string()))?;
     actors::check_urls(&app.actors, actor, input).map_err(ApiError::breaks)
 }

@@ -98,6 +98,7 @@ async fn fetch(
     };
     engine
         .check_input(fetcher.kind, &fetcher.name, &params)
+        .await
         .map_err(|error| ApiError::breaks(error.to_string()))?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {

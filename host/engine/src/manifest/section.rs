@@ -4,6 +4,9 @@ use wasmparser::{Parser, Payload};
 
 use crate::error::LoadError;
 
+/// Longest manifest read, in bytes.
+const MAX_MANIFEST_BYTES: usize = 256 << 10;
+
 /// Name of the custom section.
 pub const SECTION: &str = "orbweaver:manifest";
 
@@ -59,13 +62,18 @@ pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
     let bytes = top.or(nested).ok_or_else(|| {
         LoadError::Manifest(format!("the component has no custom section `{SECTION}`"))
     })?;
-    if bytes.len() > super::MAX_MANIFEST_BYTES {
+    check_length(bytes.len())?;
+    String::from_utf8(bytes.to_vec()).map_err(|_| LoadError::Manifest("not UTF-8".to_owned()))
+}
+
+/// Refuses a manifest that is too long.
+pub(crate) fn check_length(bytes: usize) -> Result<(), LoadError> {
+    if bytes > MAX_MANIFEST_BYTES {
         return Err(LoadError::Manifest(format!(
-            "more than {} bytes",
-            super::MAX_MANIFEST_BYTES
+            "more than {MAX_MANIFEST_BYTES} bytes"
         )));
     }
-    String::from_utf8(bytes.to_vec()).map_err(|_| LoadError::Manifest("not UTF-8".to_owned()))
+    Ok(())
 }
 
 /// Byte ranges (header included) of the top level's sections of our name.
@@ -97,7 +105,7 @@ fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError
     Ok(found)
 }
 
-/// What the parser says, as the error of a file that is no component.
+/// The parser's error, as the error of a file that is not a component.
 pub(crate) fn not_a_component(error: wasmparser::BinaryReaderError) -> LoadError {
     // Some of its messages have a hint on a line of its own.
     let words: Vec<String> = error

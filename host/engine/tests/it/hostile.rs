@@ -203,7 +203,7 @@ async fn a_log_flood_is_cut_and_cleaned() {
 }
 
 #[tokio::test]
-async fn what_a_plugin_returns_is_not_believed() {
+async fn an_extractors_answer_is_checked() {
     let engine = engine_with("bad-output").await;
     for role in ["empty", "not-json", "nan", "control", "deep"] {
         let error = extract(&engine, role).await.unwrap_err();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Host, HostError, Limit, NoHost, Page, PluginError,
+    Engine, EngineConfig, FetchRequest, Host, HostError, HttpHost, Limit, NoHost, Page, PluginError,
 };
 use serde_json::json;
 
@@ -145,17 +145,6 @@ async fn leaked_handles_end_the_call() {
             .unwrap_err();
         assert_eq!(error, PluginError::Limit(Limit::Handles(1_000)), "{input}");
     }
-    let error = engine
-        .run_actor("resource-leak", &json!("bytes"), Arc::new(NoHost))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(
-            error,
-            PluginError::Limit(Limit::HostCall(_) | Limit::Memory(_))
-        ),
-        "{error}"
-    );
     assert_good_still_runs(&engine).await;
 }
 
@@ -213,8 +202,14 @@ async fn extraction_is_granted_by_role() {
 /// A host whose fetches never end, and that knows how many are waiting.
 struct Silent(Arc<()>, tokio::sync::mpsc::UnboundedSender<()>);
 
-#[async_trait]
 impl Host for Silent {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for Silent {
     async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, HostError> {
         let _waiting = Arc::clone(&self.0);
         self.1.send(()).unwrap();
@@ -251,5 +246,71 @@ async fn a_caller_that_leaves_takes_its_guest_along() {
     tokio::time::timeout(Duration::from_secs(60), all_gone)
         .await
         .expect("guests leaked");
+    assert_good_still_runs(&engine).await;
+}
+
+/// Reports every timeout that a guest asks for.
+struct Timeouts(tokio::sync::mpsc::UnboundedSender<Option<u32>>);
+
+impl Host for Timeouts {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for Timeouts {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+        self.0.send(request.timeout_ms).unwrap();
+        Ok(Page::from_html(&request.url, ""))
+    }
+}
+
+#[tokio::test]
+async fn a_timeout_is_at_most_the_calls_own_limit() {
+    let engine = engine_with("fetch-narrow").await;
+    let (sent, mut timeouts) = tokio::sync::mpsc::unbounded_channel();
+    let host = Arc::new(Timeouts(sent));
+    let wall = engine.actor("fetch-narrow").unwrap().limits.wall_ms;
+    let wall = u32::try_from(wall).unwrap();
+    for (asked, expected) in [
+        ("timeout-max", Some(wall)),
+        ("timeout-5", Some(5)),
+        ("", None),
+    ] {
+        let url = json!(format!("https://allowed.example/{asked}"));
+        engine
+            .run_actor("fetch-narrow", &url, host.clone())
+            .await
+            .unwrap();
+        assert_eq!(timeouts.recv().await, Some(expected), "{asked}");
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn the_interrupt_clock_stands_still_while_a_guest_waits() {
+    let engine = engine_with("good-actor").await;
+    let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
+    let host = Arc::new(Silent(Arc::new(()), asked));
+    let input = json!({"url": "https://example.com/"});
+    let call = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.run_actor("good-actor", &input, host).await }
+    });
+    asks.recv().await.unwrap();
+    // The actor is alive and waits for its fetches: no guest runs.
+    let idle = {
+        let engine = engine.clone();
+        tokio::task::spawn_blocking(move || engine.wait_until_idle())
+    };
+    let ticks = tokio::time::timeout(Duration::from_secs(60), idle)
+        .await
+        .expect("the clock ticks on")
+        .unwrap();
+    // Parked is parked: as many ticks as before.
+    assert_eq!(engine.wait_until_idle(), ticks);
+    assert!(!call.is_finished());
+    call.abort();
     assert_good_still_runs(&engine).await;
 }

@@ -1,4 +1,4 @@
-//! What is refused before it runs, and why.
+//! Components that are refused before they run, each with its reason.
 
 use orbweaver_engine::{
     Engine, EngineConfig, Grants, Inspection, Kind, LoadError, Permissions, Source, manifest,

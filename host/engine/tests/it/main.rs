@@ -12,8 +12,11 @@
 
 mod actors;
 mod extract;
+mod fuel;
 mod hostile;
 mod hostile_actors;
+mod hostile_async;
+mod hostile_memory;
 mod load;
 mod shipped;
 mod support;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, FetchRequest, Host, HostError, Kind, LinkColumns, Page, PageParts, PageRow, RoleCall,
-    RunInfo, WaitFor,
+    CrawlDataHost, Engine, ExtractionHost, FetchRequest, Host, HostError, HttpHost, Kind,
+    LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
 use serde_json::{Value, json};
 
@@ -33,12 +33,16 @@ const HOME: &str = r#"<!DOCTYPE html><html lang="en"><head><title>A house by the
     </article><a href="/refused">Refused to robots</a> <a href="/gone">Gone</a> <a href="/private">Private</a></main>
     <ol><li class="comment" id="comment-1"><b class="fn">Ann</b> <p>I know that house.</p></li></ol></body></html>"#;
 
-fn plugin(file: &str) -> Vec<u8> {
-    let dir = std::env::var_os("ORBWEAVER_PLUGIN_DIR").map_or_else(
+/// The folder of the built plugins.
+pub fn plugin_dir() -> PathBuf {
+    std::env::var_os("ORBWEAVER_PLUGIN_DIR").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/plugins"),
         PathBuf::from,
-    );
-    let path = dir.join(format!("{file}.wasm"));
+    )
+}
+
+fn plugin(file: &str) -> Vec<u8> {
+    let path = plugin_dir().join(format!("{file}.wasm"));
     std::fs::read(&path).unwrap_or_else(|error| {
         panic!(
             "{}: {error}; `cargo xtask plugins` builds it",
@@ -79,8 +83,26 @@ fn page(url: &str, status: u16, body: &str, cost_usd: f64) -> Arc<Page> {
     })
 }
 
-#[async_trait]
 impl Host for Web {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+
+    fn rendering(&self) -> Option<&dyn RenderingHost> {
+        Some(self)
+    }
+
+    fn extraction(&self) -> Option<&dyn ExtractionHost> {
+        Some(self)
+    }
+
+    fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for Web {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
         assert!(
             request
@@ -115,13 +137,19 @@ impl Host for Web {
             None => return Err(HostError::FetchFailed("connection refused".into())),
         })
     }
+}
 
+#[async_trait]
+impl RenderingHost for Web {
     async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
         let _ = wait_for;
         let body = HOME.replace("</main>", "<a href=/by-script>Only by script</a></main>");
         Ok(page(url, 200, &body, 0.25))
     }
+}
 
+#[async_trait]
+impl ExtractionHost for Web {
     async fn extract(
         &self,
         role: &str,
@@ -135,7 +163,10 @@ impl Host for Web {
         let answer = self.0.extract(&page, vec![call]).await.pop().unwrap();
         answer.map_err(|error| HostError::Failed(error.to_string()))
     }
+}
 
+#[async_trait]
+impl CrawlDataHost for Web {
     async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
         Ok(RunInfo {
             id,
@@ -165,6 +196,12 @@ impl Host for Web {
             anchors: vec!["To a".into()],
             next: None,
         })
+    }
+
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
+        Err(HostError::InvalidInput(format!(
+            "page: there is no page {page}"
+        )))
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Grants, Host, HostError, Kind, Page, PageParts,
-    PluginError, PluginInfo, RoleCall, Source,
+    Engine, EngineConfig, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Kind,
+    Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
 };
 
 /// The folder of the built fixtures.
@@ -95,7 +95,7 @@ pub async fn extract(engine: &Engine, role: &str) -> Result<String, PluginError>
         .unwrap()
 }
 
-/// What ends every hostile test: a well-behaved plugin still runs, and it runs afresh.
+/// Asserts at the end of every hostile test that a good plugin still runs, in a fresh instance.
 pub async fn assert_good_still_runs(engine: &Engine) {
     let json = extract(engine, "good").await.unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -129,8 +129,18 @@ impl TestHost {
     }
 }
 
-#[async_trait]
 impl Host for TestHost {
+    fn http(&self) -> Option<&dyn HttpHost> {
+        Some(self)
+    }
+
+    fn extraction(&self) -> Option<&dyn ExtractionHost> {
+        Some(self)
+    }
+}
+
+#[async_trait]
+impl HttpHost for TestHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
         assert!(
             request.may_visit(&request.url),
@@ -154,7 +164,10 @@ impl Host for TestHost {
             ..PageParts::default()
         }))
     }
+}
 
+#[async_trait]
+impl ExtractionHost for TestHost {
     async fn extract(
         &self,
         role: &str,

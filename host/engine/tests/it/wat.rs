@@ -83,3 +83,66 @@ api = "0.1.0"
 pub fn component(text: &str) -> Vec<u8> {
     manifest::embed(&wat::parse_str(text).unwrap(), MANIFEST).unwrap()
 }
+
+/// The variable parts of a hand-written actor with asynchronous functions.
+#[derive(Default)]
+pub struct Actor<'a> {
+    /// Core functions of the component model, e.g. `(core func $x (canon waitable-set.new))`.
+    pub builtins: &'a str,
+    /// How the core module gets them, e.g. `(export "x" (func $x))`.
+    pub exports: &'a str,
+    /// How the core module imports them, e.g. `(import "host" "x" (func $x (result i32)))`.
+    pub imports: &'a str,
+    /// What `run` does; leaves a callback code: 0 exit, 1 yield, 2 + 16 × set wait.
+    pub run: &'a str,
+    /// What the callback does; leaves a code, too.
+    pub callback: &'a str,
+}
+
+impl Actor<'_> {
+    /// The component, with a manifest that names it `raw`.
+    pub fn build(&self) -> Vec<u8> {
+        let Self {
+            builtins,
+            exports,
+            imports,
+            run,
+            callback,
+        } = self;
+        let text = format!(
+            r#"(component
+  (import "orbweaver:plugin/types@0.1.0" (instance $types
+    (type $e (variant (case "invalid-input" string) (case "fetch-failed" string)
+      (case "denied" string) (case "failed" string)))
+    (export "error" (type (eq $e)))))
+  (alias export $types "error" (type $error))
+  (type $answer (result string (error $error)))
+  (type $bytes (stream u8))
+  (type $number (future u32))
+  (core module $memory
+    (memory (export "memory") 2)
+    (data (i32.const 16) "null")
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024))
+  (core instance $mem (instantiate $memory))
+  (core func $return (canon task.return (result $answer) (memory (core memory $mem "memory"))))
+  {builtins}
+  (core module $m
+    (import "host" "return" (func $return (param i32 i32 i32)))
+    {imports}
+    (import "mem" "memory" (memory 2))
+    (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4)))
+    (func (export "run") (param i32 i32) (result i32) {run})
+    (func (export "callback") (param i32 i32 i32) (result i32) {callback}))
+  (core instance $i (instantiate $m
+    (with "mem" (instance $mem))
+    (with "host" (instance (export "return" (func $return)) {exports}))))
+  (type $f (func async (param "input" string) (result $answer)))
+  (func $run (type $f) (canon lift (core func $i "run") async (callback (core func $i "callback"))
+    (memory (core memory $mem "memory")) (realloc (core func $mem "realloc"))))
+  (instance $out (export "run" (func $run)))
+  (export "orbweaver:plugin/acting@0.1.0" (instance $out)))"#
+        );
+        let manifest = MANIFEST.replace("extractor", "actor");
+        manifest::embed(&wat::parse_str(&text).unwrap(), &manifest).unwrap()
+    }
+}

@@ -1,5 +1,5 @@
-//! The interface `pages`: what a guest reads of a page, lowered straight from the shared
-//! page into its memory.
+//! The interface `pages`, linked by hand: what a guest reads of a page is lowered straight
+//! from the shared page into its memory, without a copy in between.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -11,8 +11,10 @@ use wasmtime::component::__internal::{
 };
 use wasmtime::component::{ComponentType, Linker, Lower, Resource, ResourceType};
 
-use crate::page::{COST_HEADER, Page, is_own};
-use crate::state::{HostPage, State};
+use super::bindings::VERSION;
+use crate::capability::pages::{HostPage, parse};
+use crate::page::{COST_HEADER, Page, is_own_header};
+use crate::state::State;
 
 /// `record snapshot { words: list<u32>, text: string }`, borrowed.
 #[derive(ComponentType, Lower)]
@@ -86,9 +88,49 @@ struct Hop {
     status: u16,
 }
 
-/// Links `pages`.
+type Borrowed = (Resource<HostPage>,);
+
+fn page(store: &StoreContextMut<'_, State>, page: &Borrowed) -> wasmtime::Result<Arc<Page>> {
+    Ok(Arc::clone(store.data().table.get(&page.0)?.page()))
+}
+
+fn interface() -> String {
+    format!("orbweaver:plugin/pages@{VERSION}")
+}
+
+const SNAPSHOT: &str = "[method]page.snapshot";
+
+/// Links `snapshot` for stores of worker threads: the parse happens there.
+pub(crate) fn add_snapshot_sync(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker
+        .instance(&interface())?
+        .func_wrap(SNAPSHOT, |store, this: Borrowed| {
+            Ok((SharedSnapshot(Arc::clone(page(&store, &this)?.snapshot())),))
+        })
+}
+
+/// Links `snapshot` for tasks: the parse happens on a thread of its own, and its memory and
+/// CPU time are the guest's.
+pub(crate) fn add_snapshot_async(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    linker
+        .instance(&interface())?
+        .func_wrap_async(SNAPSHOT, |mut store, (handle,): Borrowed| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let held = state.table.get_mut(&handle)?;
+                held.reserve_parse()?;
+                let page = Arc::clone(held.page());
+                let meter = Arc::clone(&state.meter);
+                parse(&page, &meter).await?;
+                store.data_mut().table.get_mut(&handle)?.recharge()?;
+                Ok::<_, wasmtime::Error>((SharedSnapshot(Arc::clone(page.snapshot())),))
+            })
+        })
+}
+
+/// Links everything of `pages` but `snapshot`.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    let mut pages = linker.instance(&format!("orbweaver:plugin/pages@{}", super::VERSION))?;
+    let mut pages = linker.instance(&interface())?;
     pages.resource(
         "page",
         ResourceType::host::<HostPage>(),
@@ -100,11 +142,6 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
             Ok(())
         },
     )?;
-
-    type Borrowed = (Resource<HostPage>,);
-    fn page(store: &StoreContextMut<'_, State>, page: &Borrowed) -> wasmtime::Result<Arc<Page>> {
-        Ok(Arc::clone(&store.data().table.get(&page.0)?.0))
-    }
 
     pages.func_wrap("[method]page.url", |store, this: Borrowed| {
         Ok((page(&store, &this)?.parts().url.clone(),))
@@ -119,7 +156,10 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
         let page = page(&store, &this)?;
         let parts = page.parts();
         // A server must not speak for the host.
-        let sent = parts.headers.iter().filter(|(name, _)| !is_own(name));
+        let sent = parts
+            .headers
+            .iter()
+            .filter(|(name, _)| !is_own_header(name));
         let cost = (parts.cost_usd > 0.0).then(|| Header {
             name: COST_HEADER.to_owned(),
             value: parts.cost_usd.to_string(),
@@ -152,8 +192,5 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     })?;
     pages.func_wrap("[method]page.html", |store, this: Borrowed| {
         Ok((Arc::clone(&page(&store, &this)?.parts().html),))
-    })?;
-    pages.func_wrap("[method]page.snapshot", |store, this: Borrowed| {
-        Ok((SharedSnapshot(Arc::clone(page(&store, &this)?.snapshot())),))
     })
 }

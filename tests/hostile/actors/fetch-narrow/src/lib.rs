@@ -1,4 +1,5 @@
-//! Hardening 11 (the engine's half): fetches its input, whatever it may fetch.
+//! Hardening 11 (the engine's half): fetches its input, whatever it may fetch. A URL that ends
+//! in `timeout-N` is fetched with a timeout of N ms, `timeout-max` with the longest there is.
 
 use hostile_support::host::http;
 use hostile_support::{Error, get};
@@ -6,6 +7,16 @@ use hostile_support::{Error, get};
 hostile_support::actor!(run);
 
 async fn run(input: String) -> Result<String, Error> {
-    let page = http::fetch(get(input.trim_matches('"'))).await?;
+    let url = input.trim_matches('"');
+    let timeout_ms = match url.rsplit_once("timeout-") {
+        None => None,
+        Some((_, "max")) => Some(u32::MAX),
+        Some((_, ms)) => ms.parse().ok(),
+    };
+    let request = http::Request {
+        timeout_ms,
+        ..get(url)
+    };
+    let page = http::fetch(request).await?;
     Ok(page.status().to_string())
 }

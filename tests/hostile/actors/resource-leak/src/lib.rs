@@ -1,25 +1,79 @@
-//! Hardening 9: makes pages (input `"pages"`) or stdout streams (`"streams"`) for ever,
-//! or (`"bytes"`) few pages of very much HTML.
+//! Hardening 9, and client attack 9: makes the host hold things. The input says which:
+//!
+//! - `pages`: small pages, for ever, never closed; `streams`: stdout streams;
+//! - `bytes`: 89 pages of 20 MB, never closed; `churn`: the same, each closed before the next;
+//! - `snapshots`: parsed pages, for ever, never closed; `roles`: the same, parsed by a role;
+//! - `bombs`: deeply nested pages of many attributes, parsed and closed, for ever;
+//! - `bodies`: 900 requests at once with bodies of 4 MB, to a host that never answers.
 
-use hostile_support::Error;
+use hostile_support::futures_util::future::join_all;
 use hostile_support::host::parsing::from_html;
+use hostile_support::host::{extraction, http};
+use hostile_support::{Error, get};
 
 hostile_support::actor!(run);
 
+const URL: &str = "https://leak.example/";
+const LARGE: usize = 20_000_000;
+
 async fn run(input: String) -> Result<String, Error> {
-    let mut kept = Vec::new();
-    let html = if input.contains("bytes") {
-        "x".repeat(30 << 20)
-    } else {
-        "<p>x".to_owned()
-    };
-    loop {
-        if input.contains("streams") {
+    let mut held = Vec::new();
+    match input.trim_matches('"') {
+        "pages" => loop {
+            held.push(from_html(URL, "<p>x"));
+        },
+        "streams" => loop {
             streams::leak();
-        } else {
-            kept.push(from_html("https://leak.example/", &html));
+        },
+        "bytes" => {
+            let html = "x".repeat(LARGE);
+            for _ in 0..89 {
+                held.push(from_html(URL, &html));
+            }
         }
+        "churn" => {
+            let html = "x".repeat(LARGE);
+            for _ in 0..89 {
+                drop(from_html(URL, &html));
+            }
+        }
+        "snapshots" => {
+            let html = "<p>x".repeat(50_000);
+            loop {
+                let page = from_html(URL, &html);
+                drop(page.snapshot());
+                held.push(page);
+            }
+        }
+        "roles" => {
+            let html = "<p>x".repeat(50_000);
+            loop {
+                let page = from_html(URL, &html);
+                extraction::extract("good", &page, "{}")?;
+                held.push(page);
+            }
+        }
+        "bombs" => {
+            let html = "<div a b c d><b e=f>".repeat(100_000);
+            loop {
+                drop(from_html(URL, &html).snapshot());
+            }
+        }
+        "bodies" => {
+            // The body is the guest's until its request begins, then the host's.
+            let request = |_| async {
+                let request = http::Request {
+                    method: "POST".to_owned(),
+                    body: Some(vec![b'x'; 4 << 20]),
+                    ..get(URL)
+                };
+                http::fetch(request).await
+            };
+            join_all((0..900).map(request)).await;
+        }
+        _ => return Err(Error::InvalidInput("unknown attack".to_owned())),
     }
+    Ok(held.len().to_string())
 }
 
 mod streams {

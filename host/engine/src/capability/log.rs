@@ -1,6 +1,22 @@
-//! What plugins log: bounded in number and length, and harmless to a terminal.
+//! The capability `log`: lines of a plugin, bounded in number and length, and harmless to a
+//! terminal.
 
-use crate::host::LogLevel;
+use crate::text::clean;
+
+/// Severity of a plugin's log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// Step by step.
+    Trace,
+    /// For the plugin's author.
+    Debug,
+    /// For the operator.
+    Info,
+    /// Something is odd.
+    Warn,
+    /// Something failed.
+    Error,
+}
 
 /// Longest line kept, in bytes.
 const MAX_LINE_BYTES: usize = 4_096;
@@ -52,45 +68,5 @@ impl Drop for PluginLog {
                 "more lines than its budget"
             );
         }
-    }
-}
-
-/// Text of a stranger, cut to `max` bytes, with control characters (line ends and ANSI
-/// escapes among them) and direction overrides escaped.
-pub(crate) fn clean(text: &str, max: usize) -> String {
-    let mut cut = text.len().min(max);
-    while !text.is_char_boundary(cut) {
-        cut -= 1;
-    }
-    let mut out = String::with_capacity(cut);
-    for c in text.get(..cut).unwrap_or_default().chars() {
-        let hidden = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if hidden {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    if cut < text.len() {
-        out.push('…');
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn escapes_reach_no_terminal() {
-        let got = clean("\u{1b}[2J\u{202e}a\nb", 100);
-        assert_eq!(got, "\\u{1b}[2J\\u{202e}a\\u{a}b");
-    }
-
-    #[test]
-    fn long_lines_are_cut_between_characters() {
-        assert_eq!(clean("aéb", 2), "a…");
-        assert_eq!(clean("aéb", 4), "aéb");
     }
 }

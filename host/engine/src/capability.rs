@@ -1,0 +1,58 @@
+//! Capabilities: the things that a plugin may ask of its host, one module each.
+//!
+//! Each module is the engine's side of one call: it checks the grant, counts the budgets and
+//! charges the memory before anything reaches the trait that the server implements (`host`).
+//! The functions that guests import are linked in `wit`, one module per interface.
+
+pub(crate) mod crawl_data;
+pub(crate) mod extraction;
+pub(crate) mod failure;
+pub(crate) mod http;
+pub(crate) mod log;
+pub(crate) mod pages;
+pub(crate) mod rendering;
+pub(crate) mod requests;
+
+use std::sync::Arc;
+
+use crate::grants::EffectivePermissions;
+use crate::host::Host;
+use crate::limits::Limits;
+use crate::memory::MemoryBudget;
+use crawl_data::CrawlDataCapability;
+use extraction::ExtractionCapability;
+use http::HttpCapability;
+use rendering::RenderingCapability;
+use requests::RequestBudget;
+
+/// The capabilities of one call, each with what is left of its budgets.
+pub(crate) struct Capabilities {
+    pub http: HttpCapability,
+    pub rendering: RenderingCapability,
+    pub extraction: ExtractionCapability,
+    pub crawl_data: CrawlDataCapability,
+    requests: Arc<RequestBudget>,
+}
+
+impl Capabilities {
+    pub fn new(
+        host: &Arc<dyn Host>,
+        grants: &Arc<EffectivePermissions>,
+        limits: &Limits,
+        memory: &Arc<MemoryBudget>,
+    ) -> Self {
+        let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
+        Self {
+            http: HttpCapability::new(host, grants, limits, &requests),
+            rendering: RenderingCapability::new(host, grants, &requests),
+            extraction: ExtractionCapability::new(host, grants),
+            crawl_data: CrawlDataCapability::new(host, grants, &requests),
+            requests,
+        }
+    }
+
+    /// Requests that reached the host so far, renders included.
+    pub fn requests_made(&self) -> u32 {
+        self.requests.made()
+    }
+}

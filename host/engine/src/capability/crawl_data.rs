@@ -1,0 +1,69 @@
+//! The capability `crawl-data`: checks the grant and budgets of a call's stored pages.
+
+use std::sync::Arc;
+
+use super::failure::{CallFailure, not_granted, not_offered};
+use super::pages::HostPage;
+use super::requests::RequestBudget;
+use crate::error::HostError;
+use crate::grants::EffectivePermissions;
+use crate::host::Host;
+use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
+
+/// Pages or links asked for at once.
+const MAX_BATCH: u32 = 10_000;
+
+/// Finished crawls of one call.
+pub(crate) struct CrawlDataCapability {
+    host: Arc<dyn Host>,
+    grants: Arc<EffectivePermissions>,
+    requests: Arc<RequestBudget>,
+}
+
+impl CrawlDataCapability {
+    pub fn new(
+        host: &Arc<dyn Host>,
+        grants: &Arc<EffectivePermissions>,
+        requests: &Arc<RequestBudget>,
+    ) -> Self {
+        Self {
+            host: Arc::clone(host),
+            grants: Arc::clone(grants),
+            requests: Arc::clone(requests),
+        }
+    }
+
+    /// A finished run.
+    pub async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+        self.granted()?.run(id).await
+    }
+
+    /// Pages of a run.
+    pub async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
+        let limit = limit.clamp(1, MAX_BATCH);
+        self.granted()?.pages(run, after, limit).await
+    }
+
+    /// Links of a run.
+    pub async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
+        let pages = pages.clamp(1, MAX_BATCH);
+        self.granted()?.links(run, after, pages).await
+    }
+
+    /// A stored page. Its body counts against the bytes fetched.
+    pub async fn open_page(&self, page: i64) -> Result<HostPage, CallFailure> {
+        let crawls = self.granted()?;
+        self.requests.bytes_left()?;
+        let page = crawls.open_page(page).await?;
+        self.requests.receive(page)
+    }
+
+    fn granted(&self) -> Result<&dyn CrawlDataHost, HostError> {
+        if !self.grants.crawl_data {
+            return Err(not_granted("crawl-data"));
+        }
+        self.host
+            .crawl_data()
+            .ok_or_else(|| not_offered("crawl data"))
+    }
+}

@@ -1,0 +1,171 @@
+//! The capability `http`: checks grants and budgets of a call's requests.
+
+use std::sync::Arc;
+
+use futures::{StreamExt as _, TryStreamExt as _};
+
+use super::failure::{CallFailure, not_offered};
+use super::pages::HostPage;
+use super::requests::RequestBudget;
+use crate::error::{HostError, StopReason};
+use crate::grants::EffectivePermissions;
+use crate::host::Host;
+use crate::host::http::{FetchRequest, ProxyChoice};
+use crate::limits::Limits;
+use crate::page::is_own_header;
+
+/// Headers of one request, all together, in bytes.
+const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// The fields of a guest's `request`, the same in every interface.
+#[derive(Clone, Debug)]
+pub(crate) struct GuestRequest {
+    pub method: String,
+    pub url: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Option<Vec<u8>>,
+    pub follow_redirects: bool,
+    pub respect_robots: bool,
+    pub timeout_ms: Option<u32>,
+}
+
+impl GuestRequest {
+    fn header_bytes(&self) -> usize {
+        self.headers.iter().map(|(n, v)| n.len() + v.len()).sum()
+    }
+
+    /// Bytes that the host holds while the request is under way.
+    fn held_bytes(&self) -> usize {
+        let body = self.body.as_ref().map_or(0, Vec::len);
+        self.url.len() + self.header_bytes() + body
+    }
+}
+
+/// HTTP of one call.
+pub(crate) struct HttpCapability {
+    host: Arc<dyn Host>,
+    grants: Arc<EffectivePermissions>,
+    requests: Arc<RequestBudget>,
+    max_timeout_ms: u32,
+}
+
+impl HttpCapability {
+    pub fn new(
+        host: &Arc<dyn Host>,
+        grants: &Arc<EffectivePermissions>,
+        limits: &Limits,
+        requests: &Arc<RequestBudget>,
+    ) -> Self {
+        Self {
+            host: Arc::clone(host),
+            grants: Arc::clone(grants),
+            requests: Arc::clone(requests),
+            max_timeout_ms: u32::try_from(limits.wall_ms).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// One request.
+    pub async fn fetch(&self, request: GuestRequest) -> Result<HostPage, CallFailure> {
+        // Thousands may wait for their turn, each with a large body.
+        let _held = self.requests.hold(request.held_bytes())?;
+        let request = self.checked(request)?;
+        let http = self.host.http().ok_or_else(|| not_offered("HTTP"))?;
+        self.requests.count()?;
+        let _slot = self.requests.slot().await?;
+        let max_bytes = self.requests.bytes_left()?;
+        let page = http
+            .fetch(FetchRequest {
+                max_bytes,
+                ..request
+            })
+            .await?;
+        self.requests.receive(page)
+    }
+
+    /// Many requests, at most `concurrency` at once; answers in their order.
+    pub async fn fetch_many(
+        &self,
+        requests: Vec<GuestRequest>,
+        concurrency: u32,
+    ) -> Result<Vec<Result<HostPage, HostError>>, StopReason> {
+        let calls = requests.into_iter().map(|request| self.fetch(request));
+        collect(calls, self.requests.width(concurrency)).await
+    }
+
+    fn checked(&self, request: GuestRequest) -> Result<FetchRequest, HostError> {
+        if !matches!(request.method.as_str(), "GET" | "HEAD" | "POST") {
+            return Err(HostError::InvalidInput(
+                "method: GET, HEAD or POST".to_owned(),
+            ));
+        }
+        if request.body.is_some() && request.method != "POST" {
+            return Err(HostError::InvalidInput(format!(
+                "body: a {} has none",
+                request.method
+            )));
+        }
+        if request.header_bytes() > MAX_HEADER_BYTES {
+            return Err(HostError::InvalidInput(format!(
+                "headers: at most {MAX_HEADER_BYTES} bytes"
+            )));
+        }
+        check_url(&self.grants, &request.url)?;
+        let (own, headers): (Vec<_>, Vec<_>) = request
+            .headers
+            .into_iter()
+            .map(|(n, v)| (n.to_ascii_lowercase(), v))
+            .partition(|(name, _)| is_own_header(name));
+        let own = |wanted: &str| own.iter().find(|(name, _)| name == wanted);
+        let proxy = own("orbweaver-proxy-pool").map(|(_, pool)| ProxyChoice {
+            pool: pool.clone(),
+            country: own("orbweaver-proxy-country").map(|(_, country)| country.clone()),
+        });
+        Ok(FetchRequest {
+            method: request.method,
+            url: request.url,
+            headers,
+            proxy,
+            body: request.body,
+            follow_redirects: request.follow_redirects,
+            respect_robots: request.respect_robots,
+            timeout_ms: request.timeout_ms.map(|ms| ms.min(self.max_timeout_ms)),
+            max_bytes: 0,
+            allowed: Arc::clone(&self.grants.http),
+        })
+    }
+}
+
+/// Refuses a URL that is not http or https, or that the grants do not cover.
+pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), HostError> {
+    let parsed = url::Url::parse(url).map_err(|e| HostError::InvalidInput(format!("url: {e}")))?;
+    if !matches!(parsed.scheme(), "http" | "https") {
+        return Err(HostError::InvalidInput("url: http or https".to_owned()));
+    }
+    if grants.http.allows(url) {
+        return Ok(());
+    }
+    Err(HostError::Denied(format!(
+        "permission http does not cover {}",
+        parsed.host_str().unwrap_or_default()
+    )))
+}
+
+/// Runs calls, `width` at once, and collects their answers in order. Ends at the first call
+/// that stops the guest.
+pub(super) async fn collect<F>(
+    calls: impl Iterator<Item = F>,
+    width: usize,
+) -> Result<Vec<Result<HostPage, HostError>>, StopReason>
+where
+    F: Future<Output = Result<HostPage, CallFailure>>,
+{
+    futures::stream::iter(calls)
+        .buffered(width)
+        .map(|answer| match answer {
+            Ok(page) => Ok(Ok(page)),
+            Err(CallFailure::Refused(error)) => Ok(Err(error)),
+            Err(CallFailure::Stopped(reason)) => Err(reason),
+        })
+        .try_collect()
+        .await
+}

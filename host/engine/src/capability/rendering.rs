@@ -1,0 +1,63 @@
+//! The capability `rendering`: checks grants and budgets of a call's rendered pages.
+
+use std::sync::Arc;
+
+use super::failure::{CallFailure, not_granted, not_offered};
+use super::http::{check_url, collect};
+use super::pages::HostPage;
+use super::requests::RequestBudget;
+use crate::error::{HostError, StopReason};
+use crate::grants::EffectivePermissions;
+use crate::host::Host;
+use crate::host::rendering::WaitFor;
+
+/// The browser of one call.
+pub(crate) struct RenderingCapability {
+    host: Arc<dyn Host>,
+    grants: Arc<EffectivePermissions>,
+    requests: Arc<RequestBudget>,
+}
+
+impl RenderingCapability {
+    pub fn new(
+        host: &Arc<dyn Host>,
+        grants: &Arc<EffectivePermissions>,
+        requests: &Arc<RequestBudget>,
+    ) -> Self {
+        Self {
+            host: Arc::clone(host),
+            grants: Arc::clone(grants),
+            requests: Arc::clone(requests),
+        }
+    }
+
+    /// One page.
+    pub async fn render(&self, url: &str, wait_for: WaitFor) -> Result<HostPage, CallFailure> {
+        if !self.grants.render {
+            return Err(not_granted("render").into());
+        }
+        let _held = self.requests.hold(url.len())?;
+        check_url(&self.grants, url)?;
+        let browser = self
+            .host
+            .rendering()
+            .ok_or_else(|| not_offered("browser"))?;
+        self.requests.count()?;
+        let _slot = self.requests.slot().await?;
+        self.requests.bytes_left()?;
+        let page = browser.render(url, wait_for).await?;
+        self.requests.receive(page)
+    }
+
+    /// Many pages, at most `concurrency` at once; answers in their order.
+    pub async fn render_many(
+        &self,
+        urls: Vec<String>,
+        concurrency: u32,
+    ) -> Result<Vec<Result<HostPage, HostError>>, StopReason> {
+        let calls = urls
+            .into_iter()
+            .map(|url| async move { self.render(&url, WaitFor::Load).await });
+        collect(calls, self.requests.width(concurrency)).await
+    }
+}

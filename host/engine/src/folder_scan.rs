@@ -1,0 +1,86 @@
+//! The contents of the plugin folder. Files are compared by size, time and inode; one that still
+//! changes is left alone until it has been still for a moment, so a half-written file is no
+//! failure.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a file has to be still before it is read.
+pub(crate) const STILL: Duration = Duration::from_millis(150);
+
+/// Tells one state of a file from another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint {
+    size: u64,
+    modified: Option<SystemTime>,
+    inode: u64,
+}
+
+/// The `.wasm` files of a folder; hidden ones are someone's unfinished work.
+pub(crate) fn scan(dir: &Path) -> std::io::Result<BTreeMap<PathBuf, Fingerprint>> {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        let hidden = path
+            .file_name()
+            .is_none_or(|n| n.to_string_lossy().starts_with('.'));
+        if hidden || path.extension().is_none_or(|e| e != "wasm") {
+            continue;
+        }
+        // A file can vanish between the listing and this.
+        let Ok(file) = std::fs::metadata(&path) else {
+            continue;
+        };
+        if file.is_file() {
+            let modified = file.modified().ok();
+            found.insert(
+                path,
+                Fingerprint {
+                    size: file.len(),
+                    modified,
+                    inode: file.ino(),
+                },
+            );
+        }
+    }
+    Ok(found)
+}
+
+/// The state of the folder to load: a file that changed within the last [`STILL`] counts as
+/// it was last loaded.
+pub(crate) fn settle(
+    found: BTreeMap<PathBuf, Fingerprint>,
+    seen: &BTreeMap<PathBuf, Fingerprint>,
+    moving: &mut BTreeMap<PathBuf, (Fingerprint, Instant)>,
+) -> BTreeMap<PathBuf, Fingerprint> {
+    let now = Instant::now();
+    moving.retain(|path, _| found.contains_key(path));
+    let mut still = BTreeMap::new();
+    for (path, current) in found {
+        let last = seen.get(&path).copied();
+        if last == Some(current) {
+            moving.remove(&path);
+            still.insert(path, current);
+            continue;
+        }
+        match moving.get(&path) {
+            Some((before, since)) if *before == current => {
+                if now.duration_since(*since) >= STILL {
+                    moving.remove(&path);
+                    still.insert(path, current);
+                    continue;
+                }
+            }
+            _ => {
+                moving.insert(path.clone(), (current, now));
+            }
+        }
+        if let Some(last) = last {
+            still.insert(path, last);
+        }
+    }
+    still
+}

@@ -1,0 +1,70 @@
+//! Pages and links of finished crawls for plugins.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::HostError;
+use crate::page::Page;
+
+/// Finished crawls of the caller's project for plugins.
+#[async_trait]
+pub trait CrawlDataHost: Send + Sync {
+    /// A finished run of the caller's project.
+    ///
+    /// # Errors
+    /// [`HostError`]: the plugin is told which. The same holds for the other methods.
+    async fn run(&self, id: i64) -> Result<RunInfo, HostError>;
+
+    /// Pages with an id above `after`, ascending, at most `limit`.
+    async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError>;
+
+    /// Internal links of the next `pages` pages after `after`.
+    async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError>;
+
+    /// A stored page with its body.
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError>;
+}
+
+/// A finished crawl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunInfo {
+    /// The run's id.
+    pub id: i64,
+    /// Its seed.
+    pub url: String,
+    /// `done` or `failed`.
+    pub status: String,
+    /// Page rows.
+    pub page_count: u64,
+}
+
+/// A page row of a crawl.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageRow {
+    /// The row's id.
+    pub id: i64,
+    /// Normalised.
+    pub url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+}
+
+/// Links of a batch of pages, one element of each column per link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkColumns {
+    /// Page ids.
+    pub from_page: Vec<i64>,
+    /// The page of the same run that the link leads to, or -1.
+    pub to_page: Vec<i64>,
+    /// Index into `anchors`.
+    pub anchor: Vec<u32>,
+    /// Whether the link carries `rel=nofollow`.
+    pub nofollow: Vec<bool>,
+    /// Distinct anchor texts.
+    pub anchors: Vec<String>,
+    /// `after` of the next batch; none at the end.
+    pub next: Option<i64>,
+}

@@ -1,0 +1,315 @@
+//! State that all clones of an [`Engine`](crate::Engine) share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::sync::{Semaphore, watch};
+
+use crate::config::EngineConfig;
+use crate::error::{Limit, LoadError, PluginError, StartError};
+use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
+use crate::folder_scan::Fingerprint;
+use crate::host::Host;
+use crate::load::{Grants, Loader};
+use crate::meter::Meter;
+use crate::page::Page;
+use crate::plugin::{Code, Plugin, Source};
+use crate::pool::Pool;
+use crate::registry::Registry;
+use crate::runtime::Runtime;
+use crate::stats::AllStats;
+use crate::task::{self, CallOutput, Invocation};
+use crate::tasks::Tasks;
+
+/// Pages under way per extractor thread, running or queued; more wait for their turn.
+const PAGES_PER_THREAD: usize = 8;
+
+/// Threads, loader, registry and slots of one engine.
+pub(crate) struct Inner {
+    pub config: EngineConfig,
+    pub runtime: Arc<Runtime>,
+    pub tasks: Tasks,
+    pub loader: Loader,
+    /// The plugin folder as the last scan saw it, and the files refused.
+    pub folder: Mutex<FolderState>,
+    pool: Pool,
+    registry: ArcSwap<Registry>,
+    /// Held while a new registry is made from the old one.
+    change: Mutex<()>,
+    /// Counts changes of the registry and of what was refused.
+    changes: watch::Sender<u64>,
+    stats: AllStats,
+    page_slots: Semaphore,
+    interpreter_slots: Arc<Semaphore>,
+    actor_slots: Arc<Semaphore>,
+}
+
+/// The plugin folder as it was looked at last.
+#[derive(Default)]
+pub(crate) struct FolderState {
+    pub seen: BTreeMap<PathBuf, Fingerprint>,
+    pub refused: BTreeMap<PathBuf, LoadError>,
+}
+
+impl Inner {
+    /// Starts the threads.
+    pub fn new(config: EngineConfig) -> Result<Self, StartError> {
+        let threads = config.threads();
+        let runtime = Runtime::new(&config).map_err(|e| StartError::Runtime(e.into()))?;
+        let runtime = Arc::new(runtime);
+        Ok(Self {
+            pool: Pool::new(threads)?,
+            tasks: Tasks::new(threads)?,
+            loader: Loader::new(Arc::clone(&runtime), &config),
+            runtime,
+            registry: ArcSwap::default(),
+            change: Mutex::new(()),
+            changes: watch::Sender::new(0),
+            stats: AllStats::default(),
+            folder: Mutex::default(),
+            page_slots: Semaphore::new(threads * PAGES_PER_THREAD),
+            interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
+            actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
+            config,
+        })
+    }
+
+    /// Makes a plugin of these bytes; nothing serves differently yet.
+    ///
+    /// # Errors
+    /// [`LoadError`], its text short and without escapes.
+    pub async fn load(
+        &self,
+        bytes: Arc<[u8]>,
+        source: Source,
+        grants: Grants,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        self.loader
+            .load(&self.config, &self.stats, bytes, source, grants)
+            .await
+            .map_err(LoadError::cleaned)
+    }
+
+    /// Replaces the registry by a changed copy.
+    pub fn change<T>(&self, edit: impl FnOnce(&mut Registry, &BTreeMap<String, String>) -> T) -> T {
+        let _alone = self.change.lock();
+        let mut next = Registry::clone(&self.registry.load());
+        let result = edit(&mut next, &self.config.roles);
+        self.registry.store(Arc::new(next));
+        self.changes.send_modify(|count| *count += 1);
+        result
+    }
+
+    /// The registry of this moment.
+    pub fn registry(&self) -> Arc<Registry> {
+        self.registry.load_full()
+    }
+
+    /// Counts changes of the registry and of what was refused.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Actor and fetcher calls that could begin without waiting.
+    pub fn free_actor_slots(&self) -> usize {
+        self.actor_slots.available_permits()
+    }
+
+    /// Checks an input against the plugin's schema, on a thread that may be busy for long.
+    ///
+    /// # Errors
+    /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::Limit`] if
+    /// the check takes longer than a call of the plugin may.
+    pub async fn check_input(
+        &self,
+        plugin: &Arc<Plugin>,
+        input: &Value,
+    ) -> Result<(), PluginError> {
+        if plugin.input.is_none() {
+            return Ok(());
+        }
+        let wall = plugin.limits.wall();
+        let (plugin, input) = (Arc::clone(plugin), input.clone());
+        let check = self.tasks.blocking(move || match &plugin.input {
+            Some(schema) => crate::schema::check(schema, &input),
+            None => Ok(()),
+        });
+        tokio::time::timeout(wall, check)
+            .await
+            .map_err(|_| PluginError::Limit(Limit::Wall(wall)))??
+            .map_err(PluginError::InvalidInput)
+    }
+
+    /// Runs roles on a page; answers in the order of `calls`.
+    pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+        let mut answers = Answers::new(calls.len());
+        let (pooled, on_demand) = self.group(calls, &mut answers);
+        let pooled = self.extract_pooled(page, pooled);
+        let on_demand = async {
+            let tasks = on_demand
+                .into_iter()
+                .map(|group| self.extract_on_demand(page, group));
+            let results = futures::future::join_all(tasks).await;
+            results.into_iter().flatten().collect::<Vec<_>>()
+        };
+        let (pooled, on_demand) = futures::future::join(pooled, on_demand).await;
+        answers.fill(pooled);
+        answers.fill(on_demand);
+        answers.finish()
+    }
+
+    /// The same on the calling thread.
+    pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+        let mut answers = Answers::new(calls.len());
+        let (pooled, on_demand) = self.group(calls, &mut answers);
+        for group in pooled {
+            let limits = group.plugin.limits;
+            let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
+            let runtime = &self.runtime;
+            answers.fill(run_group(runtime, &group.plugin, page, &group.calls, begin));
+        }
+        for group in on_demand {
+            let work = self.extract_on_demand(page, group);
+            answers.fill(self.tasks.handle().block_on(work));
+        }
+        answers.finish()
+    }
+
+    /// Sorts calls by the component that serves them: pooled ones, and the others.
+    fn group(
+        &self,
+        calls: Vec<RoleCall>,
+        answers: &mut Answers,
+    ) -> (Vec<RoleGroup>, Vec<RoleGroup>) {
+        let registry = self.registry.load();
+        let mut groups: Vec<RoleGroup> = Vec::new();
+        for (place, call) in calls.into_iter().enumerate() {
+            let Some((plugin, role)) = registry.role(&call.role) else {
+                let error = PluginError::NotFound {
+                    kind: "extractor",
+                    name: call.role,
+                };
+                answers.fill([(place, Err(error))]);
+                continue;
+            };
+            let call = RoleCall {
+                role: role.to_owned(),
+                options: call.options,
+            };
+            match groups
+                .iter_mut()
+                .find(|group| Arc::ptr_eq(&group.plugin, plugin))
+            {
+                Some(group) => group.calls.push((place, call)),
+                None => groups.push(RoleGroup {
+                    plugin: Arc::clone(plugin),
+                    calls: vec![(place, call)],
+                }),
+            }
+        }
+        groups
+            .into_iter()
+            .partition(|group| matches!(&*group.plugin.code, Code::Extractor(_)))
+    }
+
+    async fn extract_pooled(
+        &self,
+        page: &Arc<Page>,
+        groups: Vec<RoleGroup>,
+    ) -> Vec<(usize, RoleResult)> {
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        let Ok(_slot) = self.page_slots.acquire().await else {
+            return Vec::new();
+        };
+        let (job, results) = PageJob::new(Arc::clone(&self.runtime), Arc::clone(page), groups);
+        let guard = CancelOnDrop(Arc::clone(&job));
+        self.pool.spawn(move |workers| job.work(workers));
+        let results = results.await.unwrap_or_default();
+        drop(guard);
+        results
+    }
+
+    async fn extract_on_demand(
+        &self,
+        page: &Arc<Page>,
+        group: RoleGroup,
+    ) -> Vec<(usize, RoleResult)> {
+        let places: Vec<usize> = group.calls.iter().map(|(place, _)| *place).collect();
+        let Ok(slot) = Arc::clone(&self.interpreter_slots).acquire_owned().await else {
+            return Vec::new();
+        };
+        let runtime = Arc::clone(&self.runtime);
+        let page = Arc::clone(page);
+        let task = self.tasks.spawn(async move {
+            let results = task::extract(runtime, group.plugin, page, group.calls).await;
+            drop(slot);
+            results
+        });
+        task.await.unwrap_or_else(|error| {
+            places
+                .into_iter()
+                .map(|place| (place, Err(error.clone())))
+                .collect()
+        })
+    }
+
+    /// Runs an actor or fetcher once a slot is free.
+    pub async fn run(
+        &self,
+        plugin: Arc<Plugin>,
+        invocation: Invocation,
+        host: Arc<dyn Host>,
+    ) -> Result<CallOutput, PluginError> {
+        let slot = Arc::clone(&self.actor_slots)
+            .acquire_owned()
+            .await
+            .map_err(|_| PluginError::Engine("shutting down".to_owned()))?;
+        let runtime = Arc::clone(&self.runtime);
+        let task = self.tasks.spawn(async move {
+            let output = task::run(runtime, plugin, invocation, host).await;
+            // Only now, when the guest's memory is free again, may another begin.
+            drop(slot);
+            output
+        });
+        task.await?
+    }
+}
+
+/// Answers in the order of their calls.
+struct Answers(Vec<Option<RoleResult>>);
+
+impl Answers {
+    fn new(calls: usize) -> Self {
+        Self((0..calls).map(|_| None).collect())
+    }
+
+    fn fill(&mut self, results: impl IntoIterator<Item = (usize, RoleResult)>) {
+        for (place, result) in results {
+            if let Some(slot) = self.0.get_mut(place) {
+                *slot = Some(result);
+            }
+        }
+    }
+
+    fn finish(self) -> Vec<RoleResult> {
+        let missing = || Err(PluginError::Engine("the call was lost".to_owned()));
+        self.0
+            .into_iter()
+            .map(|answer| answer.unwrap_or_else(missing))
+            .collect()
+    }
+}
+
+struct CancelOnDrop(Arc<PageJob>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,46 @@
+//! Makes untrusted text safe to log and to show.
+
+/// Longest message of an error or a listing, in bytes.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 2_000;
+
+/// The text cut to `max` bytes, with control characters (line ends and ANSI
+/// escapes among them) and direction overrides escaped.
+pub(crate) fn clean(text: &str, max: usize) -> String {
+    let kept = cut(text, max);
+    let mut out = String::with_capacity(kept.len());
+    for c in kept.chars() {
+        let hidden = c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if hidden {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    if kept.len() < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+/// The longest beginning of the text that is at most `max` bytes.
+pub(crate) fn cut(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_reach_no_terminal() {
+        let got = clean("\u{1b}[2J\u{202e}a\nb", 100);
+        assert_eq!(got, "\\u{1b}[2J\\u{202e}a\\u{a}b");
+    }
+
+    #[test]
+    fn long_lines_are_cut_between_characters() {
+        assert_eq!(clean("aéb", 2), "a…");
+        assert_eq!(clean("aéb", 4), "aéb");
+    }
+}

@@ -1,0 +1,88 @@
+//! Generated bindings, one module per world. `pages` is linked by hand (see
+//! [`pages`](super::pages)); everything else is generated.
+
+/// Extractors through the synchronous API: no fibers.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod extractor {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "extractor",
+        imports: { default: trappable },
+        with: { "orbweaver:plugin/pages.page": crate::capability::pages::HostPage },
+    });
+}
+
+/// The same for interpreters and extractors with WASI grants, which may wait.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod extractor_async {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "extractor",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+        },
+        require_store_data_send: true,
+    });
+}
+
+/// Actors with asynchronous functions.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod actor {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "actor",
+        imports: { "orbweaver:plugin/parsing": trappable, default: async | trappable },
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+        },
+    });
+}
+
+/// Actors without.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod actor_sync {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "actor-sync",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing": super::actor::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch": super::actor::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction": super::actor::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data": super::actor::orbweaver::plugin::crawl_data,
+        },
+        require_store_data_send: true,
+    });
+}
+
+/// Fetchers.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod fetcher {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "fetcher",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/parsing": super::actor::orbweaver::plugin::parsing,
+            "orbweaver:plugin/http": super::actor::orbweaver::plugin::http,
+            "orbweaver:plugin/batch": super::actor::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction": super::actor::orbweaver::plugin::extraction,
+        },
+        require_store_data_send: true,
+    });
+}
+
+/// The version of the WIT package.
+pub(crate) const VERSION: &str = "0.1.0";

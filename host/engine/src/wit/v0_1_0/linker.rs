@@ -1,0 +1,32 @@
+//! Puts the interfaces into a linker.
+
+use wasmtime::component::{HasSelf, Linker};
+
+use super::bindings::actor::orbweaver::plugin::{
+    batch, crawl_data, extraction, http, parsing, rendering,
+};
+use super::bindings::extractor::orbweaver::plugin::log;
+use super::pages;
+use crate::state::State;
+
+/// Links the interfaces of extractors on worker threads: pages and the log.
+pub(crate) fn add_extractor_interfaces(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    pages::add_to_linker(linker)?;
+    pages::add_snapshot_sync(linker)?;
+    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+}
+
+/// Links the interfaces of tasks: pages, the log, and the capabilities of actors and
+/// fetchers. The load check has refused imports that are not granted; the capabilities check
+/// again.
+pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    pages::add_to_linker(linker)?;
+    pages::add_snapshot_async(linker)?;
+    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    parsing::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    http::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    rendering::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    batch::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    extraction::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    crawl_data::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+}
