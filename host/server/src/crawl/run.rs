@@ -81,7 +81,7 @@ struct Engine {
     capped: Option<String>,
     /// Why there is no seed.
     failure: Option<String>,
-    random: u64,
+    random: fastrand::Rng,
 }
 
 struct Sitemaps {
@@ -195,7 +195,7 @@ impl Engine {
             reserved: None,
             capped: None,
             failure: None,
-            random: random(),
+            random: fastrand::Rng::with_seed(random()),
         };
         engine.resume().await?;
         engine.begin(&seed).await;
@@ -347,12 +347,4 @@ fn gave_up(error: &anyhow::Error) -> Option<Ending> {
 /// Depth as it is remembered; the deepest that is asked for is 50.
 fn depth(depth: u32) -> u8 {
     u8::try_from(depth).unwrap_or(u8::MAX)
-}
-
-/// SplitMix64.
-fn next_random(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{Engine, next_random};
+use super::Engine;
 use crate::clock::Clock;
 use crate::crawl::commit::Item;
 use crate::crawl::fetch::{self, End, Entry, Fetched, Outcome};
@@ -120,9 +120,8 @@ impl Engine {
         now: Instant,
     ) -> FrontierChange {
         let base = Duration::from_millis(self.shared.app.config.crawl.retry_base_ms);
-        self.random = next_random(self.random);
         // Up to a quarter more, so that what failed together does not come back together.
-        let jitter = base.mul_f64((self.random % 1_000) as f64 / 4_000.0);
+        let jitter = base.mul_f64(self.random.f64() / 4.0);
         let wait = base.saturating_mul(1 << entry.attempts.min(10)) + jitter;
         let wait = wait.max(asked).min(self.max_wait());
         entry.attempts += 1;

@@ -11,7 +11,7 @@ use orbweaver_urls::Resolved;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{Engine, next_random};
+use super::Engine;
 use crate::accounts::quota::QuotaError;
 use crate::clock::Clock;
 use crate::crawl::fetch::{self, End, Entry, Outcome, Shared, host_key};
@@ -138,8 +138,8 @@ impl Engine {
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }
-        self.random = next_random(self.random);
-        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, self.random);
+        let random = self.random.u64(..);
+        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, random);
         let committer = self.committer.clone();
         self.fetches.spawn(async move {
             let outcome = work.await;
