@@ -181,7 +181,13 @@ async fn a_cap_is_a_cap_for_actors_too() {
         .id;
     // The whole day of tier free.
     let all = orbweaver_store::Amount::pages(200);
-    let held = service.app.quota.reserve(project, all).await.unwrap();
+    let held = service
+        .app
+        .accounts
+        .quota
+        .reserve(project, all)
+        .await
+        .unwrap();
     let answer = client.post("/v1/actors/two-pages-rs", &input).await;
     let said = answer.error(429, "RATE_LIMITED");
     assert!(said.contains("daily page cap exceeded"), "{said}");

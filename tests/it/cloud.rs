@@ -435,7 +435,7 @@ async fn what_is_not_configured_says_what_to_set_and_validation_comes_first() {
 async fn a_retry_is_not_billed_twice_and_a_cap_is_429() {
     let service = Service::with(|config| {
         let tier = config.tiers.get_mut("free").expect("a tier");
-        tier.cloud_pages_per_day = orbweaver_server::config::Cap::at(2);
+        tier.cloud_pages_per_day = orbweaver_accounts::tiers::Cap::at(2);
     })
     .await;
     let origin = origin().await;

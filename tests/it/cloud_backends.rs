@@ -2,9 +2,9 @@
 
 use axum::routing::get;
 use axum::{Json, Router};
+use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_fetch::Pool;
 use orbweaver_origin::{Origin, Reply};
-use orbweaver_server::config::{SafeUrl, Secret};
 use orbweaver_tests::proxies::{ProxyServer, dead_url};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

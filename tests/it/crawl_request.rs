@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::webhook::Event;
-use orbweaver_server::crawl::spec::{CrawlSpec, ProxyPool, SeedKind};
+use orbweaver_crawl::spec::{CrawlSpec, ProxyPool, SeedKind};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, SEED, without_workers};

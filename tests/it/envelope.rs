@@ -3,7 +3,8 @@
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
-use orbweaver_server::{api, serve};
+use orbweaver_api as api;
+use orbweaver_server::serve;
 use serde_json::json;
 
 use crate::support::{Client, Service};
@@ -181,7 +182,7 @@ async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
     let panics = get(async || -> &'static str { panic!("a secret") });
     let plain = get(async || (StatusCode::IM_A_TEAPOT, "not the envelope"));
     let router = Router::new().route("/panic", panics).route("/plain", plain);
-    let entry = api::around(router, service.app.clone(), Vec::new());
+    let entry = api::around(router, service.app.app().clone(), Vec::new());
     let running = serve::start_with(service.app.clone(), entry).await.unwrap();
     let client = Client::new(running.address.unwrap(), None);
     let message = client.get("/panic").await.error(500, "INTERNAL");

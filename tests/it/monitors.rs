@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_server::monitors::scheduler;
+use orbweaver_crawl::scheduler;
 use orbweaver_store::crawl::{Ending, RunFilter};
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ async fn work(service: &Service) {
 }
 
 async fn tick(service: &Service) {
-    scheduler::tick(&service.app).await.unwrap();
+    scheduler::tick(&service.app.crawls).await.unwrap();
 }
 
 #[tokio::test]
@@ -255,7 +255,7 @@ async fn a_year_of_fires_is_made_by_the_clock() {
         service.clock.advance(hours);
         tick(&service).await;
         // A second look finds nothing.
-        assert_eq!(scheduler::tick(&service.app).await.unwrap(), 0);
+        assert_eq!(scheduler::tick(&service.app.crawls).await.unwrap(), 0);
         while service
             .app
             .store
@@ -294,7 +294,7 @@ async fn a_fire_waits_and_is_not_lost() {
     let service = Service::with(|config| {
         config.roles = vec!["api".to_owned()];
         let tier = config.tiers.get_mut("self_hosted").unwrap();
-        tier.concurrent_runs = orbweaver_server::config::Cap::at(1);
+        tier.concurrent_runs = orbweaver_accounts::tiers::Cap::at(1);
     })
     .await;
     let first = make(&service, "5 12 * * *").await;
@@ -338,9 +338,9 @@ async fn nodes_do_not_fire_twice() {
             .unwrap();
         Service::with(|config| {
             config.roles = vec!["api".to_owned()];
-            config.database_url = Some(orbweaver_server::config::SafeUrl::new(url));
+            config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
             let tier = config.tiers.get_mut("self_hosted").unwrap();
-            tier.concurrent_runs = orbweaver_server::config::Cap::NONE;
+            tier.concurrent_runs = orbweaver_accounts::tiers::Cap::NONE;
         })
         .await
     };
@@ -350,7 +350,10 @@ async fn nodes_do_not_fire_twice() {
         ids.push(make(&service, "5 12 * * *").await);
     }
     service.clock.advance(TimeDelta::minutes(6));
-    let (one, two) = tokio::join!(scheduler::tick(&service.app), scheduler::tick(&other.app));
+    let (one, two) = tokio::join!(
+        scheduler::tick(&service.app.crawls),
+        scheduler::tick(&other.app.crawls)
+    );
     one.unwrap();
     two.unwrap();
     tick(&service).await;

@@ -2,8 +2,8 @@
 
 use chrono::TimeDelta;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_origin::{Origin, Reply, SmtpServer};
-use orbweaver_server::config::{SafeUrl, Secret};
 use serde_json::{Value, json};
 use sha2::Sha256;
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chrono::TimeDelta;
 use futures::StreamExt as _;
+use orbweaver_accounts::quota::QuotaError;
+use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_server::accounts::quota::QuotaError;
-use orbweaver_server::config::Cap;
 use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
@@ -182,7 +182,7 @@ async fn a_retry_at_the_cap_is_answered() {
         service.other_project("shop").await;
         id(&service, "shop").await
     };
-    let quota = &service.app.quota;
+    let quota = &service.app.accounts.quota;
     let mut reserved = quota
         .reserve_for(project, Amount::pages(1), "token")
         .await
@@ -216,7 +216,7 @@ async fn blocks_shrink_split_and_come_back() {
     for service in [Service::start().await, Service::on_postgres().await] {
         service.other_project("shop").await;
         let project = id(&service, "shop").await;
-        let (quota, store) = (&service.app.quota, &service.app.store);
+        let (quota, store) = (&service.app.accounts.quota, &service.app.store);
         let mut block = quota
             .reserve_up_to(project, Amount::pages(150))
             .await
@@ -265,6 +265,7 @@ async fn what_a_dead_process_held_ends_by_itself() {
         let project = id(&service, "shop").await;
         let held = service
             .app
+            .accounts
             .quota
             .reserve(project, Amount::pages(200))
             .await
@@ -274,11 +275,21 @@ async fn what_a_dead_process_held_ends_by_itself() {
         let service = service.restart().await;
         // Other nodes may live; a file that nobody else uses has nobody who holds anything.
         if postgres {
-            let refused = service.app.quota.reserve(project, Amount::pages(1)).await;
+            let refused = service
+                .app
+                .accounts
+                .quota
+                .reserve(project, Amount::pages(1))
+                .await;
             assert!(matches!(refused, Err(QuotaError::Capped(_))));
             service.clock.advance(TimeDelta::minutes(6));
         }
-        let granted = service.app.quota.reserve(project, Amount::pages(200)).await;
+        let granted = service
+            .app
+            .accounts
+            .quota
+            .reserve(project, Amount::pages(200))
+            .await;
         assert_eq!(granted.unwrap().left(), Amount::pages(200));
     }
 }
@@ -288,7 +299,7 @@ async fn what_lives_is_renewed() {
     let service = Service::start().await;
     service.other_project("shop").await;
     let project = id(&service, "shop").await;
-    let quota = &service.app.quota;
+    let quota = &service.app.accounts.quota;
     let held = quota.reserve(project, Amount::pages(200)).await.unwrap();
     for _ in 0..3 {
         service.clock.advance(TimeDelta::minutes(4));
@@ -304,7 +315,7 @@ async fn cloud_pages_count_against_both_caps() {
     let service = Service::start().await;
     service.other_project("shop").await;
     let project = id(&service, "shop").await;
-    let quota = &service.app.quota;
+    let quota = &service.app.accounts.quota;
     let cloud = quota
         .reserve_up_to(project, Amount::cloud(500))
         .await
@@ -338,7 +349,12 @@ async fn a_suspended_project_does_nothing_until_it_is_resumed() {
         answer = client.get("/v1/logs").await;
     }
     answer.error(403, "FORBIDDEN");
-    let refused = service.app.quota.reserve(project, Amount::pages(1)).await;
+    let refused = service
+        .app
+        .accounts
+        .quota
+        .reserve(project, Amount::pages(1))
+        .await;
     assert!(matches!(refused, Err(QuotaError::Suspended)));
     store.suspend_project(project, None).await.unwrap();
     while client.get("/v1/logs").await.status != 200 {}

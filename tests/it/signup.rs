@@ -1,8 +1,8 @@
 //! Signing up.
 
 use chrono::TimeDelta;
+use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_origin::{Origin, Reply, SmtpServer};
-use orbweaver_server::config::{SafeUrl, Secret};
 use serde_json::{Value, json};
 
 use crate::support::Service;
@@ -202,7 +202,7 @@ async fn the_key_is_mailed_and_waits_while_mail_is_down() {
     let service = service.restart().await;
     // Longer than an attempt that was cut off is waited for.
     service.clock.advance(TimeDelta::minutes(6));
-    service.app.mailer.wake();
+    service.app.accounts.mailer.wake();
     let mails = smtp.accepted(1).await;
     assert_eq!(mails[0].from, "spiders@example.com");
     assert_eq!(mails[0].to, ["owner@shop.example"]);

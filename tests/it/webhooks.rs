@@ -6,10 +6,10 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::webhook::{Event, sign};
+use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::webhooks;
 use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_server::config::Config;
-use orbweaver_server::crawl::spec::CrawlSpec;
-use orbweaver_server::webhooks;
 use orbweaver_store::crawl::{Created, Ending, NewRun};
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl Delivering {
         let project = service.app.store.project_named("default").await;
         Self {
             project: project.unwrap().unwrap().id,
-            worker: tokio::spawn(webhooks::work(service.app.clone())),
+            worker: tokio::spawn(webhooks::work(service.app.crawls.clone())),
             service,
         }
     }
@@ -81,7 +81,7 @@ impl Delivering {
             error_message: (!done).then(|| "no answer".to_owned()),
         };
         let ended = match told {
-            None => webhooks::end_run(app, &leased.run, leased.lease, &ending).await,
+            None => webhooks::end_run(&app.crawls, &leased.run, leased.lease, &ending).await,
             Some(_) => app.store.end_run(leased.lease, &ending, told, now).await,
         };
         assert!(ended.unwrap());
@@ -132,9 +132,13 @@ async fn a_delivery_is_signed_and_says_what_the_contract_says() {
     assert_eq!(got.path, "/hook");
     assert_eq!(got.header("content-type"), "application/json");
     assert_eq!(got.header("x-crawler-run-id"), run.to_string());
-    let secret = webhooks::secret(&delivering.service.app, delivering.project)
-        .await
-        .unwrap();
+    let secret = webhooks::secret(
+        &delivering.service.app.store,
+        delivering.project,
+        delivering.service.app.clock.now(),
+    )
+    .await
+    .unwrap();
     assert_eq!(secret.len(), 32);
     let now = delivering.service.app.clock.now();
     let signed = sign(&secret, got.header("webhook-id"), now, &got.body);
@@ -471,7 +475,7 @@ async fn a_worker_that_died_is_made_up_for() {
     let first = receiver.next().await;
     delivering.worker.abort();
     // The next process on this database does not wait for the lease of the one before.
-    let next = tokio::spawn(webhooks::work(delivering.service.app.clone()));
+    let next = tokio::spawn(webhooks::work(delivering.service.app.crawls.clone()));
     let again = receiver.next().await;
     assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
     assert_eq!(
@@ -488,11 +492,11 @@ async fn workers_share_a_database_without_doubling() {
         .database()
         .unwrap();
     let delivering = Delivering::start(|config| {
-        config.database_url = Some(orbweaver_server::config::SafeUrl::new(url));
+        config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
     })
     .await;
     let other = delivering.service.node().await;
-    let second = tokio::spawn(webhooks::work(other.app.clone()));
+    let second = tokio::spawn(webhooks::work(other.app.crawls.clone()));
     let mut runs = Vec::new();
     for _ in 0..30 {
         runs.push(delivering.end_run(&receiver.url(), true).await);

@@ -2,6 +2,11 @@
 //! monitors, CPU of both loops while nothing is due, and the time from a delivery's being due
 //! to its arrival.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "benchmarks run on the real clock"
+)]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -11,14 +16,17 @@ use axum::Router;
 use axum::routing::post;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args as ClapArgs;
+use orbweaver_accounts::bootstrap;
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::secret::SafeUrl;
+use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::webhook::Event;
-use orbweaver_server::app::{self, App};
-use orbweaver_server::clock::Clock;
-use orbweaver_server::config::{Cap, Config, SafeUrl};
-use orbweaver_server::crawl::spec::CrawlSpec;
-use orbweaver_server::monitors::scheduler;
-use orbweaver_server::{accounts::bootstrap, webhooks};
+use orbweaver_crawl::scheduler;
+use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::webhooks;
+use orbweaver_server::config::Config;
+use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_store::crawl::{Created, Ending, NewRun};
 use orbweaver_store::monitors::NewMonitor;
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
@@ -46,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 struct Node {
-    app: App,
+    app: Assembled,
     project: ProjectId,
 }
 
@@ -73,7 +81,10 @@ async fn measure(args: &Args) -> Result<()> {
     const LOOKS: u32 = 400;
     let (began, cpu) = (Instant::now(), cpu()?);
     for _ in 0..LOOKS {
-        ensure!(scheduler::tick(&node.app).await? == 0, "nothing is due");
+        ensure!(
+            scheduler::tick(&node.app.crawls).await? == 0,
+            "nothing is due"
+        );
     }
     report(
         "a look, nothing due",
@@ -90,7 +101,7 @@ async fn measure(args: &Args) -> Result<()> {
     let mut looks = 0;
     let mut fired = 0;
     loop {
-        let fires = scheduler::tick(&node.app).await?;
+        let fires = scheduler::tick(&node.app.crawls).await?;
         if fires == 0 {
             break;
         }
@@ -105,8 +116,8 @@ async fn measure(args: &Args) -> Result<()> {
         looks,
     );
 
-    let scheduler = tokio::spawn(scheduler::run(node.app.clone()));
-    let worker = tokio::spawn(webhooks::work(node.app.clone()));
+    let scheduler = tokio::spawn(scheduler::run(node.app.crawls.clone()));
+    let worker = tokio::spawn(webhooks::work(node.app.crawls.clone()));
     const IDLE: Duration = Duration::from_secs(10);
     let cpu = self::cpu()?;
     tokio::time::sleep(IDLE).await;
@@ -152,7 +163,7 @@ impl Node {
         for tier in config.tiers.values_mut() {
             tier.concurrent_runs = Cap::NONE;
         }
-        let app = app::build(config, Clock::system(), None).await?;
+        let app = assembled::build(config, Clock::system(), None).await?;
         bootstrap::run(&app.store, &app.clock, None).await?;
         let project = app.store.project_named("default").await?;
         Ok(Self {

@@ -10,12 +10,15 @@ use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use hyper_util::rt::TokioTimer;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::accounts::mail;
-use crate::api::Entry;
-use crate::app::App;
+use orbweaver_accounts::mail;
+use orbweaver_actors::plugins;
+use orbweaver_api::{self as api, Entry};
+use orbweaver_crawl::{self as crawl, Crawls, Seat, cleanup, scheduler, webhooks};
+use orbweaver_pipeline::search_index;
+
 use crate::config::{Config, Role};
-use crate::crawl::{Seat, cleanup};
-use crate::{api, cloud, crawl, housekeeping, monitors, plugins, webhooks};
+use crate::housekeeping;
+use crate::service::Service;
 
 /// A service that listens.
 #[derive(Debug)]
@@ -24,7 +27,7 @@ pub struct Running {
     pub address: Option<SocketAddr>,
     /// Where metrics are, if they have a port of their own.
     pub metrics_address: Option<SocketAddr>,
-    app: App,
+    service: Service,
     handle: Handle<SocketAddr>,
     background: JoinSet<()>,
     workers: JoinSet<()>,
@@ -35,60 +38,60 @@ pub struct Running {
 ///
 /// # Errors
 /// When an address is taken, or certificate and key do not load.
-pub async fn start(app: App) -> anyhow::Result<Running> {
-    let service = api::service(app.clone());
-    start_with(app, service).await
+pub async fn start(service: Service) -> anyhow::Result<Running> {
+    let entry = api::service(service.app().clone());
+    start_with(service, entry).await
 }
 
 /// As [`start`], with another service than the whole one.
 ///
 /// # Errors
 /// As [`start`].
-pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
-    let roles = app.config.roles()?;
+pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Running> {
+    let (app, config) = (service.app(), service.config());
+    let roles = config.roles()?;
     let handle = Handle::new();
     let (mut address, mut metrics_address, mut servers) = (None, None, Vec::new());
     if roles.contains(&Role::Api) {
-        let tls = tls(&app.config).await?;
-        let (at, server) = listen(&app.config, app.config.listen, tls, &handle, service)
-            .with_context(|| {
-                let at = app.config.listen;
+        let tls = tls(config).await?;
+        let (at, server) =
+            listen(config, config.listen, tls, &handle, entry).with_context(|| {
+                let at = config.listen;
                 format!("cannot listen on {at}; is the port taken? name another with --listen")
             })?;
         address = Some(at);
         servers.push(server);
     }
-    if let Some(at) = app.config.metrics.listen {
-        let service = api::metrics_service(app.clone());
-        let (at, server) = listen(&app.config, at, None, &handle, service)
+    if let Some(at) = config.metrics.listen {
+        let entry = api::metrics_service(app.clone());
+        let (at, server) = listen(config, at, None, &handle, entry)
             .with_context(|| format!("metrics.listen: cannot listen on {at}"))?;
         tracing::info!(address = %at, "metrics are at /metrics");
         metrics_address = Some(at);
         servers.push(server);
     }
     let mut background = JoinSet::new();
-    background.spawn(housekeeping::run(app.clone()));
-    background.spawn(cleanup::run(app.clone()));
+    background.spawn(housekeeping::run(service.clone()));
+    background.spawn(cleanup::run(app.crawls.clone()));
     if roles.contains(&Role::Worker) {
-        background.spawn(cloud::index::run(app.clone()));
+        background.spawn(search_index::run(app.store.clone()));
     }
-    background.spawn(mail::run(app.clone()));
-    background.spawn(plugins::watch(app.clone()));
-    let blocklist = app.blocklist.lock().take();
-    if let Some(blocklist) = blocklist {
+    background.spawn(mail::run(app.accounts.clone()));
+    background.spawn(plugins::watch(app.actors.clone()));
+    if let Some(blocklist) = service.take_blocklist() {
         background.spawn(blocklist.run());
     }
     if roles.contains(&Role::Scheduler) {
-        background.spawn(monitors::scheduler::run(app.clone()));
+        background.spawn(scheduler::run(app.crawls.clone()));
     }
     let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
-        workers.spawn(work(app.clone()));
+        workers.spawn(work(app.crawls.clone()));
     }
     Ok(Running {
         address,
         metrics_address,
-        app,
+        service,
         handle,
         background,
         workers,
@@ -97,7 +100,7 @@ pub async fn start_with(app: App, service: Entry) -> anyhow::Result<Running> {
 }
 
 /// Works on runs and delivers webhooks, once the worker's seat is ours.
-async fn work(app: App) {
+async fn work(crawls: Crawls) {
     let told = |seat| match seat {
         Seat::Ours => {}
         Seat::Others(process) => tracing::warn!(
@@ -106,12 +109,12 @@ async fn work(app: App) {
              once the other has ended; several that work at once need PostgreSQL"
         ),
     };
-    let Some(_seat) = crawl::seat(&app, told).await else {
+    let Some(_seat) = crawl::seat(&crawls.store, &crawls.live, told).await else {
         return;
     };
     let mut tasks = JoinSet::new();
-    tasks.spawn(crawl::work(app.clone()));
-    tasks.spawn(webhooks::work(app));
+    tasks.spawn(crawl::work(crawls.clone()));
+    tasks.spawn(webhooks::work(crawls));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
             tracing::error!(%error, "a worker ended badly");
@@ -165,18 +168,18 @@ fn listen(
 }
 
 impl Running {
-    /// The service's parts.
-    pub fn app(&self) -> &App {
-        &self.app
+    /// The service.
+    pub fn service(&self) -> &Service {
+        &self.service
     }
 
     /// Stops accepting, lets running requests finish for as long as the configuration says,
     /// ends the background work and writes what is queued.
     pub async fn stop(mut self) {
-        let grace = Duration::from_millis(self.app.config.http.shutdown_ms);
+        let grace = Duration::from_millis(self.service.config().http.shutdown_ms);
         self.handle.graceful_shutdown(Some(grace));
-        self.app.crawls.stop();
-        self.app.webhooks.stop();
+        self.service.crawls.live.stop();
+        self.service.crawls.webhooks.stop();
         for server in self.servers {
             if !matches!(server.await, Ok(Ok(()))) {
                 tracing::warn!("a server did not end well");
@@ -188,8 +191,8 @@ impl Running {
             }
         }
         self.background.shutdown().await;
-        self.app.cloud.renderer().shutdown().await;
-        self.app.store.close().await;
+        self.service.cloud.renderer().shutdown().await;
+        self.service.store.close().await;
     }
 }
 

@@ -75,7 +75,7 @@ async fn a_worker_that_lost_its_run_writes_nothing(service: Service) {
     let before = store.run(taken.lease.project, run).await.unwrap().unwrap();
     gate.add_permits(10);
     // The worker finds out by itself, and writes nothing any more.
-    while service.app.crawls.progress(run).is_some() {
+    while service.app.crawls.live.progress(run).is_some() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     let after = store.run(taken.lease.project, run).await.unwrap().unwrap();

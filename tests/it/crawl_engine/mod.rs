@@ -10,7 +10,7 @@ mod whole;
 use std::time::Duration;
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_server::crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
 use crate::support::Service;
@@ -40,7 +40,7 @@ async fn quick(postgres: bool) -> Service {
             .expect("a database")
     });
     Service::with(|config| {
-        config.database_url = url.map(orbweaver_server::config::SafeUrl::new);
+        config.database_url = url.map(orbweaver_accounts::secret::SafeUrl::new);
         config.crawl.retry_base_ms = 20;
         config.crawl.retries = 2;
     })
@@ -78,7 +78,7 @@ async fn queue(service: &Service, spec: &CrawlSpec, previous: Option<RunId>) -> 
     let Created::New(run) = created.expect("a database") else {
         panic!("not created");
     };
-    service.app.crawls.wake();
+    service.app.crawls.live.wake();
     run.id
 }
 

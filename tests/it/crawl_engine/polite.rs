@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use orbweaver_server::crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_store::crawl::RunState;
 
 use super::ground::{Answer, Ground, Hit};

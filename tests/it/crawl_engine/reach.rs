@@ -1,6 +1,6 @@
 //! What a run reaches: scope, depth, redirects, sitemaps, budgets.
 
-use orbweaver_server::crawl::spec::{CrawlSpec, SeedKind};
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::RunState;
 
 use super::ground::{Answer, Ground};

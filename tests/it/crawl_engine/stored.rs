@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::PageId;
-use orbweaver_server::crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_store::crawl::{RunState, unpack_links};
 
 use super::ground::{Answer, Ground};

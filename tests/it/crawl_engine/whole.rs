@@ -112,7 +112,7 @@ async fn deleting_a_run_frees_its_place(service: Service) {
     assert_eq!(client.get(&format!("/v1/crawls/{id}")).await.status, 404);
     // The worker lets go of it.
     let run = serde_json::from_value(id).expect("an id");
-    while service.app.crawls.progress(run).is_some() {
+    while service.app.crawls.live.progress(run).is_some() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -57,7 +57,7 @@ async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
         let left = service.app.store.extend_leases(&leases, until).await;
         assert_eq!(left.unwrap(), []);
 
-        orbweaver_server::crawl::cleanup::remove(&service.app)
+        orbweaver_crawl::cleanup::remove(&service.app.crawls)
             .await
             .unwrap();
         while rows(&service, run, page).await > 0 {
@@ -76,7 +76,7 @@ async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
 async fn deleting_gives_the_space_back() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
-    let file = service.app.config.data_dir.join("orbweaver.db");
+    let file = service.app.config().data_dir.join("orbweaver.db");
     let size = || std::fs::metadata(&file).unwrap().len();
     let leased = begin(&service).await;
     for at in 0..8 {
@@ -86,7 +86,7 @@ async fn deleting_gives_the_space_back() {
         write(&service, &leased, at * 100, &pages).await;
     }
     let run = end(&service, &leased).await;
-    orbweaver_server::crawl::cleanup::remove(&service.app)
+    orbweaver_crawl::cleanup::remove(&service.app.crawls)
         .await
         .unwrap();
     service.app.store.release_space().await.unwrap();
@@ -97,7 +97,7 @@ async fn deleting_gives_the_space_back() {
         .await;
     assert_eq!(answer.status, 204);
     for _ in 0..600 {
-        orbweaver_server::crawl::cleanup::remove(&service.app)
+        orbweaver_crawl::cleanup::remove(&service.app.crawls)
             .await
             .unwrap();
         if size() < full / 4 {
@@ -137,7 +137,7 @@ async fn runs_past_their_time_and_above_the_bound_are_removed() {
             .collect();
         let large = done(&service, &large).await;
         let retain = async || {
-            orbweaver_server::crawl::cleanup::retain(&service.app)
+            orbweaver_crawl::cleanup::retain(&service.app.crawls)
                 .await
                 .unwrap()
         };

@@ -11,10 +11,7 @@ fn projects_are_created_listed_and_changed() {
     let created = run(&data, &["project", "create", "shop", "--tier", "pro"]);
     assert!(created.status.success());
     let key = String::from_utf8(created.stdout).unwrap();
-    assert!(
-        orbweaver_server::accounts::key::is_well_formed(key.trim()),
-        "{key}"
-    );
+    assert!(orbweaver_accounts::key::is_well_formed(key.trim()), "{key}");
 
     let again = run(&data, &["project", "create", "shop"]);
     assert_eq!(again.status.code(), Some(1));

@@ -1,9 +1,10 @@
 //! Runs whose pages a test writes itself, as a worker would.
 
 use chrono::TimeDelta;
+use orbweaver_accounts::secret::SafeUrl;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{ProjectId, RunId};
-use orbweaver_server::config::{Config, SafeUrl};
+use orbweaver_server::config::Config;
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
     pack_links, pack_targets,

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use chrono::{DateTime, Utc};
+use orbweaver_accounts::bootstrap;
+use orbweaver_accounts::clock::{Clock, ManualClock};
+use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_fetch::{Resolver, SystemResolver};
-use orbweaver_server::accounts::bootstrap;
-use orbweaver_server::app::{self, App};
-use orbweaver_server::clock::{Clock, ManualClock};
-use orbweaver_server::config::{Config, SafeUrl, Secret};
+use orbweaver_server::config::Config;
 use orbweaver_server::serve::{self, Running};
+use orbweaver_server::service::{self as assembled, Service as Assembled};
 use orbweaver_server::telemetry::{self, PrometheusHandle};
 use orbweaver_tests::postgres::Postgres;
 use tempfile::TempDir;
@@ -23,7 +24,7 @@ pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 /// A running service.
 pub struct Service {
     pub address: SocketAddr,
-    pub app: App,
+    pub app: Assembled,
     pub clock: ManualClock,
     pub metrics: Option<SocketAddr>,
     running: Running,
@@ -97,7 +98,7 @@ impl Service {
         data: TempDir,
         resolver: Arc<dyn Resolver>,
     ) -> Self {
-        let app = app::build_with(
+        let app = assembled::build_with(
             config.clone(),
             clock,
             Some(metrics()),
@@ -105,7 +106,7 @@ impl Service {
         )
         .await
         .expect("the service's parts");
-        bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref())
+        bootstrap::run(&app.store, &app.clock, app.config().bootstrap_key.as_ref())
             .await
             .expect("the first project");
         let running = serve::start(app.clone())
@@ -159,7 +160,7 @@ impl Service {
 
     /// A client of another project.
     pub async fn other_project(&self, name: &str) -> Client {
-        use orbweaver_server::accounts::key;
+        use orbweaver_accounts::key;
         use orbweaver_store::{KeyHash, NewKey, NewProject};
 
         let secret = key::generate().expect("randomness");

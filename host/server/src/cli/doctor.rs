@@ -9,7 +9,7 @@ use orbweaver_store::Store;
 use super::Common;
 use super::out::out;
 use crate::config::Config;
-use crate::pipeline::Pipeline;
+use orbweaver_pipeline::Pipeline;
 
 /// Say what is missing on this machine and how to get it. Changes nothing but the data
 /// folder, which it creates. Exit code 1 when something that `serve` needs is missing.
@@ -100,7 +100,11 @@ async fn database(config: &Config) -> Finding {
 async fn plugins(config: &Config) -> Finding {
     let what = "plugins";
     let folder = config.plugin_dir();
-    let engine = match Pipeline::start(config).await {
+    let started = match config.pipeline() {
+        Ok(settings) => Pipeline::start(settings).await,
+        Err(error) => Err(error.into()),
+    };
+    let engine = match started {
         Ok(pipeline) => pipeline.engine,
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
     };

@@ -9,8 +9,8 @@ use orbweaver_store::{KeyState, Revoked, Store};
 
 use super::Common;
 use super::out::out;
-use crate::accounts::issue::FreshKey;
-use crate::clock::Clock;
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::issue::FreshKey;
 
 /// Issue, list and revoke a project's keys. Works while the service runs.
 #[derive(Subcommand)]

@@ -9,8 +9,8 @@ use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest};
 
 use super::Common;
 use super::out::out;
-use crate::pipeline::Pipeline;
 use crate::telemetry;
+use orbweaver_pipeline::Pipeline;
 
 /// List, inspect and pack plugins.
 #[derive(Subcommand)]
@@ -69,7 +69,7 @@ impl List {
         let mut config = common.load()?.config;
         config.log.filter = "off".to_owned();
         telemetry::start_logs(&config.log)?;
-        let engine = Pipeline::start(&config).await?.engine;
+        let engine = Pipeline::start(config.pipeline()?).await?.engine;
         let plugins = engine.plugins();
         let refused = engine.refused();
         if self.json {

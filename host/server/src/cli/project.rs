@@ -8,9 +8,12 @@ use orbweaver_store::{CloudMode, KeyHash, NewKey, NewProject, ProjectChange, Sto
 
 use super::Common;
 use super::out::out;
-use crate::accounts::{self, key};
-use crate::clock::Clock;
-use crate::config::{Config, redact_url};
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::key;
+use orbweaver_accounts::project_name::is_project_name;
+use orbweaver_accounts::secret::redact_url;
+
+use crate::config::Config;
 
 /// Create, list and change projects. Works while the service runs.
 #[derive(Subcommand)]
@@ -106,7 +109,7 @@ impl ProjectCommand {
 
 impl Create {
     async fn run(self, store: &Store) -> anyhow::Result<()> {
-        if !accounts::is_project_name(&self.name) {
+        if !is_project_name(&self.name) {
             bail!("the name must be 1 to 64 letters, digits, underscores and hyphens");
         }
         let key = key::generate()?;

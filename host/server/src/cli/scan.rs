@@ -11,9 +11,9 @@ use orbweaver_store::CloudMode;
 use serde_json::Value;
 
 use super::Common;
-use crate::clock::Clock;
-use crate::pipeline::{self, Content, Document, Pipeline, RoleRequest, Site};
 use crate::telemetry;
+use orbweaver_accounts::clock::Clock;
+use orbweaver_pipeline::{self as pipeline, Content, Document, Pipeline, RoleRequest, Site};
 
 /// Scan one page, or an HTML file, and print the result.
 #[derive(Args)]
@@ -85,7 +85,7 @@ impl Scan {
             config.log.filter = "error".to_owned();
         }
         telemetry::start_logs(&config.log)?;
-        let pipeline = Pipeline::start(&config).await?;
+        let pipeline = Pipeline::start(config.pipeline()?).await?;
         let remote = is_url(&self.source);
         let mut document = if remote {
             self.fetch(&pipeline).await?

@@ -8,11 +8,11 @@ use clap::Args;
 
 use super::Common;
 use super::out::out;
-use crate::accounts::bootstrap::{self, First};
-use crate::clock::Clock;
 use crate::config::{Config, load};
 use crate::traces::Traces;
-use crate::{app, serve, telemetry};
+use crate::{serve, service, telemetry};
+use orbweaver_accounts::bootstrap::{self, First};
+use orbweaver_accounts::clock::Clock;
 
 /// Serve the API. The first start on an empty database creates project `default` and
 /// prints its key.
@@ -50,13 +50,17 @@ impl Serve {
             Some(traces) => telemetry::start_logs_and_traces(&config.log, traces)?,
         }
         let metrics = telemetry::start_metrics()?;
-        let app = app::build(config, Clock::system(), Some(metrics)).await?;
-        let first =
-            bootstrap::run(&app.store, &app.clock, app.config.bootstrap_key.as_ref()).await?;
-        warn_of_mock_payment(&app.config);
-        let running = serve::start(app).await?;
+        let service = service::build(config, Clock::system(), Some(metrics)).await?;
+        let first = bootstrap::run(
+            &service.store,
+            &service.clock,
+            service.config().bootstrap_key.as_ref(),
+        )
+        .await?;
+        warn_of_mock_payment(service.config());
+        let running = serve::start(service).await?;
         // The service serves whether or not anybody reads its greeting.
-        let _ = greet(&running.app().config, running.address, first.as_ref());
+        let _ = greet(running.service().config(), running.address, first.as_ref());
         serve::stop_signal().await?;
         tracing::info!("stopping");
         running.stop().await;

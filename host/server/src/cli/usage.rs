@@ -8,9 +8,11 @@ use orbweaver_store::{Project, Store};
 
 use super::Common;
 use super::out::out;
-use crate::accounts::usage::{Usage, dollars};
-use crate::clock::Clock;
-use crate::config::{Cap, Config};
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::tiers::Cap;
+use orbweaver_accounts::usage::{Usage, dollars};
+
+use crate::config::Config;
 
 /// Show what projects used, today and this month, against their caps; of one project, also
 /// day by day.

@@ -1,32 +1,30 @@
 //! The configuration: one typed struct, filled from defaults, then a TOML file, then
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
-mod account;
-mod cloud;
-mod crawl;
 mod load;
 mod reference;
-mod secret;
 mod settings;
-mod tiers;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ipnet::IpNet;
+use orbweaver_accounts::config::{BillingConfig, MailConfig, SignupConfig, http_url};
+use orbweaver_accounts::key;
+use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_accounts::tiers::{self, Tiers};
+use orbweaver_api::config::{ApiSettings, HttpConfig};
+use orbweaver_core::setting::{InvalidSetting, list};
+use orbweaver_crawl::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
 use orbweaver_engine::EngineConfig;
 use orbweaver_fetch::{BrowserConfig, FetchConfig};
-use serde::{Deserialize, Deserializer, Serialize};
+use orbweaver_pipeline::PipelineSettings;
+use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
+use serde::{Deserialize, Serialize};
 
-pub use account::{BillingConfig, MailConfig, SignupConfig};
-pub use cloud::{CloudConfig, Prices};
-pub use crawl::CrawlConfig;
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
-pub use secret::{SafeUrl, Secret, redact_url};
-pub use tiers::{Cap, TierConfig};
 
 /// Every setting. What each means is in [`reference`], which `orbweaver config` prints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,24 +61,12 @@ pub struct Config {
     pub retention: RetentionConfig,
     pub blocklist: BlocklistConfig,
     pub webhooks: WebhooksConfig,
-    pub tiers: BTreeMap<String, TierConfig>,
+    pub tiers: Tiers,
     pub rendering: BrowserConfig,
     pub cloud: CloudConfig,
     pub signup: SignupConfig,
     pub billing: BillingConfig,
     pub mail: MailConfig,
-}
-
-/// `[http]`: this server's own HTTP.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct HttpConfig {
-    pub max_body_bytes: usize,
-    pub header_timeout_ms: u64,
-    pub body_timeout_ms: u64,
-    pub request_timeout_ms: u64,
-    pub shutdown_ms: u64,
 }
 
 /// `[database]`.
@@ -91,17 +77,6 @@ pub struct DatabaseConfig {
     pub connections: u32,
     pub acquire_timeout_ms: u64,
     pub writer_queue: usize,
-}
-
-/// `[scan]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct ScanConfig {
-    #[serde(deserialize_with = "list")]
-    pub extractors: Vec<String>,
-    pub result_cache_mib: u64,
-    pub concurrent: usize,
 }
 
 /// `[log]`.
@@ -132,40 +107,6 @@ pub struct MetricsConfig {
     pub public: bool,
 }
 
-/// `[retention]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct RetentionConfig {
-    pub scans_days: u32,
-    pub request_log_days: u32,
-    pub runs_days: u32,
-    pub project_mib: u64,
-}
-
-/// `[blocklist]`: malicious domains.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct BlocklistConfig {
-    #[serde(deserialize_with = "list")]
-    pub sources: Vec<String>,
-    pub refresh_seconds: u64,
-}
-
-/// `[webhooks]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct WebhooksConfig {
-    #[serde(deserialize_with = "numbers")]
-    pub retry_delays: Vec<u32>,
-    pub max_retry_after: u32,
-    pub timeout_ms: u64,
-    pub concurrent: usize,
-    pub concurrent_per_target: usize,
-}
-
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -185,13 +126,7 @@ impl Default for Config {
                 .map(|role| role.as_str().to_owned())
                 .collect(),
             trusted_proxies: Vec::new(),
-            http: HttpConfig {
-                max_body_bytes: 16 << 20,
-                header_timeout_ms: 30_000,
-                body_timeout_ms: 60_000,
-                request_timeout_ms: 300_000,
-                shutdown_ms: 8_000,
-            },
+            http: HttpConfig::default(),
             fetch: FetchConfig::default(),
             plugins: EngineConfig::default(),
             database: DatabaseConfig {
@@ -199,11 +134,7 @@ impl Default for Config {
                 acquire_timeout_ms: 5_000,
                 writer_queue: 4_096,
             },
-            scan: ScanConfig {
-                extractors: Vec::new(),
-                result_cache_mib: 64,
-                concurrent: 256,
-            },
+            scan: ScanConfig::default(),
             crawl: CrawlConfig::default(),
             log: LogConfig {
                 format: LogFormat::Pretty,
@@ -213,23 +144,9 @@ impl Default for Config {
                 listen: None,
                 public: false,
             },
-            retention: RetentionConfig {
-                scans_days: 30,
-                request_log_days: 30,
-                runs_days: 90,
-                project_mib: 0,
-            },
-            webhooks: WebhooksConfig {
-                retry_delays: vec![1, 2, 4, 8],
-                max_retry_after: 3_600,
-                timeout_ms: 10_000,
-                concurrent: 256,
-                concurrent_per_target: 8,
-            },
-            blocklist: BlocklistConfig {
-                sources: Vec::new(),
-                refresh_seconds: 3_600,
-            },
+            retention: RetentionConfig::default(),
+            webhooks: WebhooksConfig::default(),
+            blocklist: BlocklistConfig::default(),
             tiers: tiers::defaults(),
             rendering: BrowserConfig::default(),
             cloud: CloudConfig::default(),
@@ -265,104 +182,86 @@ impl Role {
     }
 }
 
-/// A setting that breaks a rule: which, and what it should be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{setting}: {rule}")]
-pub struct Invalid {
-    setting: &'static str,
-    rule: String,
-}
-
 impl Config {
     /// Checks what types alone do not.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
-    pub fn validate(&self) -> Result<(), Invalid> {
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        let unless = InvalidSetting::unless;
         self.allow_nets()?;
         self.trusted_proxies()?;
         self.roles()?;
-        let invalid = |setting, rule: &str| {
-            Err(Invalid {
-                setting,
-                rule: rule.to_owned(),
-            })
-        };
-        if self.tls_cert.is_some() != self.tls_key.is_some() {
-            return invalid("tls_cert", "tls_cert and tls_key go together");
-        }
-        if let Some(key) = &self.bootstrap_key
-            && !crate::accounts::key::is_well_formed(key.expose())
-        {
-            return invalid(
-                "bootstrap_key",
-                "must be orb_ and 32 characters of base64url (24 random bytes)",
-            );
-        }
-        if self.http.shutdown_ms > 9_500 {
-            return invalid("http.shutdown_ms", "must be at most 9500");
-        }
-        if self.webhooks.concurrent == 0 {
-            return invalid("webhooks.concurrent", "must be at least 1");
-        }
-        if self.webhooks.concurrent_per_target == 0 {
-            return invalid("webhooks.concurrent_per_target", "must be at least 1");
-        }
-        if !(1..=60_000).contains(&self.webhooks.timeout_ms) {
-            return invalid("webhooks.timeout_ms", "must be between 1 and 60000");
-        }
-        if self.webhooks.retry_delays.len() > 100 {
-            return invalid("webhooks.retry_delays", "must be at most 100 waits");
-        }
-        if self.crawl.lease_ms < 1_000 {
-            return invalid("crawl.lease_ms", "must be at least 1000");
-        }
-        if self.rendering.concurrent == 0 || self.rendering.max_uses == 0 {
-            return invalid("rendering", "concurrent and max_uses must be at least 1");
-        }
-        if self.cloud.vendor_url.is_some() != self.cloud.vendor_key.is_some() {
-            return invalid("cloud.vendor_url", "vendor_url and vendor_key go together");
-        }
-        if self.cloud.prices.invalid() {
-            return invalid("cloud.prices", "must be numbers, 0 or more");
-        }
-        self.validate_accounts()?;
-        if self.scan.concurrent == 0 {
-            return invalid("scan.concurrent", "must be at least 1");
-        }
-        Ok(())
+        unless(
+            self.tls_cert.is_some() == self.tls_key.is_some(),
+            "tls_cert",
+            "tls_cert and tls_key go together",
+        )?;
+        let key = self.bootstrap_key.as_ref();
+        unless(
+            key.is_none_or(|key| key::is_well_formed(key.expose())),
+            "bootstrap_key",
+            "must be orb_ and 32 characters of base64url (24 random bytes)",
+        )?;
+        let secret = self.secret_key.as_ref();
+        unless(
+            secret.is_none_or(|secret| secret.expose().len() >= 32),
+            "secret_key",
+            "must be at least 32 characters",
+        )?;
+        http_url("public_url", self.public_url.as_deref())?;
+        unless(
+            self.rendering.concurrent > 0 && self.rendering.max_uses > 0,
+            "rendering",
+            "concurrent and max_uses must be at least 1",
+        )?;
+        unless(
+            !self.signup.enabled || self.tiers.contains_key("free"),
+            "tiers",
+            "signup needs tier free",
+        )?;
+        self.http.validate()?;
+        self.scan.validate()?;
+        self.crawl.validate()?;
+        self.webhooks.validate()?;
+        self.cloud.validate()?;
+        self.signup.validate()?;
+        self.mail.validate()?;
+        self.billing.validate(&self.mail)
     }
 
     /// The networks that the guard lets through.
-    pub fn allow_nets(&self) -> Result<Vec<IpNet>, Invalid> {
+    pub fn allow_nets(&self) -> Result<Vec<IpNet>, InvalidSetting> {
         nets("allow_nets", &self.allow_nets)
     }
 
     /// The proxies whose `X-Forwarded-For` is believed.
-    pub fn trusted_proxies(&self) -> Result<Vec<IpNet>, Invalid> {
+    pub fn trusted_proxies(&self) -> Result<Vec<IpNet>, InvalidSetting> {
         nets("trusted_proxies", &self.trusted_proxies)
     }
 
     /// What this process does.
-    pub fn roles(&self) -> Result<Vec<Role>, Invalid> {
-        let roles: Result<Vec<Role>, Invalid> = self
+    pub fn roles(&self) -> Result<Vec<Role>, InvalidSetting> {
+        let roles: Result<Vec<Role>, InvalidSetting> = self
             .roles
             .iter()
             .map(|word| {
                 Role::ALL
                     .into_iter()
                     .find(|role| role.as_str() == word)
-                    .ok_or_else(|| Invalid {
-                        setting: "roles",
-                        rule: format!("`{word}` is none of api, worker, scheduler"),
+                    .ok_or_else(|| {
+                        InvalidSetting::new(
+                            "roles",
+                            format!("`{word}` is none of api, worker, scheduler"),
+                        )
                     })
             })
             .collect();
         match roles {
-            Ok(roles) if roles.is_empty() => Err(Invalid {
-                setting: "roles",
-                rule: "name at least one of api, worker, scheduler".to_owned(),
-            }),
+            Ok(roles) if roles.is_empty() => Err(InvalidSetting::new(
+                "roles",
+                "name at least one of api, worker, scheduler",
+            )),
             other => other,
         }
     }
@@ -388,6 +287,41 @@ impl Config {
                     .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
                     .unwrap_or_else(|| PathBuf::from("plugins"))
             })
+    }
+
+    /// What the pipeline is made from.
+    ///
+    /// # Errors
+    /// A network that is none.
+    pub fn pipeline(&self) -> Result<PipelineSettings, InvalidSetting> {
+        let mut fetch = self.fetch.clone();
+        fetch.allow_nets.extend(self.allow_nets()?);
+        let mut plugins = self.plugins.clone();
+        plugins.cache_dir.get_or_insert_with(|| self.compiled_dir());
+        plugins.plugin_dir = Some(self.plugin_dir());
+        Ok(PipelineSettings {
+            fetch,
+            plugins,
+            scan: self.scan.clone(),
+        })
+    }
+
+    /// What the interface is told.
+    ///
+    /// # Errors
+    /// A network that is none.
+    pub fn api(&self) -> Result<ApiSettings, InvalidSetting> {
+        Ok(ApiSettings {
+            max_body_bytes: self.http.max_body_bytes,
+            request_timeout: Duration::from_millis(self.http.request_timeout_ms),
+            body_timeout: Duration::from_millis(self.http.body_timeout_ms),
+            trusted_proxies: self.trusted_proxies()?,
+            public_url: self.public_url.clone(),
+            listen: self.listen,
+            serves_tls: self.tls_cert.is_some(),
+            public_metrics: self.metrics.public,
+            cloud: self.cloud.clone(),
+        })
     }
 
     /// Folder of compiled plugins.
@@ -427,56 +361,17 @@ fn create_private_dir(dir: &Path) -> std::io::Result<()> {
         .create(dir)
 }
 
-fn nets(setting: &'static str, nets: &[String]) -> Result<Vec<IpNet>, Invalid> {
+fn nets(setting: &'static str, nets: &[String]) -> Result<Vec<IpNet>, InvalidSetting> {
     nets.iter()
         .map(|net| {
             net.parse::<IpNet>()
                 .or_else(|_| net.parse::<std::net::IpAddr>().map(IpNet::from))
-                .map_err(|_| Invalid {
-                    setting,
-                    rule: format!("`{net}` is no network such as 10.0.0.0/8 or fd00::/8"),
+                .map_err(|_| {
+                    InvalidSetting::new(
+                        setting,
+                        format!("`{net}` is no network such as 10.0.0.0/8 or fd00::/8"),
+                    )
                 })
         })
         .collect()
-}
-
-/// A list, or one string with commas: environment variables have no lists.
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either {
-        List(Vec<String>),
-        Commas(String),
-    }
-    Ok(match Either::deserialize(deserializer)? {
-        Either::List(list) => list,
-        Either::Commas(text) => text
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-            .map(str::to_owned)
-            .collect(),
-    })
-}
-
-/// As [`list`], of whole numbers.
-fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u32>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either {
-        List(Vec<u32>),
-        One(u32),
-        Commas(String),
-    }
-    let wrong = || serde::de::Error::custom("must be a list of whole numbers");
-    match Either::deserialize(deserializer).map_err(|_| wrong())? {
-        Either::List(list) => Ok(list),
-        Either::One(number) => Ok(vec![number]),
-        Either::Commas(text) => text
-            .split(',')
-            .map(str::trim)
-            .filter(|item| !item.is_empty())
-            .map(|item| item.parse().map_err(|_| wrong()))
-            .collect(),
-    }
 }

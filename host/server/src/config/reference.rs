@@ -115,7 +115,9 @@ fn wrap(text: &str) -> Vec<String> {
 )]
 mod tests {
     use super::*;
-    use crate::config::{Flags, Secret, load};
+    use orbweaver_accounts::secret::Secret;
+
+    use crate::config::{Flags, load};
 
     #[test]
     fn every_setting_is_described_once_and_nothing_else_is() {
@@ -153,8 +155,9 @@ mod tests {
         figment::Jail::expect_with(|_| {
             let mut loaded = load(None, Flags::default()).unwrap();
             loaded.config.bootstrap_key = Some(Secret::new("orb_hidden"));
-            loaded.config.database_url =
-                Some(crate::config::SafeUrl::new("postgres://u:hidden@h/d"));
+            loaded.config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(
+                "postgres://u:hidden@h/d",
+            ));
             let text = reference(&loaded).unwrap();
             assert!(!text.contains("hidden"), "{text}");
             assert!(text.contains("ORBWEAVER_HTTP__SHUTDOWN_MS; default: 8000; from: default"));

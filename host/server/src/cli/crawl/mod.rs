@@ -18,14 +18,16 @@ use orbweaver_store::Project;
 use orbweaver_store::crawl::{Created, Run, RunState};
 
 use super::Common;
-use crate::accounts::bootstrap::{self, First};
-use crate::api::crawls::request::CrawlRequest;
-use crate::app::App;
-use crate::clock::Clock;
-use crate::crawl::Seat;
-use crate::crawl::spec::SeedKind;
-use crate::crawl::submit::{self, Origin};
-use crate::{app, crawl, serve, telemetry};
+use crate::service::Service;
+use orbweaver_accounts::bootstrap::{self, First};
+use orbweaver_accounts::clock::Clock;
+use orbweaver_crawl as crawl;
+use orbweaver_crawl::Seat;
+use orbweaver_crawl::request::CrawlRequest;
+use orbweaver_crawl::spec::SeedKind;
+use orbweaver_crawl::submit::{self, Origin};
+
+use crate::{serve, service, telemetry};
 
 /// How often the bar is drawn anew.
 const LOOK: Duration = Duration::from_millis(200);
@@ -108,30 +110,31 @@ impl Crawl {
         }
         telemetry::start_logs(&config.log)?;
         let out = self.out.as_deref().map(output::Target::at).transpose()?;
-        let app = app::build(config, Clock::system(), None).await?;
-        let project = self.project(&app).await?;
+        let service = service::build(config, Clock::system(), None).await?;
+        let project = self.project(&service).await?;
         let run = match self.resume {
-            Some(id) => existing(&app, project.id, RunId(id)).await?,
-            None => self.submit(&app, &project).await?,
+            Some(id) => existing(&service, project.id, RunId(id)).await?,
+            None => self.submit(&service, &project).await?,
         };
         let others = Arc::new(AtomicBool::new(false));
-        let worker = tokio::spawn(work(app.clone(), Arc::clone(&others)));
-        let followed = follow(&app, project.id, run.id, run.url.clone()).await;
-        app.crawls.stop();
+        let worker = tokio::spawn(work(service.clone(), Arc::clone(&others)));
+        let followed = follow(&service, project.id, run.id, run.url.clone()).await;
+        service.crawls.live.stop();
         let worked = worker.await;
         let ended = match followed {
-            Ok(Some(run)) => finish(&app, &run, out.as_ref()).await,
-            Ok(None) => interrupted(&app, &run, others.load(Ordering::Relaxed)).await,
+            Ok(Some(run)) => finish(&service, &run, out.as_ref()).await,
+            Ok(None) => interrupted(&service, &run, others.load(Ordering::Relaxed)).await,
             Err(error) => Err(error),
         };
-        app.store.close().await;
+        service.store.close().await;
         worked.context("the crawl's worker ended badly")?;
         ended
     }
 
-    async fn project(&self, app: &App) -> anyhow::Result<Project> {
-        let key = app.config.bootstrap_key.as_ref();
-        if let Some(First::Fresh(key)) = bootstrap::run(&app.store, &app.clock, key).await? {
+    async fn project(&self, service: &Service) -> anyhow::Result<Project> {
+        let key = service.config().bootstrap_key.as_ref();
+        if let Some(First::Fresh(key)) = bootstrap::run(&service.store, &service.clock, key).await?
+        {
             eprintln!(
                 "Project `default` is created. Its key, shown only this once: {}",
                 key.expose()
@@ -139,28 +142,36 @@ impl Crawl {
         }
         match &self.project {
             Some(name) => {
-                app.store.project_named(name).await?.with_context(|| {
+                service.store.project_named(name).await?.with_context(|| {
                     format!("there is no project {name}; `orbweaver project list`")
                 })
             }
             None => {
-                let projects = app.store.projects().await?;
+                let projects = service.store.projects().await?;
                 projects.into_iter().next().context("there is no project")
             }
         }
     }
 
-    async fn submit(&self, app: &App, project: &Project) -> anyhow::Result<Run> {
-        let tier = app.quota.caps(project.id).await?;
+    async fn submit(&self, service: &Service, project: &Project) -> anyhow::Result<Run> {
+        let tier = service.accounts.quota.caps(project.id).await?;
         let checked = self
             .request()?
-            .check(app, tier.aggressive, &project.tier)
-            .map_err(|error| anyhow!("{}{}", error.message(), hint(error.message())))?;
+            .check(&service.pipeline, tier.aggressive, &project.tier)
+            .map_err(|error| anyhow!("{error}{}", hint(&error.to_string())))?;
         let spec = checked
             .spec
             .with_project_proxy(project.proxy_url.as_deref());
         let origin = Origin::default();
-        match submit::submit(app, project.id, &spec, origin, tier.concurrent_runs.0).await? {
+        match submit::submit(
+            &service.crawls,
+            project.id,
+            &spec,
+            origin,
+            tier.concurrent_runs.0,
+        )
+        .await?
+        {
             Created::New(run) | Created::Replayed(run) => Ok(*run),
             Created::CapReached => bail!(
                 "project {} has as many queued and running crawls as it may; see `orbweaver crawl --resume`",
@@ -200,9 +211,13 @@ impl Crawl {
 }
 
 /// Writes what a run that is over came to.
-async fn finish(app: &App, run: &Run, out: Option<&output::Target>) -> anyhow::Result<ExitCode> {
-    match output::write(app, run.project, run, out).await {
-        Ok(written) => summary(app, run, written),
+async fn finish(
+    service: &Service,
+    run: &Run,
+    out: Option<&output::Target>,
+) -> anyhow::Result<ExitCode> {
+    match output::write(service, run.project, run, out).await {
+        Ok(written) => summary(service, run, written),
         Err(error) => {
             eprintln!(
                 "{}: {} pages, which are kept: `orbweaver crawl --resume {} --out PATH` writes \
@@ -219,8 +234,8 @@ async fn finish(app: &App, run: &Run, out: Option<&output::Target>) -> anyhow::R
 }
 
 /// Says what became of a run that the user did not wait for.
-async fn interrupted(app: &App, run: &Run, others: bool) -> anyhow::Result<ExitCode> {
-    let now = app.store.run(run.project, run.id).await?;
+async fn interrupted(service: &Service, run: &Run, others: bool) -> anyhow::Result<ExitCode> {
+    let now = service.store.run(run.project, run.id).await?;
     let pages = now.map_or(0, |run| run.page_count);
     let id = run.id;
     if others {
@@ -239,7 +254,7 @@ async fn interrupted(app: &App, run: &Run, others: bool) -> anyhow::Result<ExitC
 
 /// Works on runs as a service does; where one works on this database already, stands by and
 /// leaves them to it.
-async fn work(app: App, others: Arc<AtomicBool>) {
+async fn work(service: Service, others: Arc<AtomicBool>) {
     let told = |seat| {
         others.store(matches!(seat, Seat::Others(_)), Ordering::Relaxed);
         if let Seat::Others(process) = seat {
@@ -250,8 +265,8 @@ async fn work(app: App, others: Arc<AtomicBool>) {
             );
         }
     };
-    if let Some(_seat) = crawl::seat(&app, told).await {
-        crawl::work(app).await;
+    if let Some(_seat) = crawl::seat(&service.crawls.store, &service.crawls.live, told).await {
+        crawl::work(service.crawls.clone()).await;
     }
 }
 
@@ -263,14 +278,14 @@ fn hint(message: &str) -> &'static str {
     }
 }
 
-async fn existing(app: &App, project: ProjectId, id: RunId) -> anyhow::Result<Run> {
-    let run = app.store.run(project, id).await?;
+async fn existing(service: &Service, project: ProjectId, id: RunId) -> anyhow::Result<Run> {
+    let run = service.store.run(project, id).await?;
     run.with_context(|| format!("there is no run {id}"))
 }
 
 /// Draws the bar until the run ends; none when the user interrupts.
 async fn follow(
-    app: &App,
+    service: &Service,
     project: ProjectId,
     id: RunId,
     url: String,
@@ -293,7 +308,7 @@ async fn follow(
             }
             () = tokio::time::sleep(LOOK) => {}
         }
-        let Some(run) = app.store.run(project, id).await? else {
+        let Some(run) = service.store.run(project, id).await? else {
             bar.finish_and_clear();
             bail!("run {id} was deleted");
         };
@@ -301,20 +316,21 @@ async fn follow(
             bar.finish_and_clear();
             return Ok(Some(run));
         }
-        draw(&bar, app, &run);
+        draw(&bar, service, &run);
     }
 }
 
-fn draw(bar: &ProgressBar, app: &App, run: &Run) {
-    let progress = app
+fn draw(bar: &ProgressBar, service: &Service, run: &Run) {
+    let progress = service
         .crawls
+        .live
         .progress(run.id)
         .unwrap_or_else(|| run.progress.clone());
     bar.set_length(progress.fetched + progress.queued);
     bar.set_position(progress.fetched);
     let skipped: u64 = progress.skipped.values().sum();
     let seconds = run.started_at.map_or(0.0, |start| {
-        (app.clock.now() - start).as_seconds_f64().max(0.001)
+        (service.clock.now() - start).as_seconds_f64().max(0.001)
     });
     #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
     let rate = if seconds > 0.0 {
@@ -329,7 +345,7 @@ fn draw(bar: &ProgressBar, app: &App, run: &Run) {
     bar.tick();
 }
 
-fn summary(app: &App, run: &Run, written: output::Done) {
+fn summary(service: &Service, run: &Run, written: output::Done) {
     let seconds = match (run.started_at, run.finished_at) {
         (Some(start), Some(end)) => (end - start).as_seconds_f64(),
         _ => 0.0,
@@ -340,7 +356,7 @@ fn summary(app: &App, run: &Run, written: output::Done) {
         run.page_count,
         run.error_count,
         run.id,
-        app.config.data_dir.display()
+        service.config().data_dir.display()
     );
     if let Some(message) = &run.error_message {
         eprintln!("{message}");

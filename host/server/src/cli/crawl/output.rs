@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::files::Names;
-use crate::app::App;
-use crate::pipeline::{Parts, StoredError};
+use crate::service::Service;
+use orbweaver_pipeline::{Parts, StoredError};
 
 /// Pages read at a time.
 const CHUNK: u32 = 500;
@@ -67,7 +67,7 @@ struct Markdown {
 
 /// Writes every page of the run.
 pub(super) async fn write(
-    app: &App,
+    service: &Service,
     project: ProjectId,
     run: &Run,
     target: Option<&Target>,
@@ -81,12 +81,12 @@ pub(super) async fn write(
             offset: 0,
             limit: CHUNK,
         };
-        let items = app.store.run_pages(project, run.id, &range).await?;
+        let items = service.store.run_pages(project, run.id, &range).await?;
         let Some(last) = items.last() else { break };
         after = last.id;
         let wants_content = target.is_some();
         let mut pages = stream::iter(items)
-            .map(|item| read(app, project, item, wants_content))
+            .map(|item| read(service, project, item, wants_content))
             .buffered(AT_ONCE);
         while let Some(page) = pages.next().await {
             sink.put(&page?)?;
@@ -96,13 +96,13 @@ pub(super) async fn write(
 }
 
 async fn read(
-    app: &App,
+    service: &Service,
     project: ProjectId,
     item: PageItem,
     wants_content: bool,
 ) -> anyhow::Result<Content> {
     let record = if wants_content {
-        app.store.page(project, item.id).await?
+        service.store.page(project, item.id).await?
     } else {
         None
     };
@@ -113,7 +113,9 @@ async fn read(
         markdown: true,
         ..Parts::default()
     };
-    let stored = app.pipeline.stored(&app.store, project, record, parts);
+    let stored = service
+        .pipeline
+        .stored(&service.store, project, record, parts);
     match stored.await {
         Ok(json) => Ok(Content {
             item,

@@ -1,0 +1,310 @@
+//! Payment: checkout sessions of Stripe's API by plain HTTPS, its signed webhooks, and a
+//! mock of both where no provider is configured.
+
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use orbweaver_core::ids::IntentId;
+use orbweaver_fetch::{Method, Request};
+use orbweaver_store::{Intent, StoreError};
+use serde::Deserialize;
+use sha2::Sha256;
+
+use crate::context::Accounts;
+use crate::outbound::{AGENT, form};
+use crate::secret::Secret;
+
+/// Largest answer of the provider.
+const MAX_ANSWER: u64 = 1 << 20;
+
+/// Why there is no checkout.
+#[derive(Debug, thiserror::Error)]
+pub enum BillingError {
+    /// 404.
+    #[error("there is no such intent")]
+    Unknown,
+    /// 409.
+    #[error("the intent is paid already")]
+    Paid,
+    /// 501: names what to configure.
+    #[error("{0}")]
+    NotConfigured(String),
+    /// 502: the provider does not answer, or not as it should.
+    #[error("{0}")]
+    Provider(&'static str),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Where to pay.
+#[derive(Debug)]
+pub struct Checkout {
+    /// What is paid for.
+    pub intent: Intent,
+    /// Where.
+    pub url: String,
+    /// A mock: nothing is paid.
+    pub mock: bool,
+}
+
+/// The checkout of an intent. `base` is where clients reach this API, without a slash at
+/// its end.
+///
+/// # Errors
+/// See [`BillingError`].
+pub async fn checkout(
+    accounts: &Accounts,
+    intent: IntentId,
+    base: &str,
+) -> Result<Checkout, BillingError> {
+    let Some(intent) = accounts.store.intent(intent).await? else {
+        return Err(BillingError::Unknown);
+    };
+    if intent.completed_at.is_some() {
+        return Err(BillingError::Paid);
+    }
+    let Some(key) = accounts.billing.provider() else {
+        let url = format!(
+            "{base}/v1/billing/mock/{}?token={}",
+            intent.id,
+            accounts.seal.sign(&mock_message(intent.id))
+        );
+        return Ok(Checkout {
+            intent,
+            url,
+            mock: true,
+        });
+    };
+    let session = create_session(accounts, key, &intent, base).await?;
+    accounts
+        .store
+        .note_checkout(intent.id, &session.id, &session.url)
+        .await?;
+    Ok(Checkout {
+        intent,
+        url: session.url,
+        mock: false,
+    })
+}
+
+/// Whether this is the token of an intent's mock checkout, and mock checkouts count.
+pub fn is_mock_token(accounts: &Accounts, intent: IntentId, token: &str) -> bool {
+    let billing = &accounts.billing;
+    billing.mock
+        && billing.provider().is_none()
+        && accounts.seal.verify(&mock_message(intent), token)
+}
+
+fn mock_message(intent: IntentId) -> String {
+    format!("checkout:{intent}")
+}
+
+#[derive(Deserialize)]
+struct Session {
+    id: String,
+    url: String,
+}
+
+async fn create_session(
+    accounts: &Accounts,
+    key: &Secret,
+    intent: &Intent,
+    base: &str,
+) -> Result<Session, BillingError> {
+    let billing = &accounts.billing;
+    let Some(price) = billing.prices.get(&intent.tier) else {
+        return Err(BillingError::NotConfigured(format!(
+            "tier {} has no price; set billing.prices",
+            intent.tier
+        )));
+    };
+    let back = format!("{base}/docs");
+    let id = intent.id.to_string();
+    let form = form(&[
+        ("mode", "subscription"),
+        ("line_items[0][price]", price),
+        ("line_items[0][quantity]", "1"),
+        ("client_reference_id", &id),
+        ("customer_email", &intent.email),
+        ("metadata[intent_id]", &id),
+        ("metadata[tier]", &intent.tier),
+        (
+            "success_url",
+            billing.success_url.as_deref().unwrap_or(&back),
+        ),
+        ("cancel_url", billing.cancel_url.as_deref().unwrap_or(&back)),
+    ]);
+    // Sessions live for a day, and so do the provider's idempotency keys: whoever asks again
+    // on the same day gets the same session.
+    let day = accounts.clock.now().format("%Y-%m-%d");
+    let url = format!(
+        "{}/v1/checkout/sessions",
+        billing.provider_url.trim_end_matches('/')
+    );
+    let request = Request {
+        headers: vec![
+            (
+                "content-type".to_owned(),
+                "application/x-www-form-urlencoded".to_owned(),
+            ),
+            (
+                "authorization".to_owned(),
+                format!("Bearer {}", key.expose()),
+            ),
+            (
+                "idempotency-key".to_owned(),
+                format!("orbweaver-intent-{id}-{day}"),
+            ),
+        ],
+        body: Some(form),
+        follow_redirects: false,
+        max_bytes: Some(MAX_ANSWER),
+        user_agent: Some(AGENT.to_owned()),
+        ..Request::new(Method::POST, url)
+    };
+    let answer = accounts.fetcher.fetch(request).await.map_err(|error| {
+        tracing::error!(%error, "the payment provider does not answer");
+        BillingError::Provider("the payment provider does not answer")
+    })?;
+    if answer.status != 200 {
+        tracing::error!(
+            status = answer.status,
+            "the payment provider refuses a checkout session"
+        );
+        return Err(BillingError::Provider(
+            "the payment provider made no checkout session",
+        ));
+    }
+    serde_json::from_slice(&answer.body).map_err(|error| {
+        tracing::error!(%error, "the payment provider's checkout session makes no sense");
+        BillingError::Provider("the payment provider made no checkout session")
+    })
+}
+
+/// Checks a webhook's `Stripe-Signature`: `t=SECONDS,v1=HEX[,v1=HEX]`, an HMAC-SHA256 over
+/// `SECONDS.BODY`, no older or younger than `tolerance` seconds.
+pub fn is_signed(
+    secret: &Secret,
+    header: &str,
+    body: &[u8],
+    tolerance: u32,
+    now: DateTime<Utc>,
+) -> bool {
+    let fields = || header.split(',').filter_map(|field| field.split_once('='));
+    let Some(time) = fields().find(|(name, _)| name.trim() == "t") else {
+        return false;
+    };
+    let Ok(seconds) = time.1.trim().parse::<i64>() else {
+        return false;
+    };
+    if now.timestamp().abs_diff(seconds) > u64::from(tolerance) {
+        return false;
+    }
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes()) else {
+        return false;
+    };
+    mac.update(time.1.trim().as_bytes());
+    mac.update(b".");
+    mac.update(body);
+    fields()
+        .filter(|(name, _)| name.trim() == "v1")
+        .filter_map(|(_, signature)| hex::decode(signature.trim()).ok())
+        .any(|signature| mac.clone().verify_slice(&signature).is_ok())
+}
+
+/// A webhook of the provider, as far as it matters here.
+#[derive(Debug, Deserialize)]
+pub struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    data: Data,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Data {
+    #[serde(default)]
+    object: Object,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Object {
+    client_reference_id: Option<String>,
+    payment_status: Option<String>,
+}
+
+impl Event {
+    /// The intent that the event says is paid.
+    pub fn paid_intent(&self) -> Option<IntentId> {
+        let object = &self.data.object;
+        let is_paid = match self.kind.as_str() {
+            // Some ways to pay take days; then another event follows.
+            "checkout.session.completed" => object.payment_status.as_deref() != Some("unpaid"),
+            "checkout.session.async_payment_succeeded" => true,
+            _ => false,
+        };
+        if !is_paid {
+            return None;
+        }
+        object.client_reference_id.as_deref()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(secret: &str, seconds: i64, body: &str) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+        mac.update(format!("{seconds}.{body}").as_bytes());
+        format!(
+            "t={seconds},v1={}",
+            hex::encode(mac.finalize().into_bytes())
+        )
+    }
+
+    #[test]
+    fn signatures_are_of_the_secret_the_body_and_the_time() {
+        let secret = Secret::new("whsec_1");
+        let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
+        let good = header("whsec_1", 1_000_000, "{}");
+        let check =
+            |header: &str, body: &str| is_signed(&secret, header, body.as_bytes(), 300, now);
+        assert!(check(&good, "{}"));
+        assert!(check(&format!("{good},v1=00,v0=aa"), "{}"));
+        assert!(check(&header("whsec_1", 999_700, "{}"), "{}"));
+        for bad in [
+            header("whsec_2", 1_000_000, "{}"),
+            header("whsec_1", 999_699, "{}"),
+            header("whsec_1", 1_000_301, "{}"),
+            good.replace("v1=", "v0="),
+            "v1=00".to_owned(),
+            "t=x,v1=00".to_owned(),
+            String::new(),
+        ] {
+            assert!(!check(&bad, "{}"), "{bad}");
+        }
+        assert!(!check(&good, "{ }"));
+    }
+
+    #[test]
+    fn only_paid_checkouts_count() {
+        let event = |kind: &str, status: &str| {
+            let json = serde_json::json!({"type": kind, "data": {"object": {
+                "client_reference_id": "7", "payment_status": status}}});
+            let event: Event = serde_json::from_value(json).unwrap();
+            event.paid_intent()
+        };
+        let completed = "checkout.session.completed";
+        assert_eq!(event(completed, "paid"), Some(IntentId(7)));
+        assert_eq!(event(completed, "no_payment_required"), Some(IntentId(7)));
+        assert_eq!(event(completed, "unpaid"), None);
+        assert_eq!(
+            event("checkout.session.async_payment_succeeded", "paid"),
+            Some(IntentId(7))
+        );
+        assert_eq!(event("invoice.paid", "paid"), None);
+        let bare: Event = serde_json::from_str(r#"{"type":"ping"}"#).unwrap();
+        assert_eq!(bare.paid_intent(), None);
+    }
+}

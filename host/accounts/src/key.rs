@@ -1,0 +1,65 @@
+//! API keys: `orb_` and 24 random bytes in base64url without padding.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::random;
+
+/// What every key begins with.
+pub const PREFIX: &str = "orb_";
+/// Characters of a key that listings show.
+pub const SHOWN: usize = 12;
+const LENGTH: usize = 36;
+
+/// A fresh key.
+///
+/// # Errors
+/// When the system has no randomness to give.
+pub fn generate() -> Result<String, getrandom::Error> {
+    let bytes: [u8; 24] = random::bytes()?;
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
+}
+
+/// Whether this could be a key at all.
+pub fn is_well_formed(key: &str) -> bool {
+    key.len() == LENGTH
+        && key.strip_prefix(PREFIX).is_some_and(|rest| {
+            URL_SAFE_NO_PAD
+                .decode(rest)
+                .is_ok_and(|bytes| bytes.len() == 24)
+        })
+}
+
+/// The part of a well-formed key that may be shown.
+pub fn shown(key: &str) -> &str {
+    key.get(..SHOWN).unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fresh_keys_are_well_formed_and_differ() {
+        let (a, b) = (generate().unwrap(), generate().unwrap());
+        assert!(is_well_formed(&a) && is_well_formed(&b));
+        assert_ne!(a, b);
+        assert_eq!(shown(&a).len(), 12);
+    }
+
+    #[test]
+    fn other_strings_are_not() {
+        for bad in [
+            "",
+            "orb_",
+            "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAA+/",
+            "key_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+            "orb_ÄAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        ] {
+            assert!(!is_well_formed(bad), "{bad}");
+        }
+    }
+}

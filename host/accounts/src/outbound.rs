@@ -1,0 +1,13 @@
+//! How requests to the services that accounts work with are written.
+
+use bytes::Bytes;
+
+/// How this service introduces itself to them.
+pub(crate) const AGENT: &str = concat!("Orbweaver/", env!("CARGO_PKG_VERSION"));
+
+/// An `application/x-www-form-urlencoded` body.
+pub(crate) fn form(fields: &[(&str, &str)]) -> Bytes {
+    let mut form = form_urlencoded::Serializer::new(String::new());
+    form.extend_pairs(fields);
+    form.finish().into_bytes().into()
+}

@@ -1,0 +1,282 @@
+//! Signing up: free projects at once, paid ones once they are paid.
+
+use std::net::IpAddr;
+
+use orbweaver_core::ids::{IntentId, ProjectId};
+use orbweaver_fetch::{Method, Request};
+use orbweaver_store::{Attempt, NewSignup, SignedUp, SignupLimits, StoreError};
+use serde::Deserialize;
+
+use super::issue::FreshKey;
+use super::mail::KeyMail;
+use crate::context::Accounts;
+use crate::outbound::{AGENT, form};
+
+/// Tiers that strangers may ask for; `free` costs nothing.
+pub const TIERS: [&str; 4] = ["free", "pro", "agency", "studio"];
+/// The tier that needs no payment.
+pub const FREE: &str = "free";
+/// What a first key is called.
+const LABEL: &str = "first key";
+/// Largest answer of the challenge's verifier.
+const MAX_ANSWER: u64 = 64 << 10;
+
+/// Someone who wants a project; the fields are valid by themselves.
+#[derive(Clone, Debug)]
+pub struct Applicant {
+    /// The project's name.
+    pub project_name: String,
+    /// Where the key goes.
+    pub email: String,
+    /// One of [`TIERS`].
+    pub tier: String,
+    /// What the bot challenge gave them.
+    pub challenge: Option<String>,
+    /// Where they ask from.
+    pub ip: Option<IpAddr>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// A project, and its key, shown only this once.
+    Project(ProjectId, FreshKey),
+    /// An intent that waits for its payment.
+    Intent(IntentId),
+}
+
+/// Why nothing came of it.
+#[derive(Debug, thiserror::Error)]
+pub enum SignupError {
+    /// 422: the field and the rule.
+    #[error("{0}: {1}")]
+    Refused(&'static str, &'static str),
+    /// 502: the challenge's verifier cannot be asked.
+    #[error("the challenge cannot be verified now; try again later")]
+    Verifier,
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+/// Signs someone up.
+///
+/// # Errors
+/// Why not; nothing but the attempt stays then.
+pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outcome, SignupError> {
+    let settings = &accounts.signup;
+    if settings.challenge_secret.is_some() && applicant.challenge.is_none() {
+        return Err(SignupError::Refused("turnstile_token", "is required"));
+    }
+    let limits = SignupLimits {
+        attempts: settings.attempts_per_ip,
+        successes: settings.per_day,
+    };
+    let now = accounts.clock.now();
+    let origin = applicant.ip.map_or_else(String::new, counted_as);
+    let attempt = match accounts
+        .store
+        .note_signup_attempt(&origin, limits, now)
+        .await?
+    {
+        Attempt::Noted(attempt) => attempt,
+        Attempt::TooMany => {
+            return Err(SignupError::Refused(
+                "signup",
+                "too many attempts from this address; try again in 24 hours",
+            ));
+        }
+        Attempt::Full => return Err(FULL),
+    };
+    match passes_challenge(accounts, applicant).await {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(SignupError::Refused(
+                "turnstile_token",
+                "the challenge was not passed",
+            ));
+        }
+        Err(error) => {
+            accounts.store.forget_signup_attempt(attempt).await?;
+            return Err(error);
+        }
+    }
+    let new = NewSignup {
+        attempt,
+        project_name: &applicant.project_name,
+        email: &applicant.email,
+        tier: &applicant.tier,
+    };
+    if applicant.tier != FREE {
+        let done = accounts.store.add_intent(&new, limits, now).await?;
+        return done_or_refused(done).map(Outcome::Intent);
+    }
+    let key = FreshKey::generate().map_err(internal)?;
+    let mail = key_mail(accounts, &applicant.project_name, FREE, &key)?;
+    let queued = mail
+        .as_ref()
+        .map(|mail| mail.to(&applicant.email, &accounts.seal));
+    let row = key.row(Some(LABEL));
+    let done = accounts
+        .store
+        .sign_up(&new, &row, queued.as_ref(), limits, now)
+        .await?;
+    let project = done_or_refused(done)?;
+    accounts.keys.changed();
+    accounts.mailer.wake();
+    tracing::info!(%project, "a project signed up");
+    Ok(Outcome::Project(project, key))
+}
+
+/// A project that a payment made.
+#[derive(Debug)]
+pub struct Completed {
+    /// Its id.
+    pub project: ProjectId,
+    /// Its name.
+    pub name: String,
+    /// Its first key.
+    pub key: FreshKey,
+}
+
+/// Makes the project of a paid intent, and mails its key; `None` when that was done before.
+///
+/// # Errors
+/// [`SignupError::Refused`] when there is no such intent.
+pub async fn complete(
+    accounts: &Accounts,
+    intent: IntentId,
+) -> Result<Option<Completed>, SignupError> {
+    let Some(intent) = accounts.store.intent(intent).await? else {
+        return Err(SignupError::Refused("intent_id", "there is no such intent"));
+    };
+    if intent.completed_at.is_some() {
+        return Ok(None);
+    }
+    // The name was kept for a day; who paid later gets a project all the same.
+    let taken = accounts.store.project_named(&intent.project_name).await?;
+    let name = match taken {
+        None => intent.project_name.clone(),
+        Some(_) => {
+            let suffix = format!("-{}", intent.id);
+            let keep = 64_usize.saturating_sub(suffix.len());
+            let front = intent.project_name.get(..keep);
+            format!("{}{suffix}", front.unwrap_or(&intent.project_name))
+        }
+    };
+    let key = FreshKey::generate().map_err(internal)?;
+    let mail = key_mail(accounts, &name, &intent.tier, &key)?;
+    let queued = mail
+        .as_ref()
+        .map(|mail| mail.to(&intent.email, &accounts.seal));
+    let row = key.row(Some(LABEL));
+    let now = accounts.clock.now();
+    let done = accounts
+        .store
+        .complete_intent(&intent, &name, &row, queued.as_ref(), now)
+        .await?;
+    let Some(project) = done else {
+        return Ok(None);
+    };
+    accounts.keys.changed();
+    accounts.mailer.wake();
+    tracing::info!(%project, intent = %intent.id, "a paid signup is complete");
+    Ok(Some(Completed { project, name, key }))
+}
+
+const FULL: SignupError = SignupError::Refused("signup", "no more signups today; try tomorrow");
+
+fn done_or_refused<T>(done: SignedUp<T>) -> Result<T, SignupError> {
+    match done {
+        SignedUp::Done(value) => Ok(value),
+        SignedUp::NameTaken => Err(SignupError::Refused("project_name", "is taken")),
+        SignedUp::Full => Err(FULL),
+    }
+}
+
+fn key_mail(
+    accounts: &Accounts,
+    project: &str,
+    tier: &str,
+    key: &FreshKey,
+) -> Result<Option<KeyMail>, SignupError> {
+    if !accounts.mailer.is_configured() {
+        return Ok(None);
+    }
+    KeyMail::new(&accounts.seal, project, tier, key.expose())
+        .map(Some)
+        .map_err(internal)
+}
+
+/// Whom attempts are counted by: an IPv6 network of 64 bits is one customer.
+fn counted_as(ip: IpAddr) -> String {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => {
+            let [a, b, c, d, ..] = ip.segments();
+            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    success: bool,
+}
+
+/// Whether the challenge was passed; without a challenge, everybody does.
+async fn passes_challenge(accounts: &Accounts, applicant: &Applicant) -> Result<bool, SignupError> {
+    let settings = &accounts.signup;
+    let (Some(secret), Some(token)) = (&settings.challenge_secret, &applicant.challenge) else {
+        return Ok(true);
+    };
+    let ip = applicant.ip.map(|ip| ip.to_string());
+    let mut fields = vec![("secret", secret.expose()), ("response", token.as_str())];
+    fields.extend(ip.as_deref().map(|ip| ("remoteip", ip)));
+    let form = form(&fields);
+    let request = Request {
+        headers: vec![(
+            "content-type".to_owned(),
+            "application/x-www-form-urlencoded".to_owned(),
+        )],
+        body: Some(form),
+        follow_redirects: false,
+        max_bytes: Some(MAX_ANSWER),
+        user_agent: Some(AGENT.to_owned()),
+        ..Request::new(Method::POST, settings.challenge_url.as_str())
+    };
+    let answer = accounts.fetcher.fetch(request).await.map_err(|error| {
+        tracing::error!(%error, "the challenge's verifier does not answer");
+        SignupError::Verifier
+    })?;
+    // A verifier's 4xx is a verdict, too, as long as it says so.
+    let verdict: Verdict = serde_json::from_slice(&answer.body).map_err(|error| {
+        tracing::error!(status = answer.status, %error, "the challenge's verifier makes no sense");
+        SignupError::Verifier
+    })?;
+    Ok(verdict.success)
+}
+
+fn internal(error: impl std::fmt::Display) -> SignupError {
+    SignupError::Internal(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_counted_by_customer() {
+        for (ip, counted) in [
+            ("203.0.113.7", "203.0.113.7"),
+            ("::ffff:203.0.113.7", "203.0.113.7"),
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+            ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
+        ] {
+            assert_eq!(counted_as(ip.parse().unwrap()), counted);
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `[tiers]`: what projects may use.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Every tier by its name.
+pub type Tiers = BTreeMap<String, TierConfig>;
+
+/// `[tiers.NAME]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TierConfig {
+    /// Pages and cloud pages together, per UTC day.
+    pub pages_per_day: Cap,
+    /// Pages and cloud pages together, per calendar month, UTC.
+    pub pages_per_month: Cap,
+    /// Cloud pages, per UTC day.
+    pub cloud_pages_per_day: Cap,
+    /// Crawl runs queued or running at once.
+    pub concurrent_runs: Cap,
+    /// Monitors, paused ones included.
+    pub monitors: Cap,
+    /// Whether crawls may be `aggressive`.
+    pub aggressive: bool,
+}
+
+/// A number, or none: `"unlimited"` in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cap(pub Option<u64>);
+
+/// How no cap is written.
+const UNLIMITED: &str = "unlimited";
+
+impl Cap {
+    /// No cap.
+    pub const NONE: Self = Self(None);
+
+    /// At most so many.
+    pub const fn at(limit: u64) -> Self {
+        Self(Some(limit))
+    }
+
+    /// Whether one more fits when so many are there.
+    pub fn has_room(self, used: u64) -> bool {
+        self.0.is_none_or(|cap| used < cap)
+    }
+}
+
+impl Serialize for Cap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(limit) => serializer.serialize_u64(limit),
+            None => serializer.serialize_str(UNLIMITED),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Cap {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Either {
+            Number(u64),
+            Word(String),
+        }
+        let wrong = || serde::de::Error::custom("must be a whole number or \"unlimited\"");
+        match Either::deserialize(deserializer).map_err(|_| wrong())? {
+            Either::Number(limit) => Ok(Self::at(limit)),
+            Either::Word(word) if word == UNLIMITED => Ok(Self::NONE),
+            Either::Word(_) => Err(wrong()),
+        }
+    }
+}
+
+/// Name, pages per day and month, cloud pages per day, runs, monitors, aggressive.
+type Line = (&'static str, u64, u64, u64, u64, u64, bool);
+
+const LINES: [Line; 4] = [
+    ("free", 200, 1_500, 100, 2, 3, false),
+    ("pro", 2_000, 50_000, 1_000, 16, 25, false),
+    ("agency", 10_000, 250_000, 5_000, 32, 200, true),
+    ("studio", 50_000, 1_500_000, 25_000, 64, 200, true),
+];
+
+/// The contract's tiers, and the operator's own.
+pub fn defaults() -> Tiers {
+    let mut tiers: Tiers = LINES
+        .into_iter()
+        .map(|(name, day, month, cloud, runs, monitors, aggressive)| {
+            let tier = TierConfig {
+                pages_per_day: Cap::at(day),
+                pages_per_month: Cap::at(month),
+                cloud_pages_per_day: Cap::at(cloud),
+                concurrent_runs: Cap::at(runs),
+                monitors: Cap::at(monitors),
+                aggressive,
+            };
+            (name.to_owned(), tier)
+        })
+        .collect();
+    let own = TierConfig {
+        pages_per_day: Cap::NONE,
+        pages_per_month: Cap::NONE,
+        cloud_pages_per_day: Cap::NONE,
+        concurrent_runs: Cap::at(5),
+        monitors: Cap::NONE,
+        aggressive: true,
+    };
+    tiers.insert("self_hosted".to_owned(), own);
+    tiers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caps_are_numbers_or_unlimited() {
+        let mut tier: toml::Table = toml::from_str(
+            "pages_per_day = \"unlimited\"\npages_per_month = 7\ncloud_pages_per_day = 0\n\
+             concurrent_runs = 1\nmonitors = 1\naggressive = false",
+        )
+        .unwrap();
+        let read: TierConfig = tier.clone().try_into().unwrap();
+        assert_eq!(read.pages_per_day, Cap::NONE);
+        assert_eq!(read.pages_per_month, Cap::at(7));
+        assert!(!read.cloud_pages_per_day.has_room(0));
+        assert_eq!(toml::Table::try_from(read).unwrap(), tier);
+        tier.insert("monitors".to_owned(), "many".into());
+        assert!(tier.try_into::<TierConfig>().is_err());
+    }
+}

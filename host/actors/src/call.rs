@@ -1,0 +1,178 @@
+//! One call of an actor or a fetcher, from input to answer and bill.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use orbweaver_accounts::quota::QuotaError;
+use orbweaver_engine::{PluginError, PluginInfo};
+use orbweaver_pipeline::cloud::usd;
+use orbweaver_store::Principal;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::context::Actors;
+use crate::host::{CallHost, Refusal};
+use crate::ledger::Ledger;
+use crate::tariff::Tariff;
+use crate::urls;
+
+/// Why a call has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// No plugin of that name, or for that domain.
+    #[error("{0}")]
+    NotFound(String),
+    /// The input breaks a rule; `field: rule`.
+    #[error("{0}")]
+    Invalid(String),
+    /// What the plugin needed could not be fetched.
+    #[error("{0}")]
+    Fetch(String),
+    /// A backend that is not there; says what to configure.
+    #[error("{0}")]
+    NotConfigured(String),
+    /// A cap is reached, or the project is suspended.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
+    /// The plugin failed: a trap, a budget, a permission that it lacks.
+    #[error("{0}")]
+    Plugin(String),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl CallError {
+    fn of(error: PluginError) -> Self {
+        match error {
+            PluginError::NotFound { .. } => Self::NotFound(error.to_string()),
+            PluginError::InvalidInput(why) => Self::Invalid(why),
+            PluginError::FetchFailed(why) => Self::Fetch(why),
+            PluginError::Engine(why) => Self::Internal(why),
+            PluginError::Denied(_)
+            | PluginError::Failed(_)
+            | PluginError::Trap(_)
+            | PluginError::Limit(_)
+            | PluginError::BadOutput(_) => Self::Plugin(error.to_string()),
+        }
+    }
+}
+
+/// An actor's answer.
+#[derive(Serialize)]
+struct ActorAnswer<'a> {
+    actor: &'a str,
+    url: Option<String>,
+    elapsed_ms: u64,
+    data: &'a RawValue,
+}
+
+/// A fetcher's answer.
+#[derive(Serialize)]
+struct FetcherAnswer<'a> {
+    data: &'a RawValue,
+    cost_usd: f64,
+    elapsed_ms: u64,
+}
+
+/// Runs an actor on an input that passed [`check_urls`]; billed when this returns.
+///
+/// # Errors
+/// Why there is no answer. What was fetched until then is billed.
+pub async fn run_actor(
+    actors: &Actors,
+    principal: &Arc<Principal>,
+    name: &str,
+    input: &Value,
+    token: &str,
+) -> Result<Bytes, CallError> {
+    let started = Instant::now();
+    let ledger = Ledger::open(actors, principal.project, Tariff::of_actor(name), token).await?;
+    let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
+    let engine = &actors.pipeline.engine;
+    let done = engine
+        .run_actor(name, input, Arc::<CallHost>::clone(&host))
+        .await;
+    let (json, _) = settle(&host, done).await?;
+    let answer = ActorAnswer {
+        actor: name,
+        url: urls::subject(input),
+        elapsed_ms: millis(started),
+        data: &raw(json)?,
+    };
+    whole(&answer)
+}
+
+/// Runs the fetcher of a domain; billed when this returns.
+///
+/// # Errors
+/// As [`run_actor`].
+pub async fn run_fetcher(
+    actors: &Actors,
+    principal: &Arc<Principal>,
+    domain: &str,
+    path: &str,
+    params: &Value,
+    token: &str,
+) -> Result<Bytes, CallError> {
+    let started = Instant::now();
+    let ledger = Ledger::open(actors, principal.project, Tariff::FETCHER, token).await?;
+    let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
+    let engine = &actors.pipeline.engine;
+    let done = engine
+        .run_fetcher(domain, path, params, Arc::<CallHost>::clone(&host))
+        .await;
+    let (json, cost_micros) = settle(&host, done).await?;
+    let answer = FetcherAnswer {
+        data: &raw(json)?,
+        cost_usd: usd(cost_micros),
+        elapsed_ms: millis(started),
+    };
+    whole(&answer)
+}
+
+/// Bills, and turns the plugin's word into ours: where it failed for want of a backend or
+/// quota, that is the reason.
+async fn settle(
+    host: &CallHost,
+    done: Result<orbweaver_engine::Output, PluginError>,
+) -> Result<(String, u64), CallError> {
+    let cost = host
+        .ledger()
+        .close(done.is_ok())
+        .await
+        .map_err(|error| CallError::Internal(error.to_string()))?;
+    match done {
+        Ok(output) => Ok((output.json, cost)),
+        Err(error @ (PluginError::Denied(_) | PluginError::Failed(_))) => match host.refusal() {
+            Some(Refusal::NotConfigured(what)) => Err(CallError::NotConfigured(what)),
+            Some(Refusal::Capped(cap)) => Err(QuotaError::Capped(cap).into()),
+            None => Err(CallError::of(error)),
+        },
+        Err(error) => Err(CallError::of(error)),
+    }
+}
+
+/// Actors that can be called, by name.
+pub fn directory(actors: &Actors) -> Vec<PluginInfo> {
+    let plugins = actors.pipeline.engine.plugins().into_iter();
+    plugins
+        .filter(|plugin| plugin.kind == orbweaver_engine::Kind::Actor)
+        .collect()
+}
+
+fn raw(json: String) -> Result<Box<RawValue>, CallError> {
+    RawValue::from_string(json).map_err(|error| CallError::Internal(error.to_string()))
+}
+
+fn whole(answer: &impl Serialize) -> Result<Bytes, CallError> {
+    serde_json::to_vec(answer)
+        .map(Bytes::from)
+        .map_err(|error| CallError::Internal(error.to_string()))
+}
+
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,423 @@
+//! What a plugin asks of its host, done in the name of one project and on its bill.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orbweaver_accounts::random;
+use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_core::sitemap;
+use orbweaver_engine::{
+    FetchRequest, Host, HostError, LinkColumns, Page, PageRow, PluginError, ProxyChoice, RoleCall,
+    RunInfo, WaitFor,
+};
+use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
+use orbweaver_store::Principal;
+use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
+use orbweaver_urls::KeyRules;
+use parking_lot::Mutex;
+
+use super::graph::Graph;
+use super::ledger::{Ended, Ledger};
+use crate::context::Actors;
+use orbweaver_accounts::quota::{CapReached, QuotaError};
+use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
+use orbweaver_pipeline::cloud::{of_bytes, usd};
+use orbweaver_pipeline::{Document, ScanError, blocking};
+
+/// Why the host could not do what a plugin asked, where the caller can do something about it.
+#[derive(Clone, Debug)]
+pub(super) enum Refusal {
+    /// A backend is missing; says what to configure.
+    NotConfigured(String),
+    /// A cap is reached.
+    Capped(CapReached),
+}
+
+/// The host of one call.
+pub(super) struct CallHost {
+    actors: Actors,
+    principal: Arc<Principal>,
+    ledger: Ledger,
+    /// The first refusal; the plugin may have lived with it.
+    refusal: Mutex<Option<Refusal>>,
+    /// Of the run whose links the plugin reads.
+    graph: tokio::sync::OnceCell<Graph>,
+}
+
+impl CallHost {
+    pub(super) fn new(actors: Actors, principal: Arc<Principal>, ledger: Ledger) -> Self {
+        Self {
+            actors,
+            principal,
+            ledger,
+            refusal: Mutex::new(None),
+            graph: tokio::sync::OnceCell::new(),
+        }
+    }
+
+    pub(super) const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.lock().clone()
+    }
+
+    fn refuse(&self, refusal: Refusal, message: String) -> HostError {
+        self.refusal.lock().get_or_insert(refusal);
+        HostError::Denied(message)
+    }
+
+    fn quota(&self, error: QuotaError) -> HostError {
+        match error {
+            QuotaError::Capped(cap) => self.refuse(Refusal::Capped(cap), cap.to_string()),
+            error @ QuotaError::Suspended => HostError::Denied(error.to_string()),
+            QuotaError::Store(error) => internal(&error),
+        }
+    }
+
+    /// The pool that a plugin names, and its price.
+    fn pool(&self, choice: &ProxyChoice) -> Result<(Pool, f64), HostError> {
+        let ProxyChoice { pool, country } = choice;
+        let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
+            HostError::InvalidInput(format!("proxy_pool: there is no pool `{pool}`"))
+        })?;
+        let fetcher = &self.actors.pipeline.fetcher;
+        let there = match country {
+            Some(_) => fetcher.has_countries(named),
+            None => fetcher.has_pool(named),
+        };
+        if there {
+            return Ok((named, self.actors.prices.gigabyte(named)));
+        }
+        let what = format!("the proxy pool {pool} is not configured; set fetch.proxy_pools.{pool}");
+        Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
+    }
+
+    /// Fetches through the pool that is named, else as the project does.
+    async fn send(
+        &self,
+        request: Request,
+        way: Option<(Pool, Option<&str>)>,
+    ) -> Result<Response, HostError> {
+        let fetcher = &self.actors.pipeline.fetcher;
+        let Some((pool, country)) = way else {
+            let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
+            // Boxed: the fetch's state is large, and a call has many of them.
+            let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
+            return fetched.map_err(failure);
+        };
+        let random = random::bytes().map_err(|error| internal(&error))?;
+        let session = u64::from_le_bytes(random);
+        let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
+        fetched.map_err(failure)
+    }
+
+    async fn finished(&self, id: i64) -> Result<Run, HostError> {
+        let run = self
+            .actors
+            .store
+            .run(self.principal.project, RunId(id))
+            .await
+            .map_err(|error| internal(&error))?
+            .ok_or_else(|| HostError::InvalidInput(format!("crawl_id: there is no crawl {id}")))?;
+        if run.status.is_over() {
+            return Ok(run);
+        }
+        Err(HostError::InvalidInput(format!(
+            "crawl_id: crawl {id} is {}; wait until it has ended",
+            run.status
+        )))
+    }
+}
+
+#[async_trait]
+impl Host for CallHost {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+        let choice = request.proxy.clone();
+        let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
+        let usd_per_gb = pool.map_or(0.0, |(_, price)| price);
+        let ticket = if pool.is_some() {
+            self.ledger.cloud_page(false).await
+        } else {
+            self.ledger.page(&request.url).await
+        }
+        .map_err(|error| self.quota(error))?;
+        let method: Method = request
+            .method
+            .parse()
+            .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
+        let allowed = Arc::clone(&request.allowed);
+        let limit = self.actors.max_body_bytes;
+        let asked = Request {
+            headers: request.headers,
+            body: request.body.map(Into::into),
+            follow_redirects: request.follow_redirects,
+            respect_robots: request.respect_robots,
+            timeout: request
+                .timeout_ms
+                .map(|ms| Duration::from_millis(ms.into())),
+            max_bytes: Some(request.max_bytes.min(limit)),
+            hop_check: Some(Arc::new(move |next: &str| {
+                if allowed.allows(next) {
+                    HopVerdict::Follow
+                } else {
+                    HopVerdict::Refuse(format!("permission http does not cover {next}"))
+                }
+            })),
+            ..Request::new(method, &request.url)
+        };
+        let country = choice.as_ref().and_then(|one| one.country.as_deref());
+        let way = pool.map(|(pool, _)| (pool, country));
+        let fetched = self.send(asked, way).await;
+        let ended = match &fetched {
+            Ok(response) => Ended {
+                answered: true,
+                free: is_free(response),
+                cost_usd: usd(of_bytes(response.wire_bytes, usd_per_gb)),
+            },
+            Err(_) => Ended::default(),
+        };
+        self.ledger.settle(ticket, ended);
+        let response = fetched?;
+        blocking(move || Document::page_of(response, ended.cost_usd))
+            .await
+            .map_err(|error| internal(&error))
+    }
+
+    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
+        let cloud = &self.actors.cloud;
+        if !cloud.has_browser() {
+            let what = NO_BROWSER.to_owned();
+            return Err(self.refuse(Refusal::NotConfigured(what.clone()), what));
+        }
+        let ticket = self
+            .ledger
+            .cloud_page(true)
+            .await
+            .map_err(|error| self.quota(error))?;
+        let rendered = Box::pin(cloud.render(&self.principal, url, wait_for)).await;
+        let ended = Ended {
+            answered: rendered.is_ok(),
+            ..Ended::default()
+        };
+        self.ledger.settle(ticket, ended);
+        rendered.map_err(|error| match error {
+            ScanError::Refused(why) => HostError::Denied(why),
+            ScanError::Fetch { message, .. } => HostError::FetchFailed(message),
+            ScanError::NotConfigured(what) => {
+                self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
+            }
+            ScanError::Busy(why) => HostError::Failed(why),
+            ScanError::Quota(error) => self.quota(error),
+            other => internal(&other),
+        })
+    }
+
+    async fn extract(
+        &self,
+        role: &str,
+        page: Arc<Page>,
+        options: &str,
+    ) -> Result<String, HostError> {
+        let call = RoleCall {
+            role: role.to_owned(),
+            options: options.to_owned(),
+        };
+        let answers = self.actors.pipeline.engine.extract(&page, vec![call]).await;
+        match answers.into_iter().next() {
+            Some(Ok(json)) => Ok(json),
+            Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),
+            Some(Err(error)) => Err(HostError::Failed(format!("extractor {role}: {error}"))),
+            None => Err(HostError::Failed(format!("extractor {role}: no answer"))),
+        }
+    }
+
+    async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+        let run = self.finished(id).await?;
+        let status = match run.status {
+            RunState::Failed => "failed",
+            _ => "done",
+        };
+        Ok(RunInfo {
+            id,
+            url: run.url,
+            status: status.to_owned(),
+            page_count: run.page_count,
+        })
+    }
+
+    async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
+        let range = PageRange {
+            status: None,
+            after: PageId(after),
+            offset: 0,
+            limit,
+        };
+        let store = &self.actors.store;
+        let items = store
+            .run_pages(self.principal.project, RunId(run), &range)
+            .await
+            .map_err(|error| internal(&error))?;
+        let row = |item: PageItem| PageRow {
+            id: item.id.get(),
+            url: item.url,
+            status: item.status,
+            bytes: item.bytes,
+        };
+        Ok(items.into_iter().map(row).collect())
+    }
+
+    async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
+        let project = self.principal.project;
+        let graph = self
+            .graph
+            .get_or_try_init(|| async {
+                let run = self.finished(run).await?;
+                let rules = KeyRules {
+                    drop_tracking: self.actors.drop_tracking,
+                };
+                let loaded = Graph::load(&self.actors.store, project, &run, rules).await;
+                loaded.map_err(|error| internal(&error))
+            })
+            .await?;
+        if graph.run() != RunId(run) {
+            return Err(HostError::InvalidInput(
+                "run: a call reads the links of one run".to_owned(),
+            ));
+        }
+        let rows = self
+            .actors
+            .store
+            .run_links(project, RunId(run), PageId(after.saturating_add(1)), pages)
+            .await
+            .map_err(|error| internal(&error))?;
+        let graph = graph.clone();
+        blocking(move || graph.columns(&rows, pages))
+            .await
+            .map_err(|error| internal(&error))?
+            .map_err(|error| internal(&error))
+    }
+
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
+        let (store, project) = (&self.actors.store, self.principal.project);
+        let missing = || HostError::InvalidInput(format!("page: there is no page {page}"));
+        let record = store
+            .page(project, PageId(page))
+            .await
+            .map_err(|error| internal(&error))?
+            .ok_or_else(missing)?;
+        let mut document = Document::from_store(store, project, record.page)
+            .ok_or_else(|| HostError::Failed(format!("page {page} is stored without its body")))?;
+        document.page().await.map_err(|error| internal(&error))
+    }
+}
+
+/// Files that tell robots about a site are free.
+fn is_free(response: &Response) -> bool {
+    let path =
+        url::Url::parse(&response.url).map_or_else(|_| String::new(), |url| url.path().to_owned());
+    let name = path.rsplit('/').next().unwrap_or_default();
+    matches!(
+        path.as_str(),
+        "/robots.txt" | "/llms.txt" | "/llms-full.txt"
+    ) || (name.contains("sitemap")
+        && [".xml", ".xml.gz", ".txt"]
+            .iter()
+            .any(|end| name.ends_with(end)))
+        || is_sitemap(&response.body)
+}
+
+/// Whether a body, packed or not, is a sitemap or an index of them, by its first element, or
+/// a list of URLs by its first lines.
+fn is_sitemap(body: &[u8]) -> bool {
+    let Ok(body) = sitemap::unpack(body) else {
+        return false;
+    };
+    let head = body.get(..1_024).unwrap_or(&body);
+    let head = String::from_utf8_lossy(head);
+    let mut rest = head.trim_start_matches('\u{feff}').trim_start();
+    if rest.starts_with("http") {
+        // The last line may be cut; where it is the only one, it tells enough.
+        let is_url = |line: &str| {
+            let line = line.trim_end();
+            ["http://", "https://"]
+                .iter()
+                .any(|scheme| line.starts_with(scheme))
+                && !line.contains(char::is_whitespace)
+        };
+        let whole = rest.rsplit_once('\n').map_or(rest, |(whole, _)| whole);
+        return whole
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .all(is_url);
+    }
+    while rest.starts_with("<?") || rest.starts_with("<!") {
+        let Some(end) = rest.find('>') else {
+            return false;
+        };
+        rest = rest.get(end + 1..).unwrap_or_default().trim_start();
+    }
+    let name = rest.strip_prefix('<').unwrap_or_default();
+    let name = name
+        .split(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))
+        .next()
+        .unwrap_or_default();
+    let local = name.rsplit(':').next().unwrap_or_default();
+    matches!(local, "urlset" | "sitemapindex")
+}
+
+fn failure(error: FetchError) -> HostError {
+    match error.kind {
+        FetchKind::Refused | FetchKind::Robots | FetchKind::Scope => {
+            HostError::Denied(error.message)
+        }
+        FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
+        FetchKind::Internal => internal(&error.message),
+        _ => HostError::FetchFailed(error.message),
+    }
+}
+
+/// Says nothing to the plugin, everything to the log.
+fn internal(cause: &dyn std::fmt::Display) -> HostError {
+    tracing::error!(error = %cause, "a plugin's request failed here");
+    HostError::Failed("the host failed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn sitemaps_are_told_by_how_they_begin() {
+        for body in [
+            "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
+            "\u{feff}<sitemapindex>",
+            "<s:urlset xmlns:s=\"x\">",
+            "https://e.org/a\r\n\nhttp://e.org/b\nhttps://e.or",
+            "https://e.org/only",
+        ] {
+            assert!(is_sitemap(body.as_bytes()), "{body}");
+            let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+            packed.write_all(body.as_bytes()).unwrap();
+            assert!(is_sitemap(&packed.finish().unwrap()), "{body}, packed");
+        }
+        for body in [
+            "",
+            "<html><urlset>",
+            "urlset",
+            "<rss>",
+            "<?xml",
+            "http is a protocol\nof the web",
+            "https://e.org/a is where\nhttps://e.org/b is not\n",
+        ] {
+            assert!(!is_sitemap(body.as_bytes()), "{body}");
+        }
+    }
+}

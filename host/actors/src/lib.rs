@@ -1,0 +1,15 @@
+//! Actors and per-domain fetchers: a call of a plugin that works with the host's means, and
+//! what it costs; and the plugins that an administrator uploads.
+
+mod call;
+mod context;
+mod graph;
+mod host;
+mod ledger;
+pub mod plugins;
+mod tariff;
+mod urls;
+
+pub use call::{CallError, directory, run_actor, run_fetcher};
+pub use context::{Actors, ActorsParts};
+pub use urls::check_urls;

@@ -1,0 +1,34 @@
+//! Actors: plugins that do a task over pages.
+
+mod list;
+mod openapi;
+mod run;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::ApiError;
+use crate::app::App;
+use orbweaver_actors::CallError;
+
+pub(super) use openapi::operations;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list::list_actors))
+        .routes(routes!(run::run_actor))
+}
+
+impl From<CallError> for ApiError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::NotFound(what) => Self::not_found(what),
+            CallError::Invalid(rule) => Self::breaks(rule),
+            CallError::Fetch(why) => Self::fetch_failed(why),
+            CallError::NotConfigured(what) => Self::not_configured(what),
+            CallError::Quota(error) => error.into(),
+            CallError::Plugin(why) => Self::plugin_failed(why),
+            CallError::Internal(cause) => Self::internal(&cause),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The operations of the actors that are loaded at this moment, for the OpenAPI document.
+
+use orbweaver_engine::{Kind, PluginInfo};
+use serde_json::{Map, Value, json};
+
+/// The contract's own actors; all others are extensions.
+const CONTRACT: [&str; 7] = [
+    "extract-article",
+    "audit-onpage",
+    "check-links",
+    "structured-data",
+    "render-diff",
+    "internal-link-graph",
+    "sitemap-audit",
+];
+
+/// Paths to add to the document: every actor's, made like the operation of any actor, which
+/// `generic` is.
+pub(crate) fn operations(plugins: &[PluginInfo], generic: &Value) -> Map<String, Value> {
+    plugins
+        .iter()
+        .filter(|plugin| plugin.kind == Kind::Actor)
+        .map(|actor| {
+            let item = json!({"post": operation(actor, generic)});
+            (format!("/v1/actors/{}", actor.name), item)
+        })
+        .collect()
+}
+
+fn operation(actor: &PluginInfo, generic: &Value) -> Value {
+    let mut operation = generic.clone();
+    let Some(fields) = operation.as_object_mut() else {
+        return operation;
+    };
+    let name = &actor.name;
+    fields.insert("operationId".to_owned(), json!(format!("actor-{name}")));
+    fields.insert(
+        "summary".to_owned(),
+        json!(format!("Runs the actor {name}.")),
+    );
+    fields.insert("description".to_owned(), json!(actor.description));
+    if CONTRACT.contains(&name.as_str()) {
+        fields.remove("x-extension");
+    }
+    if let Some(parameters) = fields.get_mut("parameters").and_then(Value::as_array_mut) {
+        parameters.retain(|parameter| parameter.get("in") != Some(&json!("path")));
+    }
+    let input = embedded(actor.input_schema.as_ref(), name, "input");
+    fields.insert(
+        "requestBody".to_owned(),
+        json!({"required": true, "content": {"application/json": {"schema": input}}}),
+    );
+    let answer = json!({
+        "type": "object",
+        "required": ["actor", "elapsed_ms", "data"],
+        "properties": {
+            "actor": {"type": "string", "const": name},
+            "url": {"type": ["string", "null"]},
+            "elapsed_ms": {"type": "integer", "minimum": 0},
+            "data": embedded(actor.output_schema.as_ref(), name, "output"),
+        },
+    });
+    if let Some(schema) = operation.pointer_mut("/responses/200/content/application~1json/schema") {
+        *schema = answer;
+    }
+    operation
+}
+
+/// A plugin's schema inside the document. One with references of its own gets an identifier,
+/// so that they stay within it.
+fn embedded(schema: Option<&Value>, name: &str, part: &str) -> Value {
+    let mut schema = match schema {
+        Some(schema @ Value::Object(_)) => schema.clone(),
+        _ => json!({"type": "object"}),
+    };
+    if refers(&schema)
+        && let Some(fields) = schema.as_object_mut()
+    {
+        fields
+            .entry("$id")
+            .or_insert_with(|| json!(format!("urn:orbweaver:actor:{name}:{part}")));
+    }
+    schema
+}
+
+/// Whether a `$ref` stands anywhere in it.
+fn refers(schema: &Value) -> bool {
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                if fields.contains_key("$ref") {
+                    return true;
+                }
+                open.extend(fields.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}

@@ -1,0 +1,98 @@
+//! POST /v1/actors/{name}.
+
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Response};
+use orbweaver_engine::PluginInfo;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use crate::answer::raw_json;
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
+use crate::idempotency::{self, IdempotencyHeader};
+use crate::input::Payload;
+use orbweaver_actors as actors;
+
+/// An actor's answer.
+#[derive(Serialize, ToSchema)]
+pub(super) struct ActorAnswer {
+    /// The actor.
+    actor: String,
+    /// The URL of the input, or the path of the crawl that it names; null where it has
+    /// neither.
+    url: Option<String>,
+    /// How long it took, in milliseconds.
+    elapsed_ms: u64,
+    /// What the actor found; `GET /v1/actors` has its schema.
+    #[schema(value_type = Object)]
+    data: Value,
+}
+
+/// Runs an actor.
+///
+/// Any actor that is loaded; `GET /v1/actors` lists them. Billed by what the actor is: the
+/// contract's own one page, or one per URL that they probe; others one page per distinct URL
+/// that answered, at least one, and one cloud page per rendering.
+#[utoipa::path(
+    post,
+    path = "/v1/actors/{name}",
+    tag = "Actors",
+    extensions(("x-extension" = json!(true))),
+    params(
+        ("name" = String, Path, description = "The actor's name", example = "check-links"),
+        IdempotencyHeader,
+    ),
+    request_body(content = Object, description = "By the actor's input schema"),
+    responses(
+        (status = 200, description = "The actor's answer", body = ActorAnswer),
+        (status = 404, description = "No such actor is loaded", body = ErrorBody),
+        (status = 501, description = "The actor needs a backend that is not configured", body = ErrorBody),
+        (status = 502, description = "A page that the actor needs could not be fetched", body = ErrorBody),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn run_actor(
+    ctx: Ctx,
+    Path(name): Path<String>,
+    payload: Payload<Value>,
+) -> Result<Response, ApiError> {
+    let actor = ctx.app.pipeline.engine.actor(&name);
+    let actor = actor.ok_or_else(|| missing(&ctx.app, &name))?;
+    let digest = payload.digest();
+    let input = payload.value;
+    check(&ctx.app, &actor, &input)?;
+    let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    Ok(idempotency::once(&ctx, &digest, |token| async move {
+        let token = token.whole();
+        match actors::run_actor(&app.actors, &principal, &name, &input, &token).await {
+            Ok(json) => raw_json(json),
+            Err(error) => ApiError::from(error).into_response(),
+        }
+    })
+    .await)
+}
+
+/// The schema, then the guard: both before an Idempotency-Key is claimed.
+fn check(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), ApiError> {
+    let engine = &app.pipeline.engine;
+    engine
+        .check_input(actor.kind, &actor.name, input)
+        .map_err(|error| ApiError::breaks(error.to_string()))?;
+    actors::check_urls(&app.actors, actor, input).map_err(ApiError::breaks)
+}
+
+fn missing(app: &App, name: &str) -> ApiError {
+    let names: Vec<String> = actors::directory(&app.actors)
+        .into_iter()
+        .map(|actor| actor.name)
+        .collect();
+    let there = if names.is_empty() {
+        "no actor is loaded".to_owned()
+    } else {
+        format!("loaded are {}", names.join(", "))
+    };
+    ApiError::not_found(format!("there is no actor `{name}`: {there}"))
+}

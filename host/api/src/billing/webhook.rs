@@ -1,0 +1,73 @@
+//! POST /v1/billing/webhook.
+
+use axum::Json;
+use axum::extract::State;
+use http::HeaderMap;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::answer::JsonAnswer;
+use crate::app::App;
+use crate::error::{ApiError, BodyErrors, ErrorBody};
+use crate::input::RawBody;
+use orbweaver_accounts::billing::{self, Event};
+use orbweaver_accounts::signup::{self, SignupError};
+
+/// The event was taken note of.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Received {
+    received: bool,
+}
+
+/// Where the payment provider reports payments: completes the intent that was paid, once,
+/// however often the report comes.
+#[utoipa::path(
+    post,
+    path = "/v1/billing/webhook",
+    tag = "Signup and billing",
+    security(()),
+    params(("Stripe-Signature" = String, Header, description = "`t=SECONDS,v1=HEX`")),
+    request_body(content = Object, description = "The provider's event"),
+    responses(
+        (status = 200, description = "Taken note of", body = Received),
+        (status = 500, description = "The service failed; send it again", body = ErrorBody),
+        (status = 501, description = "No webhook secret is configured", body = ErrorBody),
+        BodyErrors,
+    ),
+    extensions(("x-extension" = json!(true)))
+)]
+pub(super) async fn billing_webhook(
+    State(app): State<App>,
+    headers: HeaderMap,
+    RawBody(body): RawBody,
+) -> JsonAnswer<Received> {
+    let settings = &app.accounts.billing;
+    let Some(secret) = &settings.webhook_secret else {
+        return Err(ApiError::not_configured(
+            "no webhook secret is configured; set billing.webhook_secret",
+        ));
+    };
+    let signature = headers
+        .get("stripe-signature")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let (tolerance, now) = (settings.webhook_tolerance_seconds, app.clock.now());
+    if !billing::is_signed(secret, signature, &body, tolerance, now) {
+        return Err(ApiError::bad_request(
+            "Stripe-Signature: is missing, too old, or not of this body",
+        ));
+    }
+    let event: Event = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::bad_request(format!("the body is no event: {error}")))?;
+    if let Some(intent) = event.paid_intent() {
+        match signup::complete(&app.accounts, intent).await {
+            Ok(_) => {}
+            // Sending it again would not help: it is not ours, or was removed.
+            Err(SignupError::Refused(..)) => {
+                tracing::error!(%intent, "a payment for an intent that is not there");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(Json(Received { received: true }))
+}

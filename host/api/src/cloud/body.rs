@@ -1,0 +1,162 @@
+//! What the cloud endpoints' requests and work have in common.
+
+use orbweaver_core::country::is_iso2;
+use orbweaver_fetch::Pool;
+use orbweaver_store::Amount;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::ApiError;
+use crate::idempotency::UsageToken;
+use orbweaver_accounts::quota::Reservation;
+use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
+use orbweaver_pipeline::convert::Format;
+use orbweaver_pipeline::{Document, ScanError, blocking};
+
+/// A proxy pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ProxyPool)]
+pub enum PoolWord {
+    /// Data-centre addresses.
+    Datacenter,
+    /// Static addresses of access providers.
+    Isp,
+    /// Home connections.
+    Residential,
+    /// Mobile networks.
+    Mobile,
+}
+
+impl From<PoolWord> for Pool {
+    fn from(word: PoolWord) -> Self {
+        match word {
+            PoolWord::Datacenter => Self::Datacenter,
+            PoolWord::Isp => Self::Isp,
+            PoolWord::Residential => Self::Residential,
+            PoolWord::Mobile => Self::Mobile,
+        }
+    }
+}
+
+/// How text is returned where there is no CommonMark apart from Markdown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TextFormat {
+    /// Markdown with links.
+    #[default]
+    Markdown,
+    /// Plain text.
+    Text,
+    /// The HTML as it came.
+    Raw,
+}
+
+impl From<TextFormat> for Format {
+    fn from(word: TextFormat) -> Self {
+        match word {
+            TextFormat::Markdown => Self::Markdown,
+            TextFormat::Text => Self::Text,
+            TextFormat::Raw => Self::Raw,
+        }
+    }
+}
+
+/// An ISO-2 country code, in upper case.
+pub fn country(field: &str, code: Option<String>) -> Result<Option<String>, ApiError> {
+    match code {
+        Some(code) if is_iso2(&code) => Ok(Some(code.to_ascii_uppercase())),
+        Some(_) => Err(ApiError::invalid(
+            field,
+            "must be a two-letter country code (ISO 3166-1)",
+        )),
+        None => Ok(None),
+    }
+}
+
+/// A number within bounds, or its default.
+pub fn within(field: &str, number: Option<u64>, default: u64, max: u64) -> Result<u64, ApiError> {
+    match number {
+        None => Ok(default),
+        Some(number) if (1..=max).contains(&number) => Ok(number),
+        Some(_) => Err(ApiError::invalid(
+            field,
+            format!("must be between 1 and {max}"),
+        )),
+    }
+}
+
+/// A request that passed validation, about to be worked on: whose it is, and under what it
+/// is billed.
+pub struct Work {
+    /// The service.
+    pub app: App,
+    /// Whose request it is.
+    pub principal: std::sync::Arc<orbweaver_store::Principal>,
+    /// Under what its parts are billed.
+    pub token: UsageToken,
+    /// Which call, for the books.
+    pub call: &'static str,
+    /// When work began.
+    pub started: std::time::Instant,
+}
+
+impl Work {
+    /// Of a request.
+    pub fn new(ctx: &Ctx, token: UsageToken, call: &'static str) -> Self {
+        Self {
+            app: ctx.app.clone(),
+            principal: ctx.principal.clone(),
+            token,
+            call,
+            started: std::time::Instant::now(),
+        }
+    }
+
+    /// Milliseconds so far.
+    pub fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Sets aside one cloud page.
+    ///
+    /// # Errors
+    /// The cap that is reached.
+    pub async fn reserve(&self) -> Result<Reservation, ApiError> {
+        let (quota, project) = (&self.app.accounts.quota, self.principal.project);
+        let reserved = quota
+            .reserve_for(project, Amount::cloud(1), &self.token.whole())
+            .await;
+        Ok(reserved.map_err(ScanError::from)?)
+    }
+
+    /// Loads a page, and bills it as one cloud page once its response is there.
+    ///
+    /// # Errors
+    /// A cap, what is not configured, or why there is no response; nothing is billed then.
+    pub async fn load(&self, choice: Choice, mut job: Job) -> Result<Loaded, ApiError> {
+        let mut reserved = self.reserve().await?;
+        job.proxy = project_proxy(&self.principal)?;
+        let loaded = self.app.cloud.load(choice, &job).await?;
+        let usage = reserved.usage(
+            self.token.whole(),
+            self.call,
+            Amount::cloud(1),
+            loaded.cost_micros,
+        );
+        self.app.store.bill(usage).await?;
+        Ok(loaded)
+    }
+
+    /// A loaded page as a document; the page's body, hash and text are worked out.
+    ///
+    /// # Errors
+    /// When the process is stopping.
+    pub async fn document(&self, loaded: Loaded) -> Result<Document, ApiError> {
+        let at = self.app.clock.now();
+        let (document, _) = blocking(move || Document::from_response(loaded.response, at)).await?;
+        Ok(document)
+    }
+}

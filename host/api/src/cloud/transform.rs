@@ -1,0 +1,127 @@
+//! POST /v1/cloud/transform.
+
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use orbweaver_store::Amount;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::body::{TextFormat, Work};
+use crate::context::Ctx;
+use crate::error::{ApiError, BodyErrors, CommonErrors};
+use crate::idempotency::{self, IdempotencyHeader};
+use crate::input::Payload;
+use orbweaver_pipeline::convert::Format;
+use orbweaver_pipeline::{Document, blocking};
+
+/// What links without a base of their own are resolved against.
+const BASE: &str = "https://transform.invalid/";
+
+/// HTML to transform.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct TransformRequest {
+    /// HTML.
+    data: String,
+    /// `html`. PDF is not accepted.
+    #[schema(default = "html")]
+    input_kind: Option<InputKind>,
+    /// How the content is returned.
+    #[schema(default = "markdown")]
+    return_format: Option<TextFormat>,
+    /// The main content alone, where the page has one.
+    #[schema(default = true)]
+    readability: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum InputKind {
+    /// HTML.
+    Html,
+    /// Refused.
+    PdfBase64,
+}
+
+/// The transformed content.
+#[derive(Serialize, ToSchema)]
+pub(super) struct TransformResult {
+    content: String,
+    /// 200.
+    status: u16,
+    return_format: &'static str,
+    /// The plugin that did it; `none` for `raw`.
+    engine: String,
+    elapsed_ms: u64,
+    /// US dollars: 0.
+    cost_usd: f64,
+}
+
+/// HTML of the caller's as Markdown or text.
+///
+/// Billed one cloud page.
+#[utoipa::path(
+    post,
+    path = "/v1/cloud/transform",
+    tag = "Cloud",
+    params(IdempotencyHeader),
+    request_body = TransformRequest,
+    responses(
+        (status = 200, description = "The content", body = TransformResult),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn transform(
+    ctx: Ctx,
+    payload: Payload<TransformRequest>,
+) -> Result<Response, ApiError> {
+    let digest = payload.digest();
+    let request = payload.value;
+    if request.input_kind == Some(InputKind::PdfBase64) || is_pdf(&request.data) {
+        return Err(ApiError::invalid(
+            "input_kind",
+            "PDF is not accepted; send HTML",
+        ));
+    }
+    let of = ctx.clone();
+    Ok(idempotency::once(&ctx, &digest, |token| async move {
+        let work = Work::new(&of, token, "cloud-transform");
+        run(work, request).await.into_response()
+    })
+    .await)
+}
+
+/// PDF as it is, or in base64.
+fn is_pdf(data: &str) -> bool {
+    let data = data.trim_start();
+    data.starts_with("%PDF-") || data.starts_with("JVBERi0")
+}
+
+async fn run(work: Work, request: TransformRequest) -> Result<Json<TransformResult>, ApiError> {
+    let mut reserved = work.reserve().await?;
+    let format = Format::from(request.return_format.unwrap_or_default());
+    let main = request.readability.unwrap_or(true);
+    let now = work.app.clock.now();
+    let body = request.data.into_bytes();
+    let mut document = blocking(move || Document::from_file(BASE, body, now)).await?;
+    let pipeline = &work.app.pipeline;
+    let content = pipeline.convert(&mut document, format, main).await?;
+    let usage = reserved.usage(work.token.whole(), work.call, Amount::cloud(1), 0);
+    work.app.store.bill(usage).await?;
+    let role = match format {
+        Format::Raw => None,
+        Format::Text if main => Some("article"),
+        _ => Some("markdown"),
+    };
+    let engine = role
+        .and_then(|role| pipeline.engine.role(role))
+        .map_or_else(|| "none".to_owned(), |plugin| plugin.name);
+    Ok(Json(TransformResult {
+        content,
+        status: 200,
+        return_format: format.as_str(),
+        engine,
+        elapsed_ms: work.elapsed_ms(),
+        cost_usd: 0.0,
+    }))
+}

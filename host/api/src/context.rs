@@ -1,0 +1,81 @@
+//! What a handler gets: whose request it is, and what it works with.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use orbweaver_store::Principal;
+use uuid::Uuid;
+
+use super::error::ApiError;
+use super::scope::Scope;
+use crate::app::App;
+
+/// An authenticated request.
+#[derive(Clone, Debug)]
+pub struct Ctx {
+    /// The service.
+    pub app: App,
+    /// Whose key it carries.
+    pub principal: Arc<Principal>,
+    /// The request.
+    pub scope: Scope,
+    /// The caller's `Idempotency-Key`.
+    pub idempotency_key: Option<Uuid>,
+    /// The request's path.
+    pub path: String,
+}
+
+impl FromRequestParts<App> for Ctx {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        let Some(scope) = parts.extensions.get::<Scope>().cloned() else {
+            return Err(ApiError::internal(&"the scope layer is missing"));
+        };
+        let key = bearer(parts)?;
+        let now = app.clock.now();
+        let Some(principal) = app.accounts.keys.authenticate(key, now).await? else {
+            return Err(ApiError::unauthorized("the key is not valid"));
+        };
+        scope.identify(&principal, now);
+        if principal.suspended {
+            return Err(ApiError::forbidden("the project is suspended"));
+        }
+        let idempotency_key = match parts.headers.get("idempotency-key") {
+            None => None,
+            Some(value) => Some(
+                value
+                    .to_str()
+                    .ok()
+                    .and_then(|text| Uuid::try_parse(text.trim()).ok())
+                    .ok_or_else(|| ApiError::invalid("Idempotency-Key", "must be a UUID"))?,
+            ),
+        };
+        Ok(Self {
+            app: app.clone(),
+            principal,
+            scope,
+            idempotency_key,
+            path: parts.uri.path().to_owned(),
+        })
+    }
+}
+
+fn bearer(parts: &Parts) -> Result<&str, ApiError> {
+    let Some(value) = parts.headers.get(AUTHORIZATION) else {
+        return Err(ApiError::unauthorized(
+            "the key is missing; send `Authorization: Bearer <API_KEY>`",
+        ));
+    };
+    value
+        .to_str()
+        .ok()
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, key)| key.trim())
+        .ok_or_else(|| {
+            ApiError::unauthorized("the key must be sent as `Authorization: Bearer <API_KEY>`")
+        })
+}

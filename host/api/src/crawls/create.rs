@@ -1,0 +1,144 @@
+//! POST /v1/crawls.
+
+use axum::Json;
+use axum::response::{IntoResponse as _, Response};
+use chrono::{DateTime, TimeDelta, Utc};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use orbweaver_core::ids::RunId;
+use orbweaver_store::Amount;
+use orbweaver_store::crawl::{Created, Run};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::context::Ctx;
+use crate::crons;
+use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
+use crate::idempotency::IdempotencyHeader;
+use crate::input::Payload;
+use orbweaver_crawl::request::{CrawlRequest, RequestError};
+use orbweaver_crawl::submit::{self, Origin};
+
+/// Seconds after which a place may be free again: runs have no known end.
+const RETRY_AFTER: u64 = 10;
+/// How long an Idempotency-Key stands for its run.
+const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
+
+/// A run by its reference.
+#[derive(Serialize, ToSchema)]
+#[schema(as = CrawlReference)]
+pub(super) struct Reference {
+    #[schema(value_type = i64)]
+    id: RunId,
+    /// `queued`, `running`, `done` or `failed`.
+    status: &'static str,
+    /// The seed as it was asked for.
+    url: String,
+    enqueued_at: DateTime<Utc>,
+}
+
+/// Starts a crawl or, with `cron`, makes a monitor.
+///
+/// Billed one page for every page stored. A request with the Idempotency-Key of an earlier
+/// one gets the earlier one's run, whatever its body.
+#[utoipa::path(
+    post,
+    path = "/v1/crawls",
+    tag = "Crawls",
+    params(IdempotencyHeader),
+    request_body = CrawlRequest,
+    responses(
+        (status = 202, description = "The run is queued", body = Reference,
+            headers(("Location" = String, description = "Where to follow it"))),
+        (status = 200, description = "A recent run (`max_age_seconds`)", body = Reference,
+            headers(("Location" = String, description = "Where it is"))),
+        (status = 201, description = "The monitor is made (`cron`)", body = crons::Made,
+            headers(("Location" = String, description = "Where it is"))),
+        (status = 403, description = "The project is suspended", body = ErrorBody),
+        (status = 501, description = "The proxy pool is not configured", body = ErrorBody),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn create_crawl(
+    ctx: Ctx,
+    payload: Payload<CrawlRequest>,
+) -> Result<Response, ApiError> {
+    let (app, project) = (&ctx.app, ctx.principal.project);
+    let idem_key = ctx.idempotency_key.map(|key| key.to_string());
+    if let Some(key) = &idem_key {
+        let since = app.clock.now() - IDEMPOTENT;
+        if let Some(run) = app.store.run_by_key(project, key, since).await? {
+            return replayed(&run);
+        }
+    }
+    let tier = app.accounts.quota.caps(project).await?;
+    let checked = payload
+        .value
+        .check(&app.pipeline, tier.aggressive, &ctx.principal.tier)?;
+    if let Some(schedule) = &checked.cron {
+        let spec = checked
+            .spec
+            .with_project_proxy(ctx.principal.proxy_url.as_deref());
+        return crons::create(&ctx, &spec, schedule).await;
+    }
+    if let Some(seconds) = checked.max_age_seconds {
+        let recent = submit::recent(&app.crawls, project, &checked.spec.url, seconds).await?;
+        if let Some(run) = recent {
+            return reference(StatusCode::OK, &run);
+        }
+    }
+    // A run needs a page at least; the reservation goes back at once.
+    drop(
+        app.accounts
+            .quota
+            .reserve(project, Amount::pages(1))
+            .await?,
+    );
+    let spec = checked
+        .spec
+        .with_project_proxy(ctx.principal.proxy_url.as_deref());
+    let origin = Origin {
+        idem_key,
+        ..Origin::default()
+    };
+    match submit::submit(&app.crawls, project, &spec, origin, tier.concurrent_runs.0).await? {
+        Created::New(run) => reference(StatusCode::ACCEPTED, &run),
+        Created::Replayed(run) => replayed(&run),
+        Created::CapReached => Err(ApiError::rate_limited(
+            "as many crawls are queued and running as the project may have at once",
+            RETRY_AFTER,
+        )),
+    }
+}
+
+fn replayed(run: &Run) -> Result<Response, ApiError> {
+    let mut response = reference(StatusCode::ACCEPTED, run)?;
+    response.headers_mut().insert(
+        HeaderName::from_static("idempotent-replayed"),
+        HeaderValue::from_static("true"),
+    );
+    Ok(response)
+}
+
+fn reference(status: StatusCode, run: &Run) -> Result<Response, ApiError> {
+    let body = Reference {
+        id: run.id,
+        status: run.status.as_str(),
+        url: run.url.clone(),
+        enqueued_at: run.enqueued_at,
+    };
+    let location = HeaderValue::try_from(format!("/v1/crawls/{}", run.id))
+        .map_err(|error| ApiError::internal(&error))?;
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(header::LOCATION, location);
+    Ok(response)
+}
+
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Invalid(error) => error.into(),
+            RequestError::NotConfigured(what) => Self::not_configured(what),
+        }
+    }
+}

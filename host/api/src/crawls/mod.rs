@@ -1,0 +1,30 @@
+//! Crawls: runs, their pages and links, what two runs differ in.
+
+mod create;
+mod delete;
+mod diff;
+mod events;
+mod links;
+mod list;
+mod one;
+mod orphans;
+mod page;
+mod pages;
+pub(super) mod path;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(create::create_crawl, list::list_crawls))
+        .routes(routes!(one::get_crawl, delete::delete_crawl))
+        .routes(routes!(pages::list_pages))
+        .routes(routes!(links::list_links))
+        .routes(routes!(orphans::list_orphans))
+        .routes(routes!(diff::diff_crawls))
+        .routes(routes!(events::crawl_events))
+        .routes(routes!(page::get_page))
+}

@@ -1,0 +1,100 @@
+//! GET /v1/crawls/{id}.
+
+use axum::Json;
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{MonitorId, RunId};
+use orbweaver_store::crawl::Run;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::path::{self, RunPath};
+use crate::answer::JsonAnswer;
+use crate::context::Ctx;
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+
+/// A run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Crawl)]
+pub(super) struct Detail {
+    #[schema(value_type = i64)]
+    id: RunId,
+    /// The seed as it was asked for.
+    url: String,
+    /// `queued`, `running`, `done` or `failed`.
+    status: &'static str,
+    /// Pages stored, whatever their HTTP status.
+    page_count: u64,
+    /// Failures on the crawler's side: DNS, TLS, time-outs.
+    error_count: u64,
+    enqueued_at: DateTime<Utc>,
+    started_at: Option<DateTime<Utc>>,
+    finished_at: Option<DateTime<Utc>>,
+    /// Why it failed, or ended early.
+    error_message: Option<String>,
+    /// The proxy without its credentials.
+    proxy_url: Option<String>,
+    /// What robots.txt lets AI crawlers do: name to `allowed`, `partial` or `disallowed`.
+    #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
+    ai_bot_policy: Option<Box<RawValue>>,
+    llms_txt: Option<String>,
+    llms_full_txt: Option<String>,
+    /// Null without a webhook; `pending`, `delivered`, `dead`, `suppressed_no_change`,
+    /// `suppressed_no_baseline`.
+    webhook_status: Option<String>,
+    webhook_attempts: u32,
+    webhook_last_error: Option<String>,
+    /// The monitor that fired it.
+    #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
+    monitor_id: Option<MonitorId>,
+    /// The monitor's run before.
+    #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
+    previous_run_id: Option<RunId>,
+}
+
+impl TryFrom<Run> for Detail {
+    type Error = ApiError;
+
+    fn try_from(run: Run) -> Result<Self, ApiError> {
+        Ok(Self {
+            id: run.id,
+            url: run.url,
+            status: run.status.as_str(),
+            page_count: run.page_count,
+            error_count: run.error_count,
+            enqueued_at: run.enqueued_at,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            error_message: run.error_message,
+            proxy_url: run.proxy_url,
+            ai_bot_policy: run
+                .ai_bot_policy
+                .map(RawValue::from_string)
+                .transpose()
+                .map_err(|error| ApiError::internal(&error))?,
+            llms_txt: run.llms_txt,
+            llms_full_txt: run.llms_full_txt,
+            webhook_status: run.webhook_status,
+            webhook_attempts: run.webhook_attempts,
+            webhook_last_error: run.webhook_last_error,
+            monitor_id: run.monitor,
+            previous_run_id: run.previous,
+        })
+    }
+}
+
+/// A run, and where it stands. Poll every 2 to 5 seconds, or follow its events.
+#[utoipa::path(
+    get,
+    path = "/v1/crawls/{id}",
+    tag = "Crawls",
+    params(("id" = i64, Path, description = "The run")),
+    responses(
+        (status = 200, description = "The run", body = Detail),
+        (status = 404, description = "No such run in this project", body = ErrorBody),
+        CommonErrors,
+    )
+)]
+pub(super) async fn get_crawl(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<Detail> {
+    Ok(Json(path::run(&ctx, id).await?.try_into()?))
+}

@@ -1,0 +1,121 @@
+//! GET /v1/pages/{id}.
+
+use axum::response::Response;
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+
+use super::path::{self, PagePath};
+use crate::answer::raw_json;
+use crate::context::Ctx;
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::input::Query;
+use orbweaver_pipeline::{Parts, StoredError};
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Params {
+    /// What to answer: `html` (default), `markdown`, `article`, `both` (all of these), `full` (both,
+    /// signals and content hash) or `signals`.
+    #[param(inline)]
+    format: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = PageFormat)]
+enum Format {
+    #[default]
+    Html,
+    Markdown,
+    Article,
+    Both,
+    Full,
+    Signals,
+}
+
+impl Format {
+    const fn parts(self) -> Parts {
+        let whole = matches!(self, Self::Both | Self::Full);
+        Parts {
+            html: whole || matches!(self, Self::Html),
+            markdown: whole || matches!(self, Self::Markdown),
+            article: whole || matches!(self, Self::Article),
+            signals: matches!(self, Self::Full | Self::Signals),
+            content_hash: matches!(self, Self::Full),
+        }
+    }
+}
+
+/// A stored page; which members there are depends on `format`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+#[schema(as = Page)]
+struct Page {
+    id: i64,
+    url: String,
+    /// HTTP status.
+    status: u16,
+    /// Length of the decoded body.
+    bytes: u64,
+    fetched_at: DateTime<Utc>,
+    /// `html`, `both`, `full`; null for a body that is no text.
+    #[schema(required = false)]
+    html: Option<String>,
+    /// `markdown`, `both`, `full`.
+    #[schema(required = false)]
+    markdown: Option<String>,
+    /// `article`, `both`, `full`.
+    #[schema(required = false)]
+    article_text: Option<String>,
+    /// `article`, `both`, `full`.
+    #[schema(required = false)]
+    article_html: Option<String>,
+    /// Title, description, Open Graph …
+    metadata: Option<Value>,
+    /// `signals`, `full`.
+    #[schema(required = false)]
+    signals: Option<Value>,
+    /// `full`.
+    #[schema(required = false, nullable = false)]
+    content_hash: Option<String>,
+    /// Outputs of the extractors that the crawl named.
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    extensions: Option<Value>,
+    /// Extractors that failed; their members are null.
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    errors: Option<Vec<Value>>,
+}
+
+/// A stored page with its content, extracted when it is first asked for.
+#[utoipa::path(
+    get,
+    path = "/v1/pages/{id}",
+    tag = "Crawls",
+    params(("id" = i64, Path, description = "The page: a global id"), Params),
+    responses(
+        (status = 200, description = "The page", body = Page),
+        (status = 404, description = "No such page in this project", body = ErrorBody),
+        CommonErrors,
+    )
+)]
+pub(super) async fn get_page(
+    ctx: Ctx,
+    PagePath(id): PagePath,
+    query: Query<Params>,
+) -> Result<Response, ApiError> {
+    let (app, project) = (&ctx.app, ctx.principal.project);
+    let record = app.store.page(project, id).await?;
+    let record = record.ok_or_else(path::no_page)?;
+    let parts = query.0.format.unwrap_or_default().parts();
+    match app
+        .pipeline
+        .stored(&app.store, project, record, parts)
+        .await
+    {
+        Ok(json) => Ok(raw_json(json.into())),
+        Err(error @ StoredError::NoBody) => Err(ApiError::invalid("format", error)),
+        Err(StoredError::Scan(error)) => Err(error.into()),
+    }
+}

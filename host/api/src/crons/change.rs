@@ -1,0 +1,93 @@
+//! PATCH /v1/crons/{id}.
+
+use axum::Json;
+use orbweaver_store::monitors::MonitorChange;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::path::{MonitorPath, no_monitor};
+use super::view::{self, View};
+use crate::answer::JsonAnswer;
+use crate::context::Ctx;
+use crate::error::ApiError;
+use crate::error::{BodyErrors, CommonErrors, ErrorBody};
+use crate::input::Payload;
+use crate::validate;
+
+/// What to change; at least one field.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(as = MonitorChange)]
+pub(super) struct Change {
+    /// Five fields, UTC.
+    #[schema(example = "0 6 * * 1")]
+    schedule: Option<String>,
+    /// False pauses the monitor, true resumes it: it then fires when its schedule says so
+    /// next.
+    enabled: Option<bool>,
+    /// Where runs that fire from now on are announced.
+    #[schema(format = "uri")]
+    webhook_url: Option<String>,
+}
+
+/// Changes a monitor.
+#[utoipa::path(
+    patch,
+    path = "/v1/crons/{id}",
+    tag = "Monitors",
+    params(("id" = i64, Path, description = "The monitor")),
+    request_body = Change,
+    responses(
+        (status = 200, description = "The monitor as it is now", body = View),
+        (status = 404, description = "No such monitor in this project", body = ErrorBody),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn change_cron(
+    ctx: Ctx,
+    MonitorPath(id): MonitorPath,
+    payload: Payload<Change>,
+) -> JsonAnswer<View> {
+    let (app, project) = (&ctx.app, ctx.principal.project);
+    let wanted = payload.value;
+    if wanted.schedule.is_none() && wanted.enabled.is_none() && wanted.webhook_url.is_none() {
+        return Err(ApiError::invalid(
+            "body",
+            "must have at least one of schedule, enabled, webhook_url",
+        ));
+    }
+    let now = app.clock.now();
+    let given = wanted
+        .schedule
+        .as_deref()
+        .map(|text| view::schedule("schedule", text, now))
+        .transpose()?;
+    if let Some(url) = &wanted.webhook_url {
+        validate::url(app, "webhook_url", url)?;
+    }
+    let monitor = app.store.monitor(project, id).await?;
+    let monitor = monitor.ok_or_else(no_monitor)?;
+    let was_enabled = monitor.next_fires_at.is_some();
+    let next_fires_at = match (wanted.enabled.unwrap_or(was_enabled), &given) {
+        (false, _) => Some(None),
+        (true, Some((_, next))) => Some(Some(*next)),
+        (true, None) if was_enabled => None,
+        (true, None) => Some(Some(view::schedule("schedule", &monitor.schedule, now)?.1)),
+    };
+    let spec = match wanted.webhook_url {
+        None => None,
+        url => {
+            let mut spec = view::spec(&monitor)?;
+            spec.webhook_url = url;
+            let spec = serde_json::to_string(&spec).map_err(|error| ApiError::internal(&error))?;
+            Some((spec, true))
+        }
+    };
+    let change = MonitorChange {
+        schedule: given.map(|(schedule, _)| schedule.as_str().to_owned()),
+        next_fires_at,
+        spec,
+    };
+    let changed = app.store.change_monitor(project, id, &change).await?;
+    Ok(Json(changed.ok_or_else(no_monitor)?.try_into()?))
+}

@@ -1,0 +1,41 @@
+//! The HTTP interface: one folder per resource, one file per endpoint.
+
+mod actors;
+mod answer;
+mod app;
+mod base;
+mod billing;
+mod cloud;
+pub mod config;
+mod context;
+mod crawls;
+mod crons;
+mod deliveries;
+mod entry;
+mod error;
+mod fetchers;
+mod health;
+pub mod heartbeat;
+mod idempotency;
+mod input;
+mod keys;
+mod llms;
+mod logs;
+mod measure;
+mod metrics;
+mod openapi;
+mod plugins;
+mod robots;
+mod router;
+mod scan;
+mod scope;
+mod search;
+mod signup;
+mod usage;
+mod validate;
+mod webhook;
+
+pub use app::{App, AppParts};
+pub use entry::{Entry, REQUEST_ID};
+pub use error::ApiError;
+pub use router::{around, document, metrics_service, service};

@@ -1,0 +1,237 @@
+//! llms.txt of a site, built from a crawl of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Timelike as _;
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_store::crawl::{Created, PageRange, Run, RunState};
+use orbweaver_store::{Amount, Principal, StoreError};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::text::{self, Entry};
+use crate::app::App;
+use orbweaver_accounts::quota::QuotaError;
+use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::submit::{self, Origin, recent};
+
+/// How old a finished crawl may be to be built from again, in seconds.
+const FRESH: u64 = 3_600;
+/// How often the run is looked at.
+const POLL: Duration = Duration::from_millis(200);
+/// Links followed from the start page.
+const DEPTH: u32 = 5;
+
+/// What to build.
+#[derive(Clone, Debug)]
+pub struct LlmsSpec {
+    /// Where to start.
+    pub url: String,
+    /// Pages, at most.
+    pub max_pages: u32,
+    /// The site's name; none: what the start page says.
+    pub site_name: Option<String>,
+    /// Its summary; none: what the start page says.
+    pub summary: Option<String>,
+    /// How long to wait for the crawl.
+    pub wait: Duration,
+}
+
+/// Why there is no file.
+#[derive(Debug, thiserror::Error)]
+pub enum LlmsError {
+    /// The crawl is not over yet.
+    #[error("crawl {0} is not over yet; ask again when it is, and it is used")]
+    Waiting(RunId),
+    /// The crawl failed.
+    #[error("{0}")]
+    Crawl(String),
+    /// The project has as many crawls as it may.
+    #[error("as many crawls are queued and running as the project may have at once")]
+    Busy,
+    /// A cap is reached.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Builds the file from a crawl of the last hour, or from a new one.
+///
+/// # Errors
+/// Why there is none, or none yet.
+pub async fn build(
+    app: &App,
+    principal: &Arc<Principal>,
+    spec: &LlmsSpec,
+) -> Result<String, LlmsError> {
+    let deadline = Instant::now() + spec.wait;
+    let run = find(app, principal, spec).await?;
+    let run = wait(app, run, deadline).await?;
+    if run.status == RunState::Failed {
+        let why = run
+            .error_message
+            .unwrap_or_else(|| "the crawl failed".to_owned());
+        return Err(LlmsError::Crawl(why));
+    }
+    write(app, &run, spec).await
+}
+
+/// The crawl to build from: one that has ended, one under way, or a new one.
+async fn find(app: &App, principal: &Principal, spec: &LlmsSpec) -> Result<Run, LlmsError> {
+    let project = principal.project;
+    let crawl = CrawlSpec {
+        max_pages: spec.max_pages,
+        depth: DEPTH,
+        // Titles and descriptions are kept without the pages.
+        store_html: false,
+        ..CrawlSpec::new(&spec.url)
+    }
+    .with_project_proxy(principal.proxy_url.as_deref());
+    if let Some(run) = recent(&app.crawls, project, &spec.url, FRESH).await?
+        && serde_json::from_str::<CrawlSpec>(&run.spec).is_ok_and(|done| done == crawl)
+    {
+        return Ok(run);
+    }
+    let cap = app.accounts.quota.caps(project).await?.concurrent_runs.0;
+    // A run needs a page at least; the reservation goes back at once.
+    drop(
+        app.accounts
+            .quota
+            .reserve(project, Amount::pages(1))
+            .await?,
+    );
+    // A caller who was told to wait comes back to the same run.
+    let key = idem_key(app, spec);
+    let origin = Origin {
+        idem_key: Some(key),
+        ..Origin::default()
+    };
+    match submit::submit(&app.crawls, project, &crawl, origin, cap).await? {
+        Created::Replayed(run) if run.status == RunState::Failed => {
+            let again = Origin::default();
+            match submit::submit(&app.crawls, project, &crawl, again, cap).await? {
+                Created::New(run) | Created::Replayed(run) => Ok(*run),
+                Created::CapReached => Err(LlmsError::Busy),
+            }
+        }
+        Created::New(run) | Created::Replayed(run) => Ok(*run),
+        Created::CapReached => Err(LlmsError::Busy),
+    }
+}
+
+/// One crawl an hour for the same question.
+fn idem_key(app: &App, spec: &LlmsSpec) -> String {
+    let now = app.clock.now();
+    format!(
+        "llms-txt:{}:{}:{}T{:02}",
+        spec.max_pages,
+        submit::url_key(&spec.url),
+        now.date_naive(),
+        now.hour()
+    )
+}
+
+async fn wait(app: &App, run: Run, deadline: Instant) -> Result<Run, LlmsError> {
+    let (project, id) = (run.project, run.id);
+    let mut run = Some(run);
+    loop {
+        match run {
+            Some(run) if run.status.is_over() => return Ok(run),
+            Some(_) => {}
+            None => return Err(LlmsError::Crawl("the crawl was deleted".to_owned())),
+        }
+        if timeout_at(deadline, sleep(POLL)).await.is_err() {
+            return Err(LlmsError::Waiting(id));
+        }
+        run = app.store.run(project, id).await?;
+    }
+}
+
+/// What a crawl keeps of a page without its body.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Kept {
+    metadata: Metadata,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    title: Option<String>,
+    description: Option<String>,
+    og: Og,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Og {
+    site_name: Option<String>,
+}
+
+async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsError> {
+    let range = PageRange {
+        status: Some(200),
+        after: PageId(0),
+        offset: 0,
+        limit: spec.max_pages,
+    };
+    let (mut entries, mut name, mut summary) = (Vec::new(), None, None);
+    for item in app.store.run_pages(run.project, run.id, &range).await? {
+        let Some(record) = app.store.page(run.project, item.id).await? else {
+            continue;
+        };
+        if record.page.kind != Kind::Html {
+            continue;
+        }
+        let kept = record.metadata.as_deref().map(serde_json::from_str::<Kept>);
+        let Metadata {
+            title,
+            description,
+            og,
+        } = kept.and_then(Result::ok).unwrap_or_default().metadata;
+        // The first page is where the crawl began.
+        if entries.is_empty() {
+            summary.clone_from(&description);
+            name.clone_from(&title);
+        }
+        if let Some(site) = og.site_name.filter(|site| !site.trim().is_empty())
+            && entries.is_empty()
+        {
+            name = Some(site);
+        }
+        entries.push(Entry {
+            url: record.page.final_url,
+            title,
+            description,
+        });
+    }
+    // Pages come as they were fetched, which differs from run to run.
+    entries.sort_by_cached_key(|entry: &Entry| (segments(&entry.url), entry.url.clone()));
+    let name = spec
+        .site_name
+        .clone()
+        .or(name)
+        .unwrap_or_else(|| host(&spec.url));
+    let summary = spec.summary.clone().or(summary);
+    Ok(text::build(&name, summary.as_deref(), &entries))
+}
+
+fn host(url: &str) -> String {
+    let parsed = url::Url::parse(url).ok();
+    parsed
+        .as_ref()
+        .and_then(url::Url::host_str)
+        .unwrap_or(url)
+        .to_owned()
+}
+
+/// Parts of a URL's path: pages near the root come first.
+fn segments(url: &str) -> usize {
+    let parsed = url::Url::parse(url).ok();
+    let path = parsed.as_ref().map_or("", url::Url::path);
+    path.split('/').filter(|part| !part.is_empty()).count()
+}

@@ -1,0 +1,230 @@
+//! POST /v1/scan/bulk.
+
+use std::sync::Arc;
+
+use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
+use futures::StreamExt as _;
+use orbweaver_core::json_number::whole;
+use orbweaver_store::{CloudMode, Principal};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::result::ScanResult;
+use crate::answer::raw_json;
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::{ApiError, BodyErrors, CommonErrors};
+use crate::idempotency::{self, IdempotencyHeader, UsageToken};
+use crate::input::Payload;
+use crate::validate;
+use orbweaver_accounts::quota::{CapReached, QuotaError};
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanSpec};
+
+const MAX_URLS: usize = 100;
+const MAX_CONCURRENCY: u64 = 64;
+
+/// Pages to scan.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct BulkRequest {
+    /// Absolute URLs; one that is none, or may not be fetched, fails alone.
+    #[schema(min_items = 1, max_items = 100)]
+    urls: Vec<String>,
+    /// Scans at once; more than 64 count as 64.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 1, default = 64)]
+    concurrency: Option<u64>,
+    /// Skips Markdown and article.
+    #[schema(default = false)]
+    metadata_only: Option<bool>,
+    /// Per URL: a page that the project fetched less than so many seconds ago answers.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 315_360_000)]
+    max_age_seconds: Option<u64>,
+    /// User agent to send; by default one of current browsers.
+    #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
+    user_agent: Option<String>,
+}
+
+/// One item per URL, in the order of the request.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(super) struct BulkResult {
+    items: Vec<BulkItem>,
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct BulkItem {
+    /// As in the request.
+    url: String,
+    ok: bool,
+    /// Where `ok` is true.
+    #[schema(required = false, nullable = false)]
+    result: Option<ScanResult>,
+    /// Where `ok` is false.
+    #[schema(required = false, nullable = false)]
+    error: Option<String>,
+}
+
+/// A batch that passed validation.
+struct Batch {
+    urls: Vec<String>,
+    concurrency: usize,
+    spec: ScanSpec,
+}
+
+impl BulkRequest {
+    fn check(self) -> Result<Batch, ApiError> {
+        if self.urls.is_empty() {
+            return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
+        }
+        if self.urls.len() > MAX_URLS {
+            return Err(ApiError::bad_request("urls: must have 1 to 100 URLs"));
+        }
+        let concurrency = self.concurrency.unwrap_or(MAX_CONCURRENCY);
+        if concurrency == 0 {
+            return Err(ApiError::invalid("concurrency", "must be at least 1"));
+        }
+        validate::user_agent(self.user_agent.as_deref())?;
+        validate::max_age(self.max_age_seconds)?;
+        Ok(Batch {
+            urls: self.urls,
+            concurrency: usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1),
+            spec: ScanSpec {
+                url: String::new(),
+                user_agent: self.user_agent,
+                max_age_seconds: self.max_age_seconds,
+                // A batch has no mode of its own and is billed as standard pages.
+                cloud_mode: CloudMode::None,
+                content: Content {
+                    metadata_only: self.metadata_only.unwrap_or(false),
+                    ..Content::default()
+                },
+            },
+        })
+    }
+}
+
+/// Scans up to a hundred pages; one that fails does not fail the others.
+///
+/// Each URL is billed one page, cached or failed too. URLs past the project's cap fail one by
+/// one, unbilled.
+#[utoipa::path(
+    post,
+    path = "/v1/scan/bulk",
+    tag = "Scan",
+    params(IdempotencyHeader),
+    request_body = BulkRequest,
+    responses(
+        (status = 200, description = "One item per URL, in order", body = BulkResult),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn scan_bulk(
+    ctx: Ctx,
+    payload: Payload<BulkRequest>,
+) -> Result<Response, ApiError> {
+    let digest = payload.digest();
+    let batch = payload.value.check()?;
+    let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    Ok(idempotency::once(&ctx, &digest, |token| async move {
+        match run(app, principal, batch, token).await {
+            Ok(answer) => raw_json(answer),
+            Err(error) => error.into_response(),
+        }
+    })
+    .await)
+}
+
+async fn run(
+    app: App,
+    principal: Arc<Principal>,
+    batch: Batch,
+    token: UsageToken,
+) -> Result<Bytes, ApiError> {
+    let Batch {
+        urls,
+        concurrency,
+        spec,
+    } = batch;
+    let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
+    let project = principal.project;
+    let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
+    let mut items: Vec<(usize, Vec<u8>)> =
+        futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
+            .map(|(index, ((url, token), share))| {
+                let (app, principal) = (app.clone(), Arc::clone(&principal));
+                let spec = ScanSpec {
+                    url,
+                    ..spec.clone()
+                };
+                async move {
+                    let bill = share.map(|reserved| Bill {
+                        token,
+                        call: "bulk",
+                        always: true,
+                        reserved: Some(reserved),
+                    });
+                    (index, item(&app, &principal, index, &spec, bill).await)
+                }
+            })
+            .buffer_unordered(concurrency)
+            .collect()
+            .await;
+    items.sort_unstable_by_key(|(index, _)| *index);
+    let size: usize = items.iter().map(|(_, item)| item.len() + 1).sum();
+    let mut answer = Vec::with_capacity(size + 16);
+    answer.extend_from_slice(b"{\"items\":[");
+    for (index, item) in &items {
+        if *index > 0 {
+            answer.push(b',');
+        }
+        answer.extend_from_slice(item);
+    }
+    answer.extend_from_slice(b"]}");
+    Ok(answer.into())
+}
+
+async fn item(
+    app: &App,
+    principal: &Arc<Principal>,
+    index: usize,
+    spec: &ScanSpec,
+    bill: Result<Bill, CapReached>,
+) -> Vec<u8> {
+    let url = Value::from(spec.url.as_str());
+    let result = match bill {
+        Ok(bill) => Box::pin(pipeline::scan(&app.scans, principal, spec, bill)).await,
+        Err(cap) => Err(QuotaError::Capped(cap).into()),
+    };
+    match result {
+        Ok(result) => {
+            let mut item = format!("{{\"url\":{url},\"ok\":true,\"result\":").into_bytes();
+            item.extend_from_slice(&result);
+            item.push(b'}');
+            item
+        }
+        Err(error) => {
+            let error = Value::from(sanitised(index, error));
+            format!("{{\"url\":{url},\"ok\":false,\"error\":{error}}}").into_bytes()
+        }
+    }
+}
+
+/// What a caller may know of a failure.
+fn sanitised(index: usize, error: ScanError) -> String {
+    match error {
+        ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
+        ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
+        ScanError::NotConfigured(what) => what.into_owned(),
+        ScanError::Busy(what) | ScanError::Plugin(what) => what,
+        ScanError::Quota(error) => error.to_string(),
+        ScanError::Internal(cause) => {
+            tracing::error!(error = %cause, "a scan of a batch failed");
+            "internal error".to_owned()
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Scans: one page, or up to a hundred, while the caller waits.
+
+mod bulk;
+mod one;
+mod result;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::error::ApiError;
+use crate::app::App;
+use orbweaver_pipeline::ScanError;
+
+/// When to come again where all browsers are busy.
+const BUSY_SECONDS: u64 = 5;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(one::scan))
+        .routes(routes!(bulk::scan_bulk))
+}
+
+impl From<ScanError> for ApiError {
+    fn from(error: ScanError) -> Self {
+        match error {
+            ScanError::Refused(why) => Self::invalid("url", why),
+            ScanError::Fetch { message, .. } => Self::fetch_failed(message),
+            ScanError::NotConfigured(what) => Self::not_configured(what),
+            ScanError::Quota(error) => error.into(),
+            ScanError::Busy(what) => Self::rate_limited(what, BUSY_SECONDS),
+            ScanError::Plugin(why) => Self::plugin_failed(why),
+            ScanError::Internal(cause) => Self::internal(&cause),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! POST /v1/scan.
+
+use axum::response::{IntoResponse as _, Response};
+use orbweaver_core::json_number::whole;
+use orbweaver_store::CloudMode;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::result::ScanResult;
+use crate::answer::raw_json;
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
+use crate::idempotency::{self, IdempotencyHeader};
+use crate::input::Payload;
+use crate::validate;
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanSpec};
+
+/// A page to scan.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct ScanRequest {
+    /// Absolute, http or https, on the public internet.
+    #[schema(
+        format = "uri",
+        pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
+        example = "https://example.com/"
+    )]
+    url: String,
+    /// User agent to send; by default one of current browsers.
+    #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
+    user_agent: Option<String>,
+    /// A page of this URL that the project fetched less than so many seconds ago, with the
+    /// same user agent and cloud mode, answers.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 315_360_000)]
+    max_age_seconds: Option<u64>,
+    /// Where the page comes from; by default the project's setting.
+    cloud_mode: Option<CloudModeWord>,
+    /// Skips Markdown and article.
+    #[schema(default = false)]
+    metadata_only: Option<bool>,
+    /// Markdown without navigation, footer and sidebars.
+    #[schema(default = false)]
+    only_main_content: Option<bool>,
+    /// Adds `links`.
+    #[schema(default = false)]
+    include_links: Option<bool>,
+    /// Adds `screenshot`, or `screenshot_error`.
+    #[schema(default = false)]
+    screenshot_inline: Option<bool>,
+    /// Further extractors; their outputs are under `extensions`.
+    #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
+    extractors: Option<Vec<String>>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = CloudMode)]
+enum CloudModeWord {
+    /// Plain HTTP.
+    None,
+    /// Plain HTTP, and a browser where that is not enough.
+    Auto,
+    /// An unblocking backend.
+    Unblocker,
+    /// A browser.
+    Browser,
+}
+
+impl From<CloudModeWord> for CloudMode {
+    fn from(word: CloudModeWord) -> Self {
+        match word {
+            CloudModeWord::None => Self::None,
+            CloudModeWord::Auto => Self::Auto,
+            CloudModeWord::Unblocker => Self::Unblocker,
+            CloudModeWord::Browser => Self::Browser,
+        }
+    }
+}
+
+impl ScanRequest {
+    fn check(self, app: &App, default: CloudMode) -> Result<ScanSpec, ApiError> {
+        validate::url(app, "url", &self.url)?;
+        validate::user_agent(self.user_agent.as_deref())?;
+        validate::max_age(self.max_age_seconds)?;
+        let extractors = self.extractors.unwrap_or_default();
+        validate::extractors(app, &extractors)?;
+        Ok(ScanSpec {
+            url: self.url,
+            user_agent: self.user_agent,
+            max_age_seconds: self.max_age_seconds,
+            cloud_mode: self.cloud_mode.map_or(default, CloudMode::from),
+            content: Content {
+                metadata_only: self.metadata_only.unwrap_or(false),
+                only_main_content: self.only_main_content.unwrap_or(false),
+                include_links: self.include_links.unwrap_or(false),
+                screenshot: self.screenshot_inline.unwrap_or(false),
+                extractors,
+            },
+        })
+    }
+}
+
+/// Fetches a page and extracts it: Markdown, article, metadata, signals, links.
+///
+/// Billed one page when a response arrived, whatever its HTTP status, cached or not.
+#[utoipa::path(
+    post,
+    path = "/v1/scan",
+    tag = "Scan",
+    params(IdempotencyHeader),
+    request_body = ScanRequest,
+    responses(
+        (status = 200, description = "The page's content", body = ScanResult),
+        (status = 501, description = "The cloud mode's backend is not configured", body = ErrorBody),
+        (status = 502, description = "The target could not be fetched", body = ErrorBody),
+        CommonErrors,
+        BodyErrors,
+    )
+)]
+pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
+    let digest = payload.digest();
+    let spec = payload.value.check(&ctx.app, ctx.principal.cloud_mode)?;
+    let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    Ok(idempotency::once(&ctx, &digest, |token| async move {
+        let bill = Bill {
+            token: token.whole(),
+            call: "scan",
+            always: false,
+            reserved: None,
+        };
+        match pipeline::scan(&app.scans, &principal, &spec, bill).await {
+            Ok(json) => raw_json(json),
+            Err(error) => ApiError::from(error).into_response(),
+        }
+    })
+    .await)
+}

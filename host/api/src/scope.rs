@@ -1,0 +1,75 @@
+//! What a request carries through the service.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use chrono::{DateTime, Utc};
+use orbweaver_accounts::random;
+use orbweaver_store::Principal;
+
+use crate::app::App;
+
+/// One request's identity. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Scope(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    id: String,
+    client: Arc<str>,
+    known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
+}
+
+impl Scope {
+    pub(super) fn new(client: Arc<str>) -> Self {
+        Self(Arc::new(Inner {
+            id: fresh_id(),
+            client,
+            known: OnceLock::new(),
+        }))
+    }
+
+    /// The request's id, as in `X-Request-Id`.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Who asks: the peer's address, or what trusted proxies say of it.
+    pub fn client(&self) -> &str {
+        &self.0.client
+    }
+
+    /// Notes whose request it turned out to be, and when that was.
+    pub(super) fn identify(&self, principal: &Arc<Principal>, at: DateTime<Utc>) {
+        let _ = self.0.known.set((Arc::clone(principal), at));
+    }
+
+    /// Whose request it is, once its key was accepted.
+    pub(super) fn principal(&self) -> Option<&Arc<Principal>> {
+        self.0.known.get().map(|(principal, _)| principal)
+    }
+
+    /// When it was accepted.
+    pub(super) fn began(&self, app: &App) -> DateTime<Utc> {
+        self.0
+            .known
+            .get()
+            .map_or_else(|| app.clock.now(), |(_, at)| *at)
+    }
+}
+
+/// 32 hexadecimal digits: half of them tell this process from every other, half count. Not a
+/// secret, and cheaper than randomness for every request.
+fn fresh_id() -> String {
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| {
+        // Without randomness the process's number has to tell processes apart.
+        random::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_be_bytes)
+    });
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut bytes = [0; 16];
+    let (process, counter) = bytes.split_at_mut(8);
+    process.copy_from_slice(&PROCESS.to_be_bytes());
+    counter.copy_from_slice(&count.to_be_bytes());
+    hex::encode(bytes)
+}

@@ -1,0 +1,128 @@
+//! Search: SearXNG, the provider or Brave where one is configured; else full text over the
+//! project's own stored pages.
+
+mod stored;
+mod web;
+
+use futures::StreamExt as _;
+use orbweaver_store::Principal;
+
+use crate::app::App;
+use orbweaver_pipeline::cloud::backend::{Choice, Job, project_proxy};
+use orbweaver_pipeline::cloud::micros;
+use orbweaver_pipeline::convert::Format;
+use orbweaver_pipeline::{Document, ScanError, blocking};
+
+/// Results whose pages are fetched at once.
+const FETCHES: usize = 8;
+
+/// A result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SearchResult {
+    /// Where it is.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// Its content in the format asked for.
+    pub content: String,
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
+/// A result of an engine that tells little of the page.
+struct Teaser {
+    url: String,
+    title: String,
+    snippet: String,
+}
+
+/// Searches, best first; at most `limit` results.
+///
+/// # Errors
+/// Why the configured engine gives no results.
+pub async fn search(
+    app: &App,
+    principal: &Principal,
+    query: &str,
+    limit: usize,
+    format: Format,
+) -> Result<Vec<SearchResult>, ScanError> {
+    let config = &app.settings.cloud;
+    let fetcher = &app.pipeline.fetcher;
+    if let Some(base) = &config.searxng_url {
+        let teasers = web::searxng(fetcher, base, query, limit).await?;
+        return Ok(fetched(app, principal, teasers, format, 0).await);
+    }
+    let vendor = app.cloud.vendor();
+    if vendor.is_configured() {
+        let hits = vendor.search(query, limit).await?;
+        let each = share(micros(config.prices.vendor_search), hits.len());
+        return Ok(hits
+            .into_iter()
+            .map(|hit| SearchResult {
+                url: hit.url,
+                title: hit.title,
+                content: hit.content.unwrap_or_default(),
+                cost_micros: hit.cost_micros.unwrap_or(each),
+            })
+            .collect());
+    }
+    if let Some(key) = &config.brave_key {
+        let teasers = web::brave(fetcher, &config.brave_url, key, query, limit).await?;
+        let each = share(micros(config.prices.brave_search), teasers.len());
+        return Ok(fetched(app, principal, teasers, format, each).await);
+    }
+    stored::search(app, principal, query, limit, format).await
+}
+
+/// A search's price, spread over its results.
+fn share(micros: u64, results: usize) -> u64 {
+    micros.div_ceil((results as u64).max(1))
+}
+
+/// The pages behind results, fetched by this host; where one can't be had, what the engine
+/// said of it.
+async fn fetched(
+    app: &App,
+    principal: &Principal,
+    teasers: Vec<Teaser>,
+    format: Format,
+    cost_micros: u64,
+) -> Vec<SearchResult> {
+    futures::stream::iter(teasers)
+        .map(|teaser| async move {
+            let content = content(app, principal, &teaser.url, format).await;
+            SearchResult {
+                content: match content {
+                    Ok(content) if !content.trim().is_empty() => content,
+                    _ => teaser.snippet,
+                },
+                url: teaser.url,
+                title: teaser.title,
+                cost_micros,
+            }
+        })
+        .buffered(FETCHES)
+        .collect()
+        .await
+}
+
+async fn content(
+    app: &App,
+    principal: &Principal,
+    url: &str,
+    format: Format,
+) -> Result<String, ScanError> {
+    let job = Job {
+        url: url.to_owned(),
+        proxy: project_proxy(principal)?,
+        ..Job::default()
+    };
+    let loaded = app.cloud.load(Choice::Local, &job).await?;
+    if loaded.response.status != 200 {
+        return Ok(String::new());
+    }
+    let at = app.clock.now();
+    let (mut document, _) = blocking(move || Document::from_response(loaded.response, at)).await?;
+    app.pipeline.convert(&mut document, format, true).await
+}

@@ -1,0 +1,61 @@
+//! Rules of lists' parameters, and the shared rules of requests as the envelope tells them.
+
+use orbweaver_pipeline::rules::{self, InvalidField};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+impl From<InvalidField> for ApiError {
+    fn from(error: InvalidField) -> Self {
+        Self::invalid(&error.field, error.rule)
+    }
+}
+
+/// Checks an absolute http or https URL that the guard lets through.
+pub(crate) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
+    Ok(rules::url(&app.pipeline, field, url)?)
+}
+
+/// Checks what can be sent as `User-Agent`.
+pub(crate) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
+    Ok(rules::user_agent(agent)?)
+}
+
+/// Checks a cache window.
+pub(crate) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
+    Ok(rules::max_age(seconds)?)
+}
+
+/// Checks names of extractors: they must be loaded.
+pub(crate) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
+    Ok(rules::extractors(&app.pipeline, names)?)
+}
+
+/// The largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).
+const MAX_OFFSET: u64 = (1 << 53) - 1;
+
+/// How many items of a list: 1 to `most`.
+pub(crate) fn limit(given: Option<u32>, default: u32, most: u32) -> Result<u32, ApiError> {
+    let limit = given.unwrap_or(default);
+    if (1..=most).contains(&limit) {
+        Ok(limit)
+    } else {
+        Err(ApiError::invalid(
+            "limit",
+            format!("must be between 1 and {most}"),
+        ))
+    }
+}
+
+/// How many items of a list to leave out.
+pub(crate) fn offset(given: Option<u64>) -> Result<u64, ApiError> {
+    let offset = given.unwrap_or(0);
+    if offset <= MAX_OFFSET {
+        Ok(offset)
+    } else {
+        Err(ApiError::invalid(
+            "offset",
+            "must be at most 9007199254740991",
+        ))
+    }
+}

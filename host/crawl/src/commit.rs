@@ -1,0 +1,190 @@
+//! The one task of the process that writes what its runs have done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use orbweaver_core::ids::RunId;
+use orbweaver_store::crawl::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
+use orbweaver_store::{NewUsage, Store};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::handle::{Fate, RunHandle};
+
+/// Items of one transaction, at most.
+const BATCH: usize = 250;
+/// Items that are waited for, as long as [`LINGER`].
+const WORTHWHILE: usize = 128;
+/// How long the first item of a transaction waits for others.
+const LINGER: Duration = Duration::from_millis(40);
+/// Items that wait for the writer before runs do.
+const QUEUE: usize = 512;
+/// Bytes of bodies that wait for the writer before fetches do, in KiB.
+const QUEUE_KIB: u32 = 16 << 10;
+/// Refused commits after which a run is given up.
+const TRIES: u32 = 8;
+/// Between two tries.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What one fetch changes.
+#[derive(Debug)]
+pub(super) struct CommitItem {
+    pub run: Arc<RunHandle>,
+    pub page: Option<CrawledPage>,
+    pub discovered: Vec<NewFrontier>,
+    pub changes: Vec<FrontierChange>,
+    pub error: bool,
+    /// What the page costs.
+    pub usage: Option<NewUsage>,
+    /// Room in the queue, given back when the item is written.
+    pub room: Option<OwnedSemaphorePermit>,
+}
+
+/// The queue's end that runs hold.
+#[derive(Clone, Debug)]
+pub(super) struct Committer {
+    items: mpsc::Sender<CommitItem>,
+    room: Arc<Semaphore>,
+}
+
+impl Committer {
+    /// Starts the task, which ends when every clone is gone.
+    pub fn start(store: Store) -> (Self, JoinHandle<()>) {
+        let (items, queue) = mpsc::channel(QUEUE);
+        let task = tokio::spawn(run(store, queue));
+        let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
+        (Self { items, room }, task)
+    }
+
+    /// Waits for room for a body of so many bytes.
+    pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kib = u32::try_from(bytes >> 10)
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        let room = Arc::clone(&self.room);
+        room.acquire_many_owned(kib.min(QUEUE_KIB)).await.ok()
+    }
+
+    /// Queues an item; waits while the queue is full.
+    pub async fn send(&self, item: CommitItem) {
+        // Fails only when the process is ending; the item is done again then.
+        let _ = self.items.send(item).await;
+    }
+}
+
+async fn run(store: Store, mut queue: mpsc::Receiver<CommitItem>) {
+    let mut items = Vec::with_capacity(BATCH);
+    while queue.recv_many(&mut items, BATCH).await > 0 {
+        let until = Instant::now() + LINGER;
+        while items.len() < WORTHWHILE {
+            let room = BATCH - items.len();
+            match timeout_at(until, queue.recv_many(&mut items, room)).await {
+                Ok(more) if more > 0 => {}
+                _ => break,
+            }
+        }
+        write(&store, &mut items).await;
+    }
+}
+
+/// One run's items, to be written together.
+struct Work {
+    handle: Arc<RunHandle>,
+    batch: RunBatch,
+    items: u64,
+    rooms: Vec<OwnedSemaphorePermit>,
+}
+
+async fn write(store: &Store, items: &mut Vec<CommitItem>) {
+    let mut works: BTreeMap<(RunId, i64), Work> = BTreeMap::new();
+    for item in items.drain(..) {
+        let lease = item.run.lease;
+        let work = works
+            .entry((lease.run, lease.epoch))
+            .or_insert_with(|| Work {
+                batch: RunBatch {
+                    lease,
+                    progress: item.run.progress.lock().clone(),
+                    engine_state: item.run.notes.lock().take(),
+                    pages: Vec::new(),
+                    discovered: Vec::new(),
+                    changes: Vec::new(),
+                    errors: 0,
+                    usage: Vec::new(),
+                },
+                handle: Arc::clone(&item.run),
+                items: 0,
+                rooms: Vec::new(),
+            });
+        work.items += 1;
+        work.batch.pages.extend(item.page);
+        work.batch.discovered.extend(item.discovered);
+        work.batch.changes.extend(item.changes);
+        work.batch.errors += u64::from(item.error);
+        work.rooms.extend(item.room);
+        if let Some(usage) = item.usage {
+            add(&mut work.batch.usage, usage);
+        }
+    }
+    let (batches, rest): (Vec<RunBatch>, Vec<_>) = works
+        .into_values()
+        .map(|work| (work.batch, (work.handle, work.items, work.rooms)))
+        .unzip();
+    match store.commit_crawl(&batches).await {
+        Ok(committed) => {
+            for (committed, (handle, items, _rooms)) in committed.into_iter().zip(rest) {
+                settle(&handle, committed, items);
+            }
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a commit of crawls failed; trying run by run");
+            for (batch, (handle, items, _rooms)) in batches.into_iter().zip(rest) {
+                persist(store, &batch, &handle, items).await;
+            }
+        }
+    }
+}
+
+/// Adds a page's usage to that of the pages before: one event for a transaction, under the
+/// token of its first page, which is in no other one.
+fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
+    let same = events
+        .iter_mut()
+        .find(|event| event.reservation == usage.reservation && event.at == usage.at);
+    match same {
+        Some(event) => event.pages += usage.pages,
+        None => events.push(usage),
+    }
+}
+
+/// Writes one run's batch; a run that can't be written is given up, so that it does not
+/// keep the others waiting.
+async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64) {
+    let mut tries = 0;
+    loop {
+        match store.commit_crawl(std::slice::from_ref(batch)).await {
+            Ok(committed) => {
+                let committed = committed.first().copied().unwrap_or(Committed::Fenced);
+                return settle(handle, committed, items);
+            }
+            Err(error) => {
+                // A database that is away comes back, or another node takes the run over.
+                tries += u32::from(!error.is_transient());
+                tracing::error!(%error, run.id = %batch.lease.run, tries, "cannot write a crawl");
+                if tries >= TRIES {
+                    return handle.doom(Fate::Broken(format!("the database refused it: {error}")));
+                }
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn settle(handle: &RunHandle, committed: Committed, items: u64) {
+    match committed {
+        Committed::Written => handle.written.send_modify(|written| *written += items),
+        Committed::Fenced => handle.doom(Fate::Lost),
+    }
+}

@@ -1,0 +1,66 @@
+//! What crawls, monitors and webhooks work with.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::quota::Quota;
+use orbweaver_pipeline::Pipeline;
+use orbweaver_store::Store;
+use tokio::sync::Notify;
+
+use crate::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
+use crate::links::Places;
+use crate::live::LiveRuns;
+use crate::webhooks::Webhooks;
+
+/// Crawls, monitors and webhooks of this process. Cheap to clone.
+#[derive(Clone)]
+pub struct Crawls(Arc<CrawlsParts>);
+
+/// What [`Crawls`] are made of.
+pub struct CrawlsParts {
+    /// The database.
+    pub store: Store,
+    /// The clock.
+    pub clock: Clock,
+    /// What projects may still use.
+    pub quota: Quota,
+    /// Fetcher and plugins.
+    pub pipeline: Pipeline,
+    /// Runs that this process works on.
+    pub live: LiveRuns,
+    /// Webhook deliveries of this process.
+    pub webhooks: Webhooks,
+    /// Wakes the removal of what deleted runs stored.
+    pub deletions: Notify,
+    /// Places within runs' links.
+    pub link_places: Places,
+    /// `[crawl]`.
+    pub config: CrawlConfig,
+    /// `[webhooks]`.
+    pub webhook_config: WebhooksConfig,
+    /// `[retention]`.
+    pub retention: RetentionConfig,
+}
+
+impl From<CrawlsParts> for Crawls {
+    fn from(parts: CrawlsParts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Crawls {
+    type Target = CrawlsParts;
+
+    fn deref(&self) -> &CrawlsParts {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Crawls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Crawls")
+    }
+}

@@ -1,0 +1,201 @@
+//! One URL of a crawl: fetched, its redirects judged, and made into a page row.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use orbweaver_core::key_hash::key_hash;
+use orbweaver_core::retry_after::retry_after;
+use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response};
+use orbweaver_store::crawl::PreviousPage;
+use orbweaver_urls::{Resolved, key_of};
+use parking_lot::Mutex;
+
+use crate::entry::{End, Entry, Fetched, Outcome};
+use crate::page;
+use crate::scope::Verdict;
+use crate::shared::Shared;
+
+/// Where a fetch's redirects went.
+#[derive(Default)]
+struct Course {
+    chain: Vec<u64>,
+    merged: Option<u64>,
+}
+
+/// Fetches an entry.
+pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: u64) -> Outcome {
+    let previous = match previous_page(&shared, &entry).await {
+        Ok(previous) => previous,
+        Err(error) => return broken(entry, host, error.to_string()),
+    };
+    let course = Arc::new(Mutex::new(Course::default()));
+    let mut result = once(&shared, &entry, random, previous.as_ref(), &course).await;
+    // The answer to a question that was put to another URL: asked again without it.
+    if let Ok(response) = &result
+        && response.status == 304
+        && response.final_url != response.url
+    {
+        let claimed = std::mem::take(&mut course.lock().chain);
+        shared.unclaim(&claimed);
+        result = once(&shared, &entry, random, None, &course).await;
+    }
+    let Course { chain, merged } = std::mem::take(&mut *course.lock());
+    let (end, redirects) = match result {
+        Err(error) => {
+            let redirects = error.redirects.len();
+            (End::Failed(error), redirects)
+        }
+        Ok(response) => {
+            let redirects = response.redirects.len();
+            let end = match merged {
+                Some(target) => End::Merged(target),
+                None => {
+                    match make(&shared, &entry, response, previous, chain.last().copied()).await {
+                        Ok(fetched) => End::Page(Box::new(fetched)),
+                        Err(error) => End::Broken(error.to_string()),
+                    }
+                }
+            };
+            (end, redirects)
+        }
+    };
+    Outcome {
+        entry,
+        host,
+        end,
+        redirects: u32::try_from(redirects).unwrap_or(u32::MAX),
+        chain,
+    }
+}
+
+fn broken(entry: Entry, host: usize, message: String) -> Outcome {
+    Outcome {
+        entry,
+        host,
+        end: End::Broken(message),
+        redirects: 0,
+        chain: Vec::new(),
+    }
+}
+
+async fn previous_page(
+    shared: &Shared,
+    entry: &Entry,
+) -> Result<Option<PreviousPage>, orbweaver_store::StoreError> {
+    let Some(run) = shared.previous else {
+        return Ok(None);
+    };
+    let Some(url) = Resolved::parse(&entry.url) else {
+        return Ok(None);
+    };
+    let key = key_of(&url, shared.rules);
+    let found = shared
+        .crawls
+        .store
+        .previous_page(shared.lease.project, run, &key)
+        .await?;
+    // Only a good answer of this very URL is asked about, and only if all of it is still here.
+    Ok(found.filter(|page| {
+        page.status == 200
+            && page.final_url == url.without_fragment()
+            && (page.blob.is_some() || !shared.spec.store_html)
+            && (page.metadata.is_some() || shared.spec.store_html)
+    }))
+}
+
+async fn once(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    random: u64,
+    previous: Option<&PreviousPage>,
+    course: &Arc<Mutex<Course>>,
+) -> Result<Response, FetchError> {
+    let spec = &shared.spec;
+    let fetcher = &shared.crawls.pipeline.fetcher;
+    let trusted = shared.trusts(&entry.url);
+    let mut headers = shared.headers(trusted);
+    if let Some(previous) = previous {
+        let etag = previous.header("etag").map(|tag| ("if-none-match", tag));
+        let since = previous
+            .header("last-modified")
+            .map(|date| ("if-modified-since", date));
+        for (name, value) in [etag, since].into_iter().flatten() {
+            headers.push((name.to_owned(), value));
+        }
+    }
+    let request = Request {
+        headers,
+        cookies: spec.cookies.clone().filter(|_| trusted),
+        jar: Some(shared.jar.clone()),
+        user_agent: Some(
+            fetcher
+                .user_agent(spec.user_agent.as_deref(), random)
+                .to_owned(),
+        ),
+        respect_robots: spec.respect_robots,
+        hop_check: Some(hop_check(shared, entry, Arc::clone(course))),
+        ..Request::get(entry.url.as_str())
+    };
+    shared.fetch(request, random).await
+}
+
+/// Redirects within the scope are followed to pages that nobody else has; others are the
+/// answer themselves. The seed's are all followed: they say what the scope is.
+fn hop_check(shared: &Arc<Shared>, entry: &Entry, course: Arc<Mutex<Course>>) -> HopCheck {
+    let (shared, own, is_seed) = (Arc::clone(shared), entry.hash, shared.is_seed(entry));
+    Arc::new(move |target| {
+        let Some(url) = Resolved::parse(target) else {
+            return HopVerdict::Stop;
+        };
+        if !is_seed && shared.scope.load().judge(&url) != Verdict::In {
+            return HopVerdict::Stop;
+        }
+        let hash = key_hash(&key_of(&url, shared.rules));
+        let mut course = course.lock();
+        // A site may send a client around once, to see its cookie come back.
+        if hash == own || course.chain.contains(&hash) || shared.claim(hash) {
+            course.chain.retain(|known| *known != hash);
+            course.chain.push(hash);
+            return HopVerdict::Follow;
+        }
+        course.merged = Some(hash);
+        HopVerdict::Stop
+    })
+}
+
+async fn make(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    response: Response,
+    previous: Option<PreviousPage>,
+    last: Option<u64>,
+) -> anyhow::Result<Fetched> {
+    let latency = response.timings.first_byte;
+    let retry_after = response
+        .headers
+        .get("retry-after")
+        .filter(|_| matches!(response.status, 429 | 503))
+        .and_then(|value| retry_after(value, SystemTime::from(shared.crawls.clock.now())));
+    let redirect_to = last.filter(|hash| *hash != entry.hash);
+    let mut fetched = match previous.filter(|_| response.status == 304) {
+        Some(previous) => page::unchanged(shared, entry, previous).await?,
+        None => page::fresh(shared, entry, response).await?,
+    };
+    fetched.redirect_to = redirect_to;
+    fetched.latency = latency;
+    fetched.retry_after = retry_after;
+    Ok(fetched)
+}
+
+/// Whether a failure is the site's robots.txt at work, which is no failure.
+pub(super) fn is_robots(error: &FetchError) -> bool {
+    error.kind == Kind::Robots
+}
+
+/// Whether a failure says that the origin has more than it can do.
+pub(super) fn is_overload(error: &FetchError) -> bool {
+    matches!(
+        error.kind,
+        Kind::Timeout | Kind::Reset | Kind::Slow | Kind::Connect
+    )
+}

@@ -1,0 +1,236 @@
+//! What a run has still to fetch: a window in memory, in the order of discovery, and the
+//! tail that stays in the database until there is room.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use tokio::time::Instant;
+
+use crate::entry::Entry;
+
+/// Entries in memory.
+pub(super) const WINDOW: usize = 4_096;
+
+/// Keys are hashes already.
+#[derive(Default)]
+pub(super) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// The URLs that a run knows of: hash of the key, and links from the seed.
+pub(super) type Seen = HashMap<u64, u8, BuildHasherDefault<Identity>>;
+
+/// The window: queues by host, and entries that wait for another try.
+#[derive(Default)]
+pub(super) struct Window {
+    hosts: Vec<VecDeque<Entry>>,
+    /// Hosts with entries, the next to be asked first.
+    turn: VecDeque<usize>,
+    later: BinaryHeap<Reverse<Later>>,
+    len: usize,
+    /// The first entry that is only in the database.
+    tail: Option<i64>,
+}
+
+struct Later {
+    at: Instant,
+    host: usize,
+    entry: Entry,
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Later {}
+
+impl PartialOrd for Later {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Later {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.entry.seq).cmp(&(other.at, other.entry.seq))
+    }
+}
+
+impl Window {
+    /// Takes a newly discovered entry, or leaves it to the database.
+    pub fn discover(&mut self, host: usize, entry: Entry) {
+        if self.tail.is_none() && self.len < WINDOW {
+            self.push(host, entry);
+        } else {
+            self.tail.get_or_insert(entry.seq);
+        }
+    }
+
+    /// Notes that an entry of an earlier worker waits in the database.
+    pub fn resume_at(&mut self, seq: i64) {
+        self.tail.get_or_insert(seq);
+    }
+
+    /// Takes an entry whatever room there is.
+    pub fn push(&mut self, host: usize, entry: Entry) {
+        if self.hosts.len() <= host {
+            self.hosts.resize_with(host + 1, VecDeque::new);
+        }
+        if let Some(queue) = self.hosts.get_mut(host) {
+            if queue.is_empty() {
+                self.turn.push_back(host);
+            }
+            queue.push_back(entry);
+            self.len += 1;
+        }
+    }
+
+    /// Puts an entry off.
+    pub fn postpone(&mut self, host: usize, entry: Entry, at: Instant) {
+        self.later.push(Reverse(Later { at, host, entry }));
+        self.len += 1;
+    }
+
+    /// Brings entries back whose time has come.
+    pub fn ripen(&mut self, now: Instant) {
+        while self
+            .later
+            .peek()
+            .is_some_and(|Reverse(later)| later.at <= now)
+        {
+            if let Some(Reverse(later)) = self.later.pop() {
+                self.len -= 1;
+                self.push(later.host, later.entry);
+            }
+        }
+    }
+
+    /// When the next entry ripens.
+    pub fn next_ripe(&self) -> Option<Instant> {
+        self.later.peek().map(|Reverse(later)| later.at)
+    }
+
+    /// Hosts with entries.
+    pub fn waiting_hosts(&self) -> usize {
+        self.turn.len()
+    }
+
+    /// The host whose turn it is; it goes to the end of the row.
+    pub fn next_host(&mut self) -> Option<usize> {
+        let host = self.turn.pop_front()?;
+        self.turn.push_back(host);
+        Some(host)
+    }
+
+    /// A host's next entry.
+    pub fn peek(&self, host: usize) -> Option<&Entry> {
+        self.hosts.get(host)?.front()
+    }
+
+    /// Takes a host's next entry.
+    pub fn pop(&mut self, host: usize) -> Option<Entry> {
+        let queue = self.hosts.get_mut(host)?;
+        let entry = queue.pop_front()?;
+        self.len -= 1;
+        if queue.is_empty() {
+            self.turn.retain(|waiting| *waiting != host);
+        }
+        Some(entry)
+    }
+
+    /// Where to read on in the database, once there is room.
+    pub fn wants(&self) -> Option<i64> {
+        self.tail.filter(|_| self.len <= WINDOW / 2)
+    }
+
+    /// Sets where the entries begin that are only in the database.
+    pub fn set_tail(&mut self, tail: Option<i64>) {
+        self.tail = tail;
+    }
+
+    /// Nothing waits, neither here nor in the database.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0 && self.tail.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn entry(seq: i64) -> Entry {
+        Entry {
+            seq,
+            url: format!("http://e.org/{seq}"),
+            hash: seq.cast_unsigned(),
+            depth: 1,
+            attempts: 0,
+        }
+    }
+
+    #[test]
+    fn hosts_take_turns() {
+        let mut window = Window::default();
+        for seq in 0..6 {
+            window.discover(usize::from(seq % 2 == 1), entry(seq));
+        }
+        let mut order = Vec::new();
+        while let Some(host) = window.next_host() {
+            order.extend(window.pop(host).map(|entry| entry.seq));
+        }
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+        assert!(window.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_in_the_database() {
+        let mut window = Window::default();
+        let most = i64::try_from(WINDOW).unwrap();
+        for seq in 0..most + 10 {
+            window.discover(0, entry(seq));
+        }
+        assert_eq!(window.wants(), None);
+        while window.peek(0).is_some_and(|entry| entry.seq < most / 2) {
+            window.pop(0);
+        }
+        assert_eq!(window.wants(), Some(most));
+        // Even with room, order is kept: later ones wait behind the tail.
+        window.discover(0, entry(most + 10));
+        assert_eq!(window.wants(), Some(most));
+        window.set_tail(None);
+        assert!(!window.is_empty());
+    }
+
+    #[test]
+    fn what_was_put_off_comes_back_in_time() {
+        let mut window = Window::default();
+        let now = Instant::now();
+        window.postpone(0, entry(1), now + Duration::from_secs(2));
+        window.postpone(0, entry(2), now + Duration::from_secs(1));
+        assert_eq!(window.next_ripe(), Some(now + Duration::from_secs(1)));
+        window.ripen(now);
+        assert!(window.next_host().is_none() && !window.is_empty());
+        window.ripen(now + Duration::from_secs(1));
+        assert_eq!(window.pop(0).map(|entry| entry.seq), Some(2));
+        assert_eq!(window.next_ripe(), Some(now + Duration::from_secs(2)));
+    }
+}

@@ -1,0 +1,38 @@
+//! Crawls: what a run is asked to do, and the engine that does it; monitors, which start runs
+//! by a schedule; webhooks, which tell of their end.
+//!
+//! A worker leases runs and works on each in a task ([`run`]) that decides what is fetched
+//! next; fetches run beside it and hand back finished rows; one task of the process writes
+//! them ([`commit`]). What a run has found and done is in the database after every commit,
+//! so that any worker can go on with it.
+
+pub mod cleanup;
+mod commit;
+pub mod config;
+mod context;
+mod entry;
+mod fetch;
+mod frontier;
+mod handle;
+mod limiter;
+pub mod links;
+mod live;
+mod page;
+mod politeness;
+pub mod request;
+mod run;
+pub mod scheduler;
+mod scope;
+mod seat;
+mod seed;
+mod shared;
+pub mod spec;
+pub mod submit;
+mod traps;
+pub mod webhooks;
+mod worker;
+
+pub use context::{Crawls, CrawlsParts};
+pub use live::LiveRuns;
+pub use seat::{Seat, seat};
+pub use worker::run as work;

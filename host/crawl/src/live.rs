@@ -1,0 +1,106 @@
+//! The runs that this process works on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use orbweaver_core::ids::RunId;
+use orbweaver_store::crawl::Progress;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use crate::handle::{Fate, RunHandle};
+use crate::politeness::Politeness;
+
+/// The runs that this process works on. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct LiveRuns(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Runs that this process works on.
+    runs: Mutex<HashMap<RunId, Arc<RunHandle>>>,
+    wake: Notify,
+    stop: watch::Sender<bool>,
+    politeness: Politeness,
+}
+
+impl Default for Inner {
+    fn default() -> Self {
+        Self {
+            runs: Mutex::default(),
+            wake: Notify::new(),
+            stop: watch::Sender::new(false),
+            politeness: Politeness::default(),
+        }
+    }
+}
+
+impl LiveRuns {
+    /// Tells the worker that a run was queued, so that it need not look by itself.
+    pub fn wake(&self) {
+        self.0.wake.notify_one();
+    }
+
+    /// What a run that this process works on has done, the last commits not waited for.
+    pub fn progress(&self, run: RunId) -> Option<Progress> {
+        let runs = self.0.runs.lock();
+        runs.get(&run).map(|handle| handle.progress.lock().clone())
+    }
+
+    /// Changes with every commit of a run that this process works on; closed at its end.
+    pub fn commits(&self, run: RunId) -> Option<watch::Receiver<u64>> {
+        let runs = self.0.runs.lock();
+        runs.get(&run).map(|handle| handle.written.subscribe())
+    }
+
+    /// Drops a run that was deleted, at once; on another node its next commit does.
+    pub fn forget(&self, run: RunId) {
+        if let Some(handle) = self.0.runs.lock().get(&run) {
+            handle.doom(Fate::Lost);
+        }
+    }
+
+    /// Hands all runs back and takes no more.
+    pub fn stop(&self) {
+        self.0.stop.send_replace(true);
+    }
+
+    /// Waits for [`stop`](Self::stop).
+    pub(crate) async fn stopped(&self) {
+        let mut stop = self.0.stop.subscribe();
+        // Fails only with the sender, which `self` holds.
+        drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    pub(crate) fn politeness(&self) -> &Politeness {
+        &self.0.politeness
+    }
+
+    /// Waits until [`wake`](Self::wake) is called.
+    pub(crate) async fn woken(&self) {
+        self.0.wake.notified().await;
+    }
+
+    /// Every run's handle.
+    pub(crate) fn handles(&self) -> Vec<Arc<RunHandle>> {
+        self.0.runs.lock().values().cloned().collect()
+    }
+
+    /// Notes a run that this process works on from here on.
+    pub(crate) fn insert(&self, handle: Arc<RunHandle>) {
+        self.0.runs.lock().insert(handle.lease.run, handle);
+    }
+
+    /// Notes that the work under this handle has ended.
+    pub(crate) fn remove(&self, handle: &RunHandle) {
+        let mut runs = self.0.runs.lock();
+        let run = handle.lease.run;
+        // The process may have taken the run again under another epoch.
+        if runs
+            .get(&run)
+            .is_some_and(|known| known.lease == handle.lease)
+        {
+            runs.remove(&run);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The body of POST /v1/crawls and its rules.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use orbweaver_core::country;
+use orbweaver_core::webhook::Event;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+
+use crate::spec::{
+    AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, ProxyPool, SeedKind,
+    path_pattern,
+};
+use orbweaver_core::json_number::whole;
+use orbweaver_pipeline::Pipeline;
+use orbweaver_pipeline::rules::{self, InvalidField};
+
+const MAX_HEADERS: usize = 64;
+const MAX_HEADER_BYTES: usize = 8_192;
+const MAX_COOKIE_BYTES: usize = 16_384;
+const MAX_PATTERNS: usize = 100;
+const MAX_PATTERN_BYTES: usize = 1_024;
+
+/// A site to crawl.
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
+#[schema(as = CrawlRequest)]
+pub struct CrawlRequest {
+    /// Where to start: absolute, http or https, on the public internet and on no blocklist.
+    #[schema(
+        format = "uri",
+        pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
+        example = "https://example.com/"
+    )]
+    pub url: String,
+    /// Pages after which the run ends.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 1, maximum = 100_000, default = 1_000)]
+    pub max_pages: Option<u64>,
+    /// Links followed from the seed, whose depth is 0.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 1, maximum = 50, default = 5)]
+    pub depth: Option<u64>,
+    /// Requests at once; by default as many as the site answers well.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 1)]
+    pub concurrency: Option<u64>,
+    /// Milliseconds between two requests to a host.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 3_600_000, default = 250)]
+    pub delay_ms: Option<u64>,
+    /// Follow links into subdomains of the seed's host.
+    #[schema(default = false)]
+    pub subdomains: Option<bool>,
+    /// Obey robots.txt.
+    #[schema(default = true)]
+    pub respect_robots: Option<bool>,
+    /// Keep the pages' HTML. Without it a page has its metadata and signals
+    /// (`format=signals`), and no Markdown or article.
+    #[schema(default = true)]
+    pub store_html: Option<bool>,
+    /// `url`: a page whose links are followed. `sitemap`: an origin, a sitemap or a sitemap
+    /// index; what it lists is fetched, and no links are followed.
+    #[schema(default = "url")]
+    pub seed_kind: Option<SeedKind>,
+    /// Sent with every request of the crawl.
+    #[schema(value_type = Option<std::collections::HashMap<String, String>>)]
+    pub headers: Option<IndexMap<String, String>>,
+    /// Cookies, `k=v; k=v`, sent with every request of the crawl.
+    #[schema(max_length = 16_384, example = "consent=yes; lang=en")]
+    pub cookies: Option<String>,
+    /// Regular expressions over path and query: what matches one is skipped.
+    #[schema(max_items = 100)]
+    pub exclude_paths: Option<Vec<String>>,
+    /// Regular expressions over path and query: only what matches one is crawled. The seed
+    /// is exempt.
+    #[schema(max_items = 100)]
+    pub include_paths: Option<Vec<String>>,
+    /// POSTed to when the run is done or failed.
+    #[schema(format = "uri")]
+    pub webhook_url: Option<String>,
+    /// What is announced; by default `crawl.done`.
+    #[schema(schema_with = events_schema)]
+    pub webhook_events: Option<Vec<Event>>,
+    /// Monitors only: nothing is announced when nothing changed.
+    #[schema(default = false)]
+    pub return_only_changed: Option<bool>,
+    /// A run of this URL that was done less than so many seconds ago answers.
+    #[serde(default, deserialize_with = "whole")]
+    #[schema(minimum = 0, maximum = 315_360_000)]
+    pub max_age_seconds: Option<u64>,
+    /// User agent to send; by default, and where it begins with `Orbweaver/`, one of current
+    /// browsers.
+    #[schema(max_length = 1_024)]
+    pub user_agent: Option<String>,
+    /// Proxy to go through (http, https or socks5); by default the project's.
+    pub proxy_url: Option<String>,
+    /// Pool to take proxies from; `proxy_url` wins.
+    pub proxy_pool: Option<ProxyPool>,
+    /// Country of the proxy (ISO 3166-1 alpha-2); only with `proxy_pool`.
+    #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
+    pub proxy_country: Option<String>,
+    /// Five fields in UTC: makes a monitor that crawls by this schedule instead of one run.
+    #[schema(example = "0 6 * * 1")]
+    pub cron: Option<String>,
+    /// No delay, 32 requests at once, robots.txt ignored. Tiers agency and above; not with
+    /// `cron`.
+    #[schema(default = false)]
+    pub aggressive: Option<bool>,
+    /// Further extractors for every page; their outputs are under `extensions`.
+    #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
+    pub extractors: Option<Vec<String>>,
+    /// Do not follow links that their page does not vouch for: `rel` nofollow, ugc or
+    /// sponsored, robots meta tags and `X-Robots-Tag`. They are recorded either way.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    pub respect_nofollow: Option<bool>,
+}
+
+/// Why a request is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// 422: a field breaks a rule.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// 501: says what to configure.
+    #[error("{0}")]
+    NotConfigured(String),
+}
+
+/// A request that passed validation.
+#[derive(Clone, Debug)]
+pub struct CheckedCrawl {
+    /// What to crawl.
+    pub spec: CrawlSpec,
+    /// The schedule of a monitor, as it was given.
+    pub cron: Option<String>,
+    /// The oldest run that may answer, in seconds.
+    pub max_age_seconds: Option<u64>,
+}
+
+impl CrawlRequest {
+    /// Checks every field, for a project of this tier, which `may_be_aggressive` or not.
+    ///
+    /// # Errors
+    /// 422 with the first field that breaks a rule, in the contract's order; 501 where
+    /// everything is in order and the proxy pool is not configured.
+    pub fn check(
+        self,
+        pipeline: &Pipeline,
+        may_be_aggressive: bool,
+        tier: &str,
+    ) -> Result<CheckedCrawl, RequestError> {
+        rules::url(pipeline, "url", &self.url)?;
+        let max_pages = within("max_pages", self.max_pages, 1, MAX_PAGES.into(), 1_000)?;
+        let depth = within("depth", self.depth, 1, MAX_DEPTH.into(), 5)?;
+        if self.concurrency == Some(0) {
+            return Err(InvalidField::new("concurrency", "must be at least 1").into());
+        }
+        let delay_ms = within("delay_ms", self.delay_ms, 0, MAX_DELAY_MS, 250)?;
+        let headers = headers(self.headers.unwrap_or_default())?;
+        cookies(self.cookies.as_deref())?;
+        let exclude_paths = patterns("exclude_paths", self.exclude_paths)?;
+        let include_paths = patterns("include_paths", self.include_paths)?;
+        if let Some(url) = &self.webhook_url {
+            rules::url(pipeline, "webhook_url", url)?;
+        }
+        let webhook_events = events(self.webhook_events)?;
+        rules::max_age(self.max_age_seconds)?;
+        rules::user_agent(self.user_agent.as_deref())?;
+        if let Some(proxy) = &self.proxy_url {
+            rules::proxy(pipeline, "proxy_url", proxy)?;
+        }
+        let proxy_country = proxy_country(self.proxy_country, self.proxy_pool)?;
+        let aggressive = self.aggressive.unwrap_or(false);
+        if aggressive && !may_be_aggressive {
+            let rule = format!("needs a tier of agency or above, and this project's is {tier}");
+            return Err(InvalidField::new("aggressive", rule).into());
+        }
+        if aggressive && self.cron.is_some() {
+            let rule = "cannot be combined with cron";
+            return Err(InvalidField::new("aggressive", rule).into());
+        }
+        let extractors = self.extractors.unwrap_or_default();
+        rules::extractors(pipeline, &extractors)?;
+        if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
+            && !pipeline.fetcher.has_pool(pool.into())
+        {
+            let pool = orbweaver_fetch::Pool::from(pool).as_str();
+            return Err(RequestError::NotConfigured(format!(
+                "proxy_pool: no proxies are configured for {pool}; set fetch.proxy_pools.{pool}"
+            )));
+        }
+        let mut spec = CrawlSpec {
+            max_pages: narrow(max_pages),
+            depth: narrow(depth),
+            concurrency: self.concurrency.map(narrow),
+            delay_ms,
+            subdomains: self.subdomains.unwrap_or(false),
+            respect_robots: self.respect_robots.unwrap_or(true),
+            store_html: self.store_html.unwrap_or(true),
+            seed_kind: self.seed_kind.unwrap_or_default(),
+            headers,
+            cookies: self.cookies,
+            exclude_paths,
+            include_paths,
+            webhook_url: self.webhook_url,
+            webhook_events,
+            return_only_changed: self.return_only_changed.unwrap_or(false),
+            user_agent: self.user_agent,
+            proxy_url: self.proxy_url,
+            proxy_pool: self.proxy_pool,
+            proxy_country,
+            aggressive,
+            extractors,
+            respect_nofollow: self.respect_nofollow.unwrap_or(false),
+            ..CrawlSpec::new(self.url)
+        };
+        if aggressive {
+            spec.delay_ms = 0;
+            spec.concurrency = Some(AGGRESSIVE_CONCURRENCY);
+            spec.respect_robots = false;
+        }
+        Ok(CheckedCrawl {
+            spec,
+            cron: self.cron,
+            max_age_seconds: self.max_age_seconds,
+        })
+    }
+}
+
+fn within(
+    field: &str,
+    value: Option<u64>,
+    least: u64,
+    most: u64,
+    default: u64,
+) -> Result<u64, InvalidField> {
+    let value = value.unwrap_or(default);
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(InvalidField::new(
+            field,
+            format!("must be between {least} and {most}"),
+        ))
+    }
+}
+
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn headers(given: IndexMap<String, String>) -> Result<Vec<(String, String)>, InvalidField> {
+    if given.len() > MAX_HEADERS {
+        return Err(InvalidField::new("headers", "must be at most 64 headers"));
+    }
+    let mut seen = HashSet::new();
+    for (name, value) in &given {
+        let field = format!("headers.{}", shown(name));
+        orbweaver_fetch::check_header(name, value)
+            .map_err(|rule| InvalidField::new(&field, rule))?;
+        if value.len() > MAX_HEADER_BYTES {
+            return Err(InvalidField::new(&field, "must be at most 8192 bytes"));
+        }
+        if !seen.insert(name.to_ascii_lowercase()) {
+            return Err(InvalidField::new(&field, "is given twice"));
+        }
+    }
+    Ok(given.into_iter().collect())
+}
+
+/// A name that goes into a message: short, and without what would break the line.
+fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+fn cookies(given: Option<&str>) -> Result<(), InvalidField> {
+    let Some(cookies) = given else { return Ok(()) };
+    if cookies.len() > MAX_COOKIE_BYTES {
+        return Err(InvalidField::new("cookies", "must be at most 16384 bytes"));
+    }
+    let is_pair = |pair: &str| {
+        pair.split_once('=')
+            .is_some_and(|(name, _)| !name.trim().is_empty())
+    };
+    let mut pairs = cookies.split(';').map(str::trim).filter(|p| !p.is_empty());
+    if !pairs.all(is_pair) {
+        return Err(InvalidField::new("cookies", "must have the form k=v; k=v"));
+    }
+    if cookies.chars().any(char::is_control) {
+        return Err(InvalidField::new(
+            "cookies",
+            "must not hold control characters",
+        ));
+    }
+    Ok(())
+}
+
+fn patterns(field: &str, given: Option<Vec<String>>) -> Result<Vec<String>, InvalidField> {
+    let given = given.unwrap_or_default();
+    if given.len() > MAX_PATTERNS {
+        return Err(InvalidField::new(field, "must be at most 100 patterns"));
+    }
+    for (index, pattern) in given.iter().enumerate() {
+        let field = format!("{field}[{index}]");
+        if pattern.len() > MAX_PATTERN_BYTES {
+            return Err(InvalidField::new(&field, "must be at most 1024 bytes"));
+        }
+        path_pattern(pattern).map_err(|error| {
+            let why = error.to_string();
+            // The parser's message draws the pattern first, and names the fault last.
+            let why = why.lines().last().unwrap_or_default();
+            let why = why.strip_prefix("error: ").unwrap_or(why);
+            InvalidField::new(&field, format!("is no regular expression: {why}"))
+        })?;
+    }
+    Ok(given)
+}
+
+/// `webhook_events` for the OpenAPI document.
+fn events_schema() -> Schema {
+    let event = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(Event::ALL.map(Event::as_str)));
+    ArrayBuilder::new()
+        .description(Some("What is announced; by default `crawl.done`."))
+        .items(event)
+        .min_items(Some(1))
+        .into()
+}
+
+fn events(given: Option<Vec<Event>>) -> Result<Vec<Event>, InvalidField> {
+    let Some(given) = given else {
+        return Ok(vec![Event::Done]);
+    };
+    let mut events: Vec<Event> = Vec::new();
+    for event in given {
+        if !events.contains(&event) {
+            events.push(event);
+        }
+    }
+    if events.is_empty() {
+        return Err(InvalidField::new(
+            "webhook_events",
+            "must name at least one of crawl.done, crawl.diff_detected",
+        ));
+    }
+    Ok(events)
+}
+
+fn proxy_country(
+    given: Option<String>,
+    pool: Option<ProxyPool>,
+) -> Result<Option<String>, InvalidField> {
+    let Some(code) = given else { return Ok(None) };
+    if !country::is_iso2(&code) {
+        return Err(InvalidField::new(
+            "proxy_country",
+            "must be an ISO 3166-1 alpha-2 country code such as DE",
+        ));
+    }
+    if pool.is_none() {
+        return Err(InvalidField::new("proxy_country", "needs proxy_pool"));
+    }
+    Ok(Some(code.to_ascii_uppercase()))
+}

@@ -1,0 +1,323 @@
+//! What a run knows of: its seed, links, sitemaps, and what earlier workers left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orbweaver_core::key_hash::key_hash;
+use orbweaver_core::page::Links;
+use orbweaver_store::crawl::{NewFrontier, unpack_links};
+use orbweaver_urls::{Resolved, key_of};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::host::{Host, Robots};
+use super::state::{Crawler, Sitemaps};
+use crate::commit::CommitItem;
+use crate::entry::{Entry, host_key};
+use crate::frontier::WINDOW;
+use crate::page;
+use crate::scope::Verdict;
+use crate::seed;
+use crate::spec::SeedKind;
+
+/// Rows read at once when a run is taken up.
+const CHUNK: u32 = 4_096;
+/// Hosts of one run: more subdomains are made up as they are asked for.
+const MAX_HOSTS: usize = 1_000;
+/// URLs admitted beyond `max_pages`, in place of those that fail.
+const SPARE: u64 = 1_024;
+/// URLs of a sitemap in one commit.
+const SITEMAP_CHUNK: usize = 1_000;
+
+impl Crawler {
+    /// Takes up what earlier workers have left.
+    pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let run = shared.lease.run;
+        let (mut failed, mut after) = (0, -1);
+        loop {
+            let rows = shared
+                .crawls
+                .store
+                .frontier_known(run, after, CHUNK)
+                .await?;
+            let Some(last) = rows.last() else { break };
+            after = last.seq;
+            for row in rows {
+                self.seen.insert(row.key_hash, depth(row.depth));
+                if let Some(url) = Resolved::parse(&row.url) {
+                    self.traps.admit(&url);
+                }
+                self.next_seq = row.seq + 1;
+                self.pending += u64::from(row.queued);
+                failed += u64::from(row.failed);
+                if row.queued {
+                    self.window.resume_at(row.seq);
+                }
+                if row.done {
+                    let mut claims = shared.claims.lock();
+                    claims.insert(row.key_hash);
+                    claims.extend(row.redirect_to);
+                }
+            }
+        }
+        if self.next_seq > 0 && self.pending == 0 && self.rows == 0 {
+            self.failure = Some("the seed could not be fetched".to_owned());
+        }
+        let mut progress = self.handle.progress.lock();
+        progress.queued = self.pending;
+        progress.failed = failed;
+        progress.fetched = self.rows;
+        Ok(())
+    }
+
+    /// Puts the seed in the queue, or has its sitemaps read.
+    pub(super) async fn begin(&mut self, seed: &Resolved) {
+        match self.shared.spec.seed_kind {
+            SeedKind::Url if self.next_seq == 0 => {
+                let url = seed.without_fragment().to_owned();
+                let hash = self.hash(seed);
+                let mut found = Vec::new();
+                self.admit(seed, url, hash, 0, &mut found);
+                let item = self.item();
+                let discovered = found;
+                self.send(CommitItem { discovered, ..item }).await;
+            }
+            SeedKind::Sitemap if !self.notes.sitemaps_read => {
+                let (send, found) = mpsc::channel(1);
+                let task = tokio::spawn(seed::read(Arc::clone(&self.shared), send));
+                self.sitemaps = Some(Sitemaps { found, task });
+                self.look_at_site(seed);
+            }
+            SeedKind::Url | SeedKind::Sitemap => {}
+        }
+    }
+
+    /// Reads on in the database when there is room in memory.
+    pub(super) async fn refill(&mut self) -> anyhow::Result<()> {
+        let Some(from) = self.window.wants() else {
+            return Ok(());
+        };
+        // What is not written yet can't be read, and is in order behind what is.
+        let complete = *self.handle.written.borrow() >= self.sent;
+        let shared = Arc::clone(&self.shared);
+        let limit = u32::try_from(WINDOW / 2).unwrap_or(u32::MAX);
+        let store = &shared.crawls.store;
+        let rows = store
+            .frontier_queued(shared.lease.run, from - 1, limit)
+            .await?;
+        let whole = rows.len() < limit as usize;
+        let (now, clock) = (Instant::now(), shared.crawls.clock.now());
+        let mut next = from;
+        for row in rows {
+            next = row.seq + 1;
+            let Some(url) = Resolved::parse(&row.url) else {
+                continue;
+            };
+            let Some(host) = self.host(&url) else {
+                continue;
+            };
+            let entry = Entry {
+                seq: row.seq,
+                hash: self.hash(&url),
+                url: row.url,
+                depth: row.depth,
+                attempts: row.attempts,
+            };
+            match (row.next_at - clock).to_std() {
+                Ok(wait) if !wait.is_zero() => {
+                    self.window
+                        .postpone(host, entry, now + wait.min(self.max_wait()));
+                }
+                _ => self.window.push(host, entry),
+            }
+        }
+        self.window.set_tail((!(whole && complete)).then_some(next));
+        Ok(())
+    }
+
+    /// Takes the links of a page `distance` links from the seed.
+    pub(super) fn discover(
+        &mut self,
+        links: &Links,
+        targets: &[(u64, u32)],
+        distance: u32,
+        found: &mut Vec<NewFrontier>,
+    ) {
+        let next = distance + 1;
+        let (mut deep, mut budget) = (0, 0);
+        for (hash, index) in targets {
+            if let Some(known) = self.seen.get_mut(hash) {
+                if u32::from(*known) > next {
+                    *known = depth(next);
+                    // Its own links may be within reach now.
+                    if let Some(link) = links.get(*index as usize)
+                        && self.shared.claims.lock().contains(hash)
+                    {
+                        self.nearer.push(link.to.to_owned());
+                    }
+                }
+                continue;
+            }
+            if next > self.shared.spec.depth {
+                deep += 1;
+                continue;
+            }
+            let link = links.get(*index as usize);
+            let Some(url) = link.and_then(|link| Resolved::parse(link.to)) else {
+                continue;
+            };
+            let to = url.without_fragment().to_owned();
+            budget += u64::from(!self.admit(&url, to, *hash, next, found));
+        }
+        self.skip("depth", deep);
+        self.skip("budget", budget);
+    }
+
+    /// Takes a new URL into the frontier, within the budgets.
+    pub(super) fn admit(
+        &mut self,
+        url: &Resolved,
+        to: String,
+        hash: u64,
+        distance: u32,
+        found: &mut Vec<NewFrontier>,
+    ) -> bool {
+        let max = u64::from(self.shared.spec.max_pages) + SPARE;
+        if self.rows + self.pending >= max || !self.traps.admit(url) {
+            return false;
+        }
+        let Some(host) = self.host(url) else {
+            return false;
+        };
+        self.seen.insert(hash, depth(distance));
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        self.pending += 1;
+        found.push(NewFrontier {
+            seq,
+            url: to.clone(),
+            key_hash: hash,
+            depth: distance,
+        });
+        let entry = Entry {
+            seq,
+            url: to,
+            hash,
+            depth: distance,
+            attempts: 0,
+        };
+        self.window.discover(host, entry);
+        true
+    }
+
+    /// A URL's host in the run; `None` for one too many.
+    pub(super) fn host(&mut self, url: &Resolved) -> Option<usize> {
+        let key = host_key(url);
+        if let Some(index) = self.host_index.get(&key) {
+            return Some(*index);
+        }
+        if self.hosts.len() >= MAX_HOSTS {
+            return None;
+        }
+        let index = self.hosts.len();
+        self.hosts.push(Host {
+            gate: self.shared.crawls.live.politeness().gate(&key),
+            delay: Duration::from_millis(self.shared.spec.delay_ms),
+            robots: Robots::Unknown,
+        });
+        self.host_index.insert(key, index);
+        Some(index)
+    }
+
+    pub(super) fn hash(&self, url: &Resolved) -> u64 {
+        key_hash(&key_of(url, self.shared.rules))
+    }
+
+    pub(super) fn skip(&self, reason: &str, count: u64) {
+        if count > 0 {
+            let mut progress = self.handle.progress.lock();
+            match progress.skipped.get_mut(reason) {
+                Some(known) => *known += count,
+                None => {
+                    progress.skipped.insert(reason.to_owned(), count);
+                }
+            }
+        }
+    }
+
+    /// Follows the links of pages that turned out to be nearer to the seed.
+    pub(super) async fn follow_nearer(&mut self) -> anyhow::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        for to in std::mem::take(&mut self.nearer) {
+            let Some(url) = Resolved::parse(&to) else {
+                continue;
+            };
+            let key = key_of(&url, shared.rules);
+            let lease = shared.lease;
+            let store = &shared.crawls.store;
+            let Some(row) = store.previous_page(lease.project, lease.run, &key).await? else {
+                continue;
+            };
+            let stored = unpack_links(&row.links)?;
+            let (links, found) = page::links_only(&shared, &stored);
+            let distance = self.seen.get(&key_hash(&key)).copied().unwrap_or(u8::MAX);
+            let mut item = self.item();
+            self.discover(&links, &found, u32::from(distance), &mut item.discovered);
+            self.send(item).await;
+        }
+        Ok(())
+    }
+
+    pub(super) fn wants_sitemaps(&self) -> bool {
+        self.sitemaps.is_some() && !self.is_full()
+    }
+
+    /// Takes what a sitemap lists; `None` at the end of them all.
+    pub(super) async fn take_sitemap(&mut self, more: Option<Vec<String>>) {
+        let Some(urls) = more else {
+            if let Some(sitemaps) = self.sitemaps.take() {
+                match sitemaps.task.await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => self.failure = Some(format!("{error:#}")),
+                    Err(error) => self.failure = Some(error.to_string()),
+                }
+            }
+            self.notes.sitemaps_read = self.failure.is_none();
+            self.note();
+            let item = self.item();
+            return self.send(item).await;
+        };
+        for piece in urls.chunks(SITEMAP_CHUNK) {
+            let mut item = self.item();
+            let scope = self.shared.scope.load_full();
+            let (mut out, mut excluded, mut budget) = (0, 0, 0);
+            for url in piece {
+                let Some(url) = Resolved::parse(url) else {
+                    continue;
+                };
+                match scope.judge(&url) {
+                    Verdict::Out => out += 1,
+                    Verdict::Excluded => excluded += 1,
+                    Verdict::In => {
+                        let hash = self.hash(&url);
+                        if !self.seen.contains_key(&hash) {
+                            let to = url.without_fragment().to_owned();
+                            let admitted = self.admit(&url, to, hash, 0, &mut item.discovered);
+                            budget += u64::from(!admitted);
+                        }
+                    }
+                }
+            }
+            self.skip("scope", out);
+            self.skip("excluded", excluded);
+            self.skip("budget", budget);
+            self.send(item).await;
+        }
+    }
+}
+
+/// Depth as it is remembered; the deepest that is asked for is 50.
+fn depth(depth: u32) -> u8 {
+    u8::try_from(depth).unwrap_or(u8::MAX)
+}

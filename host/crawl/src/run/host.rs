@@ -1,0 +1,23 @@
+//! A host of a run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orbweaver_fetch::RobotsAnswer;
+use tokio::time::Instant;
+
+use crate::politeness::Gate;
+
+/// A host of the run.
+pub(super) struct Host {
+    pub(super) gate: Arc<Gate>,
+    pub(super) delay: Duration,
+    pub(super) robots: Robots,
+}
+
+/// What is known of a host's robots.txt.
+pub(super) enum Robots {
+    Unknown,
+    Loading,
+    Known(Arc<RobotsAnswer>, Instant),
+}

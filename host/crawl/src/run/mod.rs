@@ -1,0 +1,168 @@
+//! One run: decides what is fetched next, takes what fetches found, and ends it.
+
+mod discover;
+mod host;
+mod outcome;
+mod pace;
+mod state;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use orbweaver_store::StoreError;
+use orbweaver_store::crawl::{Ending, FrontierChange, LeasedRun};
+use tokio::time::{Instant, sleep_until};
+
+use crate::commit::{CommitItem, Committer};
+use crate::context::Crawls;
+use crate::handle::{Fate, RunHandle};
+use crate::webhooks::end_run;
+use state::Crawler;
+
+/// How long requests under way may go on when the process stops.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// Works on a run until it ends, is handed back or lost.
+pub(crate) async fn run(
+    crawls: Crawls,
+    leased: LeasedRun,
+    handle: Arc<RunHandle>,
+    committer: Committer,
+) {
+    let lease = leased.lease;
+    let mut fate = handle.fate.subscribe();
+    let worked = async {
+        match Crawler::new(crawls.clone(), &leased, Arc::clone(&handle), committer).await {
+            Ok(mut engine) => engine.work().await,
+            Err(error) => gave_up(&error),
+        }
+    };
+    let ending = match AssertUnwindSafe(worked).catch_unwind().await {
+        Ok(ending) => ending,
+        Err(_) => Some(Ending {
+            done: false,
+            error_message: Some("the engine gave up: a fault of ours".to_owned()),
+        }),
+    };
+    let fate = fate.borrow_and_update().clone();
+    let (ended, what) = match (fate, ending) {
+        (Fate::Lost, _) => {
+            return tracing::info!(run.id = %lease.run, "a crawl is not ours any more");
+        }
+        (Fate::Broken(why), _) => {
+            let ending = Ending {
+                done: false,
+                error_message: Some(format!("the engine gave up: {why}")),
+            };
+            (end_run(&crawls, &leased.run, lease, &ending).await, "end")
+        }
+        (_, Some(ending)) => (end_run(&crawls, &leased.run, lease, &ending).await, "end"),
+        (_, None) => (crawls.store.release_lease(lease).await, "hand back"),
+    };
+    if let Err(error) = ended {
+        // Its lease runs out, and the next worker does it.
+        tracing::error!(%error, run.id = %lease.run, "cannot {what} a crawl");
+    }
+}
+impl Crawler {
+    /// Until the run ends; `None` when it is to be handed back or dropped.
+    async fn work(&mut self) -> Option<Ending> {
+        let mut fate = self.handle.fate.subscribe();
+        let mut written = self.handle.written.subscribe();
+        loop {
+            if *fate.borrow() != Fate::Going {
+                return self.wind_up().await;
+            }
+            if let Err(error) = self.refill().await {
+                return gave_up(&error);
+            }
+            if let Err(error) = self.reserve().await {
+                return gave_up(&error);
+            }
+            let wake = self.launch();
+            if !self.left_out.is_empty() {
+                let seqs = std::mem::take(&mut self.left_out).into_iter();
+                let changes = seqs.map(|seq| FrontierChange::Skipped { seq }).collect();
+                let item = self.item();
+                self.send(CommitItem { changes, ..item }).await;
+            }
+            if self.is_over() {
+                if self.nearer.is_empty() || self.is_full() {
+                    break;
+                }
+                self.flush().await;
+                if let Err(error) = self.follow_nearer().await {
+                    return gave_up(&error);
+                }
+                continue;
+            }
+            tokio::select! {
+                Some(done) = self.fetches.join_next(), if !self.fetches.is_empty() => {
+                    if let Ok((outcome, room)) = done {
+                        self.take(outcome, room).await;
+                    }
+                }
+                Some(Ok((host, answer))) = self.robots.join_next(), if !self.robots.is_empty() => {
+                    self.take_robots(host, answer);
+                }
+                more = async { self.sitemaps.as_mut()?.found.recv().await }, if self.wants_sitemaps() => {
+                    self.take_sitemap(more).await;
+                }
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
+                _ = written.changed(), if self.window.wants().is_some() => {}
+                _ = fate.changed() => {}
+            }
+        }
+        self.flush().await;
+        if *self.handle.fate.borrow() != Fate::Going {
+            return None;
+        }
+        if let Some(site) = self.site.take() {
+            let _ = site.await;
+        }
+        let failure = self.failure.take().filter(|_| self.rows == 0);
+        Some(Ending {
+            done: self.rows > 0 || (failure.is_none() && self.capped.is_none()),
+            error_message: failure.or_else(|| self.capped.take()),
+        })
+    }
+
+    /// Lets requests under way end, and what they bring be written.
+    async fn wind_up(&mut self) -> Option<Ending> {
+        if *self.handle.fate.borrow() == Fate::Stop {
+            let until = Instant::now() + GRACE;
+            while let Ok(Some(done)) =
+                tokio::time::timeout_at(until, self.fetches.join_next()).await
+            {
+                if let Ok((outcome, room)) = done {
+                    self.take(outcome, room).await;
+                }
+            }
+            self.flush().await;
+        }
+        if let Some(sitemaps) = &self.sitemaps {
+            sitemaps.task.abort();
+        }
+        if let Some(site) = &self.site {
+            site.abort();
+        }
+        None
+    }
+}
+
+/// Ends a run that can't go on; hands it back where the database is only away.
+fn gave_up(error: &anyhow::Error) -> Option<Ending> {
+    let away = error
+        .downcast_ref::<StoreError>()
+        .is_some_and(StoreError::is_transient);
+    if away {
+        tracing::warn!(%error, "a crawl is handed back: the database is away");
+        return None;
+    }
+    Some(Ending {
+        done: false,
+        error_message: Some(format!("the engine gave up: {error:#}")),
+    })
+}

@@ -1,0 +1,230 @@
+//! What becomes of a fetch: a page, another try, or a failure.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use orbweaver_store::Amount;
+use orbweaver_store::crawl::FrontierChange;
+use orbweaver_urls::Resolved;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use url::Url;
+
+use super::state::Crawler;
+use crate::commit::CommitItem;
+use crate::entry::{End, Entry, Fetched, Outcome};
+use crate::fetch;
+use crate::page;
+use crate::spec::SeedKind;
+use orbweaver_accounts::clock::Clock;
+
+impl Crawler {
+    /// Takes what a fetch brought.
+    pub(super) async fn take(&mut self, outcome: Outcome, room: Option<OwnedSemaphorePermit>) {
+        let Outcome {
+            entry,
+            host,
+            end,
+            redirects,
+            chain,
+        } = outcome;
+        let now = Instant::now();
+        if redirects > 0
+            && let Some(known) = self.hosts.get(host)
+        {
+            known
+                .gate
+                .charge(now, known.delay.saturating_mul(redirects));
+        }
+        let mut item = self.item();
+        item.room = room;
+        match end {
+            End::Page(fetched) => {
+                let status = fetched.row.page.status;
+                if matches!(status, 429 | 503) {
+                    self.limiter.overloaded(now);
+                } else {
+                    self.limiter.answered(fetched.latency, now);
+                }
+                let wait = fetched.retry_after.map(|wait| wait.min(self.max_wait()));
+                if let Some(wait) = wait {
+                    self.close_host(host, wait).await;
+                }
+                if matches!(status, 429 | 502 | 503 | 504) && self.may_retry(&entry) {
+                    self.shared.unclaim(&chain);
+                    item.changes = vec![self.again(host, entry, wait.unwrap_or_default(), now)];
+                } else {
+                    self.accept(entry, *fetched, &mut item);
+                }
+            }
+            End::Merged(target) => {
+                self.pending = self.pending.saturating_sub(1);
+                item.changes = vec![FrontierChange::Done {
+                    seq: entry.seq,
+                    redirect_to: Some(target),
+                }];
+            }
+            End::Failed(error) if fetch::is_robots(&error) => {
+                self.shared.unclaim(&chain);
+                self.pending = self.pending.saturating_sub(1);
+                self.skip("robots", 1);
+                if self.shared.is_seed(&entry) {
+                    self.failure = Some(error.message);
+                }
+                item.changes = vec![FrontierChange::Skipped { seq: entry.seq }];
+            }
+            End::Failed(error) => {
+                self.shared.unclaim(&chain);
+                if fetch::is_overload(&error) {
+                    self.limiter.overloaded(now);
+                }
+                if error.retryable && self.may_retry(&entry) {
+                    item.changes = vec![self.again(host, entry, Duration::ZERO, now)];
+                } else {
+                    self.give_up(&entry, error.message, &mut item);
+                }
+            }
+            End::Broken(message) => {
+                self.shared.unclaim(&chain);
+                self.give_up(&entry, message, &mut item);
+            }
+        }
+        self.send(item).await;
+    }
+
+    fn give_up(&mut self, entry: &Entry, message: String, item: &mut CommitItem) {
+        tracing::debug!(run.id = %self.shared.lease.run, url = %entry.url, "gave up: {message}");
+        self.pending = self.pending.saturating_sub(1);
+        self.handle.progress.lock().failed += 1;
+        if self.shared.is_seed(entry) {
+            self.failure = Some(message);
+        }
+        item.error = true;
+        item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
+    }
+
+    fn may_retry(&self, entry: &Entry) -> bool {
+        entry.attempts < self.shared.crawls.config.retries
+    }
+
+    pub(super) fn max_wait(&self) -> Duration {
+        Duration::from_millis(self.shared.crawls.config.max_wait_ms)
+    }
+
+    /// Puts an entry off: twice as long every time, and at least as long as was asked for.
+    fn again(
+        &mut self,
+        host: usize,
+        mut entry: Entry,
+        asked: Duration,
+        now: Instant,
+    ) -> FrontierChange {
+        let base = Duration::from_millis(self.shared.crawls.config.retry_base_ms);
+        // Up to a quarter more, so that what failed together does not come back together.
+        let jitter = base.mul_f64(self.random.f64() / 4.0);
+        let wait = base.saturating_mul(1 << entry.attempts.min(10)) + jitter;
+        let wait = wait.max(asked).min(self.max_wait());
+        entry.attempts += 1;
+        let change = FrontierChange::Again {
+            seq: entry.seq,
+            attempts: entry.attempts,
+            next_at: self.shared.crawls.clock.now()
+                + TimeDelta::from_std(wait).unwrap_or(TimeDelta::zero()),
+        };
+        self.window.postpone(host, entry, now + wait);
+        change
+    }
+
+    async fn close_host(&mut self, host: usize, wait: Duration) {
+        if let Some(known) = self.hosts.get(host) {
+            known.gate.close_until(Instant::now() + wait);
+        }
+        let crawls = &self.shared.crawls;
+        if crawls.store.is_shared()
+            && let Some((name, _)) = self.host_index.iter().find(|(_, index)| **index == host)
+            && let Ok(wait) = TimeDelta::from_std(wait)
+            && let Err(error) = crawls
+                .store
+                .close_host(name, Clock::system().now() + wait)
+                .await
+        {
+            tracing::warn!(%error, "cannot tell other nodes of a Retry-After");
+        }
+    }
+
+    /// A page row, and what it leads to.
+    fn accept(&mut self, entry: Entry, mut fetched: Fetched, item: &mut CommitItem) {
+        self.rows += 1;
+        self.pending = self.pending.saturating_sub(1);
+        if self.shared.is_seed(&entry) {
+            self.widen(&mut fetched);
+        }
+        self.skip("scope", fetched.out_of_scope);
+        self.skip("excluded", fetched.excluded);
+        if self.shared.spec.seed_kind == SeedKind::Url {
+            self.discover(
+                &fetched.links,
+                &fetched.found,
+                entry.depth,
+                &mut item.discovered,
+            );
+        }
+        self.handle.progress.lock().fetched += 1;
+        item.usage = self.reserved.as_mut().map(|reserved| {
+            let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
+            reserved.usage(token, "crawl", Amount::pages(1), 0)
+        });
+        item.changes = vec![FrontierChange::Done {
+            seq: entry.seq,
+            redirect_to: fetched.redirect_to,
+        }];
+        item.page = Some(fetched.row);
+    }
+
+    /// The seed's answer says which host is in scope besides its own.
+    fn widen(&mut self, fetched: &mut Fetched) {
+        let Some(landed) = Resolved::parse(&fetched.row.page.final_url) else {
+            return;
+        };
+        self.look_at_site(&landed);
+        let wider = self.shared.scope.load().with_site(&landed);
+        if let Some(wider) = wider {
+            self.shared.scope.store(Arc::new(wider));
+            page::judge_again(&self.shared, fetched);
+            self.notes.site = Some(landed.as_str().to_owned());
+            self.note();
+        }
+    }
+
+    pub(super) fn note(&self) {
+        *self.handle.notes.lock() = serde_json::to_string(&self.notes).ok();
+    }
+
+    /// Looks up what the site says to AI crawlers and language models, once.
+    pub(super) fn look_at_site(&mut self, landed: &Resolved) {
+        let Ok(url) = Url::parse(landed.as_str()) else {
+            return;
+        };
+        let shared = Arc::clone(&self.shared);
+        self.site.get_or_insert_with(|| {
+            tokio::spawn(async move {
+                let pipeline = &shared.crawls.pipeline;
+                let files = pipeline.fetcher.site_files();
+                let robots = files.robots(&pipeline.fetcher, &url).await;
+                shared.wait_for(url.as_str()).await;
+                let llms = files.llms_txt(&pipeline.fetcher, &url).await;
+                shared.wait_for(url.as_str()).await;
+                let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
+                let policy = pipeline.ai_policy(&robots);
+                let (lease, store) = (shared.lease, &shared.crawls.store);
+                let noted = store
+                    .note_site(lease, policy.as_deref(), llms.as_deref(), full.as_deref())
+                    .await;
+                if let Err(error) = noted {
+                    tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");
+                }
+            })
+        });
+    }
+}

@@ -1,0 +1,240 @@
+//! What is fetched next: in turn by host, within limits, gates, robots.txt and caps.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use orbweaver_fetch::RobotsAnswer;
+use orbweaver_store::Amount;
+use orbweaver_urls::Resolved;
+use tokio::time::Instant;
+use url::Url;
+
+use super::host::Robots;
+use super::state::Crawler;
+use crate::entry::{End, Entry, Outcome, host_key};
+use crate::fetch;
+use crate::shared::Shared;
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::quota::QuotaError;
+
+/// Pages set aside at a time.
+const BLOCK: u64 = 512;
+/// How long a run goes by the robots.txt that it has, before it asks the cache again.
+const ROBOTS_LIFE: Duration = Duration::from_secs(600);
+
+/// Result of polling one host.
+enum HostPoll {
+    /// An entry is on its way, or was left out.
+    Went,
+    /// Not before then.
+    At(Instant),
+    /// Something else has to happen first.
+    Waits,
+}
+
+impl Crawler {
+    /// Pages set aside and not billed.
+    fn allowance(&self) -> u64 {
+        self.reserved.as_ref().map_or(0, |pages| pages.left().pages)
+    }
+
+    /// Sets pages aside, a block at a time, so that no cap is passed. What a block has left
+    /// when the next one is taken goes back, and so does what is left at the end.
+    pub(super) async fn reserve(&mut self) -> anyhow::Result<()> {
+        if self.is_full() || self.window.is_empty() {
+            return Ok(());
+        }
+        let under_way = self.fetches.len() as u64;
+        let quota = &self.shared.crawls.quota;
+        if let Some(reserved) = &self.reserved {
+            let enough = reserved.left().pages > under_way && quota.is_current(reserved);
+            // Where the cap has cut a block, there is no more before this one is used up.
+            if enough || (reserved.short().is_some() && under_way > 0) {
+                return Ok(());
+            }
+        }
+        let max = u64::from(self.shared.spec.max_pages);
+        let want = BLOCK.min(max.saturating_sub(self.rows)).max(under_way + 1);
+        let project = self.shared.lease.project;
+        match quota.reserve_up_to(project, Amount::pages(want)).await {
+            // What is under way is billed to the new block, so the old one goes back.
+            Ok(reserved) => self.reserved = Some(reserved),
+            Err(QuotaError::Store(error)) => return Err(error.into()),
+            Err(error) => self.capped = Some(error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Sends out what limits, gates and robots.txt allow; when to try again.
+    pub(super) fn launch(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        self.window.ripen(now);
+        let mut wake = self.window.next_ripe();
+        let mut idle = 0;
+        while idle < self.window.waiting_hosts()
+            && self.fetches.len() < self.limiter.limit()
+            && (self.fetches.len() as u64) < self.allowance()
+            && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
+        {
+            let Some(host) = self.window.next_host() else {
+                break;
+            };
+            match self.turn(host, now) {
+                HostPoll::Went => idle = 0,
+                HostPoll::Waits => idle += 1,
+                HostPoll::At(at) => {
+                    wake = Some(wake.map_or(at, |wake| wake.min(at)));
+                    idle += 1;
+                }
+            }
+        }
+        wake
+    }
+
+    fn turn(&mut self, host: usize, now: Instant) -> HostPoll {
+        if self.shared.spec.respect_robots && !self.has_robots(host, now) {
+            return HostPoll::Waits;
+        }
+        let (Some(entry), Some(known)) = (self.window.peek(host), self.hosts.get(host)) else {
+            return HostPoll::Waits;
+        };
+        if let Robots::Known(answer, _) = &known.robots
+            && self.shared.spec.respect_robots
+            && !Url::parse(&entry.url).is_ok_and(|url| answer.rules.allows_url(&url))
+        {
+            let why = if answer.robots.is_unreachable() {
+                "robots.txt can't be had, which disallows everything"
+            } else {
+                "robots.txt disallows it"
+            };
+            return self.leave_out(host, "robots", why);
+        }
+        let owns = entry.attempts > 0;
+        if !owns && self.shared.claims.lock().contains(&entry.hash) {
+            return self.leave_out(host, "duplicate", "another URL redirects to it");
+        }
+        if let Err(open) = known.gate.take(now, known.delay) {
+            return HostPoll::At(open);
+        }
+        let delay = known.delay;
+        let Some(mut entry) = self.window.pop(host) else {
+            return HostPoll::Waits;
+        };
+        self.shared.claim(entry.hash);
+        if let Some(nearest) = self.seen.get(&entry.hash) {
+            entry.depth = entry.depth.min(u32::from(*nearest));
+        }
+        let random = self.random.u64(..);
+        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, random);
+        let committer = self.committer.clone();
+        self.fetches.spawn(async move {
+            let outcome = work.await;
+            let bytes = match &outcome.end {
+                End::Page(fetched) => fetched.row.page.body.as_ref().map_or(0, |b| b.bytes.len()),
+                _ => 0,
+            };
+            let room = committer.room(bytes).await;
+            (outcome, room)
+        });
+        HostPoll::Went
+    }
+
+    /// Whether a host's robots.txt is known; asks for it where it is not.
+    fn has_robots(&mut self, host: usize, now: Instant) -> bool {
+        let Some(known) = self.hosts.get_mut(host) else {
+            return false;
+        };
+        let (load, usable) = match &known.robots {
+            Robots::Unknown => (true, false),
+            Robots::Loading => (false, false),
+            Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true),
+        };
+        if load && let Some(url) = self.window.peek(host).and_then(|e| Url::parse(&e.url).ok()) {
+            match &mut known.robots {
+                Robots::Known(_, since) => *since = now,
+                other => *other = Robots::Loading,
+            }
+            let shared = Arc::clone(&self.shared);
+            self.robots.spawn(async move {
+                let fetcher = &shared.crawls.pipeline.fetcher;
+                (host, fetcher.site_files().robots(fetcher, &url).await)
+            });
+        }
+        usable
+    }
+
+    pub(super) fn take_robots(&mut self, host: usize, answer: Arc<RobotsAnswer>) {
+        let config = &self.shared.crawls.config;
+        let Some(known) = self.hosts.get_mut(host) else {
+            return;
+        };
+        // What was answered before holds while the file can't be had.
+        if matches!(&known.robots, Robots::Known(old, _) if !old.robots.is_unreachable())
+            && answer.robots.is_unreachable()
+        {
+            return;
+        }
+        let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
+        let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
+        known.delay = Duration::from_millis(self.shared.spec.delay_ms)
+            .max(asked.min(Duration::from_millis(config.max_wait_ms)));
+        // The file itself was a request to the host.
+        known.gate.close_until(Instant::now() + known.delay);
+        known.robots = Robots::Known(answer, Instant::now());
+    }
+
+    /// Leaves a host's next entry out.
+    fn leave_out(&mut self, host: usize, reason: &str, why: &str) -> HostPoll {
+        let Some(entry) = self.window.pop(host) else {
+            return HostPoll::Waits;
+        };
+        if self.shared.is_seed(&entry) {
+            self.failure = Some(why.to_owned());
+        }
+        self.pending = self.pending.saturating_sub(1);
+        self.skip(reason, 1);
+        self.left_out.push(entry.seq);
+        HostPoll::Went
+    }
+}
+
+/// Fetches an entry, in turn with other nodes where there are some.
+async fn fetch_in_turn(
+    shared: Arc<Shared>,
+    entry: Entry,
+    host: usize,
+    delay: Duration,
+    random: u64,
+) -> Outcome {
+    let fetch = async {
+        let crawls = &shared.crawls;
+        if crawls.store.is_shared()
+            && !delay.is_zero()
+            && let Some(url) = Resolved::parse(&entry.url)
+        {
+            // The hosts' time, which never stands still.
+            let now = Clock::system().now();
+            match crawls.store.host_slot(&host_key(&url), now, delay).await {
+                Ok(slot) => {
+                    let wait = (slot - now).to_std().unwrap_or_default();
+                    tokio::time::sleep(wait.min(Duration::from_millis(crawls.config.max_wait_ms)))
+                        .await;
+                }
+                Err(error) => tracing::warn!(%error, "cannot ask other nodes for a host's turn"),
+            }
+        }
+        fetch::run(Arc::clone(&shared), entry.clone(), host, random).await
+    };
+    match AssertUnwindSafe(fetch).catch_unwind().await {
+        Ok(outcome) => outcome,
+        Err(_) => Outcome {
+            host,
+            end: End::Broken("a fault of ours".to_owned()),
+            redirects: 0,
+            chain: Vec::new(),
+            entry: entry.clone(),
+        },
+    }
+}

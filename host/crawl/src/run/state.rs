@@ -1,0 +1,191 @@
+//! The state of one run's task.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use arc_swap::ArcSwap;
+use orbweaver_accounts::quota::Reservation;
+use orbweaver_accounts::random;
+use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_store::crawl::LeasedRun;
+use orbweaver_urls::{Base, KeyRules, Resolved};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::host::Host;
+use crate::commit::{CommitItem, Committer};
+use crate::context::Crawls;
+use crate::entry::Outcome;
+use crate::frontier::{Seen, Window};
+use crate::handle::{Fate, RunHandle};
+use crate::limiter::Limiter;
+use crate::scope::Scope;
+use crate::shared::Shared;
+use crate::spec::CrawlSpec;
+use crate::traps::Traps;
+
+/// What the engine writes down to go on with a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Notes {
+    /// A URL of the site that the seed redirects to.
+    pub(super) site: Option<String>,
+    /// All sitemaps are read.
+    pub(super) sitemaps_read: bool,
+}
+
+pub(super) type Done = (Outcome, Option<OwnedSemaphorePermit>);
+
+/// Works on one run: decides what is fetched next and takes what fetches found.
+pub(super) struct Crawler {
+    pub(super) shared: Arc<Shared>,
+    pub(super) handle: Arc<RunHandle>,
+    pub(super) committer: Committer,
+    pub(super) notes: Notes,
+    pub(super) hosts: Vec<Host>,
+    pub(super) host_index: HashMap<String, usize>,
+    pub(super) seen: Seen,
+    pub(super) window: Window,
+    pub(super) traps: Traps,
+    pub(super) limiter: Limiter,
+    pub(super) fetches: JoinSet<Done>,
+    pub(super) robots: JoinSet<(usize, Arc<RobotsAnswer>)>,
+    pub(super) sitemaps: Option<Sitemaps>,
+    pub(super) site: Option<JoinHandle<()>>,
+    /// Numbers of entries left out since the last item.
+    pub(super) left_out: Vec<i64>,
+    /// Pages that turned out to be nearer to the seed than when they were fetched.
+    pub(super) nearer: Vec<String>,
+    pub(super) next_seq: i64,
+    /// URLs admitted and neither done, failed nor left out.
+    pub(super) pending: u64,
+    /// Page rows, those that are still to be written included.
+    pub(super) rows: u64,
+    /// Items handed to the committer.
+    pub(super) sent: u64,
+    /// Pages set aside for the run.
+    pub(super) reserved: Option<Reservation>,
+    /// The cap that was reached.
+    pub(super) capped: Option<String>,
+    /// Why there is no seed.
+    pub(super) failure: Option<String>,
+    pub(super) random: fastrand::Rng,
+}
+
+pub(super) struct Sitemaps {
+    pub(super) found: mpsc::Receiver<Vec<String>>,
+    pub(super) task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Crawler {
+    pub(super) async fn new(
+        crawls: Crawls,
+        leased: &LeasedRun,
+        handle: Arc<RunHandle>,
+        committer: Committer,
+    ) -> anyhow::Result<Self> {
+        let config = crawls.config.clone();
+        let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
+        let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
+        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        let mut scope = Scope::new(&spec, &seed)?;
+        let site = notes.site.as_deref().and_then(Resolved::parse);
+        if let Some(wider) = site.and_then(|site| scope.with_site(&site)) {
+            scope = wider;
+        }
+        let mut extractors = crawls.pipeline.extras().to_vec();
+        for name in &spec.extractors {
+            if !extractors.contains(name) {
+                extractors.push(name.clone());
+            }
+        }
+        let shared = Shared {
+            lease: leased.lease,
+            seed: Base::from_resolved(seed.clone()).context("the seed is no URL")?,
+            scope: ArcSwap::from_pointee(scope),
+            rules: KeyRules {
+                drop_tracking: config.drop_tracking,
+            },
+            jar: CookieJar::new(),
+            proxy: spec.proxy().context("the project's proxy")?,
+            claims: Default::default(),
+            previous: leased.run.previous,
+            extractors,
+            spec,
+            crawls,
+        };
+        let mut engine = Self {
+            limiter: Limiter::new(shared.spec.concurrency, config.max_concurrency),
+            traps: Traps::new(config.template_budget),
+            shared: Arc::new(shared),
+            handle,
+            committer,
+            notes,
+            hosts: Vec::new(),
+            host_index: HashMap::new(),
+            seen: Seen::default(),
+            window: Window::default(),
+            fetches: JoinSet::new(),
+            robots: JoinSet::new(),
+            sitemaps: None,
+            site: None,
+            left_out: Vec::new(),
+            nearer: Vec::new(),
+            next_seq: 0,
+            pending: 0,
+            rows: leased.run.page_count,
+            sent: 0,
+            reserved: None,
+            capped: None,
+            failure: None,
+            random: fastrand::Rng::with_seed(random::seed()),
+        };
+        engine.resume().await?;
+        engine.begin(&seed).await;
+        Ok(engine)
+    }
+
+    /// Whether no page more is wanted, or may be had.
+    pub(super) fn is_full(&self) -> bool {
+        self.rows >= u64::from(self.shared.spec.max_pages) || self.capped.is_some()
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.fetches.is_empty()
+            && (self.is_full()
+                || (self.window.is_empty() && self.sitemaps.is_none() && self.robots.is_empty()))
+    }
+
+    /// An empty item of this run.
+    pub(super) fn item(&self) -> CommitItem {
+        CommitItem {
+            run: Arc::clone(&self.handle),
+            page: None,
+            discovered: Vec::new(),
+            changes: Vec::new(),
+            error: false,
+            usage: None,
+            room: None,
+        }
+    }
+
+    pub(super) async fn send(&mut self, item: CommitItem) {
+        self.handle.progress.lock().queued = self.pending;
+        self.sent += 1;
+        self.committer.send(item).await;
+    }
+
+    /// Waits until everything is written, or never will be.
+    pub(super) async fn flush(&mut self) {
+        let mut written = self.handle.written.subscribe();
+        let mut fate = self.handle.fate.subscribe();
+        let sent = self.sent;
+        let lost = |fate: &Fate| matches!(fate, Fate::Lost | Fate::Broken(_));
+        tokio::select! {
+            _ = written.wait_for(|written| *written >= sent) => {}
+            _ = fate.wait_for(lost) => {}
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Fires monitors that are due.
+//!
+//! Every node with the role `scheduler` looks for them; the database sees to it that a fire
+//! happens once ([`Store::fire_monitor`](orbweaver_store::Store::fire_monitor)). A fire that
+//! finds no free run slot, or its monitor's last run still running, waits. What was missed
+//! while no scheduler ran, or while a fire waited, is made up for by one fire.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::cron::Schedule;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::StoreError;
+use orbweaver_store::monitors::{DueMonitor, Fired, MonitorChange};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::context::Crawls;
+
+/// How often the scheduler looks.
+const LOOK: Duration = Duration::from_millis(250);
+/// Fires of one look, so that no look lasts long; the next one follows at once.
+const FIRES: usize = 64;
+
+/// Runs for as long as the process does; ends with the task that holds it.
+pub async fn run(crawls: Crawls) {
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        look.tick().await;
+        loop {
+            match tick(&crawls).await {
+                Ok(FIRES..) => tokio::task::yield_now().await,
+                Ok(_) => break,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot fire monitors");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Fires what is due; how many fires it looked into.
+///
+/// # Errors
+/// When the database fails.
+pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
+    let now = crawls.clock.now();
+    let mut fires = 0;
+    for due in crawls.store.due_projects(now).await? {
+        let cap = crawls.quota.tier(&due.tier).concurrent_runs.0;
+        let room = cap.map_or(FIRES, |cap| {
+            usize::try_from(cap.saturating_sub(due.active)).unwrap_or(FIRES)
+        });
+        let limit = room.min(FIRES - fires);
+        if limit == 0 {
+            continue;
+        }
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        for monitor in crawls.store.due_monitors(due.project, now, limit).await? {
+            fires += 1;
+            if !fire(crawls, due.project, &monitor, cap, now).await? {
+                break;
+            }
+        }
+        if fires >= FIRES {
+            break;
+        }
+    }
+    Ok(fires)
+}
+
+/// Fires one monitor; `false` when its project has no free run slot.
+async fn fire(
+    crawls: &Crawls,
+    project: ProjectId,
+    due: &DueMonitor,
+    cap: Option<u64>,
+    now: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let Ok(schedule) = Schedule::parse(&due.schedule) else {
+        tracing::error!(monitor.id = %due.id, "a monitor's schedule is damaged; it is paused");
+        let pause = MonitorChange {
+            next_fires_at: Some(None),
+            ..MonitorChange::default()
+        };
+        crawls.store.change_monitor(project, due.id, &pause).await?;
+        return Ok(true);
+    };
+    let next = schedule.next_after(now);
+    match crawls
+        .store
+        .fire_monitor(project, due, next, cap, now)
+        .await?
+    {
+        Fired::Started(run) => {
+            metrics::counter!("orbweaver_monitor_fires_total").increment(1);
+            tracing::debug!(monitor.id = %due.id, run.id = %run, "a monitor fired");
+            crawls.live.wake();
+            Ok(true)
+        }
+        Fired::CapReached => Ok(false),
+        Fired::Gone => Ok(true),
+    }
+}

@@ -1,0 +1,92 @@
+//! A checked crawl becomes a queued run.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
+use orbweaver_store::StoreError;
+use orbweaver_store::crawl::{Created, NewRun, Run};
+use orbweaver_urls::KeyRules;
+use url::Url;
+
+use super::spec::CrawlSpec;
+use crate::context::Crawls;
+
+/// Who asks for a run, and why.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// The monitor that fires it.
+    pub monitor: Option<MonitorId>,
+    /// The monitor's run before.
+    pub previous: Option<RunId>,
+    /// The caller's Idempotency-Key.
+    pub idem_key: Option<String>,
+}
+
+/// Queues a run, unless the project has `cap` queued and running ones or the key stands for
+/// a run already. The project's proxy is to be in the spec
+/// ([`CrawlSpec::with_project_proxy`]).
+///
+/// # Errors
+/// When the database fails.
+pub async fn submit(
+    crawls: &Crawls,
+    project: ProjectId,
+    spec: &CrawlSpec,
+    origin: Origin,
+    cap: Option<u64>,
+) -> Result<Created, StoreError> {
+    let new = NewRun {
+        project,
+        url: spec.url.clone(),
+        url_key: url_key(&spec.url),
+        spec: serde_json::to_string(spec).map_err(|e| StoreError::Damaged(e.to_string()))?,
+        proxy_shown: shown_proxy(spec),
+        monitor: origin.monitor,
+        previous: origin.previous,
+        idem_key: origin.idem_key,
+        enqueued_at: crawls.clock.now(),
+        has_webhook: spec.webhook_url.is_some(),
+    };
+    let cap = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
+    let created = crawls.store.create_run(&new, cap).await?;
+    if matches!(created, Created::New(_)) {
+        crawls.live.wake();
+    }
+    Ok(created)
+}
+
+/// The youngest done run of the project for this seed, no older than `seconds`.
+///
+/// # Errors
+/// When the database fails.
+pub async fn recent(
+    crawls: &Crawls,
+    project: ProjectId,
+    url: &str,
+    seconds: u64,
+) -> Result<Option<Run>, StoreError> {
+    let since = i64::try_from(seconds)
+        .ok()
+        .and_then(TimeDelta::try_seconds)
+        .and_then(|age| crawls.clock.now().checked_sub_signed(age))
+        .unwrap_or(DateTime::<Utc>::MIN_UTC);
+    crawls
+        .store
+        .recent_done_run(project, &url_key(url), since)
+        .await
+}
+
+/// The key under which a seed is known: that of its page.
+pub fn url_key(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |url| orbweaver_urls::key(&url, KeyRules::default()),
+    )
+}
+
+/// The proxy as it may be shown: without credentials.
+pub fn shown_proxy(spec: &CrawlSpec) -> Option<String> {
+    match spec.proxy() {
+        Ok(proxy) => proxy.map(|proxy| proxy.to_string()),
+        Err(_) => Some("***".to_owned()),
+    }
+}

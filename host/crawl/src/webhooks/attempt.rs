@@ -1,0 +1,110 @@
+//! One attempt at one delivery.
+
+use std::time::{Duration, SystemTime};
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::retry_after::retry_after;
+use orbweaver_core::webhook::{SIGNATURE_HEADER, Verdict, sign};
+use orbweaver_fetch::{FetchError, Kind, Method, Request};
+use orbweaver_store::webhook::{NewAttempt, TakenDelivery};
+use tokio::time::Instant;
+
+use super::body::WebhookBody;
+use super::secret::secret;
+use crate::context::Crawls;
+
+const USER_AGENT: &str = concat!("Orbweaver-Webhooks/", env!("CARGO_PKG_VERSION"));
+/// Characters of an error message that are kept.
+const MAX_ERROR: usize = 500;
+
+/// What an attempt was and what it came to.
+pub(super) struct Attempted {
+    pub(super) record: NewAttempt,
+    pub(super) verdict: Verdict,
+}
+
+/// Signs and sends; `Err` when we could not even try, which is no attempt.
+pub(super) async fn attempt(
+    crawls: &Crawls,
+    delivery: &TakenDelivery,
+) -> anyhow::Result<Attempted> {
+    let at = crawls.clock.now();
+    let secret = secret(&crawls.store, delivery.project, at).await?;
+    let body = serde_json::to_vec(&WebhookBody::of(delivery, at))?;
+    let signed = sign(&secret, &delivery.message_id, at, &body);
+    let headers = [
+        ("content-type", "application/json".to_owned()),
+        ("accept", "*/*".to_owned()),
+        ("x-crawler-run-id", delivery.run.to_string()),
+        (SIGNATURE_HEADER, signed.crawler),
+        ("webhook-id", signed.id),
+        ("webhook-timestamp", signed.timestamp),
+        ("webhook-signature", signed.standard),
+    ];
+    let request = Request {
+        headers: headers
+            .map(|(name, value)| (name.to_owned(), value))
+            .to_vec(),
+        body: Some(body.into()),
+        user_agent: Some(USER_AGENT.to_owned()),
+        follow_redirects: false,
+        discard_body: true,
+        timeout: Some(Duration::from_millis(crawls.webhook_config.timeout_ms)),
+        ..Request::new(Method::POST, delivery.url.as_str())
+    };
+    let started = Instant::now();
+    let answer = crawls.pipeline.fetcher.fetch(request).await;
+    let latency_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let (status, error, verdict) = match answer {
+        Ok(response) => {
+            let asked = response.headers.get("retry-after");
+            judge(response.status, asked, at)
+        }
+        // The fetch takes it for a fault; here it is a redirect like any other.
+        Err(error) if error.kind == Kind::Protocol && error.sub == Some("not_modified") => {
+            judge(304, None, at)
+        }
+        Err(error) => (None, Some(described(&error)), of_error(&error)),
+    };
+    Ok(Attempted {
+        record: NewAttempt {
+            at,
+            status,
+            latency_ms,
+            error,
+        },
+        verdict,
+    })
+}
+
+fn judge(
+    status: u16,
+    asked: Option<&str>,
+    at: DateTime<Utc>,
+) -> (Option<u16>, Option<String>, Verdict) {
+    let wait = asked.and_then(|asked| retry_after(asked, SystemTime::from(at)));
+    let verdict = Verdict::of_status(status, wait);
+    let error = match status {
+        _ if verdict == Verdict::Delivered => None,
+        300..=399 => Some(format!(
+            "the receiver answered {status}; redirects are not followed"
+        )),
+        _ => Some(format!("the receiver answered {status}")),
+    };
+    (Some(status), error, verdict)
+}
+
+/// What we may not or cannot send is refused for good; what the network did may pass.
+fn of_error(error: &FetchError) -> Verdict {
+    match error.kind {
+        Kind::Refused | Kind::InvalidRequest | Kind::Scope | Kind::Robots => Verdict::Refused,
+        _ => Verdict::Failed { retry_after: None },
+    }
+}
+
+fn described(error: &FetchError) -> String {
+    format!("{}: {error}", error.kind)
+        .chars()
+        .take(MAX_ERROR)
+        .collect()
+}

@@ -1,0 +1,28 @@
+//! The end of a run, and what its webhook is told.
+
+use orbweaver_store::StoreError;
+use orbweaver_store::crawl::{Ending, Lease, Run};
+
+use super::plan;
+use crate::context::Crawls;
+
+/// Ends a run with what its webhook is told; `false` when the lease is not ours any more.
+///
+/// # Errors
+/// When the database fails: then the run has not ended.
+pub async fn end_run(
+    crawls: &Crawls,
+    run: &Run,
+    lease: Lease,
+    ending: &Ending,
+) -> Result<bool, StoreError> {
+    let webhook = plan::plan(&crawls.store, run, ending).await?;
+    let ended = crawls
+        .store
+        .end_run(lease, ending, webhook.as_ref(), crawls.clock.now())
+        .await?;
+    if ended && webhook.is_some() {
+        crawls.webhooks.wake();
+    }
+    Ok(ended)
+}

@@ -1,0 +1,94 @@
+//! What a run that ends tells its webhook.
+
+use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select};
+use orbweaver_store::crawl::{Ending, Run};
+use orbweaver_store::webhook::{NewDelivery, RunWebhook};
+use orbweaver_store::{Store, StoreError};
+use url::Url;
+use uuid::Uuid;
+
+use crate::spec::CrawlSpec;
+
+/// Nothing for a run without a webhook.
+pub(super) async fn plan(
+    store: &Store,
+    run: &Run,
+    ending: &Ending,
+) -> Result<Option<RunWebhook>, StoreError> {
+    let spec: CrawlSpec = match serde_json::from_str(&run.spec) {
+        Ok(spec) => spec,
+        Err(error) => {
+            // The run has to end all the same, or it would be taken up again for ever.
+            tracing::error!(run.id = %run.id, %error, "a run's spec is damaged; nobody is told");
+            return Ok(None);
+        }
+    };
+    let Some(url) = &spec.webhook_url else {
+        return Ok(None);
+    };
+    let diff = match run.previous {
+        Some(previous) if ending.done => {
+            let early = ending.error_message.is_some();
+            store
+                .count_diff(run.project, previous, run.id, early)
+                .await?
+        }
+        // Not looked for; but there is something to compare with.
+        Some(_) => Some(DiffCounts::default()),
+        None => None,
+    };
+    let outcome = select(&Selection {
+        events: &spec.webhook_events,
+        recurring: run.monitor.is_some(),
+        only_changed: spec.return_only_changed,
+        succeeded: ending.done,
+        diff,
+    });
+    Ok(Some(match outcome {
+        Outcome::NoChange => RunWebhook::Suppressed("suppressed_no_change"),
+        Outcome::NoBaseline => RunWebhook::Suppressed("suppressed_no_baseline"),
+        Outcome::Deliver(events) => RunWebhook::Deliver {
+            deliveries: events
+                .into_iter()
+                .map(|event| NewDelivery {
+                    message_id: format!("msg_{}", Uuid::now_v7().simple()),
+                    event,
+                    url: url.clone(),
+                    target: target(url),
+                })
+                .collect(),
+            diff: diff.filter(|_| ending.done),
+        },
+    }))
+}
+
+/// scheme://host:port: what is slow is slow as a whole.
+fn target(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |url| {
+            format!(
+                "{}://{}:{}",
+                url.scheme(),
+                url.host_str().unwrap_or_default(),
+                url.port_or_known_default().unwrap_or_default()
+            )
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_scheme_host_and_port() {
+        for (url, expected) in [
+            ("https://Hooks.example/a?b=c", "https://hooks.example:443"),
+            ("http://hooks.example:8080/", "http://hooks.example:8080"),
+            ("http://[::1]/x", "http://[::1]:80"),
+        ] {
+            assert_eq!(target(url), expected);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The secret that a project's webhooks are signed with.
+
+use chrono::{DateTime, Utc};
+use orbweaver_accounts::random;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::Store;
+
+/// Name of the project's secret in the store.
+const SECRET: &str = "webhook";
+
+/// The project's secret, made when it is first asked for: 32 random bytes.
+///
+/// # Errors
+/// When the database fails, or there is no randomness to make one.
+pub async fn secret(
+    store: &Store,
+    project: ProjectId,
+    now: DateTime<Utc>,
+) -> anyhow::Result<Vec<u8>> {
+    let fresh: [u8; 32] = random::bytes()?;
+    Ok(store.project_secret(project, SECRET, &fresh, now).await?)
+}

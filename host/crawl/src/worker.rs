@@ -1,0 +1,156 @@
+//! The worker: takes runs, keeps their leases, and hands them back when it stops.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use orbweaver_accounts::random;
+use orbweaver_store::crawl::LeasedRun;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+
+use crate::commit::Committer;
+use crate::context::Crawls;
+use crate::handle::{Fate, RunHandle};
+use crate::run;
+
+/// How often the worker looks for runs that other processes queued or lost.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often hosts that are no longer in use are forgotten.
+const FORGET: Duration = Duration::from_secs(600);
+/// Time for the requests under way when the process stops.
+const GRACE: Duration = Duration::from_secs(6);
+
+/// Works until [`Crawls::stop`](crate::LiveRuns::stop); then hands everything back.
+pub async fn run(crawls: Crawls) {
+    let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
+    let (committer, writer) = Committer::start(crawls.store.clone());
+    let mut runs = JoinSet::new();
+    let lease = Duration::from_millis(crawls.config.lease_ms);
+    let mut beat = interval(lease / 4);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut look = interval(LOOK);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut forget = Instant::now() + FORGET;
+    loop {
+        tokio::select! {
+            () = crawls.live.stopped() => break,
+            _ = beat.tick() => {
+                heartbeat(&crawls, lease).await;
+                if Instant::now() >= forget {
+                    forget = Instant::now() + FORGET;
+                    let before = crawls.clock.now() - TimeDelta::hours(1);
+                    if let Err(error) = crawls.store.forget_hosts(before).await {
+                        tracing::warn!(%error, "cannot forget hosts");
+                    }
+                }
+            }
+            _ = look.tick() => take(&crawls, &owner, lease, &committer, &mut runs).await,
+            () = crawls.live.woken() => {
+                take(&crawls, &owner, lease, &committer, &mut runs).await;
+            }
+            Some(ended) = runs.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a crawl's task ended badly");
+                }
+            }
+        }
+    }
+    let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
+    for handle in handles {
+        handle.doom(Fate::Stop);
+    }
+    if timeout(GRACE, async { while runs.join_next().await.is_some() {} })
+        .await
+        .is_err()
+    {
+        tracing::warn!("crawls did not stop in time; their leases will run out");
+    }
+    drop(runs);
+    drop(committer);
+    if timeout(Duration::from_secs(2), writer).await.is_err() {
+        tracing::warn!("the last commits of crawls were not finished in time");
+    }
+}
+
+/// Takes as many runs as there is room for.
+async fn take(
+    crawls: &Crawls,
+    owner: &str,
+    lease: Duration,
+    committer: &Committer,
+    runs: &mut JoinSet<()>,
+) {
+    while runs.len() < crawls.config.runs {
+        match try_take(crawls, owner, lease).await {
+            Ok(None) => return,
+            Ok(Some(leased)) => {
+                let handle = RunHandle::new(leased.lease, leased.run.progress.clone());
+                crawls.live.insert(Arc::clone(&handle));
+                let (crawls, committer) = (crawls.clone(), committer.clone());
+                runs.spawn(async move {
+                    let registered = Registered {
+                        crawls: crawls.clone(),
+                        handle: Arc::clone(&handle),
+                    };
+                    run::run(crawls, leased, handle, committer).await;
+                    drop(registered);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot look for crawls");
+                return;
+            }
+        }
+    }
+}
+
+/// Keeps a run in the process's list for as long as its task lives, however that ends.
+struct Registered {
+    crawls: Crawls,
+    handle: Arc<RunHandle>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.crawls.live.remove(&self.handle);
+    }
+}
+
+async fn try_take(
+    crawls: &Crawls,
+    owner: &str,
+    lease: Duration,
+) -> Result<Option<LeasedRun>, orbweaver_store::StoreError> {
+    let now = crawls.clock.now();
+    if !crawls.store.has_waiting_run(now).await? {
+        return Ok(None);
+    }
+    crawls.store.lease_run(owner, now, now + lease).await
+}
+
+/// Extends the leases of all runs; drops those that are not ours any more.
+async fn heartbeat(crawls: &Crawls, lease: Duration) {
+    let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
+    if handles.is_empty() {
+        return;
+    }
+    let leases: Vec<_> = handles.iter().map(|handle| handle.lease).collect();
+    match crawls
+        .store
+        .extend_leases(&leases, crawls.clock.now() + lease)
+        .await
+    {
+        Ok(ours) => {
+            let ours: HashSet<_> = ours.iter().map(|lease| lease.run).collect();
+            for handle in handles {
+                if !ours.contains(&handle.lease.run) {
+                    handle.doom(Fate::Lost);
+                }
+            }
+        }
+        // The fence keeps what another worker writes meanwhile.
+        Err(error) => tracing::warn!(%error, "cannot extend the leases of crawls"),
+    }
+}

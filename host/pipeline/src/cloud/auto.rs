@@ -1,0 +1,195 @@
+//! The cheapest backend that succeeds: this host, its browser, proxy pools, the provider.
+
+use orbweaver_core::content::{self, Kind};
+use orbweaver_fetch::Response;
+
+use super::backend::{Backend as _, Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint};
+use super::client::Cloud;
+use super::detect::{Verdict, judge};
+use crate::blocking::blocking;
+use crate::error::ScanError;
+
+/// A backend and the job as it is given to it.
+struct Step {
+    choice: Choice,
+    job: Job,
+}
+
+impl Step {
+    /// For people: which backend, how, and through which pool.
+    fn name(&self, backend: &str) -> String {
+        let by = if self.job.render.is_some() {
+            "browser"
+        } else {
+            "http"
+        };
+        match self.job.pool.filter(|_| self.choice == Choice::Proxy) {
+            Some(pool) => format!("{backend} {by} ({})", pool.as_str()),
+            None => format!("{backend} {by}"),
+        }
+    }
+}
+
+impl Cloud {
+    /// Tries one backend after the other until one gives a page that is neither a challenge
+    /// nor an empty shell. Where none does, the last page that came is the answer.
+    pub(super) async fn auto(&self, job: &Job) -> Result<Loaded, ScanError> {
+        let mut best: Option<Loaded> = None;
+        let mut first_error = None;
+        let mut needs_browser = job.render.is_some();
+        let mut tried: Vec<String> = Vec::new();
+        for step in self.steps(job) {
+            // A shell stays a shell however it is fetched, if no browser runs its scripts.
+            let useless = needs_browser && step.job.render.is_none();
+            if useless || self.backend(step.choice).missing(&step.job).is_some() {
+                continue;
+            }
+            let backend = self.backend(step.choice).name();
+            let step_name = step.name(backend);
+            match self.backend(step.choice).load(&step.job).await {
+                Ok(mut loaded) => {
+                    let verdict = loaded.verdict().await?;
+                    tried.push(format!("{step_name}: {verdict}"));
+                    loaded.reason = Some(tried.join("; "));
+                    tracing::info!(
+                        cloud.backend = backend,
+                        cloud.rendered = loaded.rendered,
+                        cloud.pool = loaded.pool.map(|pool| pool.as_str()),
+                        cloud.status = loaded.response.status,
+                        cloud.verdict = %verdict,
+                        "a backend answered"
+                    );
+                    if verdict == Verdict::Good {
+                        return Ok(loaded);
+                    }
+                    needs_browser |= matches!(verdict, Verdict::Shell(_));
+                    best = Some(loaded);
+                }
+                // What the guard refuses, no backend may fetch.
+                Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
+                Err(error) => {
+                    tracing::info!(cloud.backend = backend, cloud.verdict = %error, "a backend failed");
+                    if is_final(&error) {
+                        return Err(error);
+                    }
+                    tried.push(format!("{step_name}: {error}"));
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        match (best, first_error) {
+            (Some(mut loaded), _) => {
+                let reason = tried.join("; ");
+                tracing::info!(cloud.backend = loaded.backend, cloud.tried = %reason, "no backend got past it");
+                loaded.reason = Some(reason);
+                Ok(loaded)
+            }
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(ScanError::NotConfigured(NO_BROWSER.into())),
+        }
+    }
+
+    fn steps(&self, job: &Job) -> Vec<Step> {
+        let browser = Job {
+            render: job.render.or(Some(WaitPoint::NetworkIdle)),
+            ..job.clone()
+        };
+        let through = |choice, job: &Job| Step {
+            choice,
+            job: job.clone(),
+        };
+        let mut steps = Vec::new();
+        // A country is nothing that this host can offer.
+        if job.country.is_none() {
+            if job.render.is_none() {
+                steps.push(through(Choice::Local, job));
+            }
+            steps.push(through(Choice::Local, &browser));
+        }
+        for pool in self.pools().cheapest(job) {
+            for kind in [job, &browser] {
+                if kind.render.is_none() || job.render.is_some() || self.has_browser() {
+                    let job = Job {
+                        pool: Some(pool),
+                        ..kind.clone()
+                    };
+                    steps.push(through(Choice::Proxy, &job));
+                }
+                if job.render.is_some() {
+                    break;
+                }
+            }
+        }
+        steps.push(through(Choice::Vendor, &browser));
+        steps
+    }
+
+    /// The provider where there is one, else proxy pools with the browser, those hardest to
+    /// detect first.
+    pub(super) async fn unblock(&self, job: &Job) -> Result<Loaded, ScanError> {
+        if self.vendor().capabilities().unblock {
+            return self.vendor().unblock(job).await;
+        }
+        if !self.pools().capabilities().unblock {
+            return Err(ScanError::NotConfigured(NO_UNBLOCKER.into()));
+        }
+        let pools = self.pools().stealthiest(job);
+        let (mut best, mut last) = (None, None);
+        for pool in pools {
+            let job = Job {
+                pool: Some(pool),
+                render: job.render.or(Some(WaitPoint::Load)),
+                ..job.clone()
+            };
+            match self.pools().load(&job).await {
+                Ok(loaded) => {
+                    let verdict = loaded.verdict().await?;
+                    tracing::info!(
+                        cloud.pool = pool.as_str(),
+                        cloud.verdict = %verdict,
+                        "a pool answered"
+                    );
+                    if !matches!(verdict, Verdict::Challenge(_)) {
+                        return Ok(loaded);
+                    }
+                    best = Some(loaded);
+                }
+                Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        match (best, last) {
+            (Some(loaded), _) => Ok(loaded),
+            (None, Some(error)) => Err(error),
+            (None, None) => Err(ScanError::NotConfigured(
+                "no proxy pool takes a country: put {country} into a URL of fetch.proxy_pools"
+                    .into(),
+            )),
+        }
+    }
+}
+
+/// Failures that every backend would have.
+fn is_final(error: &ScanError) -> bool {
+    matches!(error, ScanError::Fetch { kind, .. } if matches!(*kind, "dns" | "bad_redirect" | "too_large"))
+}
+
+impl Loaded {
+    /// What the page is. CPU-bound work apart.
+    ///
+    /// # Errors
+    /// When the process is stopping.
+    pub async fn verdict(&self) -> Result<Verdict, ScanError> {
+        let (response, rendered) = (self.response.clone(), self.rendered);
+        blocking(move || of(&response, rendered)).await
+    }
+}
+
+fn of(response: &Response, rendered: bool) -> Verdict {
+    let sniffed = content::sniff(response.content_type(), &response.body);
+    let html = match sniffed.kind {
+        Kind::Html => String::from_utf8_lossy(&response.body),
+        Kind::Text | Kind::Other => return judge(response, "", rendered),
+    };
+    judge(response, &html, rendered)
+}

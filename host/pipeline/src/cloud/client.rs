@@ -1,0 +1,125 @@
+//! All backends of this process behind one door.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use orbweaver_engine::{Page, WaitFor};
+use orbweaver_fetch::{BrowserConfig, Fetcher, Renderer};
+use orbweaver_store::Principal;
+
+use super::backend::{Backend, Choice, Job, Loaded, WaitPoint, project_proxy};
+use super::local::Local;
+use super::pools::Pools;
+use super::vendor::Vendor;
+use crate::blocking::blocking;
+use crate::config::CloudConfig;
+use crate::document::Document;
+use crate::error::ScanError;
+
+/// All backends. Cheap to clone.
+#[derive(Clone)]
+pub struct Cloud(Arc<Inner>);
+
+struct Inner {
+    renderer: Renderer,
+    local: Local,
+    pools: Pools,
+    vendor: Vendor,
+}
+
+impl Cloud {
+    /// As the configuration says; nothing starts yet.
+    pub fn new(
+        fetcher: &Fetcher,
+        browser: Option<&Path>,
+        rendering: BrowserConfig,
+        config: &CloudConfig,
+    ) -> Self {
+        let renderer = Renderer::new(fetcher.clone(), browser, rendering);
+        Self(Arc::new(Inner {
+            local: Local::new(fetcher.clone(), renderer.clone()),
+            pools: Pools::new(fetcher.clone(), renderer.clone(), config.prices),
+            vendor: Vendor::new(fetcher.clone(), config),
+            renderer,
+        }))
+    }
+
+    /// Loads a page from the backend that is asked for.
+    ///
+    /// # Errors
+    /// What is not configured, or why there is no response.
+    pub async fn load(&self, choice: Choice, job: &Job) -> Result<Loaded, ScanError> {
+        match choice {
+            Choice::Auto => self.auto(job).await,
+            Choice::Unblock => self.unblock(job).await,
+            Choice::Local | Choice::Proxy | Choice::Vendor => {
+                let backend = self.backend(choice);
+                match backend.missing(job) {
+                    Some(what) => Err(ScanError::NotConfigured(what)),
+                    None => backend.load(job).await,
+                }
+            }
+        }
+    }
+
+    pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {
+        match choice {
+            Choice::Proxy => &self.0.pools,
+            Choice::Vendor => &self.0.vendor,
+            Choice::Local | Choice::Auto | Choice::Unblock => &self.0.local,
+        }
+    }
+
+    /// Renders a page in this host's browser, for a plugin: the page as it stands after its
+    /// scripts ran. Not billed here.
+    ///
+    /// # Errors
+    /// Why there is none; [`ScanError::NotConfigured`] without a browser.
+    pub async fn render(
+        &self,
+        principal: &Principal,
+        url: &str,
+        wait_for: WaitFor,
+    ) -> Result<Arc<Page>, ScanError> {
+        let job = Job {
+            url: url.to_owned(),
+            render: Some(match wait_for {
+                WaitFor::Load => WaitPoint::Load,
+                WaitFor::DomContentLoaded => WaitPoint::DomContentLoaded,
+                WaitFor::NetworkIdle => WaitPoint::NetworkIdle,
+            }),
+            proxy: project_proxy(principal)?,
+            ..Job::default()
+        };
+        let loaded = self.load(Choice::Local, &job).await?;
+        let at = chrono::DateTime::UNIX_EPOCH;
+        let (mut document, _) =
+            blocking(move || Document::from_response(loaded.response, at)).await?;
+        document.page().await
+    }
+
+    /// Whether this host renders.
+    pub fn has_browser(&self) -> bool {
+        self.0.renderer.is_available()
+    }
+
+    /// Whether anything unblocks.
+    pub fn can_unblock(&self) -> bool {
+        self.0.vendor.capabilities().unblock || self.0.pools.capabilities().unblock
+    }
+
+    /// The upstream provider's client.
+    pub fn vendor(&self) -> &Vendor {
+        &self.0.vendor
+    }
+
+    /// The proxy pools.
+    pub(super) fn pools(&self) -> &Pools {
+        &self.0.pools
+    }
+
+    /// The pool of browsers.
+    pub fn renderer(&self) -> &Renderer {
+        &self.0.renderer
+    }
+}

@@ -1,0 +1,172 @@
+//! The configured proxy pools: a proxy that fails gives way to the next one of its pool.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use orbweaver_accounts::random;
+use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
+
+use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
+use super::money::of_bytes;
+use crate::config::Prices;
+use crate::error::ScanError;
+
+/// Pools from the one that is hardest to tell from a person to the one that is easiest.
+const STEALTHIEST: [Pool; 4] = [Pool::Residential, Pool::Mobile, Pool::Isp, Pool::Datacenter];
+/// Pools from cheap to dear.
+const CHEAPEST: [Pool; 4] = [Pool::Datacenter, Pool::Isp, Pool::Residential, Pool::Mobile];
+
+/// The backend that goes through others' addresses.
+pub(super) struct Pools {
+    fetcher: Fetcher,
+    renderer: Renderer,
+    prices: Prices,
+    sessions: AtomicU64,
+}
+
+impl Pools {
+    pub(super) fn new(fetcher: Fetcher, renderer: Renderer, prices: Prices) -> Self {
+        Self {
+            fetcher,
+            renderer,
+            prices,
+            sessions: AtomicU64::new(random::seed() >> 16),
+        }
+    }
+
+    /// The configured pools that a job can go through, those hardest to detect first.
+    pub(super) fn stealthiest(&self, job: &Job) -> Vec<Pool> {
+        self.usable(&STEALTHIEST, job)
+    }
+
+    /// The same, the cheapest first.
+    pub(super) fn cheapest(&self, job: &Job) -> Vec<Pool> {
+        self.usable(&CHEAPEST, job)
+    }
+
+    fn usable(&self, order: &[Pool], job: &Job) -> Vec<Pool> {
+        order
+            .iter()
+            .copied()
+            .filter(|&pool| match job.country {
+                Some(_) => self.fetcher.has_countries(pool),
+                None => self.fetcher.has_pool(pool),
+            })
+            .collect()
+    }
+
+    async fn through(&self, job: &Job, candidate: &Candidate) -> Result<Loaded, FetchError> {
+        let proxy = Some(candidate.proxy.clone());
+        if let Some(wait_for) = job.render {
+            let rendered = self.renderer.render(render_request(job, wait_for, proxy));
+            return Ok(loaded(rendered.await?, self.name()));
+        }
+        let request = Request {
+            user_agent: job.user_agent.clone(),
+            proxy,
+            ..Request::get(&job.url)
+        };
+        Ok(Loaded {
+            response: Box::pin(self.fetcher.fetch(request)).await?,
+            backend: self.name(),
+            rendered: false,
+            pool: None,
+            cost_micros: 0,
+            picture: None,
+            reason: None,
+        })
+    }
+}
+
+#[async_trait]
+impl Backend for Pools {
+    fn name(&self) -> &'static str {
+        "proxy"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let available = CHEAPEST.iter().any(|&pool| self.fetcher.has_pool(pool));
+        let browser = available && self.renderer.is_available();
+        Capabilities {
+            available,
+            render: browser,
+            picture: browser,
+            country: CHEAPEST
+                .iter()
+                .any(|&pool| self.fetcher.has_countries(pool)),
+            unblock: browser,
+        }
+    }
+
+    fn missing(&self, job: &Job) -> Option<Cow<'static, str>> {
+        let pool = job.pool.unwrap_or(Pool::Isp);
+        let name = pool.as_str();
+        if !self.fetcher.has_pool(pool) {
+            return Some(
+                format!("no proxy pool `{name}` is configured: set fetch.proxy_pools.{name}")
+                    .into(),
+            );
+        }
+        if job.country.is_some() && !self.fetcher.has_countries(pool) {
+            return Some(
+                format!(
+                    "proxy pool `{name}` takes no country: put {{country}} into a URL of \
+                     fetch.proxy_pools.{name}"
+                )
+                .into(),
+            );
+        }
+        let needs_browser = job.render.is_some() || job.picture;
+        (needs_browser && !self.renderer.is_available()).then_some(NO_BROWSER.into())
+    }
+
+    async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
+        let pool = job.pool.unwrap_or(Pool::Isp);
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let candidates = self
+            .fetcher
+            .pool_candidates(pool, job.country.as_deref(), session)?;
+        let mut last = None;
+        for candidate in candidates.into_iter().take(PROXY_TRIES) {
+            match self.through(job, &candidate).await {
+                Ok(page) => {
+                    self.fetcher.report(&candidate, true);
+                    return Ok(Loaded {
+                        pool: Some(pool),
+                        cost_micros: of_bytes(page.response.wire_bytes, self.prices.gigabyte(pool)),
+                        ..page
+                    });
+                }
+                Err(error) if may_be_the_proxy(&error) => {
+                    tracing::warn!(
+                        proxy = %candidate.proxy,
+                        pool = pool.as_str(),
+                        "a proxy gave no page, the next one is tried: {error}"
+                    );
+                    self.fetcher.report(&candidate, false);
+                    last = Some(error);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(last.map_or_else(
+            || ScanError::Internal("a configured pool has no proxy".to_owned()),
+            ScanError::from,
+        ))
+    }
+}
+
+/// Failures that another proxy may not have.
+fn may_be_the_proxy(error: &FetchError) -> bool {
+    matches!(
+        error.kind,
+        Kind::Proxy
+            | Kind::Connect
+            | Kind::Reset
+            | Kind::Timeout
+            | Kind::IncompleteBody
+            | Kind::Protocol
+            | Kind::Slow
+    )
+}

@@ -1,0 +1,320 @@
+//! An upstream provider, over its documented HTTP: JSON bodies, a bearer key, pages as
+//! `[{url, status, content, error, costs: {total_cost}}]`.
+//!
+//! What it lacks (402: no credit, 429: too many requests) is this backend's failure and
+//! never the caller's.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_fetch::{Fetcher, Headers, Method, Request, Response, Timings};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::backend::{Backend, Capabilities, Job, Loaded, NO_VENDOR, WaitPoint};
+use super::money::micros;
+use crate::config::CloudConfig;
+use crate::error::ScanError;
+
+/// A search result of the provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchHit {
+    /// Where it is.
+    pub url: String,
+    /// Its title.
+    pub title: String,
+    /// Its content, where the provider gives it.
+    pub content: Option<String>,
+    /// Millionths of a US dollar, where the provider says what it cost.
+    pub cost_micros: Option<u64>,
+}
+
+/// The provider's client, and the backend that it makes.
+pub struct Vendor {
+    fetcher: Fetcher,
+    account: Option<(SafeUrl, Secret)>,
+    timeout: Duration,
+    page_micros: u64,
+}
+
+#[derive(Deserialize)]
+struct PageItem {
+    url: Option<String>,
+    status: Option<u16>,
+    content: Option<Value>,
+    error: Option<Value>,
+    costs: Option<Costs>,
+}
+
+#[derive(Deserialize)]
+struct Costs {
+    total_cost: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct HitItem {
+    url: String,
+    title: Option<String>,
+    description: Option<String>,
+    content: Option<String>,
+    costs: Option<Costs>,
+}
+
+impl Vendor {
+    pub(super) fn new(fetcher: Fetcher, config: &CloudConfig) -> Self {
+        Self {
+            fetcher,
+            account: config.vendor_url.clone().zip(config.vendor_key.clone()),
+            timeout: Duration::from_millis(config.vendor_timeout_ms),
+            page_micros: micros(config.prices.vendor_page),
+        }
+    }
+
+    /// Whether there is one.
+    pub fn is_configured(&self) -> bool {
+        self.account.is_some()
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value, ScanError> {
+        let (base, key) = self
+            .account
+            .as_ref()
+            .ok_or(ScanError::NotConfigured(NO_VENDOR.into()))?;
+        let request = Request {
+            headers: vec![
+                (
+                    "authorization".to_owned(),
+                    format!("Bearer {}", key.expose()),
+                ),
+                ("content-type".to_owned(), "application/json".to_owned()),
+                ("accept".to_owned(), "application/json".to_owned()),
+            ],
+            user_agent: Some(concat!("Orbweaver/", env!("CARGO_PKG_VERSION")).to_owned()),
+            body: body.map(|body| Bytes::from(body.to_string())),
+            follow_redirects: false,
+            timeout: Some(self.timeout),
+            ..Request::new(
+                method,
+                format!("{}{path}", base.expose().trim_end_matches('/')),
+            )
+        };
+        let response =
+            self.fetcher.fetch(request).await.map_err(|error| {
+                failed(format!("the upstream provider gives no answer: {error}"))
+            })?;
+        match response.status {
+            200..=299 => serde_json::from_slice(&response.body).map_err(|error| {
+                failed(format!(
+                    "the upstream provider's answer is malformed: {error}"
+                ))
+            }),
+            402 => Err(failed("the upstream provider has no credit left (402)")),
+            429 => Err(failed("the upstream provider has too many requests (429)")),
+            401 | 403 => Err(failed("the upstream provider refuses cloud.vendor_key")),
+            status => Err(failed(format!("the upstream provider answers {status}"))),
+        }
+    }
+
+    async fn page(&self, path: &str, job: &Job) -> Result<Loaded, ScanError> {
+        let mut body = json!({
+            "url": job.url,
+            "limit": 1,
+            "return_format": "raw",
+            "request": if job.render.is_some() { "browser" } else { "http" },
+        });
+        if let Some(object) = body.as_object_mut() {
+            if let Some(country) = &job.country {
+                object.insert(
+                    "country_code".to_owned(),
+                    json!(country.to_ascii_lowercase()),
+                );
+            }
+            if job.render == Some(WaitPoint::NetworkIdle) {
+                object.insert(
+                    "wait_for".to_owned(),
+                    json!({"idle_network": {"timeout": {"secs": 30}}}),
+                );
+            }
+            if let Some(agent) = &job.user_agent {
+                object.insert("user_agent".to_owned(), json!(agent));
+            }
+        }
+        let answer = self.call(Method::POST, path, Some(body)).await?;
+        let item = first(answer)?;
+        if let Some(error) = item.error.as_ref().and_then(Value::as_str)
+            && item
+                .content
+                .as_ref()
+                .is_none_or(|content| content.as_str() == Some(""))
+        {
+            return Err(failed(format!("the upstream provider failed: {error}")));
+        }
+        let Some(Value::String(content)) = item.content else {
+            return Err(failed(
+                "the upstream provider's answer is malformed: no content",
+            ));
+        };
+        let body = Bytes::from(content);
+        let cost = item.costs.and_then(|costs| costs.total_cost);
+        Ok(Loaded {
+            response: Response {
+                url: job.url.clone(),
+                final_url: item
+                    .url
+                    .filter(|url| self.fetcher.judge(url).is_ok())
+                    .unwrap_or_else(|| job.url.clone()),
+                status: item.status.unwrap_or(200),
+                headers: [(
+                    "content-type".to_owned(),
+                    "text/html; charset=utf-8".to_owned(),
+                )]
+                .into_iter()
+                .collect::<Headers>(),
+                redirects: Vec::new(),
+                raw: None,
+                truncated: false,
+                wire_bytes: body.len() as u64,
+                body,
+                timings: Timings::default(),
+                remote_addr: None,
+            },
+            backend: self.name(),
+            rendered: job.render.is_some(),
+            pool: None,
+            cost_micros: cost.map_or(self.page_micros, micros),
+            picture: None,
+            reason: None,
+        })
+    }
+
+    /// Through the provider's unblocker.
+    pub(super) async fn unblock(&self, job: &Job) -> Result<Loaded, ScanError> {
+        self.page("/unblocker", job).await
+    }
+
+    /// Searches the web; content where the provider fetched it.
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>, ScanError> {
+        let body = json!({
+            "search": query,
+            "num": limit,
+            "search_limit": limit,
+            "fetch_page_content": true,
+            "return_format": "markdown",
+        });
+        let answer = self.call(Method::POST, "/search", Some(body)).await?;
+        let items = match answer {
+            Value::Array(items) => items,
+            Value::Object(mut object) => {
+                let found = object
+                    .remove("content")
+                    .or_else(|| object.remove("results"));
+                match found {
+                    Some(Value::Array(items)) => items,
+                    _ => {
+                        return Err(failed(
+                            "the upstream provider's answer is malformed: no results",
+                        ));
+                    }
+                }
+            }
+            _ => {
+                return Err(failed(
+                    "the upstream provider's answer is malformed: no list",
+                ));
+            }
+        };
+        items
+            .into_iter()
+            .take(limit)
+            .map(|item| {
+                let item: HitItem = serde_json::from_value(item).map_err(|error| {
+                    failed(format!(
+                        "the upstream provider's answer is malformed: {error}"
+                    ))
+                })?;
+                Ok(SearchHit {
+                    url: item.url,
+                    title: item.title.unwrap_or_default(),
+                    content: item
+                        .content
+                        .or(item.description)
+                        .filter(|text| !text.is_empty()),
+                    cost_micros: item.costs.and_then(|costs| costs.total_cost).map(micros),
+                })
+            })
+            .collect()
+    }
+
+    /// US dollars left: credits are ten thousand to the dollar.
+    pub async fn balance(&self) -> Result<f64, ScanError> {
+        let answer = self.call(Method::GET, "/data/credits", None).await?;
+        let credits = answer
+            .get("credits")
+            .or_else(|| answer.get("data").and_then(|data| data.get("credits")))
+            .and_then(Value::as_f64);
+        credits
+            .map(|credits| credits / 10_000.0)
+            .ok_or_else(|| failed("the upstream provider's answer is malformed: no credits"))
+    }
+}
+
+#[async_trait]
+impl Backend for Vendor {
+    fn name(&self) -> &'static str {
+        "vendor"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let available = self.is_configured();
+        Capabilities {
+            available,
+            render: available,
+            picture: false,
+            country: available,
+            unblock: available,
+        }
+    }
+
+    fn missing(&self, job: &Job) -> Option<Cow<'static, str>> {
+        if !self.is_configured() {
+            return Some(NO_VENDOR.into());
+        }
+        job.picture
+            .then_some("pictures need a browser on this host: name one with --browser".into())
+    }
+
+    async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
+        self.page("/scrape", job).await
+    }
+}
+
+fn first(answer: Value) -> Result<PageItem, ScanError> {
+    let item = match answer {
+        Value::Array(items) => items.into_iter().next(),
+        object @ Value::Object(_) => Some(object),
+        _ => None,
+    };
+    let item =
+        item.ok_or_else(|| failed("the upstream provider's answer is malformed: it is empty"))?;
+    serde_json::from_value(item).map_err(|error| {
+        failed(format!(
+            "the upstream provider's answer is malformed: {error}"
+        ))
+    })
+}
+
+/// 502: a backend's failure.
+fn failed(message: impl Into<String>) -> ScanError {
+    ScanError::Fetch {
+        kind: "vendor",
+        message: message.into(),
+    }
+}

@@ -1,0 +1,212 @@
+//! A page as the caller wants it: raw, Markdown or plain text.
+
+use orbweaver_core::content::Kind;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::document::Document;
+use crate::error::ScanError;
+use crate::pipeline::Pipeline;
+use crate::roles::RoleRequest;
+
+/// How a page's content is returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = ReturnFormat)]
+pub enum Format {
+    /// Markdown with links.
+    Markdown,
+    /// The HTML as it came.
+    Raw,
+    /// Plain text.
+    Text,
+    /// As `markdown`.
+    Commonmark,
+}
+
+impl Format {
+    /// The word in requests and answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Markdown => "markdown",
+            Self::Raw => "raw",
+            Self::Text => "text",
+            Self::Commonmark => "commonmark",
+        }
+    }
+}
+
+/// What is read of the article; null where the page has none.
+#[derive(Deserialize)]
+struct Article {
+    text: Option<String>,
+}
+
+impl Pipeline {
+    /// A page's content in a format, through the plugins that serve the roles; `main`: its
+    /// main content alone, where it has one. A page with content is never answered with
+    /// nothing.
+    ///
+    /// # Errors
+    /// A body that is no text, or a plugin that failed.
+    pub async fn convert(
+        &self,
+        document: &mut Document,
+        format: Format,
+        main: bool,
+    ) -> Result<String, ScanError> {
+        match document.kind {
+            Kind::Html => {}
+            Kind::Text => return Ok(document.page().await?.parts().html.to_string()),
+            Kind::Other => {
+                let what = document.header("content-type").unwrap_or("binary data");
+                return Err(ScanError::Refused(format!(
+                    "the target is {what}, which has no text to return"
+                )));
+            }
+        }
+        match format {
+            Format::Raw => Ok(document.page().await?.parts().html.to_string()),
+            Format::Markdown | Format::Commonmark => self.markdown(document, main).await,
+            Format::Text => {
+                if main {
+                    let article: Article = self.role(document, "article", "").await?;
+                    if let Some(text) = article.text.filter(|text| !text.trim().is_empty()) {
+                        return Ok(text);
+                    }
+                }
+                Ok(plain(&self.markdown(document, false).await?))
+            }
+        }
+    }
+
+    async fn markdown(&self, document: &mut Document, main: bool) -> Result<String, ScanError> {
+        if main {
+            let options = r#"{"only_main_content":true}"#;
+            let text: String = self.role(document, "markdown", options).await?;
+            if !text.trim().is_empty() {
+                return Ok(text);
+            }
+        }
+        let options = r#"{"only_main_content":false}"#;
+        self.role(document, "markdown", options).await
+    }
+
+    /// One role's answer, parsed.
+    ///
+    /// # Errors
+    /// The plugin's failure, or an answer that does not fit.
+    pub async fn role<T: serde::de::DeserializeOwned>(
+        &self,
+        document: &mut Document,
+        role: &str,
+        options: &str,
+    ) -> Result<T, ScanError> {
+        let outcome = self
+            .extract(document, &[RoleRequest::new(role, options)])
+            .await?;
+        let failed = |why: &str| ScanError::Plugin(format!("the {role} extractor failed: {why}"));
+        match (outcome.role(role), outcome.errors.first()) {
+            (Some(json), _) => {
+                serde_json::from_str(json).map_err(|error| failed(&error.to_string()))
+            }
+            (None, Some(error)) => Err(failed(&error.message)),
+            (None, None) => Err(failed("it gave no answer")),
+        }
+    }
+}
+
+/// Markdown as plain text: images and link targets go, marks at the beginnings of lines go,
+/// escapes are undone.
+fn plain(markdown: &str) -> String {
+    let mut out = String::with_capacity(markdown.len());
+    let mut fenced = false;
+    for line in markdown.lines() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        if fenced {
+            out.push_str(line);
+        } else {
+            inline(line.trim_start_matches(['#', '>', ' ']), &mut out);
+        }
+        out.push('\n');
+    }
+    out.trim().to_owned()
+}
+
+fn inline(line: &str, out: &mut String) {
+    let mut rest = line.char_indices().peekable();
+    // Where the targets of links are, by the index at which each is skipped to.
+    let mut skip_to = 0;
+    while let Some((at, char)) = rest.next() {
+        if at < skip_to {
+            continue;
+        }
+        match char {
+            '\\' => {
+                if let Some((_, next)) = rest.next() {
+                    out.push(next);
+                }
+            }
+            '!' if rest.peek().is_some_and(|(_, next)| *next == '[') => {
+                // An image: nothing of it is text.
+                match line.get(at..).and_then(|image| image.find("](")) {
+                    Some(middle) => skip_to = end_of_target(line, at + middle + 2),
+                    None => out.push('!'),
+                }
+            }
+            ']' if rest.peek().is_some_and(|(_, next)| *next == '(') => {
+                skip_to = end_of_target(line, at + 2);
+            }
+            '[' | ']' | '*' | '`' | '|' => {}
+            char => out.push(char),
+        }
+    }
+}
+
+/// The index after a link's target; `<…>` around it may hold parentheses.
+fn end_of_target(line: &str, from: usize) -> usize {
+    let mut depth = 1_u32;
+    let mut angle = false;
+    for (at, char) in line.get(from..).unwrap_or_default().char_indices() {
+        match char {
+            '<' => angle = true,
+            '>' => angle = false,
+            '(' if !angle => depth += 1,
+            ')' if !angle => {
+                depth -= 1;
+                if depth == 0 {
+                    return from + at + 1;
+                }
+            }
+            _ => {}
+        }
+    }
+    line.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn marks_go_and_text_stays() {
+        for (markdown, text) in [
+            (
+                "# Title\n\n**Bold** and [a link](https://a.example/x_(y)) end",
+                "Title\n\nBold and a link end",
+            ),
+            ("![logo](/logo.png)after", "after"),
+            ("1 \\* 2 \\[x\\]", "1 * 2 [x]"),
+            (
+                "> quoted\n```rust\nlet a = b[0];\n```",
+                "quoted\nlet a = b[0];",
+            ),
+            ("wow! [[x]](<a b)c>) é", "wow! x é"),
+        ] {
+            assert_eq!(plain(markdown), text, "{markdown}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! A page on its way through the pipeline: what is known of it, and its body when needed.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use orbweaver_core::charset;
+use orbweaver_core::content::{self, Kind};
+use orbweaver_core::ids::{BlobId, ProjectId};
+use orbweaver_core::page;
+use orbweaver_engine::{Hop, Page, PageParts};
+use orbweaver_fetch::Response;
+use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
+use sha2::{Digest as _, Sha256};
+
+use crate::blocking::blocking;
+use crate::error::ScanError;
+
+/// A page that was fetched, or that the store has.
+#[derive(Debug)]
+pub struct Document {
+    /// The URL asked for.
+    pub url: String,
+    /// The URL that answered.
+    pub final_url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+    /// Hash of the visible content, lower-case hex.
+    pub content_hash: String,
+    /// What the body is.
+    pub kind: Kind,
+    /// SHA-256 of the decoded body.
+    pub body_hash: [u8; 32],
+    /// Response headers but cookies, names in lower case.
+    pub headers: Vec<(String, String)>,
+    redirects: Vec<Hop>,
+    page: Option<Arc<Page>>,
+    stored: Option<Stored>,
+}
+
+/// Where the body is.
+#[derive(Debug)]
+struct Stored {
+    store: Store,
+    project: ProjectId,
+    blob: BlobId,
+}
+
+/// Headers that are nobody's business once the page is here.
+const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
+
+impl Document {
+    /// Works a response out: text, kind, hashes, and the body as it is to be stored.
+    /// CPU-bound.
+    pub fn from_response(response: Response, fetched_at: DateTime<Utc>) -> (Self, StoredBody) {
+        let content_type = response.content_type().map(str::to_owned);
+        let headers: Vec<(String, String)> = response
+            .headers
+            .iter()
+            .filter(|(name, _)| !DROPPED.contains(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let redirects: Vec<Hop> = response
+            .redirects
+            .iter()
+            .map(|hop| Hop {
+                url: hop.url.clone(),
+                status: hop.status,
+            })
+            .collect();
+        let body = response.body;
+        let kind = content::sniff(content_type.as_deref(), &body).kind;
+        let html = text(kind, &body, content_type.as_deref());
+        let content_hash = hash(kind, &html, &response.final_url, &body);
+        let stored = keep(&body, response.raw);
+        let mut document = Self {
+            url: response.url,
+            final_url: response.final_url,
+            status: response.status,
+            bytes: body.len() as u64,
+            fetched_at,
+            content_hash,
+            kind,
+            body_hash: stored.hash,
+            headers,
+            redirects,
+            page: None,
+            stored: None,
+        };
+        document.page = Some(document.make_page(&body, html));
+        (document, stored)
+    }
+
+    /// A response as plugins see it, without what storing it takes; `cost_usd` is what it
+    /// cost. CPU-bound.
+    pub fn page_of(response: Response, cost_usd: f64) -> Arc<Page> {
+        let content_type = response.content_type().map(str::to_owned);
+        let kind = content::sniff(content_type.as_deref(), &response.body).kind;
+        let html = text(kind, &response.body, content_type.as_deref());
+        Page::new(PageParts {
+            url: response.url,
+            final_url: response.final_url,
+            status: response.status,
+            headers: response
+                .headers
+                .iter()
+                .filter(|(name, _)| !DROPPED.contains(name))
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect(),
+            redirects: response
+                .redirects
+                .into_iter()
+                .map(|hop| Hop {
+                    url: hop.url,
+                    status: hop.status,
+                })
+                .collect(),
+            body: Arc::from(&*response.body),
+            html,
+            cost_usd,
+        })
+    }
+
+    /// A file that stands for a URL, as HTML whatever its name. CPU-bound.
+    pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
+        let html = text(Kind::Html, &body, None);
+        let mut document = Self {
+            url: url.to_owned(),
+            final_url: url.to_owned(),
+            status: 0,
+            bytes: body.len() as u64,
+            fetched_at: read_at,
+            content_hash: hash(Kind::Html, &html, url, &body),
+            kind: Kind::Html,
+            body_hash: Sha256::digest(&body).into(),
+            headers: Vec::new(),
+            redirects: Vec::new(),
+            page: None,
+            stored: None,
+        };
+        document.page = Some(document.make_page(&body, html));
+        document
+    }
+
+    /// A page of the store; its body stays there until it is needed. None where the row
+    /// has no body.
+    pub fn from_store(store: &Store, project: ProjectId, stored: StoredPage) -> Option<Self> {
+        let (blob, body_hash) = stored.body?;
+        Some(Self {
+            url: stored.url,
+            final_url: stored.final_url,
+            status: stored.status,
+            bytes: stored.bytes,
+            fetched_at: stored.fetched_at,
+            content_hash: stored.content_hash?,
+            kind: stored.kind,
+            body_hash,
+            headers: serde_json::from_str(&stored.headers).ok()?,
+            redirects: Vec::new(),
+            page: None,
+            stored: Some(Stored {
+                store: store.clone(),
+                project,
+                blob,
+            }),
+        })
+    }
+
+    /// The page for plugins; read from the store on first use.
+    ///
+    /// # Errors
+    /// When the stored body cannot be read.
+    pub async fn page(&mut self) -> Result<Arc<Page>, ScanError> {
+        if let Some(page) = &self.page {
+            return Ok(Arc::clone(page));
+        }
+        let missing = || ScanError::Internal("a stored body is missing".to_owned());
+        let Stored {
+            store,
+            project,
+            blob,
+        } = self.stored.as_ref().ok_or_else(missing)?;
+        let stored = store.body(*project, *blob).await?.ok_or_else(missing)?;
+        let content_type = self.header("content-type").map(str::to_owned);
+        let kind = self.kind;
+        let (body, html) = blocking(move || {
+            let body = stored.unpack()?;
+            let html = text(kind, &body, content_type.as_deref());
+            Ok::<_, ScanError>((body, html))
+        })
+        .await??;
+        let page = self.make_page(&body, html);
+        self.page = Some(Arc::clone(&page));
+        Ok(page)
+    }
+
+    /// The first value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The redirects that led here; unknown for a stored page.
+    pub fn redirects(&self) -> &[Hop] {
+        &self.redirects
+    }
+
+    fn make_page(&self, body: &[u8], html: Arc<str>) -> Arc<Page> {
+        Page::new(PageParts {
+            url: self.url.clone(),
+            final_url: self.final_url.clone(),
+            status: self.status,
+            headers: self.headers.clone(),
+            redirects: self.redirects.clone(),
+            body: Arc::from(body),
+            html,
+            ..PageParts::default()
+        })
+    }
+}
+
+/// The body as text; empty for what is none.
+fn text(kind: Kind, body: &[u8], content_type: Option<&str>) -> Arc<str> {
+    match kind {
+        Kind::Html | Kind::Text => {
+            Arc::from(charset::decode(body, content_type, charset::Limits::default()).text)
+        }
+        Kind::Other => Arc::from(""),
+    }
+}
+
+fn hash(kind: Kind, html: &str, final_url: &str, body: &[u8]) -> String {
+    match kind {
+        Kind::Html => page::page_pass(html, final_url).content_hash,
+        Kind::Text | Kind::Other => content::bytes_hash(body),
+    }
+}
+
+/// As it came where that is one whole stream, else packed here.
+fn keep(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
+    match raw.and_then(|raw| Some((raw.encoding.parse::<BodyEncoding>().ok()?, raw.bytes))) {
+        Some((encoding, bytes)) => StoredBody::received(decoded, encoding, owned(bytes)),
+        None => StoredBody::pack(decoded),
+    }
+}
+
+/// A copy of its own: a slice of a larger read buffer would keep all of it.
+fn owned(bytes: Bytes) -> Bytes {
+    Bytes::copy_from_slice(&bytes)
+}

@@ -1,0 +1,69 @@
+//! Why there is no page, or no answer.
+
+use std::borrow::Cow;
+
+use orbweaver_accounts::quota::QuotaError;
+use orbweaver_fetch::{FetchError, Kind as FetchKind};
+use orbweaver_store::StoreError;
+
+/// Why there is no scan result.
+#[derive(Debug, thiserror::Error)]
+pub enum ScanError {
+    /// The URL, or where it leads, may not be fetched.
+    #[error("{0}")]
+    Refused(String),
+    /// The target gave no response.
+    #[error("{message}")]
+    Fetch {
+        /// The failure's stable word.
+        kind: &'static str,
+        /// What happened.
+        message: String,
+    },
+    /// A backend that is not there; says what to configure.
+    #[error("{0}")]
+    NotConfigured(Cow<'static, str>),
+    /// Too much of it at once; later it may go.
+    #[error("{0}")]
+    Busy(String),
+    /// A plugin failed that the answer can't do without.
+    #[error("{0}")]
+    Plugin(String),
+    /// The project may not: a cap is reached, or it is suspended.
+    #[error("{0}")]
+    Quota(QuotaError),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<QuotaError> for ScanError {
+    fn from(error: QuotaError) -> Self {
+        match error {
+            QuotaError::Store(error) => error.into(),
+            error => Self::Quota(error),
+        }
+    }
+}
+
+impl From<FetchError> for ScanError {
+    fn from(error: FetchError) -> Self {
+        match error.kind {
+            FetchKind::Refused | FetchKind::Scope | FetchKind::InvalidRequest => {
+                Self::Refused(error.message)
+            }
+            FetchKind::Internal => Self::Internal(error.message),
+            FetchKind::Browser if error.sub == Some("busy") => Self::Busy(error.message),
+            kind => Self::Fetch {
+                kind: kind.code(),
+                message: error.message,
+            },
+        }
+    }
+}
+
+impl From<StoreError> for ScanError {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}

@@ -1,0 +1,84 @@
+//! Runs roles on a page, each from the cache where its answer is known.
+
+use std::sync::Arc;
+
+use orbweaver_core::content::Kind;
+use orbweaver_engine::{PluginError, RoleCall};
+
+use crate::document::Document;
+use crate::error::ScanError;
+use crate::pipeline::Pipeline;
+use crate::results::Keys;
+use crate::roles::{Outcome, RoleError, RoleRequest};
+
+impl Pipeline {
+    /// Runs the roles on an HTML page, each from the cache where it is known. Other bodies have
+    /// no roles.
+    ///
+    /// # Errors
+    /// When the stored body cannot be read; a plugin's failure is in the outcome.
+    pub async fn extract(
+        &self,
+        document: &mut Document,
+        requests: &[RoleRequest],
+    ) -> Result<Outcome, ScanError> {
+        let mut outcome = Outcome::default();
+        if document.kind != Kind::Html {
+            return Ok(outcome);
+        }
+        let keys = Keys::of(document);
+        let mut missing = Vec::new();
+        for request in requests {
+            let plugin = self.engine.role(&request.role);
+            let key = plugin.as_ref().map(|plugin| keys.role(request, plugin));
+            match key.and_then(|key| self.results.get(&key)) {
+                Some(answer) => outcome.answers.push((request.clone(), answer)),
+                None => missing.push((request, plugin, key)),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(outcome);
+        }
+        let page = document.page().await?;
+        let calls = missing
+            .iter()
+            .map(|(request, ..)| RoleCall {
+                role: request.role.clone(),
+                options: request.options.clone(),
+            })
+            .collect();
+        let answers = self.engine.extract(&page, calls).await;
+        for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
+            match answer {
+                Ok(json) => {
+                    let json: Arc<str> = json.into();
+                    // The plugin may have been replaced while it ran; then the answer is the
+                    // new one's, and the key's digest is not.
+                    if let Some(key) = key
+                        && self.engine.role(&request.role) == plugin
+                    {
+                        self.results.insert(key, Arc::clone(&json));
+                    }
+                    outcome.answers.push((request.clone(), json));
+                }
+                Err(error) => {
+                    let plugin = plugin.map(|plugin| plugin.name);
+                    outcome.errors.push(failure(&request.role, plugin, &error));
+                    if request.extension {
+                        outcome.answers.push((request.clone(), Arc::from("null")));
+                    }
+                }
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError {
+    tracing::warn!(role, plugin, %error, "an extractor failed");
+    RoleError {
+        role: role.to_owned(),
+        plugin,
+        message: error.to_string(),
+    }
+}

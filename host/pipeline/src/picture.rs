@@ -1,0 +1,72 @@
+//! A scan's picture of the page. Whatever keeps it from being taken, the scan stands.
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use orbweaver_store::Principal;
+
+use crate::answer::Picture;
+use crate::charge::Charge;
+use crate::cloud::backend::{Choice, Job, WaitPoint, project_proxy};
+use crate::context::Scans;
+use crate::error::ScanError;
+use crate::spec::ScanSpec;
+
+/// The picture, where one is asked for: the one that came with the page, else one taken
+/// now. Adds what it costs to the charge.
+pub(super) async fn of(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    taken: Option<Result<Bytes, String>>,
+    charge: &mut Charge,
+) -> Option<Picture> {
+    if !spec.content.screenshot {
+        return None;
+    }
+    let picture = match taken {
+        Some(taken) => taken,
+        None => take(scans, principal, spec, charge)
+            .await
+            .map_err(|error| match error {
+                ScanError::Internal(cause) => {
+                    tracing::error!(error = %cause, "no picture");
+                    "something went wrong here".to_owned()
+                }
+                error => error.to_string(),
+            }),
+    };
+    if picture.is_ok() {
+        charge.amount.cloud_pages += 1;
+    }
+    Some(picture.map(|png| STANDARD.encode(png)))
+}
+
+async fn take(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    charge: &mut Charge,
+) -> Result<Bytes, ScanError> {
+    if scans.cloud.has_browser() {
+        charge.reserve_cloud(scans, principal.project).await?;
+    }
+    let job = Job {
+        url: spec.url.clone(),
+        user_agent: spec.user_agent.clone(),
+        render: Some(WaitPoint::Load),
+        picture: true,
+        proxy: project_proxy(principal)?,
+        ..Job::default()
+    };
+    let loaded = scans.cloud.load(Choice::Local, &job).await?;
+    loaded
+        .picture
+        .unwrap_or_else(|| Err("there is no picture".to_owned()))
+        .map_err(|message| ScanError::Fetch {
+            kind: "browser",
+            message,
+        })
+}

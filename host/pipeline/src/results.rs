@@ -1,0 +1,82 @@
+//! What extractors returned for bodies that were seen before.
+
+use std::sync::Arc;
+
+use moka::sync::Cache;
+use orbweaver_engine::PluginRef;
+use sha2::{Digest as _, Sha256};
+
+use crate::document::Document;
+use crate::roles::RoleRequest;
+
+/// Bounds the memory of an entry besides its text.
+const OVERHEAD: usize = 128;
+
+/// Answers of roles, by everything that they are made of: the body, the URL, status and
+/// headers that came with it, the plugin and its options. Never by `content_hash`, which
+/// ignores links and metadata.
+#[derive(Clone, Debug)]
+pub struct ResultCache(Cache<Key, Arc<str>>);
+
+/// The digest of all of it.
+pub(crate) type Key = [u8; 32];
+
+impl ResultCache {
+    /// With so many bytes of answers.
+    pub fn new(bytes: u64) -> Self {
+        let cache = Cache::builder()
+            .max_capacity(bytes)
+            .weigher(|_, answer: &Arc<str>| {
+                u32::try_from(answer.len() + OVERHEAD).unwrap_or(u32::MAX)
+            })
+            .build();
+        Self(cache)
+    }
+
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<str>> {
+        self.0.get(key)
+    }
+
+    pub(crate) fn insert(&self, key: Key, answer: Arc<str>) {
+        self.0.insert(key, answer);
+    }
+}
+
+/// What every role of a document shares of its key.
+pub(crate) struct Keys(Sha256);
+
+impl Keys {
+    pub(crate) fn of(document: &Document) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(document.body_hash);
+        part(&mut hash, &document.url);
+        part(&mut hash, &document.final_url);
+        hash.update(document.status.to_be_bytes());
+        for (name, value) in &document.headers {
+            // Changes with every answer, and says nothing of the content.
+            if !matches!(name.as_str(), "date" | "age" | "expires" | "x-request-id") {
+                part(&mut hash, name);
+                part(&mut hash, value);
+            }
+        }
+        for hop in document.redirects() {
+            part(&mut hash, &hop.url);
+            hash.update(hop.status.to_be_bytes());
+        }
+        Self(hash)
+    }
+
+    pub(crate) fn role(&self, request: &RoleRequest, plugin: &PluginRef) -> Key {
+        let mut hash = self.0.clone();
+        part(&mut hash, &request.role);
+        part(&mut hash, &request.options);
+        part(&mut hash, &plugin.digest);
+        hash.finalize().into()
+    }
+}
+
+/// With its length, so that no two lists of parts look alike.
+fn part(hash: &mut Sha256, text: &str) {
+    hash.update((text.len() as u64).to_be_bytes());
+    hash.update(text.as_bytes());
+}

@@ -1,0 +1,97 @@
+//! Which roles a scan runs, and what became of each.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::spec::Content;
+
+/// A role and its options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleRequest {
+    /// Such as `markdown`.
+    pub role: String,
+    /// A JSON object, or empty.
+    pub options: String,
+    /// Its output goes under `extensions`.
+    pub extension: bool,
+}
+
+impl RoleRequest {
+    /// One of the contract's roles.
+    pub fn new(role: &str, options: &str) -> Self {
+        Self {
+            role: role.to_owned(),
+            options: options.to_owned(),
+            extension: false,
+        }
+    }
+}
+
+/// A role that failed: its field is null, the scan is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RoleError {
+    /// The role.
+    pub role: String,
+    /// The plugin that serves it, if one does.
+    pub plugin: Option<String>,
+    /// What went wrong.
+    pub message: String,
+}
+
+/// What a page's roles gave.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    pub(crate) answers: Vec<(RoleRequest, Arc<str>)>,
+    /// What failed.
+    pub errors: Vec<RoleError>,
+}
+
+impl Outcome {
+    /// The answer of one of the contract's roles: JSON text.
+    pub fn role(&self, role: &str) -> Option<&str> {
+        self.answers
+            .iter()
+            .find(|(request, _)| !request.extension && request.role == role)
+            .map(|(_, answer)| &**answer)
+    }
+
+    /// Answers that go under `extensions`.
+    pub fn extensions(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.answers
+            .iter()
+            .filter(|(request, _)| request.extension)
+            .map(|(request, answer)| (request.role.as_str(), &**answer))
+    }
+}
+
+impl Content {
+    /// The roles that it takes.
+    pub fn roles(&self, extras: &[String]) -> Vec<RoleRequest> {
+        let mut roles = Vec::new();
+        if !self.metadata_only {
+            let options = if self.only_main_content {
+                r#"{"only_main_content":true}"#
+            } else {
+                r#"{"only_main_content":false}"#
+            };
+            roles.push(RoleRequest::new("markdown", options));
+            roles.push(RoleRequest::new("article", ""));
+        }
+        roles.push(RoleRequest::new("metadata", ""));
+        roles.push(RoleRequest::new("signals", ""));
+        if self.include_links {
+            roles.push(RoleRequest::new("links", ""));
+        }
+        for name in extras.iter().chain(&self.extractors) {
+            let request = RoleRequest {
+                extension: true,
+                ..RoleRequest::new(name, "")
+            };
+            if !roles.contains(&request) {
+                roles.push(request);
+            }
+        }
+        roles
+    }
+}

@@ -1,0 +1,134 @@
+//! Rules that several requests share. Each names the field and the rule that it breaks.
+
+use std::fmt;
+
+use http::HeaderValue;
+use orbweaver_engine::Kind;
+use orbweaver_fetch::ProxyUrl;
+
+use crate::pipeline::Pipeline;
+
+/// Longest cache window: ten years, in seconds.
+pub const MAX_AGE_SECONDS: u64 = 315_360_000;
+const MAX_USER_AGENT: usize = 1_024;
+/// Extractors that one request may add.
+const MAX_EXTRACTORS: usize = 16;
+
+/// A field of a request that breaks a rule: `field: rule`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {rule}")]
+pub struct InvalidField {
+    /// The field's path, such as `headers.x-id` or `urls[3]`.
+    pub field: String,
+    /// What it must be.
+    pub rule: String,
+}
+
+impl InvalidField {
+    /// A field and the rule that it breaks.
+    pub fn new(field: &str, rule: impl fmt::Display) -> Self {
+        Self {
+            field: field.to_owned(),
+            rule: rule.to_string(),
+        }
+    }
+}
+
+/// Checks an absolute http or https URL that the guard lets through.
+///
+/// # Errors
+/// The field and the rule.
+pub fn url(pipeline: &Pipeline, field: &str, url: &str) -> Result<(), InvalidField> {
+    // Parsers of URLs forgive spaces, missing slashes and other schemes; the API does not.
+    let starts = |with: &str| {
+        url.get(..with.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    if !starts("http://") && !starts("https://") {
+        return Err(InvalidField::new(
+            field,
+            "must start with http:// or https://",
+        ));
+    }
+    pipeline
+        .fetcher
+        .judge(url)
+        .map(|_| ())
+        .map_err(|refusal| InvalidField::new(field, refusal))
+}
+
+/// Checks a proxy (http, https or socks5) that the guard lets through by its form; what its
+/// name resolves to is judged when it is connected to.
+///
+/// # Errors
+/// The field and the rule.
+pub fn proxy(pipeline: &Pipeline, field: &str, proxy: &str) -> Result<(), InvalidField> {
+    let proxy: ProxyUrl = proxy
+        .parse()
+        .map_err(|error| InvalidField::new(field, error))?;
+    pipeline
+        .fetcher
+        .judge_proxy(&proxy)
+        .map_err(|refusal| InvalidField::new(field, refusal))
+}
+
+/// Checks what can be sent as `User-Agent`.
+///
+/// # Errors
+/// The field and the rule.
+pub fn user_agent(agent: Option<&str>) -> Result<(), InvalidField> {
+    let Some(agent) = agent else { return Ok(()) };
+    if agent.len() > MAX_USER_AGENT {
+        return Err(InvalidField::new(
+            "user_agent",
+            "must be at most 1024 characters",
+        ));
+    }
+    if HeaderValue::from_str(agent).is_err() {
+        return Err(InvalidField::new("user_agent", "must be printable ASCII"));
+    }
+    Ok(())
+}
+
+/// Checks a cache window.
+///
+/// # Errors
+/// The field and the rule.
+pub fn max_age(seconds: Option<u64>) -> Result<(), InvalidField> {
+    if seconds.is_some_and(|seconds| seconds > MAX_AGE_SECONDS) {
+        return Err(InvalidField::new(
+            "max_age_seconds",
+            "must be at most 315360000 (ten years)",
+        ));
+    }
+    Ok(())
+}
+
+/// Checks names of extractors: they must be loaded.
+///
+/// # Errors
+/// The field and the rule.
+pub fn extractors(pipeline: &Pipeline, names: &[String]) -> Result<(), InvalidField> {
+    if names.len() > MAX_EXTRACTORS {
+        return Err(InvalidField::new("extractors", "must be at most 16 names"));
+    }
+    for (index, name) in names.iter().enumerate() {
+        if pipeline.engine.role(name).is_none() {
+            let loaded: Vec<String> = pipeline
+                .engine
+                .plugins()
+                .into_iter()
+                .filter(|plugin| plugin.kind == Kind::Extractor)
+                .flat_map(|plugin| plugin.roles)
+                .collect();
+            return Err(InvalidField::new(
+                &format!("extractors[{index}]"),
+                format!(
+                    "no extractor `{name}` is loaded; there are {}",
+                    loaded.join(", ")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}

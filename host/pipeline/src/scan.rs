@@ -1,0 +1,157 @@
+//! A scan: the page found, its roles run, the answer put together, stored and billed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures::FutureExt as _;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::{CloudMode, Principal};
+use url::Url;
+
+use crate::answer::assemble;
+use crate::answers::{KeptAnswer, SHARED};
+use crate::charge::{Bill, Charge, base_amount};
+use crate::context::Scans;
+use crate::error::ScanError;
+use crate::picture;
+use crate::pipeline::Pipeline;
+use crate::site_lookup::{Lookup, look_up};
+use crate::source::{self, PageRow, SourcedPage};
+use crate::spec::ScanSpec;
+
+/// Scans: the answer's JSON, stored and billed when this returns.
+///
+/// # Errors
+/// Why there is none; nothing is stored then, and billed only if the bill says so.
+pub async fn scan(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    bill: Bill,
+) -> Result<Bytes, ScanError> {
+    source::check_mode(scans, spec.cloud_mode)?;
+    let amount = base_amount(spec.cloud_mode);
+    let reserved = match bill.reserved {
+        Some(reserved) => reserved,
+        None => {
+            let (quota, project) = (&scans.quota, principal.project);
+            quota.reserve_for(project, amount, &bill.token).await?
+        }
+    };
+    let mut charge = Charge::new(reserved, bill.token, bill.call, amount);
+    match run(scans, principal, spec, &mut charge).await {
+        Err(error) if bill.always => {
+            scans.store.bill(charge.usage()).await?;
+            Err(error)
+        }
+        done => done,
+    }
+}
+
+async fn run(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    charge: &mut Charge,
+) -> Result<Bytes, ScanError> {
+    let (pipeline, project) = (&scans.pipeline, principal.project);
+    if let Some(since) = source::since(scans, spec)
+        && let Some((json, mode)) =
+            kept_answer(pipeline, project, spec, since, scans.store.is_shared())
+    {
+        charge.came_by(mode);
+        scans.store.bill(charge.usage()).await?;
+        return Ok(json);
+    }
+    let _slot = scans
+        .slots
+        .acquire()
+        .await
+        .map_err(|_| ScanError::Internal("the service is stopping".to_owned()))?;
+    let site = Lookup::start(pipeline, &spec.url);
+    let SourcedPage {
+        mut document,
+        page_key,
+        row,
+        picture,
+    } = source::find(scans, principal, spec, charge).await?;
+    let final_url = document.final_url.clone();
+    let site = site.finish(pipeline, &final_url);
+    let roles = spec.content.roles(&pipeline.extras);
+    let plugins = roles
+        .iter()
+        .map(|request| (request.role.clone(), pipeline.engine.role(&request.role)))
+        .collect();
+    let (site, outcome, picture) = tokio::join!(
+        site,
+        pipeline.extract(&mut document, &roles),
+        picture::of(scans, principal, spec, picture, charge),
+    );
+    let outcome = outcome?;
+    let json = Bytes::from(assemble(
+        &document,
+        page_key.3,
+        &spec.content,
+        &outcome,
+        &site,
+        picture.as_ref(),
+    ));
+    let page = match row {
+        PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
+        PageRow::Stored(page) => {
+            scans.store.bill(charge.usage()).await?;
+            Some(page)
+        }
+    };
+    if let Some(page) = page {
+        pipeline.answers.note_page(page_key.clone(), page);
+        // A plugin that failed may do better next time.
+        if outcome.errors.is_empty()
+            && picture.is_none()
+            && let Ok(final_url) = Url::parse(&document.final_url)
+        {
+            let kept = KeptAnswer {
+                json: json.clone(),
+                page_key,
+                page,
+                fetched_at: document.fetched_at,
+                final_url,
+                site,
+                plugins,
+                at: Instant::now(),
+            };
+            pipeline.answers.keep(project, spec, kept);
+        }
+    }
+    Ok(json)
+}
+
+/// The kept answer and where its page came from, if it still holds and its page is no
+/// older than `since`. `shared`:
+/// other nodes write to the database, too.
+fn kept_answer(
+    pipeline: &Pipeline,
+    project: ProjectId,
+    spec: &ScanSpec,
+    since: DateTime<Utc>,
+    shared: bool,
+) -> Option<(Bytes, CloudMode)> {
+    if spec.content.screenshot {
+        // A picture is taken anew each time.
+        return None;
+    }
+    let kept = pipeline.answers.get(project, spec)?;
+    let holds = kept.fetched_at >= since
+        && (!shared || kept.at.elapsed() < SHARED)
+        && pipeline.answers.is_youngest(&kept.page_key, kept.page)
+        && kept
+            .plugins
+            .iter()
+            .all(|(role, plugin)| pipeline.engine.role(role) == *plugin);
+    // Only what is known already: a site that has to be asked again takes the long way.
+    let site = holds.then(|| look_up(pipeline, &kept.final_url).now_or_never())??;
+    site.is_same(&kept.site)
+        .then(|| (kept.json.clone(), kept.page_key.3))
+}

@@ -1,0 +1,247 @@
+//! Where a scan's page comes from: the store, if it is young enough, else the network.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::PageId;
+use orbweaver_core::user_agent;
+use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
+use orbweaver_urls::KeyRules;
+use url::Url;
+
+use crate::answers::PageKey;
+use crate::blocking::blocking;
+use crate::charge::Charge;
+use crate::cloud::backend::{
+    Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint, project_proxy,
+};
+use crate::cloud::detect::Verdict;
+use crate::context::Scans;
+use crate::document::Document;
+use crate::error::ScanError;
+use crate::spec::ScanSpec;
+
+/// A page, where it is known, and whether it is stored.
+pub(super) struct SourcedPage {
+    pub(super) document: Document,
+    pub(super) page_key: PageKey,
+    pub(super) row: PageRow,
+    /// The picture that came with the page, where one was asked for.
+    pub(super) picture: Option<Result<Bytes, String>>,
+}
+
+/// The page's row in the store.
+pub(super) enum PageRow {
+    /// Still to be stored.
+    New(Box<NewPage>),
+    /// There already.
+    Stored(PageId),
+}
+
+/// The oldest page that may answer; none where the caller wants it fetched.
+pub(super) fn since(scans: &Scans, spec: &ScanSpec) -> Option<DateTime<Utc>> {
+    let seconds = spec.max_age_seconds?;
+    let since = i64::try_from(seconds)
+        .ok()
+        .and_then(TimeDelta::try_seconds)
+        .and_then(|age| scans.clock.now().checked_sub_signed(age));
+    Some(since.unwrap_or(DateTime::<Utc>::MIN_UTC))
+}
+
+/// The page of the store, if it is young enough, else of the backend that the mode names.
+/// What it costs is in the charge.
+pub(super) async fn find(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    charge: &mut Charge,
+) -> Result<SourcedPage, ScanError> {
+    let project = principal.project;
+    let url_key = key(&spec.url);
+    // A rotated user agent is the same whatever came out of the rotation.
+    let asked = spec
+        .user_agent
+        .as_deref()
+        .filter(|agent| !user_agent::is_rotated(Some(agent)));
+    let user_agent = asked.unwrap_or_default();
+    if let Some(since) = since(scans, spec) {
+        for &mode in stored_modes(spec.cloud_mode) {
+            let query = CacheQuery {
+                url_key: &url_key,
+                user_agent,
+                cloud_mode: mode,
+                since,
+            };
+            let stored = scans.store.cached_page(project, &query).await?;
+            let id = stored.as_ref().map(|page| page.id);
+            let document =
+                stored.and_then(|stored| Document::from_store(&scans.store, project, stored));
+            if let (Some(mut document), Some(id)) = (document, id) {
+                document.url.clone_from(&spec.url);
+                charge.came_by(mode);
+                return Ok(SourcedPage {
+                    document,
+                    page_key: (project, url_key, user_agent.to_owned(), mode),
+                    row: PageRow::Stored(id),
+                    picture: None,
+                });
+            }
+        }
+    }
+    // Boxed: the fetch's state is large, and most scans of a batch wait here.
+    let (loaded, mode) = Box::pin(load(scans, principal, spec, asked, charge)).await?;
+    charge.came_by(mode);
+    charge.cost_micros = loaded.cost_micros;
+    let picture = loaded.picture;
+    let fetched_at = scans.clock.now();
+    let (mut document, body) =
+        blocking(move || Document::from_response(loaded.response, fetched_at)).await?;
+    document.url.clone_from(&spec.url);
+    let page = NewPage {
+        project,
+        run: None,
+        url: spec.url.clone(),
+        url_key: url_key.clone(),
+        final_url: document.final_url.clone(),
+        status: document.status,
+        bytes: document.bytes,
+        fetched_at,
+        content_hash: Some(document.content_hash.clone()),
+        kind: document.kind,
+        user_agent: user_agent.to_owned(),
+        cloud_mode: mode,
+        headers: serde_json::to_string(&document.headers)
+            .map_err(|error| ScanError::Internal(error.to_string()))?,
+        metadata: None,
+        body: Some(body),
+    };
+    Ok(SourcedPage {
+        document,
+        page_key: (project, url_key, user_agent.to_owned(), mode),
+        row: PageRow::New(Box::new(page)),
+        picture,
+    })
+}
+
+/// The page, and the mode that it came by: `auto` comes to one of the others.
+async fn load(
+    scans: &Scans,
+    principal: &Arc<Principal>,
+    spec: &ScanSpec,
+    user_agent: Option<&str>,
+    charge: &mut Charge,
+) -> Result<(Loaded, CloudMode), ScanError> {
+    let (cloud, mode) = (&scans.cloud, spec.cloud_mode);
+    let plain = Job {
+        url: spec.url.clone(),
+        user_agent: user_agent.map(str::to_owned),
+        proxy: project_proxy(principal)?,
+        ..Job::default()
+    };
+    let rendered = Job {
+        render: Some(WaitPoint::Load),
+        picture: spec.content.screenshot && cloud.has_browser(),
+        ..plain.clone()
+    };
+    match mode {
+        CloudMode::None => Ok((cloud.load(Choice::Local, &plain).await?, mode)),
+        CloudMode::Browser => {
+            let here = cloud.has_browser();
+            let choice = if here { Choice::Local } else { Choice::Vendor };
+            let mut job = rendered;
+            with_picture(scans, principal, &mut job, charge).await;
+            Ok((cloud.load(choice, &job).await?, mode))
+        }
+        CloudMode::Unblocker => {
+            let job = Job {
+                render: None,
+                picture: false,
+                ..rendered
+            };
+            Ok((cloud.load(Choice::Unblock, &job).await?, mode))
+        }
+        CloudMode::Auto => {
+            let page = cloud.load(Choice::Local, &plain).await?;
+            let verdict = page.verdict().await?;
+            if verdict == Verdict::Good || !cloud.has_browser() {
+                return Ok((page, CloudMode::None));
+            }
+            // Where a cap forbids the browser, what came without it is the answer.
+            if charge
+                .reserve_cloud(scans, principal.project)
+                .await
+                .is_err()
+            {
+                return Ok((page, CloudMode::None));
+            }
+            tracing::info!(
+                cloud.verdict = %verdict,
+                "a scan goes on to the browser"
+            );
+            let mut job = Job {
+                render: Some(WaitPoint::NetworkIdle),
+                ..rendered
+            };
+            with_picture(scans, principal, &mut job, charge).await;
+            match cloud.load(Choice::Local, &job).await {
+                Ok(page) => Ok((page, CloudMode::Browser)),
+                Err(error @ ScanError::Refused(_)) => Err(error),
+                Err(error) => {
+                    tracing::info!(%error, "the browser gave no page");
+                    Ok((page, CloudMode::None))
+                }
+            }
+        }
+    }
+}
+
+/// A picture is taken with the page only where its own cloud page can be set aside;
+/// without, the scan says later why there is none.
+async fn with_picture(scans: &Scans, principal: &Principal, job: &mut Job, charge: &mut Charge) {
+    job.picture = job.picture && charge.reserve_cloud(scans, principal.project).await.is_ok();
+}
+
+/// Modes whose backend is not configured are refused, never ignored.
+pub(super) fn check_mode(scans: &Scans, mode: CloudMode) -> Result<(), ScanError> {
+    let cloud = &scans.cloud;
+    let missing = match mode {
+        CloudMode::None | CloudMode::Auto => None,
+        CloudMode::Browser => {
+            (!cloud.has_browser() && !cloud.vendor().is_configured()).then_some(NO_BROWSER)
+        }
+        CloudMode::Unblocker => (!cloud.can_unblock()).then_some(NO_UNBLOCKER),
+    };
+    match missing {
+        Some(what) => Err(ScanError::NotConfigured(
+            format!("cloud_mode: {mode}: {what}").into(),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// `auto` is stored as what it came to, so that both share their pages.
+const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
+    match mode {
+        CloudMode::Auto => &[CloudMode::Browser, CloudMode::None],
+        CloudMode::None => &[CloudMode::None],
+        CloudMode::Browser => &[CloudMode::Browser],
+        CloudMode::Unblocker => &[CloudMode::Unblocker],
+    }
+}
+
+/// The key under which a URL's pages are found again. Parameters stay: a scan names the
+/// page it wants.
+fn key(url: &str) -> String {
+    Url::parse(url).map_or_else(
+        |_| url.to_owned(),
+        |url| {
+            orbweaver_urls::key(
+                &url,
+                KeyRules {
+                    drop_tracking: false,
+                },
+            )
+        },
+    )
+}

@@ -1,3 +1,0 @@
-//! Monitors: crawls that recur by a schedule.
-
-pub mod scheduler;

@@ -1,0 +1,181 @@
+//! The service put together from its configuration.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use orbweaver_accounts::auth::Keys;
+use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::mail::Mailer;
+use orbweaver_accounts::quota::Quota;
+use orbweaver_accounts::registry::Registry;
+use orbweaver_accounts::seal::Seal;
+use orbweaver_accounts::usage::Usage;
+use orbweaver_accounts::{Accounts, AccountsParts};
+use orbweaver_actors::plugins::Overlay;
+use orbweaver_actors::{Actors, ActorsParts};
+use orbweaver_api::heartbeat::Heartbeat;
+use orbweaver_api::{App, AppParts};
+use orbweaver_crawl::links::Places;
+use orbweaver_crawl::webhooks::Webhooks;
+use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
+use orbweaver_fetch::{Resolver, SystemResolver};
+use orbweaver_pipeline::blocklist::Blocklist;
+use orbweaver_pipeline::cloud::Cloud;
+use orbweaver_pipeline::{Pipeline, Scans, ScansParts};
+use orbweaver_store::Store;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+
+use crate::config::Config;
+use crate::telemetry::PrometheusHandle;
+
+/// The service: its rooms, and the configuration that they were made from. Cheap to clone.
+#[derive(Clone)]
+pub struct Service(Arc<Inner>);
+
+struct Inner {
+    app: App,
+    config: Config,
+    /// The blocklist, until the background work takes it over.
+    blocklist: Mutex<Option<Blocklist>>,
+}
+
+impl Service {
+    /// What requests work with.
+    pub fn app(&self) -> &App {
+        &self.0.app
+    }
+
+    /// What it was made from.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The blocklist, for the background work; once.
+    pub(crate) fn take_blocklist(&self) -> Option<Blocklist> {
+        self.0.blocklist.lock().take()
+    }
+}
+
+impl Deref for Service {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.0.app
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens everything that the configuration names, and loads the plugins.
+///
+/// # Errors
+/// What is missing or wrong, and what to do about it.
+pub async fn build(
+    config: Config,
+    clock: Clock,
+    metrics: Option<PrometheusHandle>,
+) -> anyhow::Result<Service> {
+    build_with(config, clock, metrics, Arc::new(SystemResolver)).await
+}
+
+/// As [`build`], with names resolved by `resolver`.
+///
+/// # Errors
+/// As [`build`].
+pub async fn build_with(
+    config: Config,
+    clock: Clock,
+    metrics: Option<PrometheusHandle>,
+    resolver: Arc<dyn Resolver>,
+) -> anyhow::Result<Service> {
+    config.create_data_dir()?;
+    let store = Store::open(&config.store_options()).await?;
+    store.join(clock.now()).await?;
+    let pipeline = Pipeline::with_resolver(config.pipeline()?, resolver).await?;
+    let overlay = Overlay::default();
+    overlay.follow(&store, &pipeline.engine).await?;
+    let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
+    let registry = Registry::new(store.clone());
+    let quota = Quota::new(
+        config.tiers.clone(),
+        store.clone(),
+        clock.clone(),
+        registry.clone(),
+    );
+    let cloud = Cloud::new(
+        &pipeline.fetcher,
+        config.browser.as_deref(),
+        config.rendering.clone(),
+        &config.cloud,
+    );
+    let accounts = Accounts::from(AccountsParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        fetcher: pipeline.fetcher.clone(),
+        keys: Keys::new(store.clone(), registry),
+        quota: quota.clone(),
+        usage: Usage::new(store.clone()),
+        mailer: Mailer::new(&config.mail)?,
+        seal: Seal::load(config.secret_key.as_ref(), &config.data_dir)?,
+        signup: config.signup.clone(),
+        billing: config.billing.clone(),
+    });
+    let scans = Scans::from(ScansParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        quota: quota.clone(),
+        pipeline: pipeline.clone(),
+        cloud: cloud.clone(),
+        slots: Semaphore::new(config.scan.concurrent),
+    });
+    let crawls = Crawls::from(CrawlsParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        quota: quota.clone(),
+        pipeline: pipeline.clone(),
+        live: LiveRuns::default(),
+        webhooks: Webhooks::default(),
+        deletions: Notify::new(),
+        link_places: Places::default(),
+        config: config.crawl.clone(),
+        webhook_config: config.webhooks.clone(),
+        retention: config.retention.clone(),
+    });
+    let actors = Actors::from(ActorsParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        quota,
+        pipeline: pipeline.clone(),
+        cloud: cloud.clone(),
+        overlay,
+        prices: config.cloud.prices,
+        max_body_bytes: config.fetch.limits.max_body_bytes,
+        drop_tracking: config.crawl.drop_tracking,
+    });
+    let app = App::from(AppParts {
+        store,
+        clock,
+        accounts,
+        pipeline,
+        cloud,
+        scans,
+        crawls,
+        actors,
+        heartbeat: Heartbeat::default(),
+        metrics,
+        settings: config.api()?,
+    });
+    Ok(Service(Arc::new(Inner {
+        app,
+        config,
+        blocklist: Mutex::new(Some(blocklist)),
+    })))
+}
