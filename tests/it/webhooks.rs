@@ -58,6 +58,7 @@ impl Delivering {
             url: spec.url.clone(),
             url_key: spec.url.clone(),
             spec: serde_json::to_string(&spec).unwrap(),
+            seed_is_page: true,
             proxy_shown: None,
             monitor: None,
             previous: None,

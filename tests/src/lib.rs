@@ -2,6 +2,7 @@
 
 pub mod crawl;
 pub mod drill;
-pub mod postgres;
 pub mod program;
 pub mod proxies;
+
+pub use orbweaver_postgres as postgres;

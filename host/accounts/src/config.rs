@@ -6,7 +6,7 @@ use orbweaver_core::setting::InvalidSetting;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::mail;
+use crate::mail::transport::transport;
 use crate::secret::{SafeUrl, Secret};
 
 /// What provider keys begin with that are none.
@@ -135,7 +135,7 @@ impl MailConfig {
         )?;
         let smtp = self.smtp_url.as_ref();
         InvalidSetting::unless(
-            smtp.is_none_or(|url| mail::transport(url, self.timeout_ms).is_ok()),
+            smtp.is_none_or(|url| transport(url, self.timeout_ms).is_ok()),
             "mail.smtp_url",
             "must be smtp:// or smtps://, with a host, and perhaps ?tls=required",
         )

@@ -10,7 +10,7 @@ use orbweaver_store::Store;
 use crate::auth::Keys;
 use crate::clock::Clock;
 use crate::config::{BillingConfig, SignupConfig};
-use crate::mail::Mailer;
+use crate::mail::mailer::Mailer;
 use crate::quota::Quota;
 use crate::seal::Seal;
 use crate::usage::Usage;

@@ -11,7 +11,7 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
-use crate::plugins::Overlay;
+use crate::plugins::overlay::Overlay;
 
 /// Actors, fetchers and uploaded plugins of this process. Cheap to clone.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
 use crate::links::Places;
 use crate::live::LiveRuns;
-use crate::webhooks::Webhooks;
+use crate::webhooks::signals::Webhooks;
 
 /// Crawls, monitors and webhooks of this process. Cheap to clone.
 #[derive(Clone)]

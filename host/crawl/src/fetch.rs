@@ -115,10 +115,9 @@ async fn once(
     let trusted = shared.trusts(&entry.url);
     let mut headers = shared.headers(trusted);
     if let Some(previous) = previous {
-        let etag = previous.header("etag").map(|tag| ("if-none-match", tag));
-        let since = previous
-            .header("last-modified")
-            .map(|date| ("if-modified-since", date));
+        let etag = header(&previous.headers, "etag").map(|tag| ("if-none-match", tag));
+        let since =
+            header(&previous.headers, "last-modified").map(|date| ("if-modified-since", date));
         for (name, value) in [etag, since].into_iter().flatten() {
             headers.push((name.to_owned(), value));
         }
@@ -137,6 +136,14 @@ async fn once(
         ..Request::get(entry.url.as_str())
     };
     shared.fetch(request, random).await
+}
+
+/// The first value of a stored response header; `name` is lower-case.
+fn header(stored: &str, name: &str) -> Option<String> {
+    let headers: Vec<(String, String)> = serde_json::from_str(stored).ok()?;
+    headers
+        .into_iter()
+        .find_map(|(known, value)| (known == name).then_some(value))
 }
 
 /// Redirects within the scope are followed to pages that nobody else has; others are the

@@ -20,7 +20,10 @@ use orbweaver_urls::{Resolved, key_into, key_of};
 use crate::entry::{Entry, Fetched};
 use crate::scope::Verdict;
 use crate::shared::Shared;
-use orbweaver_pipeline::blocking;
+use indexmap::IndexMap;
+use orbweaver_pipeline::{KeptContent, blocking};
+use serde::Serialize;
+use serde_json::value::RawValue;
 
 /// Bodies up to this size are worked out where they arrive (about 3 ms); larger ones on
 /// the pool for blocking work.
@@ -48,18 +51,15 @@ pub(super) async fn fresh(
     Ok(fetched)
 }
 
-/// What is kept of a page that is stored without its body: `{"metadata":…,"signals":…}`.
+/// Roles whose answers are kept of a page that is stored without its body.
 const KEPT: [&str; 2] = ["metadata", "signals"];
 
 /// Runs what must run while the body is here: what is kept of a page that is stored
 /// without it, and the extractors that the run names.
 async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
-    let mut roles: Vec<&str> = Vec::new();
-    if !shared.spec.store_html {
-        roles.extend(KEPT);
-    }
-    let kept = roles.len();
-    roles.extend(shared.extractors.iter().map(String::as_str));
+    let kept: &[&str] = if shared.spec.store_html { &[] } else { &KEPT };
+    let extensions = shared.extractors.iter().map(String::as_str);
+    let roles: Vec<&str> = kept.iter().copied().chain(extensions).collect();
     let calls = roles
         .iter()
         .map(|role| RoleCall {
@@ -68,31 +68,33 @@ async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
         })
         .collect();
     let answers = shared.crawls.pipeline.engine.extract(&page, calls).await;
-    let (mut metadata, mut extensions) = (String::new(), String::new());
-    for (at, (role, answer)) in roles.iter().zip(answers).enumerate() {
-        let answer = answer.map_err(|error| {
-            tracing::warn!(role, %error, url = %page.parts().url, "an extractor failed");
-        });
-        let object = if at < kept {
-            &mut metadata
-        } else {
-            &mut extensions
-        };
-        object.push(if object.is_empty() { '{' } else { ',' });
-        object.push_str(&serde_json::Value::from(*role).to_string());
-        object.push(':');
-        object.push_str(answer.as_deref().unwrap_or("null"));
+    let mut answers: IndexMap<&str, Box<RawValue>> = roles
+        .iter()
+        .copied()
+        .zip(answers)
+        .map(|(role, answer)| {
+            let json = answer
+                .map_err(|error| {
+                    tracing::warn!(role, %error, url = %page.parts().url, "an extractor failed");
+                })
+                .ok()
+                .and_then(|json| RawValue::from_string(json).ok());
+            (role, json.unwrap_or_else(|| RawValue::NULL.to_owned()))
+        })
+        .collect();
+    let rest = answers.split_off(kept.len());
+    if let (Some(metadata), Some(signals)) = (answers.get("metadata"), answers.get("signals")) {
+        row.page.metadata = json(&KeptContent { metadata, signals });
     }
-    row.page.metadata = closed(metadata);
-    row.extensions = closed(extensions);
+    if !rest.is_empty() {
+        row.extensions = json(&rest);
+    }
 }
 
-fn closed(mut object: String) -> Option<String> {
-    if object.is_empty() {
-        return None;
-    }
-    object.push('}');
-    Some(object)
+fn json(value: &impl Serialize) -> Option<String> {
+    serde_json::to_string(value)
+        .inspect_err(|error| tracing::error!(%error, "cannot write what extractors returned"))
+        .ok()
 }
 
 /// CPU-bound: about 0.2 ms for 38 KB. With the page for plugins, where one is needed.

@@ -7,7 +7,7 @@ use orbweaver_store::crawl::{Created, NewRun, Run};
 use orbweaver_urls::KeyRules;
 use url::Url;
 
-use super::spec::CrawlSpec;
+use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
 
 /// Who asks for a run, and why.
@@ -39,6 +39,7 @@ pub async fn submit(
         url: spec.url.clone(),
         url_key: url_key(&spec.url),
         spec: serde_json::to_string(spec).map_err(|e| StoreError::Damaged(e.to_string()))?,
+        seed_is_page: spec.seed_kind == SeedKind::Url,
         proxy_shown: shown_proxy(spec),
         monitor: origin.monitor,
         previous: origin.previous,

@@ -1,41 +1,108 @@
-//! The scan result, put together from the plugins' JSON as it is.
+//! A scan's answer.
 
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
 use orbweaver_core::content::Kind;
 use orbweaver_store::CloudMode;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::document::Document;
-use crate::json::Object;
+use crate::error::ScanError;
 use crate::roles::{Outcome, RoleError};
+use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
 use crate::spec::Content;
-
-/// What of the article's answer a scan shows.
-#[derive(Deserialize)]
-struct Article<'a> {
-    #[serde(borrow)]
-    text: &'a RawValue,
-    #[serde(borrow)]
-    html: &'a RawValue,
-}
 
 /// A picture: PNG in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
-/// The answer of `POST /v1/scan`; `mode`: how the page came; `picture`: where one was asked
-/// for.
-pub fn assemble(
-    document: &Document,
-    mode: CloudMode,
-    content: &Content,
-    outcome: &Outcome,
-    site: &Site,
-    picture: Option<&Picture>,
-) -> String {
-    let mut errors: Vec<RoleError> = outcome.errors.clone();
-    let article = outcome.role("article").and_then(|json| {
-        serde_json::from_str::<Article<'_>>(json)
+/// What a scan found. Fields that an extractor could not fill are null, and `errors` says
+/// why. A body that is no HTML (an image, a PDF, plain text) has no Markdown, article,
+/// metadata or signals.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ScanResult<'a> {
+    /// The URL asked for.
+    #[schema(format = "uri")]
+    pub url: &'a str,
+    /// The URL that answered, after redirects.
+    #[schema(format = "uri")]
+    pub final_url: &'a str,
+    /// HTTP status of the target.
+    pub status: u16,
+    /// How the page came: `none` (plain HTTP), `browser` or `unblocker`. With `auto` this says
+    /// what was enough.
+    #[schema(value_type = String, extensions(("x-extension" = json!(true))))]
+    pub cloud_mode: &'static str,
+    /// Length of the decoded body.
+    #[schema(minimum = 0)]
+    pub bytes: u64,
+    /// Lower-case hex SHA-256 of the visible text, title and canonical URL; of the raw
+    /// bytes where the body is no HTML.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    pub content_hash: &'a str,
+    /// The page as Markdown, links kept.
+    #[schema(required = true, value_type = Option<String>)]
+    pub markdown: Option<&'a RawValue>,
+    /// The main content as plain text.
+    #[schema(required = true, value_type = Option<String>)]
+    pub article: Option<&'a RawValue>,
+    /// The main content as HTML.
+    #[schema(required = true, value_type = Option<String>)]
+    pub article_html: Option<&'a RawValue>,
+    /// What the page says about itself.
+    #[schema(required = true, value_type = Option<Metadata>)]
+    pub metadata: Option<&'a RawValue>,
+    /// What search engines look at.
+    #[schema(required = true, value_type = Option<Signals>)]
+    pub signals: Option<&'a RawValue>,
+    /// AI crawler to `allowed`, `partial` or `disallowed`; null where robots.txt could not
+    /// be asked for.
+    #[schema(required = true, value_type = Option<BTreeMap<String, String>>)]
+    pub ai_bot_policy: Option<&'a RawValue>,
+    /// The site's llms.txt.
+    #[schema(required = true)]
+    pub llms_txt: Option<&'a str>,
+    /// The site's llms-full.txt.
+    #[schema(required = true)]
+    pub llms_full_txt: Option<&'a str>,
+    /// With `include_links`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Vec<Link>>)]
+    pub links: Option<Option<&'a RawValue>>,
+    /// With `screenshot_inline`: PNG in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub screenshot: Option<Option<&'a str>>,
+    /// Why there is no screenshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false)]
+    pub screenshot_error: Option<&'a str>,
+    /// Outputs of further extractors, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(required = false, value_type = BTreeMap<String, Value>, extensions(("x-extension" = json!(true))))]
+    pub extensions: BTreeMap<&'a str, &'a RawValue>,
+    /// Extractors that failed.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    pub errors: Vec<RoleError>,
+}
+
+/// The members of the article's answer that go out.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Article<'a> {
+    #[serde(borrow)]
+    pub(crate) text: &'a RawValue,
+    #[serde(borrow)]
+    pub(crate) html: &'a RawValue,
+}
+
+impl<'a> Article<'a> {
+    /// That of an outcome; what keeps the plugin's answer from being one goes to `errors`.
+    pub(crate) fn read(outcome: &'a Outcome, errors: &mut Vec<RoleError>) -> Option<Self> {
+        let json = outcome.role("article")?;
+        serde_json::from_str(json.get())
             .inspect_err(|error| {
                 errors.push(RoleError {
                     role: "article".to_owned(),
@@ -44,72 +111,72 @@ pub fn assemble(
                 });
             })
             .ok()
-    });
-    let mut out = Object::with_capacity(size(outcome) + 4_096);
-    out.value("url", &document.url);
-    out.value("final_url", &document.final_url);
-    out.value("status", &document.status);
-    out.value("cloud_mode", mode.as_str());
-    out.value("bytes", &document.bytes);
-    out.value("content_hash", &document.content_hash);
-    out.raw("markdown", outcome.role("markdown").unwrap_or("null"));
-    out.raw(
-        "article",
-        article
-            .as_ref()
-            .map_or("null", |article| article.text.get()),
-    );
-    out.raw(
-        "article_html",
-        article
-            .as_ref()
-            .map_or("null", |article| article.html.get()),
-    );
-    out.raw("metadata", outcome.role("metadata").unwrap_or("null"));
-    out.raw("signals", outcome.role("signals").unwrap_or("null"));
-    out.raw("ai_bot_policy", site.policy.as_deref().unwrap_or("null"));
-    out.value("llms_txt", &site.llms);
-    out.value("llms_full_txt", &site.llms_full);
-    if content.include_links {
-        // A body that is no page has no links; a plugin that failed leaves null.
-        let none = if document.kind == Kind::Html {
-            "null"
-        } else {
-            "[]"
-        };
-        out.raw("links", outcome.role("links").unwrap_or(none));
     }
-    match picture {
-        Some(Ok(png)) => out.value("screenshot", png),
-        Some(Err(why)) => {
-            out.raw("screenshot", "null");
-            out.value("screenshot_error", why);
-        }
-        None => {}
-    }
-    let extensions = extensions(outcome);
-    if let Some(extensions) = extensions {
-        out.raw("extensions", &extensions);
-    }
-    out.value("errors", &errors);
-    out.finish()
 }
 
-fn extensions(outcome: &Outcome) -> Option<String> {
-    let mut json = String::new();
-    for (name, answer) in outcome.extensions() {
-        json.push(if json.is_empty() { '{' } else { ',' });
-        json.push_str(&serde_json::Value::from(name).to_string());
-        json.push(':');
-        json.push_str(answer);
-    }
-    (!json.is_empty()).then(|| json + "}")
+/// A body that is no page has no links; a plugin that failed leaves null.
+fn no_links(document: &Document) -> Option<&'static RawValue> {
+    let none = if document.kind == Kind::Html {
+        "null"
+    } else {
+        "[]"
+    };
+    serde_json::from_str(none).ok()
 }
 
-fn size(outcome: &Outcome) -> usize {
-    ["markdown", "article", "metadata", "signals", "links"]
-        .iter()
-        .filter_map(|role| outcome.role(role))
-        .map(str::len)
-        .sum()
+/// The answer of `POST /v1/scan` as JSON; `mode`: how the page came; `picture`: where one was
+/// asked for.
+///
+/// # Errors
+/// A fault of ours.
+pub fn assemble(
+    document: &Document,
+    mode: CloudMode,
+    content: &Content,
+    outcome: &Outcome,
+    site: &Site,
+    picture: Option<&Picture>,
+) -> Result<Bytes, ScanError> {
+    let mut errors: Vec<RoleError> = outcome.errors.clone();
+    let article = Article::read(outcome, &mut errors);
+    let (screenshot, screenshot_error) = match picture {
+        Some(Ok(png)) => (Some(Some(png.as_str())), None),
+        Some(Err(why)) => (Some(None), Some(why.as_str())),
+        None => (None, None),
+    };
+    let result = ScanResult {
+        url: &document.url,
+        final_url: &document.final_url,
+        status: document.status,
+        cloud_mode: mode.as_str(),
+        bytes: document.bytes,
+        content_hash: &document.content_hash,
+        markdown: outcome.role("markdown"),
+        article: article.as_ref().map(|article| article.text),
+        article_html: article.as_ref().map(|article| article.html),
+        metadata: outcome.role("metadata"),
+        signals: outcome.role("signals"),
+        ai_bot_policy: site.policy.as_deref(),
+        llms_txt: site.llms.as_deref(),
+        llms_full_txt: site.llms_full.as_deref(),
+        links: content
+            .include_links
+            .then(|| outcome.role("links").or_else(|| no_links(document))),
+        screenshot,
+        screenshot_error,
+        extensions: outcome.extensions().collect(),
+        errors,
+    };
+    to_json(&result, outcome.size() + 4_096)
+}
+
+/// JSON of an answer that is about `size` bytes long.
+///
+/// # Errors
+/// A fault of ours.
+pub(crate) fn to_json<T: Serialize>(answer: &T, size: usize) -> Result<Bytes, ScanError> {
+    let mut json = Vec::with_capacity(size);
+    serde_json::to_writer(&mut json, answer)
+        .map_err(|error| ScanError::Internal(format!("an answer cannot be written: {error}")))?;
+    Ok(json.into())
 }

@@ -108,7 +108,7 @@ impl Pipeline {
         let failed = |why: &str| ScanError::Plugin(format!("the {role} extractor failed: {why}"));
         match (outcome.role(role), outcome.errors.first()) {
             (Some(json), _) => {
-                serde_json::from_str(json).map_err(|error| failed(&error.to_string()))
+                serde_json::from_str(json.get()).map_err(|error| failed(&error.to_string()))
             }
             (None, Some(error)) => Err(failed(&error.message)),
             (None, None) => Err(failed("it gave no answer")),

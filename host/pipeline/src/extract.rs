@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use orbweaver_core::content::Kind;
 use orbweaver_engine::{PluginError, RoleCall};
+use serde_json::value::RawValue;
 
 use crate::document::Document;
 use crate::error::ScanError;
@@ -49,9 +50,8 @@ impl Pipeline {
             .collect();
         let answers = self.engine.extract(&page, calls).await;
         for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
-            match answer {
+            match answer.and_then(checked) {
                 Ok(json) => {
-                    let json: Arc<str> = json.into();
                     // The plugin may have been replaced while it ran; then the answer is the
                     // new one's, and the key's digest is not.
                     if let Some(key) = key
@@ -65,7 +65,9 @@ impl Pipeline {
                     let plugin = plugin.map(|plugin| plugin.name);
                     outcome.errors.push(failure(&request.role, plugin, &error));
                     if request.extension {
-                        outcome.answers.push((request.clone(), Arc::from("null")));
+                        outcome
+                            .answers
+                            .push((request.clone(), Arc::from(RawValue::NULL.to_owned())));
                     }
                 }
             }
@@ -81,4 +83,11 @@ fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError
         plugin,
         message: error.to_string(),
     }
+}
+
+/// A plugin's answer as JSON that goes out without being read again.
+fn checked(json: String) -> Result<Arc<RawValue>, PluginError> {
+    RawValue::from_string(json)
+        .map(Arc::from)
+        .map_err(|error| PluginError::BadOutput(error.to_string()))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use moka::sync::Cache;
 use orbweaver_engine::PluginRef;
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use crate::document::Document;
@@ -16,7 +17,7 @@ const OVERHEAD: usize = 128;
 /// headers that came with it, the plugin and its options. Never by `content_hash`, which
 /// ignores links and metadata.
 #[derive(Clone, Debug)]
-pub struct ResultCache(Cache<Key, Arc<str>>);
+pub struct ResultCache(Cache<Key, Arc<RawValue>>);
 
 /// The digest of all of it.
 pub(crate) type Key = [u8; 32];
@@ -26,18 +27,18 @@ impl ResultCache {
     pub fn new(bytes: u64) -> Self {
         let cache = Cache::builder()
             .max_capacity(bytes)
-            .weigher(|_, answer: &Arc<str>| {
-                u32::try_from(answer.len() + OVERHEAD).unwrap_or(u32::MAX)
+            .weigher(|_, answer: &Arc<RawValue>| {
+                u32::try_from(answer.get().len() + OVERHEAD).unwrap_or(u32::MAX)
             })
             .build();
         Self(cache)
     }
 
-    pub(crate) fn get(&self, key: &Key) -> Option<Arc<str>> {
+    pub(crate) fn get(&self, key: &Key) -> Option<Arc<RawValue>> {
         self.0.get(key)
     }
 
-    pub(crate) fn insert(&self, key: Key, answer: Arc<str>) {
+    pub(crate) fn insert(&self, key: Key, answer: Arc<RawValue>) {
         self.0.insert(key, answer);
     }
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use crate::spec::Content;
 
@@ -29,11 +31,13 @@ impl RoleRequest {
 }
 
 /// A role that failed: its field is null, the scan is not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = ExtractorError)]
 pub struct RoleError {
     /// The role.
     pub role: String,
     /// The plugin that serves it, if one does.
+    #[schema(required = true)]
     pub plugin: Option<String>,
     /// What went wrong.
     pub message: String,
@@ -42,14 +46,14 @@ pub struct RoleError {
 /// What a page's roles gave.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    pub(crate) answers: Vec<(RoleRequest, Arc<str>)>,
+    pub(crate) answers: Vec<(RoleRequest, Arc<RawValue>)>,
     /// What failed.
     pub errors: Vec<RoleError>,
 }
 
 impl Outcome {
-    /// The answer of one of the contract's roles: JSON text.
-    pub fn role(&self, role: &str) -> Option<&str> {
+    /// The answer of one of the contract's roles, as the plugin wrote it.
+    pub fn role(&self, role: &str) -> Option<&RawValue> {
         self.answers
             .iter()
             .find(|(request, _)| !request.extension && request.role == role)
@@ -57,11 +61,19 @@ impl Outcome {
     }
 
     /// Answers that go under `extensions`.
-    pub fn extensions(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn extensions(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.answers
             .iter()
             .filter(|(request, _)| request.extension)
             .map(|(request, answer)| (request.role.as_str(), &**answer))
+    }
+
+    /// Bytes of all answers together.
+    pub(crate) fn size(&self) -> usize {
+        self.answers
+            .iter()
+            .map(|(_, answer)| answer.get().len())
+            .sum()
     }
 }
 

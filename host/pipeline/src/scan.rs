@@ -90,14 +90,14 @@ async fn run(
         picture::of(scans, principal, spec, picture, charge),
     );
     let outcome = outcome?;
-    let json = Bytes::from(assemble(
+    let json = assemble(
         &document,
         page_key.3,
         &spec.content,
         &outcome,
         &site,
         picture.as_ref(),
-    ));
+    )?;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
         PageRow::Stored(page) => {

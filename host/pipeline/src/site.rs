@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
+use serde_json::value::RawValue;
 
 /// What a site says about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
     /// Bot to policy word, as JSON; none where robots.txt could not be asked for.
-    pub(crate) policy: Option<Arc<str>>,
+    pub(crate) policy: Option<Arc<RawValue>>,
     /// llms.txt.
     pub(crate) llms: TextFile,
     /// llms-full.txt.
@@ -19,20 +20,24 @@ pub struct Site {
 impl Site {
     /// Whether both came from the same answers of the site.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let same = |a: &TextFile, b: &TextFile| match (a, b) {
-            (None, None) => true,
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            _ => false,
-        };
         same(&self.policy, &other.policy)
             && same(&self.llms, &other.llms)
             && same(&self.llms_full, &other.llms_full)
     }
 }
 
+/// Whether both are the same answer, or both none.
+fn same<T: ?Sized>(a: &Option<Arc<T>>, b: &Option<Arc<T>>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+        _ => false,
+    }
+}
+
 /// Policies worked out already: 160 bots are too many to judge for every scan of a site.
 #[derive(Clone, Debug)]
-pub struct Policies(moka::sync::Cache<usize, (Arc<RobotsAnswer>, Arc<str>)>);
+pub struct Policies(moka::sync::Cache<usize, (Arc<RobotsAnswer>, Arc<RawValue>)>);
 
 impl Default for Policies {
     fn default() -> Self {
@@ -42,13 +47,14 @@ impl Default for Policies {
 
 impl Policies {
     /// The policy as JSON; none where robots.txt could not be asked for.
-    pub(crate) fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<str>> {
+    pub(crate) fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         robots.status?;
         // The entry holds the answer, so its address can't become another one's.
         let address = Arc::as_ptr(robots).addr();
         let (_, policy) = self.0.get_with(address, || {
             let policy = ai_policy(&robots.robots, ai_crawlers().iter().map(String::as_str));
-            let json = serde_json::to_string(&policy).unwrap_or_else(|_| "null".to_owned());
+            let json = serde_json::value::to_raw_value(&policy)
+                .unwrap_or_else(|_| RawValue::NULL.to_owned());
             (Arc::clone(robots), Arc::from(json))
         });
         Some(policy)

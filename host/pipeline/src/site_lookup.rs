@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_fetch::RobotsAnswer;
+use serde_json::value::RawValue;
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -60,7 +61,7 @@ impl Pipeline {
 
 impl Pipeline {
     /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
-    pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<str>> {
+    pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         self.policies.of(robots)
     }
 }

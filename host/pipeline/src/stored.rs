@@ -1,15 +1,18 @@
 //! A stored page's content, extracted when it is asked for.
 
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_store::Store;
 use orbweaver_store::crawl::PageRecord;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
+use crate::answer::{Article, to_json};
 use crate::document::Document;
 use crate::error::ScanError;
-use crate::json::Object;
 use crate::pipeline::Pipeline;
 use crate::roles::{RoleError, RoleRequest};
 
@@ -39,24 +42,68 @@ pub enum StoredError {
     Scan(#[from] ScanError),
 }
 
-/// What a crawl keeps of a page without a body.
-#[derive(Deserialize)]
-struct Kept<'a> {
-    #[serde(borrow)]
-    metadata: &'a RawValue,
-    #[serde(borrow)]
-    signals: &'a RawValue,
+/// A stored page; which members there are depends on `format`.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Page)]
+pub struct PageContent<'a> {
+    /// The page's global id.
+    #[schema(value_type = i64)]
+    pub id: PageId,
+    /// The URL as it was found.
+    pub url: &'a str,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+    /// `html`, `both`, `full`; null for a body that is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub html: Option<Option<&'a str>>,
+    /// `markdown`, `both`, `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub markdown: Option<Option<&'a RawValue>>,
+    /// `article`, `both`, `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub article_text: Option<Option<&'a RawValue>>,
+    /// `article`, `both`, `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<String>)]
+    pub article_html: Option<Option<&'a RawValue>>,
+    /// Title, description, Open Graph …
+    #[schema(required = true, value_type = Option<Value>)]
+    pub metadata: Option<&'a RawValue>,
+    /// `signals`, `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>)]
+    pub signals: Option<Option<&'a RawValue>>,
+    /// `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub content_hash: Option<&'a str>,
+    /// Outputs of the extractors that the crawl named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub extensions: Option<&'a RawValue>,
+    /// Extractors that failed; their members are null.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub errors: Vec<RoleError>,
 }
 
-#[derive(Deserialize)]
-struct Article<'a> {
+/// What a crawl keeps of a page that is stored without its body, as JSON in its row.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeptContent<'a> {
+    /// The metadata role's answer; null where the plugin failed.
     #[serde(borrow)]
-    text: &'a RawValue,
+    pub metadata: &'a RawValue,
+    /// The signals role's answer; null where the plugin failed.
     #[serde(borrow)]
-    html: &'a RawValue,
+    pub signals: &'a RawValue,
 }
-
-const NULL: &str = "null";
 
 impl Pipeline {
     /// The answer of GET /v1/pages/{id}: JSON.
@@ -69,76 +116,70 @@ impl Pipeline {
         project: ProjectId,
         record: PageRecord,
         parts: Parts,
-    ) -> Result<String, StoredError> {
+    ) -> Result<Bytes, StoredError> {
         let PageRecord {
             metadata,
             extensions,
             page,
             ..
         } = record;
-        let mut out = Object::with_capacity(16_384);
-        out.value("id", &page.id);
-        out.value("url", &page.url);
-        out.value("status", &page.status);
-        out.value("bytes", &page.bytes);
-        out.value("fetched_at", &page.fetched_at);
+        let extensions: Option<&RawValue> = extensions
+            .as_deref()
+            .and_then(|json| serde_json::from_str(json).ok());
+        let (url, id, fetched_at) = (page.url.clone(), page.id, page.fetched_at);
+        let mut answer = PageContent {
+            id,
+            url: &url,
+            status: page.status,
+            bytes: page.bytes,
+            fetched_at,
+            html: None,
+            markdown: None,
+            article_text: None,
+            article_html: None,
+            metadata: None,
+            signals: None,
+            content_hash: None,
+            extensions,
+            errors: Vec::new(),
+        };
         let Some(mut document) = Document::from_store(store, project, page) else {
             let needs_body = parts.html || parts.markdown || parts.article;
             let kept = metadata
                 .as_deref()
-                .and_then(|json| serde_json::from_str::<Kept<'_>>(json).ok())
+                .and_then(|json| serde_json::from_str::<KeptContent<'_>>(json).ok())
                 .filter(|_| parts.signals && !needs_body)
                 .ok_or(StoredError::NoBody)?;
-            out.raw("metadata", kept.metadata.get());
-            out.raw("signals", kept.signals.get());
-            push_extensions(&mut out, extensions.as_deref());
-            return Ok(out.finish());
+            answer.metadata = Some(kept.metadata);
+            answer.signals = Some(Some(kept.signals));
+            return Ok(to_json(&answer, 4_096)?);
         };
         let outcome = self.extract(&mut document, &parts.roles()).await?;
-        let mut errors: Vec<RoleError> = outcome.errors.clone();
+        answer.errors.clone_from(&outcome.errors);
+        let page = match document.kind {
+            Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
+            _ => None,
+        };
         if parts.html {
-            let html = match document.kind {
-                Kind::Html | Kind::Text => Some(document.page().await?),
-                Kind::Other => None,
-            };
-            out.value("html", &html.as_ref().map(|page| &*page.parts().html));
+            answer.html = Some(page.as_ref().map(|page| &*page.parts().html));
         }
         if parts.markdown {
-            out.raw("markdown", outcome.role("markdown").unwrap_or(NULL));
+            answer.markdown = Some(outcome.role("markdown"));
         }
         if parts.article {
-            let article = outcome.role("article").and_then(|json| {
-                serde_json::from_str::<Article<'_>>(json)
-                    .inspect_err(|error| {
-                        errors.push(RoleError {
-                            role: "article".to_owned(),
-                            plugin: None,
-                            message: format!("its answer is no article: {error}"),
-                        });
-                    })
-                    .ok()
-            });
-            out.raw(
-                "article_text",
-                article.as_ref().map_or(NULL, |a| a.text.get()),
-            );
-            out.raw(
-                "article_html",
-                article.as_ref().map_or(NULL, |a| a.html.get()),
-            );
+            let article = Article::read(&outcome, &mut answer.errors);
+            answer.article_text = Some(article.as_ref().map(|article| article.text));
+            answer.article_html = Some(article.as_ref().map(|article| article.html));
         }
-        out.raw("metadata", outcome.role("metadata").unwrap_or(NULL));
+        answer.metadata = outcome.role("metadata");
         if parts.signals {
-            out.raw("signals", outcome.role("signals").unwrap_or(NULL));
+            answer.signals = Some(outcome.role("signals"));
         }
         if parts.content_hash {
-            out.value("content_hash", &document.content_hash);
+            answer.content_hash = Some(&document.content_hash);
         }
-        push_extensions(&mut out, extensions.as_deref());
-        if !errors.is_empty() {
-            out.value("errors", &errors);
-        }
-        Ok(out.finish())
+        let size = outcome.size() + page.as_ref().map_or(0, |page| page.parts().html.len());
+        Ok(to_json(&answer, size + 4_096)?)
     }
 }
 
@@ -159,11 +200,5 @@ impl Parts {
             roles.push(RoleRequest::new("signals", ""));
         }
         roles
-    }
-}
-
-fn push_extensions(out: &mut Object, extensions: Option<&str>) {
-    if let Some(extensions) = extensions {
-        out.raw("extensions", extensions);
     }
 }

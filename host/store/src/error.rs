@@ -1,6 +1,6 @@
-//! What can go wrong with a database, as callers need to tell it apart.
+//! Errors of the store, as far as callers distinguish them.
 
-/// A failed store call.
+/// Error of a store call.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A unique name is taken; says which.

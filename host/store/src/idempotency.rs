@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Store, transact};
+use crate::db::{Store, per_database, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
@@ -23,7 +23,7 @@ pub struct KeptAnswer {
     pub body: Vec<u8>,
 }
 
-/// What a key means for a request.
+/// Result of claiming an Idempotency-Key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Do the work. `since` tells this use of the key from one after it has expired, so it
@@ -41,12 +41,32 @@ pub enum Claim {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct AnswerRow {
     body_hash: Vec<u8>,
     status: Option<i64>,
     content_type: Option<String>,
     body: Option<Vec<u8>>,
     created_at: i64,
+}
+
+per_database! {
+    /// Ends requests that have not answered, as if their answers were too long to keep: a
+    /// retry works each out again, under the token that it may have been billed with.
+    pub(crate) async fn end_unanswered(conn: &mut Conn) -> Result<(), StoreError> {
+        sqlx::query("UPDATE idempotency SET status = 0 WHERE status IS NULL")
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Removes answers to requests that came before `before`: how many.
+    pub(crate) async fn delete_before(conn: &mut Conn, before: i64) -> Result<u64, StoreError> {
+        let done = sqlx::query("DELETE FROM idempotency WHERE created_at < $1")
+            .bind(before)
+            .execute(&mut *conn)
+            .await?;
+        Ok(done.rows_affected())
+    }
 }
 
 impl Store {
@@ -59,7 +79,7 @@ impl Store {
         body_hash: &[u8; 32],
         now: DateTime<Utc>,
     ) -> Result<Claim, StoreError> {
-        let kept: Option<Row> = transact!(self.db, tx => {
+        let kept: Option<AnswerRow> = transact!(self.db, tx => {
             sqlx::query(
                 "DELETE FROM idempotency
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3

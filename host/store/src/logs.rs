@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Db, Store, read};
+use crate::db::{Db, Store, per_database, read, signed};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
@@ -28,7 +28,7 @@ pub struct LogEntry {
     pub status: u16,
     /// Time to the answer's head.
     pub duration_ms: u64,
-    /// Who asked.
+    /// Address of the client.
     pub client_ip: String,
     /// The answer's `X-Request-Id`.
     pub request_id: String,
@@ -104,7 +104,7 @@ impl Recent {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct LogRow {
     ts: i64,
     method: String,
     path: String,
@@ -113,6 +113,53 @@ struct Row {
     client_ip: String,
     request_id: String,
     key_prefix: String,
+}
+
+per_database! {
+    /// Stores answered requests.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        entries: &[(ProjectId, Arc<LogEntry>)],
+    ) -> Result<(), StoreError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut insert = sqlx::QueryBuilder::new(
+            "INSERT INTO request_log (project_id, ts, method, path, status, duration_ms,
+                 client_ip, request_id, key_prefix) ",
+        );
+        insert.push_values(entries, |mut row, (project, entry)| {
+            row.push_bind(project.get())
+                .push_bind(to_ms(entry.ts))
+                .push_bind(entry.method.as_str())
+                .push_bind(entry.path.as_str())
+                .push_bind(i64::from(entry.status))
+                .push_bind(signed(entry.duration_ms))
+                .push_bind(entry.client_ip.as_str())
+                .push_bind(entry.request_id.as_str())
+                .push_bind(entry.key_prefix.as_str());
+        });
+        insert.build().execute(&mut *conn).await?;
+        Ok(())
+    }
+
+    /// Removes the oldest requests, at most `limit`, as far as they are older than `before`:
+    /// how many.
+    pub(crate) async fn delete_before(
+        conn: &mut Conn,
+        before: i64,
+        limit: i64,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "DELETE FROM request_log WHERE ts < $1 AND id IN (
+                 SELECT id FROM request_log ORDER BY id LIMIT $2)",
+        )
+        .bind(before)
+        .bind(limit)
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
 }
 
 impl Store {
@@ -140,7 +187,7 @@ impl Store {
         }
         self.writer.barrier().await?;
         let statuses = filter.statuses();
-        let rows: Vec<Row> = read!(self.db, pool => {
+        let rows: Vec<LogRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT ts, method, path, status, duration_ms, client_ip, request_id, key_prefix
                  FROM request_log
@@ -152,12 +199,12 @@ impl Store {
             .bind(i64::from(*statuses.start()))
             .bind(i64::from(*statuses.end()))
             .bind(i64::from(filter.limit))
-            .bind(i64::try_from(filter.offset).unwrap_or(i64::MAX))
+            .bind(signed(filter.offset))
             .bind(filter.key_prefix.as_deref().unwrap_or_default())
             .fetch_all(pool)
             .await?
         });
-        let entry = |row: Row| {
+        let entry = |row: LogRow| {
             Arc::new(LogEntry {
                 ts: from_ms(row.ts),
                 method: row.method,

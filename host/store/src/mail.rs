@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::MailId;
 
-use crate::db::{Db, Store, read, transact};
+use crate::db::{Store, per_database, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
@@ -11,13 +11,13 @@ use crate::time::{from_ms, to_ms};
 /// hashes only.
 #[derive(Clone, Copy, Debug)]
 pub struct NewMail<'a> {
-    /// Whom to.
+    /// Recipient.
     pub recipient: &'a str,
-    /// About what.
+    /// Subject line.
     pub subject: &'a str,
     /// The sealed text.
     pub sealed: &'a [u8],
-    /// Which secret opens it.
+    /// Names the secret that opens `sealed`.
     pub seal_id: &'a str,
 }
 
@@ -26,9 +26,9 @@ pub struct NewMail<'a> {
 pub struct DueMail {
     /// Its id.
     pub id: MailId,
-    /// Whom to.
+    /// Recipient.
     pub recipient: String,
-    /// About what.
+    /// Subject line.
     pub subject: String,
     /// The sealed text.
     pub sealed: Vec<u8>,
@@ -39,7 +39,7 @@ pub struct DueMail {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct MailRow {
     id: i64,
     recipient: String,
     subject: String,
@@ -48,10 +48,13 @@ struct Row {
     created_at: i64,
 }
 
-/// Queues a mail in the caller's transaction.
-macro_rules! queue_mail {
-    ($tx:expr, $mail:expr, $now:expr) => {{
-        let mail: &$crate::mail::NewMail<'_> = $mail;
+per_database! {
+    /// Queues a mail.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        mail: &NewMail<'_>,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO mail_outbox
                  (recipient, subject, sealed, seal_id, created_at, next_attempt_at)
@@ -61,13 +64,28 @@ macro_rules! queue_mail {
         .bind(mail.subject)
         .bind(mail.sealed)
         .bind(mail.seal_id)
-        .bind($crate::time::to_ms($now))
-        .execute(&mut *$tx)
-        .await?
-    }};
-}
+        .bind(to_ms(now))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
 
-pub(crate) use queue_mail;
+    /// Makes mails due that dead processes were sending. An attempt that failed left its
+    /// error: that mail waits for its time.
+    pub(crate) async fn end_claims(
+        conn: &mut Conn,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE mail_outbox SET next_attempt_at = $1
+             WHERE attempts > 0 AND last_error IS NULL AND next_attempt_at > $1",
+        )
+        .bind(to_ms(now))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+}
 
 impl Store {
     /// Claims a mail that is due until `until`, by when it is sent, failed or due again: the
@@ -78,24 +96,16 @@ impl Store {
         now: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Option<DueMail>, StoreError> {
-        let claim = match &self.db {
-            Db::Lite(_) => {
-                "UPDATE mail_outbox SET attempts = attempts + 1, next_attempt_at = $3
-                 WHERE id = (SELECT id FROM mail_outbox
-                             WHERE seal_id = $1 AND next_attempt_at <= $2
-                             ORDER BY next_attempt_at, id LIMIT 1)
-                 RETURNING id, recipient, subject, sealed, attempts, created_at"
-            }
-            Db::Pg(_) => {
-                "UPDATE mail_outbox SET attempts = attempts + 1, next_attempt_at = $3
-                 WHERE id = (SELECT id FROM mail_outbox
-                             WHERE seal_id = $1 AND next_attempt_at <= $2
-                             ORDER BY next_attempt_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
-                 RETURNING id, recipient, subject, sealed, attempts, created_at"
-            }
-        };
-        let row: Option<Row> = transact!(self.db, tx => {
-            Ok(sqlx::query_as(claim)
+        let skip = self.skip_locked();
+        let claim = format!(
+            "UPDATE mail_outbox SET attempts = attempts + 1, next_attempt_at = $3
+             WHERE id = (SELECT id FROM mail_outbox
+                         WHERE seal_id = $1 AND next_attempt_at <= $2
+                         ORDER BY next_attempt_at, id LIMIT 1{skip})
+             RETURNING id, recipient, subject, sealed, attempts, created_at"
+        );
+        let row: Option<MailRow> = transact!(self.db, tx => {
+            Ok(sqlx::query_as(sqlx::AssertSqlSafe(claim.as_str()))
                 .bind(seal_id)
                 .bind(to_ms(now))
                 .bind(to_ms(until))

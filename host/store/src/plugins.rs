@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::db::{Store, read, transact};
+use crate::db::{Store, read, signed, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
@@ -22,12 +22,12 @@ pub struct UploadedPlugin {
     pub size: u64,
     /// JSON array of the grants named with it; none where the configuration decides.
     pub grants: Option<String>,
-    /// When it came.
+    /// When it was uploaded.
     pub uploaded_at: DateTime<Utc>,
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct UploadRow {
     kind: String,
     name: String,
     digest: String,
@@ -45,7 +45,7 @@ impl Store {
 
     /// All uploads, by kind and name.
     pub async fn uploaded_plugins(&self) -> Result<Vec<UploadedPlugin>, StoreError> {
-        let rows: Vec<Row> = read!(self.db, pool => {
+        let rows: Vec<UploadRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT kind, name, digest, size, grants, uploaded_at FROM plugins
                  ORDER BY kind, name",
@@ -53,7 +53,7 @@ impl Store {
             .fetch_all(pool)
             .await?
         });
-        let upload = |row: Row| UploadedPlugin {
+        let upload = |row: UploadRow| UploadedPlugin {
             kind: row.kind,
             name: row.name,
             digest: row.digest,
@@ -118,13 +118,13 @@ impl Store {
             .bind(upload.kind.as_str())
             .bind(upload.name.as_str())
             .bind(upload.digest.as_str())
-            .bind(i64::try_from(upload.size).unwrap_or(i64::MAX))
+            .bind(signed(upload.size))
             .bind(upload.grants.as_deref())
             .bind(to_ms(upload.uploaded_at))
             .bind(packed.as_slice())
             .execute(&mut *tx)
             .await?;
-            sqlx::query(COUNT_UP).bind(VERSION).execute(&mut *tx).await?;
+            sql::settings::count_up(tx, VERSION).await?;
             Ok(replaced > 0)
         })
     }
@@ -139,14 +139,9 @@ impl Store {
                 .await?
                 .rows_affected();
             if removed > 0 {
-                sqlx::query(COUNT_UP).bind(VERSION).execute(&mut *tx).await?;
+                sql::settings::count_up(tx, VERSION).await?;
             }
             Ok(removed > 0)
         })
     }
 }
-
-/// Settings are text.
-const COUNT_UP: &str = "INSERT INTO settings (name, value) VALUES ($1, '1')
-     ON CONFLICT (name) DO UPDATE
-     SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)";

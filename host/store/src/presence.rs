@@ -17,7 +17,6 @@ use chrono::{DateTime, Utc};
 
 use crate::db::{Db, Store, transact};
 use crate::error::StoreError;
-use crate::time::to_ms;
 
 /// Where the locks of a SQLite file are, and what this process holds of them.
 #[derive(Clone, Debug)]
@@ -106,7 +105,7 @@ impl Store {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return no_locks(&error),
         }
-        // Waits only for another process that is at the line above.
+        // Waits only while another process runs the lines above.
         let shared = tokio::task::spawn_blocking(move || file.lock_shared().map(|()| file)).await;
         match shared {
             Ok(Ok(file)) => drop(presence.hold(Some(file))),
@@ -147,7 +146,7 @@ impl Store {
                 return Ok(Seating::Ours(WorkerSeat { _lock: None }));
             }
         }
-        // For people and messages only: the lock is what counts.
+        // Only shown to people; the lock decides.
         let _ = file.set_len(0);
         let _ = file.rewind();
         let _ = writeln!(file, "{}", std::process::id());
@@ -156,34 +155,14 @@ impl Store {
     }
 
     async fn end_leases(&self) -> Result<(), StoreError> {
-        transact!(self.db, tx => {
-            sqlx::query(
-                "UPDATE runs SET lease_owner = NULL, lease_until = 0
-                 WHERE status = 'running' AND lease_until > 0",
-            )
-            .execute(&mut *tx)
-            .await?;
-            Ok(())
-        })
+        transact!(self.db, tx => sql::runs::end_leases(tx).await)
     }
 
     async fn end_what_was_held(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
-            sqlx::query("DELETE FROM quota_reservations").execute(&mut *tx).await?;
-            // An attempt that failed left its error: that one waits for its time.
-            sqlx::query(
-                "UPDATE mail_outbox SET next_attempt_at = $1
-                 WHERE attempts > 0 AND last_error IS NULL AND next_attempt_at > $1",
-            )
-            .bind(to_ms(now))
-            .execute(&mut *tx)
-            .await?;
-            // The same as an answer that was too long to keep: a retry works it out again,
-            // under the token that it may have been billed with.
-            sqlx::query("UPDATE idempotency SET status = 0 WHERE status IS NULL")
-                .execute(&mut *tx)
-                .await?;
-            Ok(())
+            sql::reservations::delete_all(tx).await?;
+            sql::mail::end_claims(tx, now).await?;
+            sql::idempotency::end_unanswered(tx).await
         })
     }
 }

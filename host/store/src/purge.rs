@@ -1,4 +1,4 @@
-//! Removing what is past its time.
+//! Removing expired rows.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Retention {
 }
 
 impl Store {
-    /// Removes what is past its time; the number of rows removed.
+    /// Removes expired rows: how many.
     pub async fn purge(&self, keep: &Retention, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let before = |age: Duration| {
             TimeDelta::from_std(age)
@@ -58,70 +58,23 @@ impl Store {
 
     async fn purge_scans(&self, before: i64) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
-            let blobs: Vec<Option<i64>> = sqlx::query_scalar(
-                "DELETE FROM pages WHERE id IN (
-                     SELECT id FROM pages
-                     WHERE fetched_at < $1 AND run_id IS NULL ORDER BY fetched_at LIMIT $2)
-                 RETURNING blob_id",
-            )
-            .bind(before)
-            .bind(CHUNK)
-            .fetch_all(&mut *tx)
-            .await?;
+            let blobs = sql::pages::delete_scans_before(tx, before, CHUNK).await?;
             let removed = blobs.len() as u64;
-            let mut blobs: Vec<i64> = blobs.into_iter().flatten().collect();
-            // One order in every transaction, so that two nodes never wait for each other.
-            blobs.sort_unstable();
-            for blob in blobs {
-                let refs: Option<i64> = sqlx::query_scalar(
-                    "UPDATE blobs SET refs = refs - 1 WHERE id = $1 RETURNING refs",
-                )
-                .bind(blob)
-                .fetch_optional(&mut *tx)
-                .await?;
-                if refs.is_some_and(|refs| refs <= 0) {
-                    sqlx::query("DELETE FROM blobs WHERE id = $1")
-                        .bind(blob)
-                        .execute(&mut *tx)
-                        .await?;
-                }
-            }
+            sql::bodies::release(tx, blobs.into_iter().flatten()).await?;
             Ok(removed)
         })
     }
 
     async fn purge_log(&self, before: i64) -> Result<u64, StoreError> {
-        transact!(self.db, tx => {
-            let done = sqlx::query(
-                "DELETE FROM request_log WHERE ts < $1 AND id IN (
-                     SELECT id FROM request_log ORDER BY id LIMIT $2)",
-            )
-            .bind(before)
-            .bind(CHUNK)
-            .execute(&mut *tx)
-            .await?;
-            Ok(done.rows_affected())
-        })
+        transact!(self.db, tx => sql::logs::delete_before(tx, before, CHUNK).await)
     }
 
     async fn purge_idempotency(&self, before: i64) -> Result<u64, StoreError> {
-        transact!(self.db, tx => {
-            let done = sqlx::query("DELETE FROM idempotency WHERE created_at < $1")
-                .bind(before)
-                .execute(&mut *tx)
-                .await?;
-            Ok(done.rows_affected())
-        })
+        transact!(self.db, tx => sql::idempotency::delete_before(tx, before).await)
     }
 
-    /// What dead processes held.
+    /// Reservations of dead processes.
     async fn purge_reservations(&self, now: i64) -> Result<u64, StoreError> {
-        transact!(self.db, tx => {
-            let done = sqlx::query("DELETE FROM quota_reservations WHERE expires_at <= $1")
-                .bind(now)
-                .execute(&mut *tx)
-                .await?;
-            Ok(done.rows_affected())
-        })
+        transact!(self.db, tx => sql::reservations::delete_ended(tx, now).await)
     }
 }

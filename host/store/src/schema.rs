@@ -1,4 +1,4 @@
-//! What the database is made of.
+//! The tables and columns of the database.
 
 use crate::db::{Db, Store};
 use crate::error::StoreError;

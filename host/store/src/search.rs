@@ -7,11 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
 
-use crate::db::{Db, Store, read, transact};
+use crate::db::{Db, Store, transact};
 use crate::error::StoreError;
 
 /// The setting that remembers how far indexing has come.
@@ -26,7 +25,7 @@ const RANKED: i64 = 5_000;
 pub struct Unindexed {
     /// The page.
     pub page: PageId,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// The normalised URL.
     pub url_key: String,
@@ -38,12 +37,12 @@ pub struct Unindexed {
     pub blob: BlobId,
 }
 
-/// A page's words.
+/// The words of a page, to index.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
     /// The page.
     pub page: PageId,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// The normalised URL.
     pub url_key: String,
@@ -62,65 +61,11 @@ pub struct SearchHit {
     pub score: f64,
 }
 
-#[derive(sqlx::FromRow)]
-struct Row {
-    id: i64,
-    project_id: i64,
-    url_key: String,
-    final_url: String,
-    headers: String,
-    blob_id: i64,
-}
-
 impl Store {
-    /// The highest id of a stored page; 0 without any.
-    pub async fn newest_page(&self) -> Result<i64, StoreError> {
-        read!(self.db, pool => {
-            Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
-                .fetch_one(pool)
-                .await?)
-        })
-    }
-
     /// How far indexing has come: every page up to this id was looked at.
     pub async fn indexed_through(&self) -> Result<i64, StoreError> {
         let value = self.setting(THROUGH).await?;
         Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
-    }
-
-    /// HTML pages answered with 200 whose ids are in `(after, through]`, the oldest first.
-    pub async fn unindexed(
-        &self,
-        after: i64,
-        through: i64,
-        limit: u32,
-    ) -> Result<Vec<Unindexed>, StoreError> {
-        let rows: Vec<Row> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
-                 FROM pages p
-                 WHERE p.id > $1 AND p.id <= $2 AND p.status = 200 AND p.kind = $3
-                   AND p.blob_id IS NOT NULL
-                 ORDER BY p.id LIMIT $4",
-            )
-            .bind(after)
-            .bind(through)
-            .bind(crate::pages::kind_word(Kind::Html))
-            .bind(i64::from(limit))
-            .fetch_all(pool)
-            .await?
-        });
-        Ok(rows
-            .into_iter()
-            .map(|row| Unindexed {
-                page: PageId(row.id),
-                project: ProjectId(row.project_id),
-                url_key: row.url_key,
-                final_url: row.final_url,
-                headers: row.headers,
-                blob: BlobId(row.blob_id),
-            })
-            .collect())
     }
 
     /// Adds pages to the index and notes that indexing has come to `through`. A page that is
@@ -137,8 +82,6 @@ impl Store {
 
     async fn index_chunk(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
         let shared = self.is_shared();
-        // Locks the page's row where rows are locked, so that it is not deleted meanwhile.
-        let lock = if shared { " FOR KEY SHARE" } else { "" };
         let insert = if shared {
             "INSERT INTO search_index (page_id, words)
              SELECT $1, setweight(to_tsvector('simple', $3), 'A')
@@ -146,7 +89,7 @@ impl Store {
         } else {
             "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
         };
-        // Of one URL's pages, the youngest: all that is replaced is gone before words come.
+        // Only the youngest page of a URL; older entries are removed before words are added.
         let mut youngest: BTreeMap<(ProjectId, &str), &IndexEntry> = BTreeMap::new();
         for entry in entries {
             let kept = youngest
@@ -168,14 +111,7 @@ impl Store {
                 .bind(entry.page.get())
                 .execute(&mut *tx)
                 .await?;
-                let there: Option<i64> = sqlx::query_scalar(sqlx::AssertSqlSafe(format!(
-                    "SELECT id FROM pages WHERE id = $1 AND project_id = $2{lock}"
-                )))
-                .bind(entry.page.get())
-                .bind(entry.project.get())
-                .fetch_optional(&mut *tx)
-                .await?;
-                if there.is_none() {
+                if !sql::pages::hold(tx, entry.project, entry.page).await? {
                     continue;
                 }
                 let done = sqlx::query(

@@ -1,26 +1,39 @@
-//! What the instance remembers about itself.
+//! The table `settings`: what the instance remembers about itself.
 
-use crate::db::{Store, read, transact};
+use crate::db::{Store, per_database, read, transact};
 use crate::error::StoreError;
 
-/// Counts changes of projects and keys.
-const ACCOUNTS_VERSION: &str = "accounts.version";
+/// Setting that counts changes of projects and keys. A transaction that changes one counts it
+/// up as its last statement: other nodes look at the number before they trust what they
+/// remember.
+pub(crate) const ACCOUNTS_VERSION: &str = "accounts.version";
 
-/// Counts a change of a project or a key, in the caller's transaction and as its last
-/// statement: other nodes look at the number before they trust what they remember.
-macro_rules! accounts_changed {
-    ($tx:expr) => {
+per_database! {
+    /// Adds 1 to a setting that is a number; 0 where there is none. Settings are text.
+    pub(crate) async fn count_up(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
         sqlx::query(
-            "INSERT INTO settings (name, value) VALUES ('accounts.version', '1')
+            "INSERT INTO settings (name, value) VALUES ($1, '1')
              ON CONFLICT (name) DO UPDATE
              SET value = CAST(CAST(settings.value AS BIGINT) + 1 AS TEXT)",
         )
-        .execute(&mut *$tx)
-        .await?
-    };
-}
+        .bind(name)
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
 
-pub(crate) use accounts_changed;
+    /// Locks a setting that stands for a piece of work: one transaction at a time passes here.
+    pub(crate) async fn lock(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO settings (name, value) VALUES ($1, '')
+             ON CONFLICT (name) DO UPDATE SET value = ''",
+        )
+        .bind(name)
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+}
 
 impl Store {
     /// The value of a setting.

@@ -18,10 +18,8 @@ use tokio::task::JoinHandle;
 use crate::db::{Db, transact};
 use crate::error::StoreError;
 use crate::logs::LogEntry;
-use crate::pages::{NewPage, kind_word};
-use crate::quota::{Amount, shrink};
-use crate::time::to_ms;
-use crate::usage::{NewUsage, bill};
+use crate::pages::NewPage;
+use crate::quota::{Amount, NewUsage};
 
 /// Jobs per transaction.
 pub const BATCH: usize = 250;
@@ -42,7 +40,7 @@ struct Scan {
     usage: Option<NewUsage>,
 }
 
-/// The queue's end that requests hold.
+/// The sending end of the writer's queue.
 #[derive(Debug)]
 pub struct Writer {
     jobs: mpsc::Sender<Job>,
@@ -224,7 +222,7 @@ impl Batch {
     }
 }
 
-/// What nobody waits for.
+/// Writes that no request waits for.
 #[derive(Clone, Copy)]
 struct Notes<'a> {
     logs: &'a [(ProjectId, Arc<LogEntry>)],
@@ -255,7 +253,7 @@ async fn write(
         touched,
         released,
     } = *notes;
-    // Log lines and last uses change nothing that a project used.
+    // Log entries and last uses do not change what a project has used.
     let quiet = scans.is_empty();
     transact!(quiet quiet, db, tx => {
         let mut ids = Vec::with_capacity(scans.len());
@@ -264,99 +262,17 @@ async fn write(
                 ids.push(None);
                 continue;
             };
-            let blob: Option<i64> = match &page.body {
+            let blob = match &page.body {
                 None => None,
-                Some(body) => {
-                    let known: Option<i64> = sqlx::query_scalar(
-                        "UPDATE blobs SET refs = refs + 1
-                         WHERE project_id = $1 AND hash = $2 RETURNING id",
-                    )
-                    .bind(page.project.get())
-                    .bind(body.hash.as_slice())
-                    .fetch_optional(&mut *tx)
-                    .await?;
-                    match known {
-                        Some(id) => Some(id),
-                        // Another node may insert the same body in between.
-                        None => Some(
-                            sqlx::query_scalar(
-                                "INSERT INTO blobs (project_id, hash, size, encoding, bytes, refs)
-                                 VALUES ($1, $2, $3, $4, $5, 1)
-                                 ON CONFLICT (project_id, hash)
-                                 DO UPDATE SET refs = blobs.refs + 1
-                                 RETURNING id",
-                            )
-                            .bind(page.project.get())
-                            .bind(body.hash.as_slice())
-                            .bind(signed(body.size))
-                            .bind(body.encoding.as_str())
-                            .bind(&body.bytes[..])
-                            .fetch_one(&mut *tx)
-                            .await?,
-                        ),
-                    }
-                }
+                Some(body) => sql::bodies::keep(tx, page.project, body).await?,
             };
-            let id: i64 = sqlx::query_scalar(
-                "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
-                     fetched_at, content_hash, kind, user_agent, cloud_mode, headers, metadata,
-                     blob_id)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
-                 RETURNING id",
-            )
-            .bind(page.project.get())
-            .bind(page.run.map(|run| run.get()))
-            .bind(page.url.as_str())
-            .bind(page.url_key.as_str())
-            .bind(page.final_url.as_str())
-            .bind(i64::from(page.status))
-            .bind(signed(page.bytes))
-            .bind(to_ms(page.fetched_at))
-            .bind(page.content_hash.as_deref())
-            .bind(kind_word(page.kind))
-            .bind(page.user_agent.as_str())
-            .bind(page.cloud_mode.as_str())
-            .bind(page.headers.as_str())
-            .bind(page.metadata.as_deref())
-            .bind(blob)
-            .fetch_one(&mut *tx)
-            .await?;
-            ids.push(Some(PageId(id)));
+            ids.push(Some(sql::pages::insert_scan(tx, page, blob).await?));
         }
-
         let usage: Vec<&NewUsage> = scans.iter().filter_map(|scan| scan.usage.as_ref()).collect();
-        bill!(tx, &usage);
-        shrink!(tx, released);
-
-        if !logs.is_empty() {
-            let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO request_log (project_id, ts, method, path, status, duration_ms,
-                     client_ip, request_id, key_prefix) ",
-            );
-            insert.push_values(logs, |mut row, (project, entry)| {
-                row.push_bind(project.get())
-                    .push_bind(to_ms(entry.ts))
-                    .push_bind(entry.method.as_str())
-                    .push_bind(entry.path.as_str())
-                    .push_bind(i64::from(entry.status))
-                    .push_bind(signed(entry.duration_ms))
-                    .push_bind(entry.client_ip.as_str())
-                    .push_bind(entry.request_id.as_str())
-                    .push_bind(entry.key_prefix.as_str());
-            });
-            insert.build().execute(&mut *tx).await?;
-        }
-        for (key, at) in touched {
-            sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1")
-                .bind(key.get())
-                .bind(to_ms(*at))
-                .execute(&mut *tx)
-                .await?;
-        }
+        sql::usage::bill(tx, &usage).await?;
+        sql::reservations::shrink(tx, released).await?;
+        sql::logs::insert(tx, logs).await?;
+        sql::keys::touch(tx, touched).await?;
         Ok(ids)
     })
-}
-
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -10,7 +10,7 @@ mod whole;
 use std::time::Duration;
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
 use crate::support::Service;
@@ -67,6 +67,7 @@ async fn queue(service: &Service, spec: &CrawlSpec, previous: Option<RunId>) -> 
         url: spec.url.clone(),
         url_key: spec.url.clone(),
         spec: serde_json::to_string(spec).expect("JSON"),
+        seed_is_page: spec.seed_kind == SeedKind::Url,
         proxy_shown: None,
         monitor: None,
         previous,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use orbweaver_crawl::spec::CrawlSpec;
-use orbweaver_store::crawl::RunState;
+use orbweaver_store::crawl::{RunState, SkipReason};
 
 use super::ground::{Answer, Ground, Hit};
 use super::{crawl, over, paths, promises, queue, spec};
@@ -47,7 +47,7 @@ async fn robots_txt_is_obeyed_unless_told_otherwise(service: Service) {
         (0, 0)
     );
     assert_eq!(run.error_count, 0);
-    assert_eq!(run.progress.skipped["robots"], 2);
+    assert_eq!(run.progress.skipped[&SkipReason::Robots], 2);
     let careless = CrawlSpec {
         respect_robots: false,
         ..spec(&ground.url("/"))

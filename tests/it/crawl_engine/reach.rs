@@ -1,7 +1,7 @@
 //! What a run reaches: scope, depth, redirects, sitemaps, budgets.
 
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
-use orbweaver_store::crawl::RunState;
+use orbweaver_store::crawl::{RunState, SkipReason};
 
 use super::ground::{Answer, Ground};
 use super::{crawl, pages, paths, promises, spec};
@@ -108,9 +108,10 @@ async fn other_sites_deeper_links_and_excluded_paths_are_left_alone(service: Ser
     assert_eq!(paths(&service, &run).await, ["", "a?x=1", "b", "yes/no"]);
     assert_eq!(other.log().len(), 0);
     let skipped = &run.progress.skipped;
-    let count = |reason: &str| skipped.get(reason).copied().unwrap_or(0);
-    assert_eq!((count("scope"), count("excluded")), (1, 2), "{skipped:?}");
-    assert_eq!(count("depth"), 1, "{skipped:?}");
+    let count = |reason| run.progress.skipped_for(reason);
+    let counts = (count(SkipReason::Scope), count(SkipReason::Excluded));
+    assert_eq!(counts, (1, 2), "{skipped:?}");
+    assert_eq!(count(SkipReason::Depth), 1, "{skipped:?}");
 
     // With a pattern of what is wanted, the seed is fetched all the same.
     let spec = CrawlSpec {
@@ -302,5 +303,5 @@ async fn traps_do_not_fill_a_run(service: Service) {
         .count();
     assert_eq!(facets, 2, "{paths:?}");
     assert!(paths.len() < 20, "{paths:?}");
-    assert!(run.progress.skipped["budget"] > 0);
+    assert!(run.progress.skipped_for(SkipReason::Budget) > 0);
 }

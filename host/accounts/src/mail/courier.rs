@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_store::{DueMail, StoreError};
 
-use super::{Inner, PURPOSE};
+use super::mailer::{Connected, PURPOSE};
 use crate::context::Accounts;
 
 /// How long an attempt may take before another process may try.
@@ -45,7 +45,7 @@ pub async fn run(accounts: Accounts) {
 }
 
 /// Sends all that is due; how long until the next is.
-async fn empty(accounts: &Accounts, inner: &Arc<Inner>) -> Result<Duration, StoreError> {
+async fn empty(accounts: &Accounts, inner: &Arc<Connected>) -> Result<Duration, StoreError> {
     let seal = accounts.seal.id();
     loop {
         let now = accounts.clock.now();
@@ -63,7 +63,7 @@ async fn empty(accounts: &Accounts, inner: &Arc<Inner>) -> Result<Duration, Stor
     }))
 }
 
-async fn deliver(accounts: &Accounts, inner: &Inner, mail: DueMail) -> Result<(), StoreError> {
+async fn deliver(accounts: &Accounts, inner: &Connected, mail: DueMail) -> Result<(), StoreError> {
     let Some(text) = accounts.seal.open(&mail.sealed, PURPOSE) else {
         tracing::error!(mail = %mail.id, "a mail does not open with this instance's secret");
         return accounts.store.remove_mail(mail.id).await;

@@ -1,7 +1,7 @@
 //! Administration of plugins: what is uploaded lies in the database, over the plugin folder.
 
 mod grants;
-mod overlay;
+pub(crate) mod overlay;
 mod watch;
 
 pub use grants::Granted;

@@ -41,7 +41,7 @@ pub(super) struct Progress {
     /// URLs given up.
     failed: u64,
     /// URLs left out, by reason.
-    skipped: BTreeMap<String, u64>,
+    skipped: BTreeMap<&'static str, u64>,
     /// Pages a second since the event before; since the start for the first.
     rate: f64,
     /// Why it failed, or ended early.
@@ -222,7 +222,12 @@ impl Follower {
             queued: run.progress.queued,
             fetched: run.progress.fetched,
             failed: run.progress.failed,
-            skipped: run.progress.skipped,
+            skipped: run
+                .progress
+                .skipped
+                .iter()
+                .map(|(reason, count)| (reason.as_str(), *count))
+                .collect(),
             rate,
             error_message: run.error_message,
         }

@@ -1,9 +1,7 @@
 //! GET /v1/pages/{id}.
 
 use axum::response::Response;
-use chrono::{DateTime, Utc};
 use serde::Deserialize;
-use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
 use super::path::{self, PagePath};
@@ -11,7 +9,7 @@ use crate::answer::raw_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
-use orbweaver_pipeline::{Parts, StoredError};
+use orbweaver_pipeline::{PageContent, Parts, StoredError};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -48,46 +46,6 @@ impl Format {
     }
 }
 
-/// A stored page; which members there are depends on `format`.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a schema, never constructed")]
-#[schema(as = Page)]
-struct Page {
-    id: i64,
-    url: String,
-    /// HTTP status.
-    status: u16,
-    /// Length of the decoded body.
-    bytes: u64,
-    fetched_at: DateTime<Utc>,
-    /// `html`, `both`, `full`; null for a body that is no text.
-    #[schema(required = false)]
-    html: Option<String>,
-    /// `markdown`, `both`, `full`.
-    #[schema(required = false)]
-    markdown: Option<String>,
-    /// `article`, `both`, `full`.
-    #[schema(required = false)]
-    article_text: Option<String>,
-    /// `article`, `both`, `full`.
-    #[schema(required = false)]
-    article_html: Option<String>,
-    /// Title, description, Open Graph …
-    metadata: Option<Value>,
-    /// `signals`, `full`.
-    #[schema(required = false)]
-    signals: Option<Value>,
-    /// `full`.
-    #[schema(required = false, nullable = false)]
-    content_hash: Option<String>,
-    /// Outputs of the extractors that the crawl named.
-    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
-    extensions: Option<Value>,
-    /// Extractors that failed; their members are null.
-    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
-    errors: Option<Vec<Value>>,
-}
-
 /// A stored page with its content, extracted when it is first asked for.
 #[utoipa::path(
     get,
@@ -95,7 +53,7 @@ struct Page {
     tag = "Crawls",
     params(("id" = i64, Path, description = "The page: a global id"), Params),
     responses(
-        (status = 200, description = "The page", body = Page),
+        (status = 200, description = "The page", body = PageContent),
         (status = 404, description = "No such page in this project", body = ErrorBody),
         CommonErrors,
     )
@@ -114,7 +72,7 @@ pub(super) async fn get_page(
         .stored(&app.store, project, record, parts)
         .await
     {
-        Ok(json) => Ok(raw_json(json.into())),
+        Ok(json) => Ok(raw_json(json)),
         Err(error @ StoredError::NoBody) => Err(ApiError::invalid("format", error)),
         Err(StoredError::Scan(error)) => Err(error.into()),
     }

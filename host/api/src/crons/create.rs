@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use super::view;
 use crate::context::Ctx;
 use crate::error::ApiError;
-use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_crawl::submit::{shown_proxy, url_key};
 
 /// Seconds after which to ask again at the cap: only a change of tier, or removing a
@@ -46,6 +46,7 @@ pub(crate) async fn create(ctx: &Ctx, spec: &CrawlSpec, cron: &str) -> Result<Re
         url: spec.url.clone(),
         url_key: url_key(&spec.url),
         spec: serde_json::to_string(spec).map_err(|error| ApiError::internal(&error))?,
+        seed_is_page: spec.seed_kind == SeedKind::Url,
         proxy_shown: shown_proxy(spec),
         has_webhook: spec.webhook_url.is_some(),
         next_fires_at: next,

@@ -7,11 +7,10 @@ use bytes::Bytes;
 use futures::StreamExt as _;
 use orbweaver_core::json_number::whole;
 use orbweaver_store::{CloudMode, Principal};
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::result::ScanResult;
 use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
@@ -19,8 +18,8 @@ use crate::error::{ApiError, BodyErrors, CommonErrors};
 use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::Payload;
 use crate::validate;
-use orbweaver_accounts::quota::{CapReached, QuotaError};
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanSpec};
+use orbweaver_accounts::quota::QuotaError;
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanResult, ScanSpec};
 
 const MAX_URLS: usize = 100;
 const MAX_CONCURRENCY: u64 = 64;
@@ -48,22 +47,23 @@ pub(super) struct BulkRequest {
 }
 
 /// One item per URL, in the order of the request.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a schema, never constructed")]
-pub(super) struct BulkResult {
-    items: Vec<BulkItem>,
+#[derive(Serialize, ToSchema)]
+pub(super) struct BulkResult<'a> {
+    items: Vec<BulkItem<'a>>,
 }
 
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "a schema, never constructed")]
-struct BulkItem {
+#[derive(Serialize, ToSchema)]
+struct BulkItem<'a> {
     /// As in the request.
-    url: String,
+    url: &'a str,
+    /// Whether there is a result.
     ok: bool,
     /// Where `ok` is true.
-    #[schema(required = false, nullable = false)]
-    result: Option<ScanResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<ScanResult>)]
+    result: Option<&'a RawValue>,
     /// Where `ok` is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     error: Option<String>,
 }
@@ -153,7 +153,7 @@ async fn run(
     let tokens: Vec<String> = (0..urls.len()).map(|index| token.part(index)).collect();
     let project = principal.project;
     let shares = app.accounts.quota.reserve_each(project, &tokens).await?;
-    let mut items: Vec<(usize, Vec<u8>)> =
+    let mut results: Vec<(usize, String, Result<Bytes, ScanError>)> =
         futures::stream::iter(urls.into_iter().zip(tokens).zip(shares).enumerate())
             .map(|(index, ((url, token), share))| {
                 let (app, principal) = (app.clone(), Arc::clone(&principal));
@@ -168,59 +168,50 @@ async fn run(
                         always: true,
                         reserved: Some(reserved),
                     });
-                    (index, item(&app, &principal, index, &spec, bill).await)
+                    let result = match bill {
+                        Ok(bill) => {
+                            Box::pin(pipeline::scan(&app.scans, &principal, &spec, bill)).await
+                        }
+                        Err(cap) => Err(QuotaError::Capped(cap).into()),
+                    };
+                    (index, spec.url, result)
                 }
             })
             .buffer_unordered(concurrency)
             .collect()
             .await;
-    items.sort_unstable_by_key(|(index, _)| *index);
-    let size: usize = items.iter().map(|(_, item)| item.len() + 1).sum();
-    let mut answer = Vec::with_capacity(size + 16);
-    answer.extend_from_slice(b"{\"items\":[");
-    for (index, item) in &items {
-        if *index > 0 {
-            answer.push(b',');
-        }
-        answer.extend_from_slice(item);
-    }
-    answer.extend_from_slice(b"]}");
+    results.sort_unstable_by_key(|(index, ..)| *index);
+    let size = |result: &Result<Bytes, ScanError>| result.as_ref().map_or(256, Bytes::len);
+    let size: usize = results.iter().map(|(.., result)| size(result) + 64).sum();
+    let items = results.iter().map(|(index, url, result)| match result {
+        Ok(json) => Ok(BulkItem {
+            url,
+            ok: true,
+            result: Some(serde_json::from_slice(json)?),
+            error: None,
+        }),
+        Err(error) => Ok(BulkItem {
+            url,
+            ok: false,
+            result: None,
+            error: Some(sanitised(*index, error)),
+        }),
+    });
+    let items: Result<Vec<BulkItem<'_>>, serde_json::Error> = items.collect();
+    let mut answer = Vec::with_capacity(size);
+    items
+        .and_then(|items| serde_json::to_writer(&mut answer, &BulkResult { items }))
+        .map_err(|error| ApiError::internal(&error))?;
     Ok(answer.into())
 }
 
-async fn item(
-    app: &App,
-    principal: &Arc<Principal>,
-    index: usize,
-    spec: &ScanSpec,
-    bill: Result<Bill, CapReached>,
-) -> Vec<u8> {
-    let url = Value::from(spec.url.as_str());
-    let result = match bill {
-        Ok(bill) => Box::pin(pipeline::scan(&app.scans, principal, spec, bill)).await,
-        Err(cap) => Err(QuotaError::Capped(cap).into()),
-    };
-    match result {
-        Ok(result) => {
-            let mut item = format!("{{\"url\":{url},\"ok\":true,\"result\":").into_bytes();
-            item.extend_from_slice(&result);
-            item.push(b'}');
-            item
-        }
-        Err(error) => {
-            let error = Value::from(sanitised(index, error));
-            format!("{{\"url\":{url},\"ok\":false,\"error\":{error}}}").into_bytes()
-        }
-    }
-}
-
 /// What a caller may know of a failure.
-fn sanitised(index: usize, error: ScanError) -> String {
+fn sanitised(index: usize, error: &ScanError) -> String {
     match error {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
-        ScanError::NotConfigured(what) => what.into_owned(),
-        ScanError::Busy(what) | ScanError::Plugin(what) => what,
+        ScanError::NotConfigured(what) => what.clone().into_owned(),
+        ScanError::Busy(what) | ScanError::Plugin(what) => what.clone(),
         ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");

@@ -2,7 +2,6 @@
 
 mod bulk;
 mod one;
-mod result;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

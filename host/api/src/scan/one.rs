@@ -6,7 +6,6 @@ use orbweaver_store::CloudMode;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::result::ScanResult;
 use crate::answer::raw_json;
 use crate::app::App;
 use crate::context::Ctx;
@@ -14,7 +13,7 @@ use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanSpec};
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanResult, ScanSpec};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -74,6 +74,7 @@ async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Res
         url: url(0),
         url_key: url(0),
         spec: "{}".to_owned(),
+        seed_is_page: true,
         proxy_shown: None,
         monitor: None,
         previous: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
-use orbweaver_store::crawl::{NewFrontier, unpack_links};
+use orbweaver_store::crawl::{NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -170,8 +170,8 @@ impl Crawler {
             let to = url.without_fragment().to_owned();
             budget += u64::from(!self.admit(&url, to, *hash, next, found));
         }
-        self.skip("depth", deep);
-        self.skip("budget", budget);
+        self.skip(SkipReason::Depth, deep);
+        self.skip(SkipReason::Budget, budget);
     }
 
     /// Takes a new URL into the frontier, within the budgets.
@@ -234,15 +234,10 @@ impl Crawler {
         key_hash(&key_of(url, self.shared.rules))
     }
 
-    pub(super) fn skip(&self, reason: &str, count: u64) {
+    pub(super) fn skip(&self, reason: SkipReason, count: u64) {
         if count > 0 {
             let mut progress = self.handle.progress.lock();
-            match progress.skipped.get_mut(reason) {
-                Some(known) => *known += count,
-                None => {
-                    progress.skipped.insert(reason.to_owned(), count);
-                }
-            }
+            *progress.skipped.entry(reason).or_default() += count;
         }
     }
 
@@ -309,9 +304,9 @@ impl Crawler {
                     }
                 }
             }
-            self.skip("scope", out);
-            self.skip("excluded", excluded);
-            self.skip("budget", budget);
+            self.skip(SkipReason::Scope, out);
+            self.skip(SkipReason::Excluded, excluded);
+            self.skip(SkipReason::Budget, budget);
             self.send(item).await;
         }
     }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::FrontierChange;
+use orbweaver_store::crawl::{FrontierChange, SkipReason};
 use orbweaver_urls::Resolved;
+use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
@@ -68,7 +69,7 @@ impl Crawler {
             End::Failed(error) if fetch::is_robots(&error) => {
                 self.shared.unclaim(&chain);
                 self.pending = self.pending.saturating_sub(1);
-                self.skip("robots", 1);
+                self.skip(SkipReason::Robots, 1);
                 if self.shared.is_seed(&entry) {
                     self.failure = Some(error.message);
                 }
@@ -160,8 +161,8 @@ impl Crawler {
         if self.shared.is_seed(&entry) {
             self.widen(&mut fetched);
         }
-        self.skip("scope", fetched.out_of_scope);
-        self.skip("excluded", fetched.excluded);
+        self.skip(SkipReason::Scope, fetched.out_of_scope);
+        self.skip(SkipReason::Excluded, fetched.excluded);
         if self.shared.spec.seed_kind == SeedKind::Url {
             self.discover(
                 &fetched.links,
@@ -217,9 +218,10 @@ impl Crawler {
                 shared.wait_for(url.as_str()).await;
                 let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
                 let policy = pipeline.ai_policy(&robots);
+                let policy = policy.as_deref().map(RawValue::get);
                 let (lease, store) = (shared.lease, &shared.crawls.store);
                 let noted = store
-                    .note_site(lease, policy.as_deref(), llms.as_deref(), full.as_deref())
+                    .note_site(lease, policy, llms.as_deref(), full.as_deref())
                     .await;
                 if let Err(error) = noted {
                     tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use orbweaver_fetch::RobotsAnswer;
 use orbweaver_store::Amount;
+use orbweaver_store::crawl::SkipReason;
 use orbweaver_urls::Resolved;
 use tokio::time::Instant;
 use url::Url;
@@ -109,11 +110,11 @@ impl Crawler {
             } else {
                 "robots.txt disallows it"
             };
-            return self.leave_out(host, "robots", why);
+            return self.leave_out(host, SkipReason::Robots, why);
         }
         let owns = entry.attempts > 0;
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
-            return self.leave_out(host, "duplicate", "another URL redirects to it");
+            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
         }
         if let Err(open) = known.gate.take(now, known.delay) {
             return HostPoll::At(open);
@@ -186,7 +187,7 @@ impl Crawler {
     }
 
     /// Leaves a host's next entry out.
-    fn leave_out(&mut self, host: usize, reason: &str, why: &str) -> HostPoll {
+    fn leave_out(&mut self, host: usize, reason: SkipReason, why: &str) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };

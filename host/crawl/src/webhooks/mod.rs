@@ -10,7 +10,7 @@ mod body;
 mod ending;
 mod plan;
 mod secret;
-mod signals;
+pub(crate) mod signals;
 mod worker;
 
 pub use body::WebhookBody;

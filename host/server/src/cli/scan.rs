@@ -151,14 +151,8 @@ impl Scan {
             Site::default()
         };
         let outcome = pipeline.extract(document, &content.roles(&[])).await?;
-        Ok(pipeline::assemble(
-            document,
-            CloudMode::None,
-            &content,
-            &outcome,
-            &site,
-            None,
-        ))
+        let json = pipeline::assemble(document, CloudMode::None, &content, &outcome, &site, None)?;
+        Ok(String::from_utf8(json.into())?)
     }
 
     async fn role(
@@ -182,7 +176,7 @@ impl Scan {
         let Some(json) = outcome.role(role) else {
             bail!("{} is no HTML, so it has no {role}", self.source);
         };
-        self.show(json)
+        self.show(json.get())
     }
 
     fn show(&self, json: &str) -> anyhow::Result<String> {

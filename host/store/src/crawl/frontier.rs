@@ -1,11 +1,58 @@
-//! What a run knows of and has still to fetch, for a worker that takes it up.
+//! The table `frontier`: the URLs that a run knows of, and what became of each.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::RunId;
 
-use crate::db::{Store, read};
+use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
-use crate::time::from_ms;
+use crate::time::{from_ms, to_ms};
+
+/// Redirects read at a time, so that no connection is held for a whole run.
+const REDIRECTS: i64 = 2_000;
+
+/// A URL that a page led to.
+#[derive(Clone, Debug)]
+pub struct NewFrontier {
+    /// Its place in the order of discovery.
+    pub seq: i64,
+    /// As written, resolved.
+    pub url: String,
+    /// Hash of its normalised URL.
+    pub key_hash: u64,
+    /// Links from the seed.
+    pub depth: u32,
+}
+
+/// New state of a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrontierChange {
+    /// It was fetched.
+    Done {
+        /// Its place in the order of discovery.
+        seq: i64,
+        /// Hash of the key of the page that it redirects to within the scope.
+        redirect_to: Option<u64>,
+    },
+    /// It is tried again later.
+    Again {
+        /// Its place in the order of discovery.
+        seq: i64,
+        /// Fetches that failed so far.
+        attempts: u32,
+        /// Not before.
+        next_at: DateTime<Utc>,
+    },
+    /// It was given up.
+    Failed {
+        /// Its place in the order of discovery.
+        seq: i64,
+    },
+    /// It is left out, because of robots.txt or because another URL redirects to it.
+    Skipped {
+        /// Its place in the order of discovery.
+        seq: i64,
+    },
+}
 
 /// A URL that waits to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +69,7 @@ pub struct FrontierRow {
     pub next_at: DateTime<Utc>,
 }
 
-/// What is known of a URL, whatever became of it.
+/// A URL that a run knows, in any state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRow {
     /// Its place in the order of discovery.
@@ -33,7 +80,7 @@ pub struct KnownRow {
     pub key_hash: u64,
     /// Links from the seed.
     pub depth: u32,
-    /// Whether it still waits.
+    /// Whether it waits to be fetched.
     pub queued: bool,
     /// Whether it was fetched.
     pub done: bool,
@@ -44,7 +91,7 @@ pub struct KnownRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct Waiting {
+struct QueuedRow {
     seq: i64,
     url: String,
     depth: i64,
@@ -53,13 +100,157 @@ struct Waiting {
 }
 
 #[derive(sqlx::FromRow)]
-struct Known {
+struct StateRow {
     seq: i64,
     url: String,
     key_hash: i64,
     depth: i64,
     state: i64,
     redirect_to: Option<i64>,
+}
+
+#[derive(sqlx::FromRow)]
+struct RedirectRow {
+    seq: i64,
+    key_hash: i64,
+    redirect_to: i64,
+}
+
+/// State of a URL, as the column holds it.
+#[derive(Clone, Copy)]
+enum UrlState {
+    Queued = 0,
+    Done = 1,
+    Failed = 2,
+    Skipped = 3,
+}
+
+/// A row's new values.
+struct NewState {
+    seq: i64,
+    state: UrlState,
+    attempts: u32,
+    next_at: Option<DateTime<Utc>>,
+    redirect_to: Option<u64>,
+}
+
+impl NewState {
+    const fn new(seq: i64, state: UrlState) -> Self {
+        Self {
+            seq,
+            state,
+            attempts: 0,
+            next_at: None,
+            redirect_to: None,
+        }
+    }
+}
+
+/// URLs that are simply done, of which one statement changes many, and the other changes.
+fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
+    let mut done = Vec::with_capacity(changes.len());
+    let mut others = Vec::new();
+    for change in changes {
+        match *change {
+            FrontierChange::Done {
+                seq,
+                redirect_to: None,
+            } => done.push(seq),
+            FrontierChange::Done { seq, redirect_to } => others.push(NewState {
+                redirect_to,
+                ..NewState::new(seq, UrlState::Done)
+            }),
+            FrontierChange::Again {
+                seq,
+                attempts,
+                next_at,
+            } => others.push(NewState {
+                attempts,
+                next_at: Some(next_at),
+                ..NewState::new(seq, UrlState::Queued)
+            }),
+            FrontierChange::Failed { seq } => others.push(NewState::new(seq, UrlState::Failed)),
+            FrontierChange::Skipped { seq } => others.push(NewState::new(seq, UrlState::Skipped)),
+        }
+    }
+    (done, others)
+}
+
+per_database! {
+    /// Adds URLs that pages of a run led to.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        run: RunId,
+        discovered: &[NewFrontier],
+    ) -> Result<(), StoreError> {
+        for piece in pieces(discovered) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO frontier (run_id, seq, url, key_hash, depth, state) ",
+            );
+            insert.push_values(piece, |mut row, new| {
+                row.push_bind(run.get())
+                    .push_bind(new.seq)
+                    .push_bind(new.url.as_str())
+                    .push_bind(new.key_hash.cast_signed())
+                    .push_bind(i64::from(new.depth))
+                    .push("0");
+            });
+            insert.build().execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what became of URLs of a run.
+    pub(crate) async fn change(
+        conn: &mut Conn,
+        run: RunId,
+        changes: &[FrontierChange],
+    ) -> Result<(), StoreError> {
+        let (done, others) = split(changes);
+        for new in others {
+            sqlx::query(
+                "UPDATE frontier SET state = $3, attempts = $4, next_at = $5, redirect_to = $6
+                 WHERE run_id = $1 AND seq = $2",
+            )
+            .bind(run.get())
+            .bind(new.seq)
+            .bind(new.state as i64)
+            .bind(i64::from(new.attempts))
+            .bind(new.next_at.map_or(0, to_ms))
+            .bind(new.redirect_to.map(u64::cast_signed))
+            .execute(&mut *conn)
+            .await?;
+        }
+        for piece in pieces(&done) {
+            let mut update =
+                sqlx::QueryBuilder::new("UPDATE frontier SET state = 1 WHERE run_id = ");
+            update.push_bind(run.get()).push(" AND seq IN (");
+            let mut list = update.separated(", ");
+            for seq in piece {
+                list.push_bind(*seq);
+            }
+            update.push(")");
+            update.build().execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the first URLs of a run, at most `limit`: how many.
+    pub(crate) async fn delete_of_run(
+        conn: &mut Conn,
+        run: RunId,
+        limit: i64,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "DELETE FROM frontier WHERE run_id = $1 AND seq IN (
+                 SELECT seq FROM frontier WHERE run_id = $1 ORDER BY seq LIMIT $2)",
+        )
+        .bind(run.get())
+        .bind(limit)
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
 }
 
 impl Store {
@@ -70,7 +261,7 @@ impl Store {
         after: i64,
         limit: u32,
     ) -> Result<Vec<FrontierRow>, StoreError> {
-        let rows: Vec<Waiting> = read!(self.db, pool => {
+        let rows: Vec<QueuedRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT seq, url, depth, attempts, next_at FROM frontier
                  WHERE run_id = $1 AND seq > $2 AND state = 0 ORDER BY seq LIMIT $3",
@@ -100,7 +291,7 @@ impl Store {
         after: i64,
         limit: u32,
     ) -> Result<Vec<KnownRow>, StoreError> {
-        let rows: Vec<Known> = read!(self.db, pool => {
+        let rows: Vec<StateRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT seq, url, key_hash, depth, state, redirect_to FROM frontier
                  WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
@@ -124,5 +315,36 @@ impl Store {
                 redirect_to: row.redirect_to.map(i64::cast_unsigned),
             })
             .collect())
+    }
+
+    /// URLs of a run that redirect within its scope, each with where it leads.
+    pub(crate) async fn frontier_redirects(
+        &self,
+        run: RunId,
+    ) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut redirects = Vec::new();
+        let mut after = -1;
+        loop {
+            let rows: Vec<RedirectRow> = read!(self.db, pool => {
+                sqlx::query_as(
+                    "SELECT seq, key_hash, redirect_to FROM frontier
+                     WHERE run_id = $1 AND seq > $2 AND redirect_to IS NOT NULL
+                     ORDER BY seq LIMIT $3",
+                )
+                .bind(run.get())
+                .bind(after)
+                .bind(REDIRECTS)
+                .fetch_all(pool)
+                .await?
+            });
+            let Some(last) = rows.last() else {
+                return Ok(redirects);
+            };
+            after = last.seq;
+            redirects.extend(rows.iter().map(|row| {
+                let (from, to) = (row.key_hash, row.redirect_to);
+                (from.cast_unsigned(), to.cast_unsigned())
+            }));
+        }
     }
 }

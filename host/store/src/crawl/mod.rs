@@ -1,25 +1,18 @@
-//! Crawl runs: their rows, their leases, their frontier, and the commits of their pages.
+//! The work of a crawl: its frontier, the commits of its pages, and what hosts allow. Runs
+//! and pages, as other modules keep them, are re-exported here.
 
 mod commit;
-mod delete;
-mod diff;
-mod frontier;
-mod graph;
-mod lease;
-mod links;
-mod previous;
-mod read;
-mod runs;
+pub(crate) mod frontier;
+mod hosts;
 
-pub use commit::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
-pub use delete::Removed;
-pub use diff::{Differing, RunDiff};
-pub use frontier::{FrontierRow, KnownRow};
-pub use graph::Orphan;
-pub use lease::{Ending, Lease, LeasedRun};
-pub use links::{
-    StoredLink, count_links, each_link, pack_links, pack_targets, unpack_links, unpack_targets,
+pub use crate::pages::{
+    CrawledPage, Differing, Orphan, PackedLinks, PageItem, PageRange, PageRecord, PreviousPage,
+    RunDiff, StoredLink, count_links, each_link, pack_links, pack_targets, unpack_links,
+    unpack_targets,
 };
-pub use previous::PreviousPage;
-pub use read::{PackedLinks, PageItem, PageRange, PageRecord, RunItem};
-pub use runs::{Created, NewRun, Progress, Run, RunFilter, RunState};
+pub use crate::runs::{
+    Created, Ending, Lease, LeasedRun, NewRun, Progress, Removed, Run, RunFilter, RunItem,
+    RunState, SkipReason,
+};
+pub use commit::{Committed, RunBatch};
+pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};

@@ -10,7 +10,7 @@ use crate::time::{from_ms, to_ms};
 /// A project with monitors that are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueProject {
-    /// Which.
+    /// The project.
     pub project: ProjectId,
     /// Its tier, which caps its runs.
     pub tier: String,
@@ -21,15 +21,15 @@ pub struct DueProject {
 /// A monitor that is due and whose last run is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueMonitor {
-    /// Which.
+    /// Its id.
     pub id: MonitorId,
     /// Its schedule.
     pub schedule: String,
-    /// The fire that is due.
+    /// Time of the fire that is due.
     pub fire_at: DateTime<Utc>,
 }
 
-/// What became of a fire.
+/// Result of firing a monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fired {
     /// Its run is queued.
@@ -54,14 +54,6 @@ struct MonitorRow {
     schedule: String,
     next_fires_at: i64,
 }
-
-/// A page whose status says that the site was in trouble, not what its content is.
-macro_rules! unreliable {
-    ($status:literal) => {
-        concat!("(", $status, " IN (408, 425, 429) OR ", $status, " >= 500)")
-    };
-}
-pub(crate) use unreliable;
 
 impl Store {
     /// Projects with monitors that are due, the one that waits longest first. Suspended
@@ -138,23 +130,12 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Fired, StoreError> {
         transact!(self.db, tx => {
-            // Holds the project's row, as every creation of a run does.
-            sqlx::query("UPDATE projects SET tier = tier WHERE id = $1")
-                .bind(project.get())
-                .execute(&mut *tx)
-                .await?;
-            if let Some(cap) = cap {
-                // `+ 0`: there are few active runs, and an index finds just them.
-                let active: i64 = sqlx::query_scalar(
-                    "SELECT count(*) FROM runs
-                     WHERE status IN ('queued', 'running') AND project_id + 0 = $1",
-                )
-                .bind(project.get())
-                .fetch_one(&mut *tx)
-                .await?;
-                if u64::try_from(active).unwrap_or_default() >= cap {
-                    return Ok(Fired::CapReached);
-                }
+            // Two nodes must not both take the last place.
+            sql::projects::lock(tx, project).await?;
+            if let Some(cap) = cap
+                && sql::runs::count_active(tx, project).await? >= cap
+            {
+                return Ok(Fired::CapReached);
             }
             let taken = sqlx::query(
                 "UPDATE monitors SET next_fires_at = $4, last_fired_at = $5
@@ -172,32 +153,13 @@ impl Store {
             if taken.rows_affected() == 0 {
                 return Ok(Fired::Gone);
             }
-            let run: i64 = sqlx::query_scalar(concat!(
-                "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
-                     spec, proxy_url, enqueued_at, webhook_status)
-                 SELECT m.project_id, m.id,
-                     (SELECT r.id FROM runs r
-                      WHERE r.monitor_id = m.id AND r.status = 'done' AND r.page_count > 0
-                        AND EXISTS (SELECT 1 FROM pages p
-                            WHERE p.run_id = r.id AND p.depth = 0 AND NOT ",
-                unreliable!("p.status"),
-                ")
-                      ORDER BY r.id DESC LIMIT 1),
-                     m.url, m.url_key, 'queued', m.spec, m.proxy_url, $2,
-                     CASE WHEN m.has_webhook = 1 THEN 'pending' END
-                 FROM monitors m WHERE m.id = $1
-                 RETURNING id"
-            ))
-            .bind(due.id.get())
-            .bind(to_ms(now))
-            .fetch_one(&mut *tx)
-            .await?;
+            let run = sql::runs::insert_fired(tx, due.id, now).await?;
             sqlx::query("UPDATE monitors SET last_run_id = $2 WHERE id = $1")
                 .bind(due.id.get())
-                .bind(run)
+                .bind(run.get())
                 .execute(&mut *tx)
                 .await?;
-            Ok(Fired::Started(RunId(run)))
+            Ok(Fired::Started(run))
         })
     }
 }

@@ -1,8 +1,7 @@
-//! Monitors: recurring crawls.
+//! Monitors, which are recurring crawls: every statement on `monitors`.
 
 mod fire;
 mod rows;
 
-pub(crate) use fire::unreliable;
 pub use fire::{DueMonitor, DueProject, Fired};
 pub use rows::{CreatedMonitor, Monitor, MonitorChange, NewMonitor};

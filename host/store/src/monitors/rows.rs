@@ -13,7 +13,7 @@ const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 /// A monitor to create.
 #[derive(Clone, Debug)]
 pub struct NewMonitor {
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// Five fields, UTC.
     pub schedule: String,
@@ -25,6 +25,8 @@ pub struct NewMonitor {
     pub spec: String,
     /// The proxy without its credentials.
     pub proxy_shown: Option<String>,
+    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    pub seed_is_page: bool,
     /// Whether its runs have a webhook.
     pub has_webhook: bool,
     /// When it fires first.
@@ -40,7 +42,7 @@ pub struct NewMonitor {
 pub struct Monitor {
     /// Its id.
     pub id: MonitorId,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// Five fields, UTC.
     pub schedule: String,
@@ -58,7 +60,7 @@ pub struct Monitor {
     pub created_at: DateTime<Utc>,
 }
 
-/// What became of a monitor to create.
+/// Result of creating a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreatedMonitor {
     /// It is there.
@@ -69,7 +71,7 @@ pub enum CreatedMonitor {
     CapReached,
 }
 
-/// What changes of a monitor; `None` leaves a field as it is.
+/// A change of a monitor; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct MonitorChange {
     /// Another schedule.
@@ -81,7 +83,7 @@ pub struct MonitorChange {
 }
 
 #[derive(sqlx::FromRow)]
-pub(super) struct Row {
+pub(super) struct MonitorRow {
     id: i64,
     project_id: i64,
     schedule: String,
@@ -93,15 +95,15 @@ pub(super) struct Row {
     created_at: i64,
 }
 
-/// The columns of [`Row`].
+/// The columns of [`MonitorRow`].
 macro_rules! columns {
     () => {
         "id, project_id, schedule, url, spec, next_fires_at, last_fired_at, last_run_id, created_at"
     };
 }
 
-impl From<Row> for Monitor {
-    fn from(row: Row) -> Self {
+impl From<MonitorRow> for Monitor {
+    fn from(row: MonitorRow) -> Self {
         Self {
             id: MonitorId(row.id),
             project: ProjectId(row.project_id),
@@ -125,11 +127,8 @@ impl Store {
         cap: Option<u64>,
     ) -> Result<CreatedMonitor, StoreError> {
         transact!(self.db, tx => {
-            // Holds the project's row, so that two requests can't both take the last place.
-            sqlx::query("UPDATE projects SET tier = tier WHERE id = $1")
-                .bind(new.project.get())
-                .execute(&mut *tx)
-                .await?;
+            // Two requests must not both take the last place.
+            sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
                 sqlx::query(
                     "UPDATE monitors SET idem_key = NULL
@@ -140,7 +139,7 @@ impl Store {
                 .bind(to_ms(new.created_at - IDEMPOTENT))
                 .execute(&mut *tx)
                 .await?;
-                let known: Option<Row> = sqlx::query_as(concat!(
+                let known: Option<MonitorRow> = sqlx::query_as(concat!(
                     "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 AND idem_key = $2"
                 ))
                 .bind(new.project.get())
@@ -161,10 +160,10 @@ impl Store {
                     return Ok(CreatedMonitor::CapReached);
                 }
             }
-            let row: Row = sqlx::query_as(concat!(
+            let row: MonitorRow = sqlx::query_as(concat!(
                 "INSERT INTO monitors (project_id, schedule, url, url_key, spec, proxy_url,
-                     has_webhook, next_fires_at, created_at, idem_key)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                     has_webhook, next_fires_at, created_at, idem_key, seed_is_page)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
                  RETURNING ", columns!()
             ))
             .bind(new.project.get())
@@ -177,6 +176,7 @@ impl Store {
             .bind(to_ms(new.next_fires_at))
             .bind(to_ms(new.created_at))
             .bind(new.idem_key.as_deref())
+            .bind(i64::from(new.seed_is_page))
             .fetch_one(&mut *tx)
             .await?;
             Ok(CreatedMonitor::New(Box::new(row.into())))
@@ -185,7 +185,7 @@ impl Store {
 
     /// Every monitor of the project, paused ones included, oldest first.
     pub async fn monitors(&self, project: ProjectId) -> Result<Vec<Monitor>, StoreError> {
-        let rows: Vec<Row> = read!(self.db, pool => {
+        let rows: Vec<MonitorRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
                 "SELECT ", columns!(), " FROM monitors WHERE project_id = $1 ORDER BY id"
             ))
@@ -202,7 +202,7 @@ impl Store {
         project: ProjectId,
         id: MonitorId,
     ) -> Result<Option<Monitor>, StoreError> {
-        let row: Option<Row> = read!(self.db, pool => {
+        let row: Option<MonitorRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
                 "SELECT ", columns!(), " FROM monitors WHERE id = $1 AND project_id = $2"
             ))
@@ -221,7 +221,7 @@ impl Store {
         id: MonitorId,
         change: &MonitorChange,
     ) -> Result<Option<Monitor>, StoreError> {
-        let row: Option<Row> = transact!(self.db, tx => {
+        let row: Option<MonitorRow> = transact!(self.db, tx => {
             Ok(sqlx::query_as(concat!(
                 "UPDATE monitors SET
                      schedule = COALESCE($3, schedule),

@@ -12,12 +12,12 @@ use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// Where a delivery is in its life.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeliveryState {
     /// It is tried now, or will be.
     Pending,
-    /// The receiver has it.
+    /// The receiver has accepted it.
     Delivered,
     /// It was given up.
     Dead,
@@ -60,24 +60,24 @@ pub struct DeliveryAttempt {
     pub at: DateTime<Utc>,
     /// The response's status, where there was one.
     pub status: Option<u16>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub latency_ms: u64,
-    /// What went wrong.
+    /// Error message, where it failed.
     pub error: Option<String>,
 }
 
 /// A delivery with its attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Which.
+    /// Its id.
     pub id: DeliveryId,
     /// The webhook-id.
     pub message_id: String,
-    /// What it tells.
+    /// Its event.
     pub event: Event,
-    /// Where it goes; may carry credentials.
+    /// URL of the receiver; may carry credentials.
     pub url: String,
-    /// Where it is in its life.
+    /// Its state.
     pub state: DeliveryState,
     /// When it is tried (again); `None` once it is settled.
     pub next_at: Option<DateTime<Utc>>,
@@ -90,7 +90,7 @@ pub struct Delivery {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct DeliveryRow {
     id: i64,
     message_id: String,
     event: String,
@@ -131,7 +131,7 @@ impl Store {
         project: ProjectId,
         run: RunId,
     ) -> Result<Vec<Delivery>, StoreError> {
-        let rows: Vec<Row> = read!(self.db, pool => {
+        let rows: Vec<DeliveryRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT id, message_id, event, url, state, next_at, created_at, finished_at
                  FROM deliveries WHERE run_id = $1 AND project_id = $2 ORDER BY id",
@@ -152,9 +152,10 @@ impl Store {
             .fetch_all(pool)
             .await?
         });
-        let mut of: HashMap<i64, Vec<DeliveryAttempt>> = HashMap::new();
+        let mut attempts_of: HashMap<i64, Vec<DeliveryAttempt>> = HashMap::new();
         for attempt in attempts {
-            of.entry(attempt.delivery_id)
+            attempts_of
+                .entry(attempt.delivery_id)
                 .or_default()
                 .push(attempt.into());
         }
@@ -173,7 +174,7 @@ impl Store {
                     url: row.url,
                     created_at: from_ms(row.created_at),
                     finished_at: row.finished_at.map(from_ms),
-                    attempts: of.remove(&row.id).unwrap_or_default(),
+                    attempts: attempts_of.remove(&row.id).unwrap_or_default(),
                 })
             })
             .collect()
@@ -191,16 +192,7 @@ impl Store {
         transact!(self.db, tx => {
             // The run's row first, as whoever deletes a run does. A delivery that a node is
             // trying right now stays with it: that attempt is the one asked for.
-            sqlx::query(
-                "UPDATE runs SET webhook_status = 'pending'
-                 WHERE id = $1 AND project_id = $2 AND EXISTS (SELECT 1 FROM deliveries d
-                     WHERE d.id = $3 AND d.run_id = runs.id)",
-            )
-            .bind(run.get())
-            .bind(project.get())
-            .bind(delivery.get())
-            .execute(&mut *tx)
-            .await?;
+            sql::runs::reopen_webhook(tx, project, run, delivery).await?;
             let done = sqlx::query(
                 "UPDATE deliveries SET state = 'pending', finished_at = NULL, past = attempts,
                      next_at = CASE WHEN taken_by IS NULL THEN $4 ELSE next_at END

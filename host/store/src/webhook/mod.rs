@@ -2,10 +2,9 @@
 //! taken by one node at a time, and stay until their run goes.
 
 mod list;
-mod outbox;
+pub(crate) mod outbox;
 
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
-pub(crate) use outbox::insert;
 pub use outbox::{AttemptResult, NewAttempt, TakenDelivery};
 
 use chrono::{DateTime, Utc};
@@ -17,29 +16,29 @@ use orbweaver_core::webhook::{DiffCounts, Event};
 pub struct NewDelivery {
     /// The webhook-id that receivers see; unique.
     pub message_id: String,
-    /// What it tells.
+    /// Its event.
     pub event: Event,
-    /// Where it goes.
+    /// URL of the receiver.
     pub url: String,
     /// scheme://host:port of the URL.
     pub target: String,
 }
 
-/// What a run that ends tells its webhook.
+/// What a run that ends sends to its webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunWebhook {
     /// These deliveries; at least one.
     Deliver {
         /// One per event.
         deliveries: Vec<NewDelivery>,
-        /// What the run has otherwise than the one before.
+        /// Difference to the previous run.
         diff: Option<DiffCounts>,
     },
     /// Nothing, and that is on record: `suppressed_no_change` or `suppressed_no_baseline`.
     Suppressed(&'static str),
 }
 
-/// The outbox's row of a run that ends, for [`insert`].
+/// The run that ends, for [`RunWebhook`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Owner {
     pub project: ProjectId,

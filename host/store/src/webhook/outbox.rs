@@ -1,28 +1,29 @@
-//! Writing, taking and settling deliveries.
+//! The tables `deliveries` and `delivery_attempts`: writing, taking and settling deliveries.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, Event};
 
-use crate::crawl::RunState;
-use crate::db::{Db, Store, read, transact};
+use super::{Owner, RunWebhook};
+use crate::db::{Store, per_database, read, signed, transact};
 use crate::error::StoreError;
+use crate::runs::RunState;
 use crate::time::{from_ms, to_ms};
 
 /// A delivery that this node is to try, with what its body says of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenDelivery {
-    /// Which.
+    /// Its id.
     pub id: DeliveryId,
     /// How often it was taken: what an older take brings home counts for nothing.
     pub take: i64,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// The webhook-id.
     pub message_id: String,
-    /// What it tells.
+    /// Its event.
     pub event: Event,
-    /// Where it goes.
+    /// URL of the receiver.
     pub url: String,
     /// scheme://host:port of the URL.
     pub target: String,
@@ -40,7 +41,7 @@ pub struct TakenDelivery {
     pub run_url: String,
     /// How it ended.
     pub status: RunState,
-    /// Page rows.
+    /// Number of stored pages.
     pub page_count: u64,
     /// Failures on the crawler's side.
     pub error_count: u64,
@@ -59,16 +60,16 @@ pub struct NewAttempt {
     pub at: DateTime<Utc>,
     /// The response's status, where there was one.
     pub status: Option<u16>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub latency_ms: u64,
-    /// What went wrong.
+    /// Error message, where it failed.
     pub error: Option<String>,
 }
 
-/// What an attempt means for its delivery.
+/// Result of an attempt for its delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptResult {
-    /// The receiver has it.
+    /// The receiver has accepted it.
     Delivered,
     /// It is given up.
     Dead,
@@ -77,7 +78,7 @@ pub enum AttemptResult {
 }
 
 #[derive(sqlx::FromRow)]
-struct Row {
+struct TakenRow {
     id: i64,
     takes: i64,
     project_id: i64,
@@ -86,7 +87,10 @@ struct Row {
     url: String,
     target: String,
     tried: i64,
-    diff: Option<String>,
+    diff_added: Option<i64>,
+    diff_removed: Option<i64>,
+    diff_changed: Option<i64>,
+    diff_unchanged: Option<i64>,
     run_id: i64,
     monitor_id: Option<i64>,
     previous_run_id: Option<i64>,
@@ -105,22 +109,28 @@ struct Candidate {
     target: String,
 }
 
-impl TryFrom<Row> for TakenDelivery {
+impl TakenRow {
+    fn diff(&self) -> Option<DiffCounts> {
+        Some(DiffCounts {
+            added: self.diff_added?.unsigned_abs(),
+            removed: self.diff_removed?.unsigned_abs(),
+            changed: self.diff_changed?.unsigned_abs(),
+            unchanged: self.diff_unchanged?.unsigned_abs(),
+        })
+    }
+}
+
+impl TryFrom<TakenRow> for TakenDelivery {
     type Error = StoreError;
 
-    fn try_from(row: Row) -> Result<Self, StoreError> {
+    fn try_from(row: TakenRow) -> Result<Self, StoreError> {
         let damaged = |what: &str| StoreError::Damaged(format!("delivery {}: {what}", row.id));
         Ok(Self {
             id: DeliveryId(row.id),
             take: row.takes,
             project: ProjectId(row.project_id),
             event: row.event.parse().map_err(|_| damaged("event"))?,
-            diff: row
-                .diff
-                .as_deref()
-                .map(serde_json::from_str)
-                .transpose()
-                .map_err(|_| damaged("diff"))?,
+            diff: row.diff(),
             message_id: row.message_id,
             url: row.url,
             target: row.target,
@@ -139,46 +149,44 @@ impl TryFrom<Row> for TakenDelivery {
     }
 }
 
-/// Writes what a run that ends tells its webhook, within the transaction that ends it.
-macro_rules! insert {
-    ($tx:expr, $owner:expr, $webhook:expr) => {{
-        let owner: $crate::webhook::Owner = $owner;
-        match $webhook {
-            $crate::webhook::RunWebhook::Suppressed(word) => {
-                sqlx::query("UPDATE runs SET webhook_status = $2 WHERE id = $1")
-                    .bind(owner.run.get())
-                    .bind(*word)
-                    .execute(&mut *$tx)
-                    .await?;
+per_database! {
+    /// Writes the deliveries of a run that ends.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        owner: Owner,
+        webhook: &RunWebhook,
+    ) -> Result<(), StoreError> {
+        let (deliveries, diff) = match webhook {
+            RunWebhook::Suppressed(word) => {
+                return sql::runs::set_webhook_status(conn, owner.run, word).await;
             }
-            $crate::webhook::RunWebhook::Deliver { deliveries, diff } => {
-                let diff = diff.map(|diff| serde_json::to_string(&diff).unwrap_or_default());
-                sqlx::query("UPDATE runs SET webhook_status = 'pending' WHERE id = $1")
-                    .bind(owner.run.get())
-                    .execute(&mut *$tx)
-                    .await?;
-                for delivery in deliveries {
-                    sqlx::query(
-                        "INSERT INTO deliveries (project_id, run_id, message_id, event, url,
-                             target, diff, next_at, created_at)
-                         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
-                    )
-                    .bind(owner.project.get())
-                    .bind(owner.run.get())
-                    .bind(delivery.message_id.as_str())
-                    .bind(delivery.event.as_str())
-                    .bind(delivery.url.as_str())
-                    .bind(delivery.target.as_str())
-                    .bind(diff.as_deref())
-                    .bind($crate::time::to_ms(owner.now))
-                    .execute(&mut *$tx)
-                    .await?;
-                }
-            }
+            RunWebhook::Deliver { deliveries, diff } => (deliveries, diff),
+        };
+        sql::runs::set_webhook_status(conn, owner.run, "pending").await?;
+        for delivery in deliveries {
+            sqlx::query(
+                "INSERT INTO deliveries (project_id, run_id, message_id, event, url,
+                     target, next_at, created_at, diff_added, diff_removed, diff_changed,
+                     diff_unchanged)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)",
+            )
+            .bind(owner.project.get())
+            .bind(owner.run.get())
+            .bind(delivery.message_id.as_str())
+            .bind(delivery.event.as_str())
+            .bind(delivery.url.as_str())
+            .bind(delivery.target.as_str())
+            .bind(to_ms(owner.now))
+            .bind(diff.map(|diff| signed(diff.added)))
+            .bind(diff.map(|diff| signed(diff.removed)))
+            .bind(diff.map(|diff| signed(diff.changed)))
+            .bind(diff.map(|diff| signed(diff.unchanged)))
+            .execute(&mut *conn)
+            .await?;
         }
-    }};
+        Ok(())
+    }
 }
-pub(crate) use insert;
 
 impl Store {
     /// Deliveries that are due, as (id, target), the one that waits longest first. Those to
@@ -224,12 +232,8 @@ impl Store {
         now: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Vec<TakenDelivery>, StoreError> {
-        // SQLite has one writer at a time; PostgreSQL's nodes pass over each other's rows.
-        let skip = match &self.db {
-            Db::Lite(_) => "",
-            Db::Pg(_) => " FOR UPDATE SKIP LOCKED",
-        };
-        let rows: Vec<Row> = transact!(self.db, tx => {
+        let skip = self.skip_locked();
+        let rows: Vec<TakenRow> = transact!(self.db, tx => {
             let mut rows = Vec::with_capacity(ids.len());
             for piece in ids.chunks(100) {
                 let mut update = sqlx::QueryBuilder::new("UPDATE deliveries SET next_at = ");
@@ -247,7 +251,8 @@ impl Store {
                     rows.push(
                         sqlx::query_as(
                             "SELECT d.id, d.takes, d.project_id, d.message_id, d.event, d.url,
-                                 d.target, d.attempts - d.past AS tried, d.diff, d.run_id,
+                                 d.target, d.attempts - d.past AS tried, d.diff_added, d.diff_removed,
+                                 d.diff_changed, d.diff_unchanged, d.run_id,
                                  r.monitor_id, r.previous_run_id, r.url AS run_url, r.status,
                                  r.page_count, r.error_count, r.started_at, r.finished_at,
                                  r.error_message
@@ -280,10 +285,7 @@ impl Store {
         };
         transact!(self.db, tx => {
             // The run's row first, as whoever deletes a run does.
-            sqlx::query("UPDATE runs SET webhook_attempts = webhook_attempts + 1 WHERE id = $1")
-                .bind(taken.run.get())
-                .execute(&mut *tx)
-                .await?;
+            sql::runs::count_webhook_attempts(tx, taken.run, 1).await?;
             let number: Option<i64> = sqlx::query_scalar(
                 "UPDATE deliveries SET state = $3, next_at = COALESCE($4, next_at),
                      finished_at = $5, last_error = COALESCE($6, last_error),
@@ -300,12 +302,7 @@ impl Store {
             .fetch_optional(&mut *tx)
             .await?;
             let Some(number) = number else {
-                sqlx::query(
-                    "UPDATE runs SET webhook_attempts = webhook_attempts - 1 WHERE id = $1",
-                )
-                .bind(taken.run.get())
-                .execute(&mut *tx)
-                .await?;
+                sql::runs::count_webhook_attempts(tx, taken.run, -1).await?;
                 return Ok(false);
             };
             sqlx::query(
@@ -316,25 +313,11 @@ impl Store {
             .bind(number)
             .bind(to_ms(attempt.at))
             .bind(attempt.status.map(i64::from))
-            .bind(i64::try_from(attempt.latency_ms).unwrap_or(i64::MAX))
+            .bind(signed(attempt.latency_ms))
             .bind(attempt.error.as_deref())
             .execute(&mut *tx)
             .await?;
-            sqlx::query(
-                "UPDATE runs SET
-                     webhook_status = CASE
-                         WHEN EXISTS (SELECT 1 FROM deliveries d
-                             WHERE d.run_id = runs.id AND d.state = 'pending') THEN 'pending'
-                         WHEN EXISTS (SELECT 1 FROM deliveries d
-                             WHERE d.run_id = runs.id AND d.state = 'dead') THEN 'dead'
-                         ELSE 'delivered' END,
-                     webhook_last_error = COALESCE($2, webhook_last_error)
-                 WHERE id = $1",
-            )
-            .bind(taken.run.get())
-            .bind(attempt.error.as_deref())
-            .execute(&mut *tx)
-            .await?;
+            sql::runs::sum_up_webhook(tx, taken.run, attempt.error.as_deref()).await?;
             Ok(true)
         })
     }

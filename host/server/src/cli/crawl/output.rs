@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_store::crawl::{PageItem, PageRange, Run};
@@ -56,7 +57,7 @@ impl Target {
 struct Content {
     item: PageItem,
     /// The answer of GET /v1/pages/{id}?format=markdown.
-    json: Option<String>,
+    json: Option<Bytes>,
 }
 
 #[derive(Deserialize)]
@@ -153,8 +154,10 @@ impl Lines {
         })
     }
 
-    fn put(&mut self, line: &str) -> anyhow::Result<()> {
-        writeln!(self.file, "{line}")
+    fn put(&mut self, line: &[u8]) -> anyhow::Result<()> {
+        self.file
+            .write_all(line)
+            .and_then(|()| self.file.write_all(b"\n"))
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
@@ -204,7 +207,7 @@ impl Sink {
                 *count += 1;
                 match &page.json {
                     Some(line) => lines.put(line)?,
-                    None => lines.put(&bare(&page.item))?,
+                    None => lines.put(bare(&page.item).as_bytes())?,
                 }
             }
             Self::Folder(names, folder, count) => {
@@ -253,8 +256,8 @@ fn bare(item: &PageItem) -> String {
 }
 
 /// A Markdown file with its front matter; none for what has no Markdown, or is an error.
-fn document(page: &Content, json: &str) -> Option<String> {
-    let content: Markdown = serde_json::from_str(json).ok()?;
+fn document(page: &Content, json: &[u8]) -> Option<String> {
+    let content: Markdown = serde_json::from_slice(json).ok()?;
     let markdown = content.markdown.filter(|_| page.item.status < 300)?;
     let title = content
         .metadata

@@ -1,0 +1,32 @@
+//! Connections to a mail server, and addresses that it can send to.
+
+use std::time::Duration;
+
+use lettre::Tokio1Executor;
+use lettre::transport::smtp::AsyncSmtpTransport;
+
+use crate::secret::SafeUrl;
+
+/// A pool of connections to a mail server.
+pub type Smtp = AsyncSmtpTransport<Tokio1Executor>;
+
+/// A connection pool to the server of `url`; connects when it first sends.
+///
+/// # Errors
+/// When the URL is none of a mail server.
+pub fn transport(url: &SafeUrl, timeout_ms: u64) -> anyhow::Result<Smtp> {
+    // The URL may carry a password, so the error leaves it out.
+    let builder = Smtp::from_url(url.expose())
+        .map_err(|_| anyhow::anyhow!("mail.smtp_url is no URL of a mail server"))?;
+    Ok(builder
+        .timeout(Some(Duration::from_millis(timeout_ms)))
+        .build())
+}
+
+/// Whether mail can be sent to this address over the internet: the mail library's own rule,
+/// and a domain with a dot.
+pub fn is_public_address(email: &str) -> bool {
+    email
+        .parse::<lettre::Address>()
+        .is_ok_and(|address| address.domain().contains('.'))
+}

@@ -1,0 +1,163 @@
+//! How fast crawled pages are committed to a SQLite file: 8,000 pages of 13 KB with twelve
+//! links each, in batches of 250. Prints pages per second.
+//!
+//! `cargo run --release -p orbweaver-store --example commit`
+
+use std::error::Error;
+use std::time::Instant;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, Created, FrontierChange, Lease, NewFrontier, NewRun, Progress,
+    RunBatch, pack_links, pack_targets,
+};
+use orbweaver_store::{
+    CloudMode, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, Store, StoredBody,
+};
+
+const PAGES: i64 = 8_000;
+const BATCH: i64 = 250;
+const BODY_BYTES: usize = 13_000;
+const LINKS: u64 = 12;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let store = Store::open(&Options::sqlite(&folder.path().join("bench.db"))).await?;
+    let now = DateTime::<Utc>::UNIX_EPOCH;
+    let lease = prepare(&store, now).await?;
+    // Made before the clock starts: packing is not the store's work.
+    let batches: Vec<RunBatch> = (0..PAGES / BATCH).map(|at| batch(lease, at, now)).collect();
+    let start = Instant::now();
+    for batch in batches {
+        let committed = store.commit_crawl(&[batch]).await?;
+        if committed != [Committed::Written] {
+            return Err("a batch was not written".into());
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("{:.0} pages/s", f64::from(u32::try_from(PAGES)?) / seconds);
+    store.close().await;
+    Ok(())
+}
+
+async fn prepare(store: &Store, now: DateTime<Utc>) -> Result<Lease, Box<dyn Error>> {
+    let project: ProjectId = store
+        .create_project(
+            &NewProject {
+                name: "bench",
+                tier: "self_hosted",
+                actor: "cli",
+                key: NewKey {
+                    hash: KeyHash::of("bench"),
+                    prefix: "orb_12345678",
+                    label: None,
+                },
+            },
+            now,
+        )
+        .await?;
+    let new = NewRun {
+        project,
+        url: "https://example.org/".to_owned(),
+        url_key: "https://example.org/".to_owned(),
+        spec: "{}".to_owned(),
+        seed_is_page: true,
+        proxy_shown: None,
+        monitor: None,
+        previous: None,
+        idem_key: None,
+        enqueued_at: now,
+        has_webhook: false,
+    };
+    let Created::New(_) = store.create_run(&new, None).await? else {
+        return Err("the run was not created".into());
+    };
+    let leased = store
+        .lease_run("bench", now, now + TimeDelta::hours(1))
+        .await?
+        .ok_or("the run was not leased")?;
+    Ok(leased.lease)
+}
+
+fn batch(lease: Lease, at: i64, now: DateTime<Utc>) -> RunBatch {
+    let range = at * BATCH..(at + 1) * BATCH;
+    RunBatch {
+        lease,
+        progress: Progress::default(),
+        engine_state: None,
+        pages: range.clone().map(|seq| page(lease, seq, now)).collect(),
+        discovered: range
+            .clone()
+            .map(|seq| NewFrontier {
+                seq,
+                url: format!("https://example.org/{seq}"),
+                key_hash: seq.cast_unsigned(),
+                depth: 1,
+            })
+            .collect(),
+        changes: range
+            .map(|seq| FrontierChange::Done {
+                seq,
+                redirect_to: None,
+            })
+            .collect(),
+        errors: 0,
+        usage: vec![NewUsage {
+            project: lease.project,
+            token: format!("run:{}:{at}", lease.run),
+            call: "crawl",
+            pages: BATCH.cast_unsigned(),
+            cloud_pages: 0,
+            cost_micros: 0,
+            at: now,
+            reservation: None,
+        }],
+    }
+}
+
+fn page(lease: Lease, seq: i64, now: DateTime<Utc>) -> CrawledPage {
+    let url = format!("https://example.org/{seq}");
+    let mut body = format!("page {seq} ").repeat(BODY_BYTES / 6).into_bytes();
+    body.truncate(BODY_BYTES);
+    let targets: Vec<u64> = (0..LINKS).collect();
+    let links: Vec<String> = targets
+        .iter()
+        .map(|to| format!("https://example.org/{to}"))
+        .collect();
+    CrawledPage {
+        page: NewPage {
+            project: lease.project,
+            run: Some(lease.run),
+            url: url.clone(),
+            url_key: url.clone(),
+            final_url: url,
+            status: 200,
+            bytes: body.len() as u64,
+            fetched_at: now,
+            content_hash: Some(format!("{seq:064x}")),
+            kind: Kind::Html,
+            user_agent: String::new(),
+            cloud_mode: CloudMode::None,
+            headers: r#"[["content-type","text/html"]]"#.to_owned(),
+            metadata: None,
+            body: Some(StoredBody::received(
+                &body,
+                orbweaver_store::BodyEncoding::Identity,
+                body.clone().into(),
+            )),
+        },
+        seq,
+        key_hash: seq.cast_unsigned(),
+        depth: 1,
+        title: Some(format!("Page {seq}")),
+        canonical: None,
+        robots: None,
+        extensions: None,
+        same_body: None,
+        targets: pack_targets(&targets),
+        links: pack_links(links.iter().map(|to| (to.as_str(), "link", "", false))),
+    }
+}

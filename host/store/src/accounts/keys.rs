@@ -1,0 +1,471 @@
+//! API keys: only their SHA-256 is stored.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{KeyId, ProjectId};
+use sha2::{Digest as _, Sha256};
+
+use super::CloudMode;
+use crate::db::{Store, per_database, read, transact};
+use crate::error::StoreError;
+use crate::settings::ACCOUNTS_VERSION;
+use crate::time::{from_ms, to_ms};
+
+/// SHA-256 of a key.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyHash([u8; 32]);
+
+impl KeyHash {
+    /// Of a key as the client sends it.
+    pub fn of(key: &str) -> Self {
+        Self(Sha256::digest(key.as_bytes()).into())
+    }
+
+    /// The 32 bytes.
+    pub const fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyHash(…)")
+    }
+}
+
+/// A key to store.
+#[derive(Clone, Copy, Debug)]
+pub struct NewKey<'a> {
+    /// SHA-256 of the whole key.
+    pub hash: KeyHash,
+    /// Its first 12 characters.
+    pub prefix: &'a str,
+    /// Label that its owner gave it.
+    pub label: Option<&'a str>,
+}
+
+/// A key as listings show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiKey {
+    /// The row's id.
+    pub id: KeyId,
+    /// First 12 characters of the key.
+    pub prefix: String,
+    /// Label that its owner gave it.
+    pub label: Option<String>,
+    /// When it was issued.
+    pub created_at: DateTime<Utc>,
+    /// When it was last used, to within a minute.
+    pub last_used_at: Option<DateTime<Utc>>,
+    /// When it was revoked.
+    pub revoked_at: Option<DateTime<Utc>>,
+    /// When it ends.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// State of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyState {
+    /// It works.
+    Active,
+    /// It has reached its end.
+    Expired,
+    /// It was revoked.
+    Revoked,
+}
+
+impl ApiKey {
+    /// Its state at `now`.
+    pub fn state(&self, now: DateTime<Utc>) -> KeyState {
+        if self.revoked_at.is_some() {
+            KeyState::Revoked
+        } else if self.expires_at.is_some_and(|end| end <= now) {
+            KeyState::Expired
+        } else {
+            KeyState::Active
+        }
+    }
+}
+
+/// The project and key that a request is authenticated as.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    /// The key's project.
+    pub project: ProjectId,
+    /// The project's name.
+    pub project_name: String,
+    /// The key.
+    pub key: KeyId,
+    /// First 12 characters of the key.
+    pub prefix: String,
+    /// The project's tier.
+    pub tier: String,
+    /// Whether the project may manage plugins.
+    pub administrator: bool,
+    /// The project's proxy; may carry credentials.
+    pub proxy_url: Option<String>,
+    /// The project's default cloud mode.
+    pub cloud_mode: CloudMode,
+    /// When the key ends.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// The project may do nothing.
+    pub suspended: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct PrincipalRow {
+    project_id: i64,
+    name: String,
+    id: i64,
+    prefix: String,
+    tier: String,
+    administrator: i64,
+    proxy_url: Option<String>,
+    cloud_mode: String,
+    expires_at: Option<i64>,
+    suspended_at: Option<i64>,
+}
+
+/// What decides whether a key works.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct ValidityRow {
+    id: i64,
+    prefix: String,
+    revoked_at: Option<i64>,
+    expires_at: Option<i64>,
+}
+
+impl ValidityRow {
+    fn is_active(&self, now: DateTime<Utc>) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > to_ms(now))
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct KeyRow {
+    id: i64,
+    prefix: String,
+    label: Option<String>,
+    created_at: i64,
+    last_used_at: Option<i64>,
+    revoked_at: Option<i64>,
+    expires_at: Option<i64>,
+}
+
+/// Who did what to a key, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyChange<'a> {
+    pub(crate) project: ProjectId,
+    /// `issued`, `grace` or `revoked`.
+    pub(crate) action: &'a str,
+    /// Prefix of the key that asked for it, or `cli`, `signup`, `billing`, `start`.
+    pub(crate) actor: &'a str,
+    pub(crate) at: DateTime<Utc>,
+}
+
+impl<'a> KeyChange<'a> {
+    /// The issue of a key.
+    pub(crate) const fn issued(project: ProjectId, actor: &'a str, at: DateTime<Utc>) -> Self {
+        Self {
+            project,
+            action: "issued",
+            actor,
+            at,
+        }
+    }
+}
+
+per_database! {
+    /// Stores a key and that it was issued: its id.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        key: &NewKey<'_>,
+        issued: KeyChange<'_>,
+    ) -> Result<i64, StoreError> {
+        let id: i64 = sqlx::query_scalar(
+            "INSERT INTO api_keys (project_id, hash, prefix, label, created_at)
+             VALUES ($1, $2, $3, $4, $5) RETURNING id",
+        )
+        .bind(issued.project.get())
+        .bind(key.hash.as_slice())
+        .bind(key.prefix)
+        .bind(key.label)
+        .bind(to_ms(issued.at))
+        .fetch_one(&mut *conn)
+        .await?;
+        note(conn, id, issued).await?;
+        Ok(id)
+    }
+
+    /// Notes what happened to a key.
+    pub(crate) async fn note(
+        conn: &mut Conn,
+        key: i64,
+        change: KeyChange<'_>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO key_events (project_id, key_id, action, actor, ts)
+             VALUES ($1, $2, $3, $4, $5)",
+        )
+        .bind(change.project.get())
+        .bind(key)
+        .bind(change.action)
+        .bind(change.actor)
+        .bind(to_ms(change.at))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
+    /// Lets the project's keys end at `end`, those that end before it when they do: their ids.
+    pub(crate) async fn end_at(
+        conn: &mut Conn,
+        project: ProjectId,
+        end: DateTime<Utc>,
+    ) -> Result<Vec<i64>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "UPDATE api_keys SET expires_at = $2
+             WHERE project_id = $1 AND revoked_at IS NULL
+               AND (expires_at IS NULL OR expires_at > $2)
+             RETURNING id",
+        )
+        .bind(project.get())
+        .bind(to_ms(end))
+        .fetch_all(&mut *conn)
+        .await?)
+    }
+
+    /// Every key of the project, with what decides whether it works.
+    pub(crate) async fn validity(
+        conn: &mut Conn,
+        project: ProjectId,
+    ) -> Result<Vec<ValidityRow>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT id, prefix, revoked_at, expires_at FROM api_keys WHERE project_id = $1",
+        )
+        .bind(project.get())
+        .fetch_all(&mut *conn)
+        .await?)
+    }
+
+    /// Revokes a key.
+    pub(crate) async fn revoke(
+        conn: &mut Conn,
+        key: i64,
+        change: KeyChange<'_>,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE api_keys SET revoked_at = $2 WHERE id = $1")
+            .bind(key)
+            .bind(to_ms(change.at))
+            .execute(&mut *conn)
+            .await?;
+        note(conn, key, change).await
+    }
+
+    /// Notes when keys were last used.
+    pub(crate) async fn touch(
+        conn: &mut Conn,
+        used: &BTreeMap<KeyId, DateTime<Utc>>,
+    ) -> Result<(), StoreError> {
+        for (key, at) in used {
+            sqlx::query("UPDATE api_keys SET last_used_at = $2 WHERE id = $1")
+                .bind(key.get())
+                .bind(to_ms(*at))
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Something that happened to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyEvent {
+    /// The key's first 12 characters.
+    pub prefix: String,
+    /// `issued`, `grace` (a rotation set its end) or `revoked`.
+    pub action: String,
+    /// Prefix of the key that asked for it, or `cli`, `signup`, `billing`, `start`.
+    pub actor: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Result of revoking a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revoked {
+    /// It is revoked, now or before.
+    Yes,
+    /// It is the last active key and stays.
+    LastActive,
+    /// The project has no such key.
+    Unknown,
+}
+
+impl Store {
+    /// The project of a key; `None` when the key is unknown, revoked or expired.
+    pub async fn principal(
+        &self,
+        hash: &KeyHash,
+        now: DateTime<Utc>,
+    ) -> Result<Option<Principal>, StoreError> {
+        let row: Option<PrincipalRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT k.project_id, p.name, k.id, k.prefix, p.tier, p.administrator,
+                        p.proxy_url, p.cloud_mode, k.expires_at, p.suspended_at
+                 FROM api_keys k JOIN projects p ON p.id = k.project_id
+                 WHERE k.hash = $1 AND k.revoked_at IS NULL
+                   AND (k.expires_at IS NULL OR k.expires_at > $2)",
+            )
+            .bind(hash.as_slice())
+            .bind(to_ms(now))
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(|row| {
+            Ok(Principal {
+                project: ProjectId(row.project_id),
+                project_name: row.name,
+                key: KeyId(row.id),
+                prefix: row.prefix,
+                tier: row.tier,
+                administrator: row.administrator != 0,
+                proxy_url: row.proxy_url,
+                cloud_mode: row.cloud_mode.parse().map_err(StoreError::Damaged)?,
+                expires_at: row.expires_at.map(from_ms),
+                suspended: row.suspended_at.is_some(),
+            })
+        })
+        .transpose()
+    }
+
+    /// Stores another key of a project. `actor` is who asked for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when that key is stored already.
+    pub async fn add_key(
+        &self,
+        project: ProjectId,
+        key: &NewKey<'_>,
+        actor: &str,
+        now: DateTime<Utc>,
+    ) -> Result<KeyId, StoreError> {
+        let id: Result<i64, StoreError> = transact!(self.db, tx => {
+            let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            Ok(id)
+        });
+        id.map(KeyId).map_err(|error| error.or_exists("that key"))
+    }
+
+    /// Stores another key of a project; the keys that are there end at `end`, those that end
+    /// before it when they do.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`] when that key is stored already.
+    pub async fn rotate_keys(
+        &self,
+        project: ProjectId,
+        key: &NewKey<'_>,
+        end: DateTime<Utc>,
+        actor: &str,
+        now: DateTime<Utc>,
+    ) -> Result<KeyId, StoreError> {
+        let id: Result<i64, StoreError> = transact!(self.db, tx => {
+            sql::projects::lock(tx, project).await?;
+            let grace = KeyChange { project, action: "grace", actor, at: now };
+            for key in sql::keys::end_at(tx, project, end).await? {
+                sql::keys::note(tx, key, grace).await?;
+            }
+            let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            Ok(id)
+        });
+        id.map(KeyId).map_err(|error| error.or_exists("that key"))
+    }
+
+    /// Revokes the keys of that prefix, unless no active key would be left.
+    pub async fn revoke_key(
+        &self,
+        project: ProjectId,
+        prefix: &str,
+        actor: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Revoked, StoreError> {
+        transact!(self.db, tx => {
+            // Two requests that each leave the other's key would leave none.
+            sql::projects::lock(tx, project).await?;
+            let keys = sql::keys::validity(tx, project).await?;
+            let (named, others): (Vec<_>, Vec<_>) =
+                keys.into_iter().partition(|key| key.prefix == prefix);
+            if named.is_empty() {
+                return Ok(Revoked::Unknown);
+            }
+            let takes_active = named.iter().any(|key| key.is_active(now));
+            let leaves_active = others.iter().any(|key| key.is_active(now));
+            if takes_active && !leaves_active {
+                return Ok(Revoked::LastActive);
+            }
+            let revoked = KeyChange { project, action: "revoked", actor, at: now };
+            for key in named.iter().filter(|key| key.revoked_at.is_none()) {
+                sql::keys::revoke(tx, key.id, revoked).await?;
+            }
+            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            Ok(Revoked::Yes)
+        })
+    }
+
+    /// Events of a project's keys, oldest first.
+    pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
+        let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT k.prefix, e.action, e.actor, e.ts
+                 FROM key_events e JOIN api_keys k ON k.id = e.key_id
+                 WHERE e.project_id = $1 ORDER BY e.id",
+            )
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        let event = |(prefix, action, actor, ts)| KeyEvent {
+            prefix,
+            action,
+            actor,
+            at: from_ms(ts),
+        };
+        Ok(rows.into_iter().map(event).collect())
+    }
+
+    /// Every key of a project, oldest first.
+    pub async fn keys(&self, project: ProjectId) -> Result<Vec<ApiKey>, StoreError> {
+        self.writer.barrier().await?;
+        let rows: Vec<KeyRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT id, prefix, label, created_at, last_used_at, revoked_at, expires_at
+                 FROM api_keys WHERE project_id = $1 ORDER BY id",
+            )
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows
+            .into_iter()
+            .map(|row| ApiKey {
+                id: KeyId(row.id),
+                prefix: row.prefix,
+                label: row.label,
+                created_at: from_ms(row.created_at),
+                last_used_at: row.last_used_at.map(from_ms),
+                revoked_at: row.revoked_at.map(from_ms),
+                expires_at: row.expires_at.map(from_ms),
+            })
+            .collect())
+    }
+
+    /// Notes that a key was used; written with the next batch.
+    pub fn touch_key(&self, key: KeyId, at: DateTime<Utc>) {
+        self.writer.touch(key, at);
+    }
+}

@@ -1,0 +1,10 @@
+//! Projects, their keys and secrets, and how projects sign up.
+
+pub(crate) mod keys;
+pub(crate) mod projects;
+mod secrets;
+pub(crate) mod signup;
+
+pub use keys::{ApiKey, KeyEvent, KeyHash, KeyState, NewKey, Principal, Revoked};
+pub use projects::{CloudMode, NewProject, Project, ProjectChange};
+pub use signup::{Attempt, Intent, NewSignup, SignedUp, SignupLimits};

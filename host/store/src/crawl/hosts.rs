@@ -1,0 +1,62 @@
+//! The table `crawl_hosts`: when each host may be asked next, on behalf of all nodes.
+
+use chrono::{DateTime, Utc};
+
+use crate::db::{Store, transact};
+use crate::error::StoreError;
+use crate::time::{from_ms, to_ms};
+
+impl Store {
+    /// Reserves the next moment at which a host may be asked, and closes the host for `delay`
+    /// from then.
+    pub async fn host_slot(
+        &self,
+        host: &str,
+        now: DateTime<Utc>,
+        delay: std::time::Duration,
+    ) -> Result<DateTime<Utc>, StoreError> {
+        let delay = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4);
+        let now = to_ms(now);
+        transact!(self.db, tx => {
+            let next: i64 = sqlx::query_scalar(
+                "INSERT INTO crawl_hosts (host, next_at) VALUES ($1, $2 + $3)
+                 ON CONFLICT (host) DO UPDATE SET next_at =
+                     $3 + CASE WHEN crawl_hosts.next_at > $2 THEN crawl_hosts.next_at ELSE $2 END
+                 RETURNING next_at",
+            )
+            .bind(host)
+            .bind(now)
+            .bind(delay)
+            .fetch_one(&mut *tx)
+            .await?;
+            Ok(from_ms(next.saturating_sub(delay)))
+        })
+    }
+
+    /// Closes a host until then, for all nodes: a server asked for it.
+    pub async fn close_host(&self, host: &str, until: DateTime<Utc>) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "INSERT INTO crawl_hosts (host, next_at) VALUES ($1, $2)
+                 ON CONFLICT (host) DO UPDATE SET next_at = excluded.next_at
+                 WHERE crawl_hosts.next_at < excluded.next_at",
+            )
+            .bind(host)
+            .bind(to_ms(until))
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
+        })
+    }
+
+    /// Forgets hosts that have been open since then.
+    pub async fn forget_hosts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query("DELETE FROM crawl_hosts WHERE next_at < $1")
+                .bind(to_ms(before))
+                .execute(&mut *tx)
+                .await?;
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! Opening a database, and running statements on either kind.
+
+mod dispatch;
+mod statement;
+
+pub(crate) use dispatch::{Db, Lite, per_database, read, transact};
+pub(crate) use statement::{number, pieces, signed};
+
+use std::path::Path;
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{
+    SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
+
+use crate::error::StoreError;
+use crate::logs::Recent;
+use crate::presence::Presence;
+use crate::writer::Writer;
+
+/// How to reach and use a database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `sqlite:PATH` (created when missing) or `postgres://…`.
+    pub url: String,
+    /// Connections for reads (SQLite) or in all (PostgreSQL).
+    pub connections: u32,
+    /// How long a call waits for a free connection.
+    pub acquire_timeout: Duration,
+    /// Jobs that the writer's queue holds before callers wait.
+    pub writer_queue: usize,
+}
+
+impl Options {
+    /// A SQLite file, everything else at its default.
+    pub fn sqlite(path: &Path) -> Self {
+        Self::url(format!("sqlite:{}", path.display()))
+    }
+
+    /// Any database, everything else at its default.
+    pub fn url(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            connections: 8,
+            acquire_timeout: Duration::from_secs(5),
+            writer_queue: 4_096,
+        }
+    }
+}
+
+/// Handle to the database. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Store {
+    pub(crate) db: Db,
+    pub(crate) writer: Arc<Writer>,
+    pub(crate) recent: Recent,
+}
+
+impl Store {
+    /// Connects, brings the schema up to date and starts the writer task.
+    ///
+    /// # Errors
+    /// [`StoreError::Open`] with what to check.
+    pub async fn open(options: &Options) -> Result<Self, StoreError> {
+        let db = if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
+            open_postgres(options).await?
+        } else if options.url.starts_with("sqlite:") {
+            open_sqlite(options).await?
+        } else {
+            return Err(StoreError::Open(
+                "the database URL must start with sqlite: or postgres://".to_owned(),
+            ));
+        };
+        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue));
+        Ok(Self {
+            db,
+            writer,
+            recent: Recent::default(),
+        })
+    }
+
+    /// `sqlite` or `postgres`.
+    pub fn kind(&self) -> &'static str {
+        match self.db {
+            Db::Lite(_) => "sqlite",
+            Db::Pg(_) => "postgres",
+        }
+    }
+
+    /// Whether other processes may write to the database, too.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.db, Db::Pg(_))
+    }
+
+    /// The end of a statement that picks rows to work on: PostgreSQL's nodes pass over rows
+    /// that another one has picked; SQLite has one writer at a time.
+    pub(crate) const fn skip_locked(&self) -> &'static str {
+        match self.db {
+            Db::Lite(_) => "",
+            Db::Pg(_) => " FOR UPDATE SKIP LOCKED",
+        }
+    }
+
+    /// A number that changes with every commit of this process that may concern what a
+    /// project used; `None` where other processes write, too, so that nothing read may be
+    /// kept.
+    pub fn changes(&self) -> Option<u64> {
+        match &self.db {
+            Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
+            Db::Pg(_) => None,
+        }
+    }
+
+    /// A round trip to the database.
+    pub async fn ping(&self) -> Result<(), StoreError> {
+        read!(self.db, pool => {
+            sqlx::query_scalar::<_, i64>("SELECT CAST(1 AS BIGINT)").fetch_one(pool).await?;
+            Ok(())
+        })
+    }
+
+    /// Writes what is queued and closes all connections.
+    pub async fn close(&self) {
+        self.writer.stop().await;
+        match &self.db {
+            Db::Lite(lite) => {
+                lite.read.close().await;
+                lite.write.close().await;
+                lite.presence.leave();
+            }
+            Db::Pg(pool) => pool.close().await,
+        }
+    }
+}
+
+async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
+    let failed = |error: sqlx::Error| {
+        StoreError::Open(format!(
+            "cannot open {}: {error}; check that its folder exists and can be written",
+            options.url
+        ))
+    };
+    // auto_vacuum counts only before the first table, hence on the connection that migrates.
+    let connect = SqliteConnectOptions::from_str(&options.url)
+        .map_err(failed)?
+        .create_if_missing(true)
+        .auto_vacuum(SqliteAutoVacuum::Incremental)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Normal)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(10))
+        .pragma("cache_size", "-16384")
+        .pragma("temp_store", "memory")
+        .pragma("journal_size_limit", "67108864")
+        .statement_cache_capacity(256);
+    let file = connect.get_filename().to_owned();
+    let write = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(options.acquire_timeout)
+        .test_before_acquire(false)
+        .connect_with(connect.clone())
+        .await
+        .map_err(failed)?;
+    sqlx::migrate!("../../migrations/sqlite")
+        .run(&write)
+        .await
+        .map_err(migration_failed)?;
+    let read = SqlitePoolOptions::new()
+        .max_connections(options.connections.max(1))
+        .acquire_timeout(options.acquire_timeout)
+        .test_before_acquire(false)
+        .connect_with(
+            connect
+                .read_only(false)
+                .pragma("query_only", "on")
+                // All of them share the system's page cache.
+                .pragma("cache_size", "-4096"),
+        )
+        .await
+        .map_err(failed)?;
+    Ok(Db::Lite(Lite {
+        read,
+        write,
+        changes: Arc::new(AtomicU64::new(0)),
+        presence: Presence::at(&file),
+    }))
+}
+
+async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
+    // The URL may carry a password, so messages leave it out.
+    let connect = PgConnectOptions::from_str(&options.url)
+        .map_err(|_| StoreError::Open("the PostgreSQL URL does not parse".to_owned()))?
+        .application_name("orbweaver");
+    let pool = PgPoolOptions::new()
+        .max_connections(options.connections.max(2))
+        .acquire_timeout(options.acquire_timeout)
+        .connect_with(connect)
+        .await
+        .map_err(|error| {
+            StoreError::Open(format!(
+                "cannot connect to PostgreSQL: {error}; check that it runs, and the user and \
+                 database in the URL"
+            ))
+        })?;
+    sqlx::migrate!("../../migrations/postgres")
+        .run(&pool)
+        .await
+        .map_err(migration_failed)?;
+    Ok(Db::Pg(pool))
+}
+
+fn migration_failed(error: sqlx::migrate::MigrateError) -> StoreError {
+    StoreError::Open(format!(
+        "cannot bring the database up to date: {error}; was it used by a newer version?"
+    ))
+}

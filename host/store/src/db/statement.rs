@@ -1,0 +1,45 @@
+//! Small things that statements need.
+
+use crate::error::StoreError;
+
+/// Rows of one statement. Few sizes, so that each is prepared once.
+const PIECES: [usize; 4] = [64, 16, 4, 1];
+
+/// The rows in pieces, as few as [`PIECES`] allows.
+pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let (piece, tail) = PIECES
+            .iter()
+            .find_map(|size| rest.split_at_checked(*size))?;
+        rest = tail;
+        Some(piece)
+    })
+}
+
+/// A count or length as the databases keep it; above `i64::MAX`, that.
+pub(crate) fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A number from a column.
+///
+/// # Errors
+/// [`StoreError::Damaged`], naming the field, when it does not fit.
+pub(crate) fn number<T: TryFrom<i64>>(value: i64, field: &str) -> Result<T, StoreError> {
+    T::try_from(value).map_err(|_| StoreError::Damaged(format!("{field}: {value}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_into_the_largest_pieces() {
+        let rows: Vec<usize> = (0..149).collect();
+        let sizes: Vec<usize> = pieces(&rows).map(<[usize]>::len).collect();
+        assert_eq!(sizes, [64, 64, 16, 4, 1]);
+        assert_eq!(pieces(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        assert_eq!(pieces::<u8>(&[]).count(), 0);
+    }
+}

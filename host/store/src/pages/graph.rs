@@ -1,0 +1,231 @@
+//! Questions to a whole run: pages that nothing links to.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+
+use super::links::PackedTargets;
+use super::unpack_targets;
+use crate::db::{Store, number, read};
+use crate::error::StoreError;
+use crate::time::from_ms;
+
+/// Rows read at a time: no connection is held for a whole run, and no run is held in memory
+/// beyond a few words a page.
+const CHUNK: i64 = 2_000;
+
+/// A page that no other page of its run links to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its id.
+    pub id: PageId,
+    /// As it was asked for.
+    pub url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+}
+
+#[derive(sqlx::FromRow)]
+struct Node {
+    id: i64,
+    key_hash: Option<i64>,
+    seq: Option<i64>,
+    is_seed: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct OrphanRow {
+    id: i64,
+    url: String,
+    status: i64,
+    fetched_at: i64,
+}
+
+/// Keys are hashes already.
+#[derive(Default)]
+struct Unhashed(u64);
+
+impl Hasher for Unhashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+/// Pages by the hash of their key; a URL that redirects stands for where it leads.
+#[derive(Default)]
+struct Graph {
+    /// Place in `ids` and `linked`.
+    places: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
+    /// Ascending.
+    ids: Vec<i64>,
+    linked: Vec<bool>,
+}
+
+impl Graph {
+    fn add(&mut self, node: &Node, is_seed: bool) {
+        if let (Some(key), Ok(place)) = (node.key_hash, u32::try_from(self.ids.len())) {
+            self.places.insert(key.cast_unsigned(), place);
+            self.ids.push(node.id);
+            self.linked.push(is_seed);
+        }
+    }
+
+    fn redirect(&mut self, from: u64, to: u64) {
+        if let Some(&place) = self.places.get(&to) {
+            self.places.entry(from).or_insert(place);
+        }
+    }
+
+    fn link(&mut self, row: &PackedTargets) {
+        let own = self.ids.binary_search(&row.page.get()).ok();
+        for target in unpack_targets(&row.targets) {
+            let Some(&place) = self.places.get(&target) else {
+                continue;
+            };
+            let place = place as usize;
+            if Some(place) != own
+                && let Some(linked) = self.linked.get_mut(place)
+            {
+                *linked = true;
+            }
+        }
+    }
+
+    fn orphans(&self) -> Vec<i64> {
+        let pages = self.ids.iter().zip(&self.linked);
+        pages
+            .filter(|(_, linked)| !**linked)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+}
+
+impl Store {
+    /// Pages of a run that no other page of it links to, by ascending id; the seed is left
+    /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
+    /// itself does not count.
+    pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
+        let Some(asked) = self.run(project, run).await? else {
+            return Ok(Vec::new());
+        };
+        let mut graph = Graph::default();
+        let mut after = 0;
+        loop {
+            let nodes = self.nodes(project, run, after).await?;
+            let Some(last) = nodes.last() else { break };
+            after = last.id;
+            for node in &nodes {
+                let is_seed = node.is_seed != 0 || asked.seed_is_page && node.seq == Some(0);
+                graph.add(node, is_seed);
+            }
+        }
+        for (from, to) in self.frontier_redirects(run).await? {
+            graph.redirect(from, to);
+        }
+        let mut after = 0;
+        loop {
+            let rows = self.run_targets(project, run, after, CHUNK).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.page.get();
+            for row in &rows {
+                graph.link(row);
+            }
+        }
+        self.orphan_rows(project, &graph.orphans()).await
+    }
+
+    /// The pages of a run by the hash of their key, and of every key of the run that
+    /// redirects to one.
+    pub async fn run_index(
+        &self,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<HashMap<u64, i64>, StoreError> {
+        let mut pages: HashMap<u64, i64> = HashMap::new();
+        let mut after = 0;
+        loop {
+            let nodes = self.nodes(project, run, after).await?;
+            let Some(last) = nodes.last() else { break };
+            after = last.id;
+            for node in &nodes {
+                if let Some(key) = node.key_hash {
+                    pages.insert(key.cast_unsigned(), node.id);
+                }
+            }
+        }
+        for (from, to) in self.frontier_redirects(run).await? {
+            if let Some(page) = pages.get(&to).copied() {
+                pages.entry(from).or_insert(page);
+            }
+        }
+        Ok(pages)
+    }
+
+    async fn nodes(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+    ) -> Result<Vec<Node>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT p.id, p.key_hash, p.seq,
+                        CAST(CASE WHEN p.url_key = r.url_key THEN 1 ELSE 0 END AS BIGINT) AS is_seed
+                 FROM pages p JOIN runs r ON r.id = p.run_id
+                 WHERE p.run_id = $1 AND p.id > $2 AND r.project_id = $3
+                 ORDER BY p.id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(project.get())
+            .bind(CHUNK)
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+
+    async fn orphan_rows(
+        &self,
+        project: ProjectId,
+        ids: &[i64],
+    ) -> Result<Vec<Orphan>, StoreError> {
+        let mut orphans = Vec::with_capacity(ids.len());
+        for piece in ids.chunks(500) {
+            let rows: Vec<OrphanRow> = read!(self.db, pool => {
+                let mut query = sqlx::QueryBuilder::new(
+                    "SELECT id, url, status, fetched_at FROM pages WHERE project_id = ",
+                );
+                query.push_bind(project.get()).push(" AND id IN (");
+                let mut list = query.separated(", ");
+                for id in piece {
+                    list.push_bind(*id);
+                }
+                query.push(") ORDER BY id");
+                query.build_query_as().fetch_all(pool).await?
+            });
+            for row in rows {
+                orphans.push(Orphan {
+                    id: PageId(row.id),
+                    url: row.url,
+                    status: number(row.status, "status")?,
+                    fetched_at: from_ms(row.fetched_at),
+                });
+            }
+        }
+        Ok(orphans)
+    }
+}

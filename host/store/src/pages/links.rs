@@ -1,0 +1,133 @@
+//! The table `page_links`: the links of crawled pages, packed.
+
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+
+use super::CrawledPage;
+use crate::db::{Store, per_database, pieces, read};
+use crate::error::StoreError;
+
+/// A page's links as they are stored; [`unpack_links`](super::unpack_links) unpacks them.
+#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+pub struct PackedLinks {
+    #[sqlx(rename = "page_id", try_from = "i64")]
+    /// The page they are on.
+    pub page: PageId,
+    /// Packed.
+    pub links: Vec<u8>,
+}
+
+/// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) unpacks
+/// them.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct PackedTargets {
+    #[sqlx(rename = "page_id", try_from = "i64")]
+    pub(crate) page: PageId,
+    pub(crate) targets: Vec<u8>,
+}
+
+per_database! {
+    /// Stores the links of pages, each under its page's id.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        pages: &[(i64, &CrawledPage)],
+    ) -> Result<(), StoreError> {
+        for piece in pieces(pages) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO page_links (page_id, run_id, project_id, targets, links) ",
+            );
+            insert.push_values(piece, |mut row, (id, page)| {
+                row.push_bind(*id)
+                    .push_bind(page.page.run.map(|run| run.get()))
+                    .push_bind(page.page.project.get())
+                    .push_bind(page.targets.as_slice())
+                    .push_bind(page.links.as_slice());
+            });
+            insert.build().execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes the links of a run's pages from `first` to `last`.
+    pub(crate) async fn delete_between(
+        conn: &mut Conn,
+        run: RunId,
+        first: i64,
+        last: i64,
+    ) -> Result<(), StoreError> {
+        sqlx::query("DELETE FROM page_links WHERE run_id = $1 AND page_id BETWEEN $2 AND $3")
+            .bind(run.get())
+            .bind(first)
+            .bind(last)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Links of a run's pages, by ascending page, from page `from` on; at most `limit` pages.
+    pub async fn run_links(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        from: PageId,
+        limit: u32,
+    ) -> Result<Vec<PackedLinks>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT page_id, links FROM page_links
+                 WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
+                 ORDER BY page_id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(from.get())
+            .bind(project.get())
+            .bind(i64::from(limit))
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+
+    /// Links of one page of a run; `None` where it has none, or is not the run's.
+    pub async fn page_links(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        page: PageId,
+    ) -> Result<Option<PackedLinks>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT page_id, links FROM page_links
+                 WHERE page_id = $1 AND run_id = $2 AND project_id = $3",
+            )
+            .bind(page.get())
+            .bind(run.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?)
+        })
+    }
+
+    /// Targets of a run's pages, by ascending page, after page `after`; at most `limit` pages.
+    pub(crate) async fn run_targets(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<PackedTargets>, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_as(
+                "SELECT page_id, targets FROM page_links
+                 WHERE run_id = $1 AND page_id > $2 AND project_id = $3
+                 ORDER BY page_id LIMIT $4",
+            )
+            .bind(run.get())
+            .bind(after)
+            .bind(project.get())
+            .bind(limit)
+            .fetch_all(pool)
+            .await?)
+        })
+    }
+}

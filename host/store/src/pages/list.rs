@@ -1,0 +1,163 @@
+//! Reading the pages of a run in order, a piece at a time.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+
+use super::{PageRow, StoredPage};
+use crate::db::{Store, number, read, signed};
+use crate::error::StoreError;
+use crate::time::from_ms;
+
+/// A page as lists show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageItem {
+    /// Its id.
+    pub id: PageId,
+    /// As the link to it was written.
+    pub url: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Length of the decoded body.
+    pub bytes: u64,
+    /// When the answer arrived.
+    pub fetched_at: DateTime<Utc>,
+}
+
+/// Which pages of a run to read, by ascending id.
+#[derive(Clone, Copy, Debug)]
+pub struct PageRange {
+    /// Only those with this HTTP status.
+    pub status: Option<u16>,
+    /// Only those after this one.
+    pub after: PageId,
+    /// Of those, after leaving out this many.
+    pub offset: u64,
+    /// At most this many.
+    pub limit: u32,
+}
+
+/// A page, whole but for its body.
+#[derive(Clone, Debug)]
+pub struct PageRecord {
+    /// The run it belongs to; none for a scan.
+    pub run: Option<RunId>,
+    /// What is kept of a page without a body: a JSON object of metadata and signals.
+    pub metadata: Option<String>,
+    /// Outputs of the extractors that the run names, kept at crawl time: a JSON object.
+    pub extensions: Option<String>,
+    /// The page.
+    pub page: StoredPage,
+}
+
+#[derive(sqlx::FromRow)]
+struct ItemRow {
+    id: i64,
+    url: String,
+    status: i64,
+    bytes: i64,
+    fetched_at: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct RecordRow {
+    run_id: Option<i64>,
+    metadata: Option<String>,
+    extensions: Option<String>,
+    #[sqlx(flatten)]
+    page: PageRow,
+}
+
+impl Store {
+    /// Pages of a run of the project, by ascending id; none where the run is not there.
+    pub async fn run_pages(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        range: &PageRange,
+    ) -> Result<Vec<PageItem>, StoreError> {
+        let offset = signed(range.offset);
+        // Leaving out rows by their index alone is cheap, by a status not: two statements.
+        let rows: Vec<ItemRow> = match range.status {
+            None => {
+                read!(self.db, pool => {
+                    sqlx::query_as(
+                        "SELECT id, url, status, bytes, fetched_at FROM pages
+                         WHERE id IN (
+                             SELECT id FROM pages WHERE run_id = $1 AND id > $2
+                             ORDER BY id LIMIT $3 OFFSET $4)
+                           AND project_id = $5
+                           AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
+                         ORDER BY id",
+                    )
+                    .bind(run.get())
+                    .bind(range.after.get())
+                    .bind(i64::from(range.limit))
+                    .bind(offset)
+                    .bind(project.get())
+                    .fetch_all(pool)
+                    .await?
+                })
+            }
+            Some(status) => {
+                read!(self.db, pool => {
+                    sqlx::query_as(
+                        "SELECT id, url, status, bytes, fetched_at FROM pages
+                         WHERE run_id = $1 AND id > $2 AND status = $6 AND project_id = $5
+                           AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
+                         ORDER BY id LIMIT $3 OFFSET $4",
+                    )
+                    .bind(run.get())
+                    .bind(range.after.get())
+                    .bind(i64::from(range.limit))
+                    .bind(offset)
+                    .bind(project.get())
+                    .bind(i64::from(status))
+                    .fetch_all(pool)
+                    .await?
+                })
+            }
+        };
+        rows.into_iter()
+            .map(|row| {
+                Ok(PageItem {
+                    id: PageId(row.id),
+                    url: row.url,
+                    status: number(row.status, "status")?,
+                    bytes: number(row.bytes, "bytes")?,
+                    fetched_at: from_ms(row.fetched_at),
+                })
+            })
+            .collect()
+    }
+
+    /// A page of the project, unless its run was deleted.
+    pub async fn page(
+        &self,
+        project: ProjectId,
+        id: PageId,
+    ) -> Result<Option<PageRecord>, StoreError> {
+        let row: Option<RecordRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT p.id, p.url, p.final_url, p.status, p.bytes, p.fetched_at,
+                        p.content_hash, p.kind, p.headers, p.blob_id, b.hash,
+                        p.run_id, p.metadata, p.extensions
+                 FROM pages p LEFT JOIN blobs b ON b.id = p.blob_id
+                 WHERE p.id = $1 AND p.project_id = $2
+                   AND (p.run_id IS NULL OR EXISTS (SELECT 1 FROM runs r WHERE r.id = p.run_id))",
+            )
+            .bind(id.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(|row| {
+            Ok(PageRecord {
+                run: row.run_id.map(RunId),
+                metadata: row.metadata,
+                extensions: row.extensions,
+                page: row.page.try_into()?,
+            })
+        })
+        .transpose()
+    }
+}

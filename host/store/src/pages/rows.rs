@@ -1,0 +1,272 @@
+//! Writing and removing rows of `pages`.
+
+use std::collections::HashMap;
+
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
+
+use super::{NewPage, kind_word};
+use crate::db::{Store, per_database, pieces, read, signed};
+use crate::error::StoreError;
+use crate::search::Unindexed;
+use crate::time::to_ms;
+
+/// A page of a crawl.
+#[derive(Clone, Debug)]
+pub struct CrawledPage {
+    /// What every stored page has.
+    pub page: NewPage,
+    /// Place in the order of discovery of the URL that led to it.
+    pub seq: i64,
+    /// Hash of the page's own key.
+    pub key_hash: u64,
+    /// Links from the seed.
+    pub depth: u32,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its canonical URL.
+    pub canonical: Option<String>,
+    /// Its robots directives as words.
+    pub robots: Option<String>,
+    /// Outputs of the extractors that the run names: a JSON object.
+    pub extensions: Option<String>,
+    /// A stored body to share, for a page that answered "not modified".
+    pub same_body: Option<BlobId>,
+    /// Hashes of its targets in the run's scope, packed little-endian.
+    pub targets: Vec<u8>,
+    /// Its links, packed; empty when it has none.
+    pub links: Vec<u8>,
+}
+
+/// Ids of stored pages, by run and place in the order of discovery.
+pub(crate) type PageIds = HashMap<(RunId, i64), i64>;
+
+/// A page that was removed, with the row of its body.
+pub(crate) type RemovedPage = (i64, Option<i64>);
+
+#[derive(sqlx::FromRow)]
+struct KeyRow {
+    id: i64,
+    run_id: i64,
+    seq: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct UnindexedRow {
+    id: i64,
+    project_id: i64,
+    url_key: String,
+    final_url: String,
+    headers: String,
+    blob_id: i64,
+}
+
+per_database! {
+    /// Stores the page of a scan: its id. `blob` is the row of its body.
+    pub(crate) async fn insert_scan(
+        conn: &mut Conn,
+        page: &NewPage,
+        blob: Option<i64>,
+    ) -> Result<PageId, StoreError> {
+        let id: i64 = sqlx::query_scalar(
+            "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
+                 fetched_at, content_hash, kind, user_agent, cloud_mode, headers, metadata,
+                 blob_id)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+             RETURNING id",
+        )
+        .bind(page.project.get())
+        .bind(page.run.map(|run| run.get()))
+        .bind(page.url.as_str())
+        .bind(page.url_key.as_str())
+        .bind(page.final_url.as_str())
+        .bind(i64::from(page.status))
+        .bind(signed(page.bytes))
+        .bind(to_ms(page.fetched_at))
+        .bind(page.content_hash.as_deref())
+        .bind(kind_word(page.kind))
+        .bind(page.user_agent.as_str())
+        .bind(page.cloud_mode.as_str())
+        .bind(page.headers.as_str())
+        .bind(page.metadata.as_deref())
+        .bind(blob)
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(PageId(id))
+    }
+
+    /// Stores pages of crawls, each with the row of its body. A page whose run has its URL
+    /// already is left out: the ids of the others.
+    pub(crate) async fn insert_crawled(
+        conn: &mut Conn,
+        pages: &[(&CrawledPage, Option<i64>)],
+    ) -> Result<PageIds, StoreError> {
+        let mut ids = PageIds::with_capacity(pages.len());
+        for piece in pieces(pages) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
+                     fetched_at, content_hash, kind, user_agent, cloud_mode, headers, metadata,
+                     blob_id, seq, key_hash, depth, title, canonical, robots, extensions) ",
+            );
+            insert.push_values(piece, |mut row, (crawled, blob)| {
+                let page = &crawled.page;
+                row.push_bind(page.project.get())
+                    .push_bind(page.run.map(|run| run.get()))
+                    .push_bind(page.url.as_str())
+                    .push_bind(page.url_key.as_str())
+                    .push_bind(page.final_url.as_str())
+                    .push_bind(i64::from(page.status))
+                    .push_bind(signed(page.bytes))
+                    .push_bind(to_ms(page.fetched_at))
+                    .push_bind(page.content_hash.as_deref())
+                    .push_bind(kind_word(page.kind))
+                    .push_bind(page.user_agent.as_str())
+                    .push_bind(page.cloud_mode.as_str())
+                    .push_bind(page.headers.as_str())
+                    .push_bind(page.metadata.as_deref())
+                    .push_bind(*blob)
+                    .push_bind(crawled.seq)
+                    .push_bind(crawled.key_hash.cast_signed())
+                    .push_bind(i64::from(crawled.depth))
+                    .push_bind(crawled.title.as_deref())
+                    .push_bind(crawled.canonical.as_deref())
+                    .push_bind(crawled.robots.as_deref())
+                    .push_bind(crawled.extensions.as_deref());
+            });
+            insert.push(
+                " ON CONFLICT (run_id, url_key) WHERE run_id IS NOT NULL DO NOTHING
+                  RETURNING id, run_id, seq",
+            );
+            let keys: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
+            ids.extend(keys.into_iter().map(|key| ((RunId(key.run_id), key.seq), key.id)));
+        }
+        Ok(ids)
+    }
+
+    /// Removes the first pages of a run, at most `limit`, with their links.
+    pub(crate) async fn delete_of_run(
+        conn: &mut Conn,
+        run: RunId,
+        limit: i64,
+    ) -> Result<Vec<RemovedPage>, StoreError> {
+        let pages: Vec<RemovedPage> = sqlx::query_as(
+            "SELECT id, blob_id FROM pages WHERE run_id = $1 ORDER BY id LIMIT $2",
+        )
+        .bind(run.get())
+        .bind(limit)
+        .fetch_all(&mut *conn)
+        .await?;
+        if let (Some((first, _)), Some((last, _))) = (pages.first(), pages.last()) {
+            sql::page_links::delete_between(conn, run, *first, *last).await?;
+            sqlx::query("DELETE FROM pages WHERE run_id = $1 AND id BETWEEN $2 AND $3")
+                .bind(run.get())
+                .bind(*first)
+                .bind(*last)
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(pages)
+    }
+
+    /// Removes pages of scans that were fetched before `before`, at most `limit`: the rows of
+    /// their bodies.
+    pub(crate) async fn delete_scans_before(
+        conn: &mut Conn,
+        before: i64,
+        limit: i64,
+    ) -> Result<Vec<Option<i64>>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "DELETE FROM pages WHERE id IN (
+                 SELECT id FROM pages
+                 WHERE fetched_at < $1 AND run_id IS NULL ORDER BY fetched_at LIMIT $2)
+             RETURNING blob_id",
+        )
+        .bind(before)
+        .bind(limit)
+        .fetch_all(&mut *conn)
+        .await?)
+    }
+
+    /// Removes the project's oldest pages of scans, at most `limit`: the rows of their bodies.
+    pub(crate) async fn delete_oldest_scans(
+        conn: &mut Conn,
+        project: ProjectId,
+        limit: i64,
+    ) -> Result<Vec<Option<i64>>, StoreError> {
+        Ok(sqlx::query_scalar(
+            "DELETE FROM pages WHERE id IN (
+                 SELECT id FROM pages WHERE project_id = $1 AND run_id IS NULL
+                 ORDER BY fetched_at, id LIMIT $2)
+             RETURNING blob_id",
+        )
+        .bind(project.get())
+        .bind(limit)
+        .fetch_all(&mut *conn)
+        .await?)
+    }
+
+    /// Whether the page is there. Where rows are locked, it stays until the transaction ends.
+    pub(crate) async fn hold(
+        conn: &mut Conn,
+        project: ProjectId,
+        page: PageId,
+    ) -> Result<bool, StoreError> {
+        let select = if IS_SHARED {
+            "SELECT id FROM pages WHERE id = $1 AND project_id = $2 FOR KEY SHARE"
+        } else {
+            "SELECT id FROM pages WHERE id = $1 AND project_id = $2"
+        };
+        let there: Option<i64> = sqlx::query_scalar(select)
+            .bind(page.get())
+            .bind(project.get())
+            .fetch_optional(&mut *conn)
+            .await?;
+        Ok(there.is_some())
+    }
+}
+
+impl Store {
+    /// The highest id of a stored page; 0 without any.
+    pub async fn newest_page(&self) -> Result<i64, StoreError> {
+        read!(self.db, pool => {
+            Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
+                .fetch_one(pool)
+                .await?)
+        })
+    }
+
+    /// HTML pages answered with 200 whose ids are in `(after, through]`, the oldest first.
+    pub async fn unindexed(
+        &self,
+        after: i64,
+        through: i64,
+        limit: u32,
+    ) -> Result<Vec<Unindexed>, StoreError> {
+        let rows: Vec<UnindexedRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
+                 FROM pages p
+                 WHERE p.id > $1 AND p.id <= $2 AND p.status = 200 AND p.kind = $3
+                   AND p.blob_id IS NOT NULL
+                 ORDER BY p.id LIMIT $4",
+            )
+            .bind(after)
+            .bind(through)
+            .bind(kind_word(Kind::Html))
+            .bind(i64::from(limit))
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows
+            .into_iter()
+            .map(|row| Unindexed {
+                page: PageId(row.id),
+                project: ProjectId(row.project_id),
+                url_key: row.url_key,
+                final_url: row.final_url,
+                headers: row.headers,
+                blob: BlobId(row.blob_id),
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,261 @@
+//! Usage: append-only events of chargeable calls, and their sums per day.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use orbweaver_core::ids::{PageId, ProjectId, ReservationId};
+
+use super::Amount;
+use crate::db::{Store, per_database, read, signed};
+use crate::error::StoreError;
+use crate::pages::NewPage;
+use crate::time::{day, from_ms, to_ms};
+
+/// A chargeable call.
+#[derive(Clone, Debug)]
+pub struct NewUsage {
+    /// The project that is billed.
+    pub project: ProjectId,
+    /// Unique in the project: the same call with the same token is billed once.
+    pub token: String,
+    /// Name of the call: `scan`, `bulk` …
+    pub call: &'static str,
+    /// Standard pages.
+    pub pages: u64,
+    /// Cloud pages.
+    pub cloud_pages: u64,
+    /// Cost in millionths of a US dollar.
+    pub cost_micros: u64,
+    /// When; decides the day.
+    pub at: DateTime<Utc>,
+    /// Reservation that shrinks by its pages.
+    pub reservation: Option<ReservationId>,
+}
+
+/// Sums of a UTC day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UsageDay {
+    /// The day.
+    pub date: NaiveDate,
+    /// Standard pages.
+    pub pages: u64,
+    /// Cloud pages.
+    pub cloud_pages: u64,
+    /// Cost in millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
+/// A usage event that was not billed before.
+#[derive(sqlx::FromRow)]
+struct Billed {
+    project_id: i64,
+    ts: i64,
+    pages: i64,
+    cloud_pages: i64,
+    cost_micros: i64,
+}
+
+fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
+    let mut days: BTreeMap<(i64, String), [i64; 3]> = BTreeMap::new();
+    for event in billed {
+        let sum = days
+            .entry((event.project_id, day(from_ms(event.ts))))
+            .or_default();
+        let add = [event.pages, event.cloud_pages, event.cost_micros];
+        for (total, more) in sum.iter_mut().zip(add) {
+            *total = total.saturating_add(more);
+        }
+    }
+    days
+}
+
+/// Amounts that the events take off their reservations.
+fn taken(events: &[&NewUsage]) -> BTreeMap<ReservationId, Amount> {
+    let mut taken: BTreeMap<ReservationId, Amount> = BTreeMap::new();
+    for event in events {
+        if let Some(reservation) = event.reservation {
+            let sum = taken.entry(reservation).or_default();
+            *sum = sum.plus(Amount {
+                pages: event.pages,
+                cloud_pages: event.cloud_pages,
+            });
+        }
+    }
+    taken
+}
+
+per_database! {
+    /// Records usage events: each token once, the days' sums with them, and what was reserved
+    /// for them is given up. Whoever stores what is paid for bills it here, in the same
+    /// transaction.
+    pub(crate) async fn bill(conn: &mut Conn, events: &[&NewUsage]) -> Result<(), StoreError> {
+        // Parameters per statement are limited, on SQLite to 32,766.
+        for events in events.chunks(4_000) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO usage_events
+                     (project_id, token, call, pages, cloud_pages, cost_micros, ts) ",
+            );
+            insert.push_values(events, |mut row, event| {
+                row.push_bind(event.project.get())
+                    .push_bind(event.token.as_str())
+                    .push_bind(event.call)
+                    .push_bind(signed(event.pages))
+                    .push_bind(signed(event.cloud_pages))
+                    .push_bind(signed(event.cost_micros))
+                    .push_bind(to_ms(event.at));
+            });
+            // Only what was inserted counts: a token that is known was billed before.
+            insert.push(
+                " ON CONFLICT (project_id, token) DO NOTHING
+                  RETURNING project_id, ts, pages, cloud_pages, cost_micros",
+            );
+            let billed: Vec<Billed> = insert.build_query_as().fetch_all(&mut *conn).await?;
+            add_to_days(conn, &billed).await?;
+        }
+        sql::reservations::shrink(conn, &taken(events)).await
+    }
+
+    async fn add_to_days(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
+        for ((project, day), [pages, cloud_pages, cost_micros]) in per_day(billed) {
+            sqlx::query(
+                "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
+                 VALUES ($1, $2, $3, $4, $5)
+                 ON CONFLICT (project_id, day) DO UPDATE SET
+                     pages = usage_days.pages + excluded.pages,
+                     cloud_pages = usage_days.cloud_pages + excluded.cloud_pages,
+                     cost_micros = usage_days.cost_micros + excluded.cost_micros",
+            )
+            .bind(project)
+            .bind(day)
+            .bind(pages)
+            .bind(cloud_pages)
+            .bind(cost_micros)
+            .execute(&mut *conn)
+            .await?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct DayRow {
+    day: String,
+    pages: i64,
+    cloud_pages: i64,
+    cost_micros: i64,
+}
+
+impl Store {
+    /// Bills a call, once per token; committed when this returns.
+    pub async fn bill(&self, usage: NewUsage) -> Result<(), StoreError> {
+        self.writer.scan(None, Some(usage)).await.map(|_| ())
+    }
+
+    /// Stores a page and bills its call in one transaction; committed when this returns.
+    pub async fn save_page(
+        &self,
+        page: NewPage,
+        usage: Option<NewUsage>,
+    ) -> Result<Option<PageId>, StoreError> {
+        self.writer.scan(Some(page), usage).await
+    }
+
+    /// Sums per day from `first` on, oldest first; days without usage are left out.
+    pub async fn usage_days(
+        &self,
+        project: ProjectId,
+        first: NaiveDate,
+    ) -> Result<Vec<UsageDay>, StoreError> {
+        let rows: Vec<DayRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT day, pages, cloud_pages, cost_micros FROM usage_days
+                 WHERE project_id = $1 AND day >= $2 ORDER BY day",
+            )
+            .bind(project.get())
+            .bind(first.format("%Y-%m-%d").to_string())
+            .fetch_all(pool)
+            .await?
+        });
+        rows.into_iter()
+            .map(|row| {
+                Ok(UsageDay {
+                    date: row
+                        .day
+                        .parse()
+                        .map_err(|_| StoreError::Damaged(format!("day: {}", row.day)))?,
+                    pages: u64::try_from(row.pages).unwrap_or_default(),
+                    cloud_pages: u64::try_from(row.cloud_pages).unwrap_or_default(),
+                    cost_micros: u64::try_from(row.cost_micros).unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    /// What was billed since `since`, to the millisecond, as far as it has cloud pages:
+    /// cloud pages and their cost in millionths of a US dollar.
+    pub async fn cloud_usage_since(
+        &self,
+        project: ProjectId,
+        since: DateTime<Utc>,
+    ) -> Result<(u64, u64), StoreError> {
+        let (pages, cost): (i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events WHERE project_id = $1 AND ts > $2 AND cloud_pages > 0",
+            )
+            .bind(project.get())
+            .bind(to_ms(since))
+            .fetch_one(pool)
+            .await?
+        });
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
+    }
+
+    /// The sum of all usage events: pages, cloud pages, millionths of a US dollar. For
+    /// comparing with the sums per day, which must be equal.
+    pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
+        let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT CAST(COALESCE(SUM(pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cloud_pages), 0) AS BIGINT),
+                        CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)
+                 FROM usage_events WHERE project_id = $1",
+            )
+            .bind(project.get())
+            .fetch_one(pool)
+            .await?
+        });
+        Ok((
+            u64::try_from(pages).unwrap_or_default(),
+            u64::try_from(cloud).unwrap_or_default(),
+            u64::try_from(cost).unwrap_or_default(),
+        ))
+    }
+
+    /// Which of these tokens are billed already.
+    pub async fn billed_tokens(
+        &self,
+        project: ProjectId,
+        tokens: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        if tokens.is_empty() {
+            return Ok(Vec::new());
+        }
+        read!(self.db, pool => {
+            let mut select = sqlx::QueryBuilder::new(
+                "SELECT token FROM usage_events WHERE project_id = ",
+            );
+            select.push_bind(project.get()).push(" AND token IN (");
+            let mut list = select.separated(", ");
+            for token in tokens {
+                list.push_bind(token.as_str());
+            }
+            select.push(")");
+            Ok(select.build_query_scalar().fetch_all(pool).await?)
+        })
+    }
+}

@@ -1,0 +1,217 @@
+//! Leases of runs. Each has an epoch, so that a worker that was thought dead, and is not,
+//! writes nothing any more.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{ProjectId, RunId};
+
+use super::rows::RunRow;
+use super::{Run, columns};
+use crate::db::{Store, read, transact};
+use crate::error::StoreError;
+use crate::time::to_ms;
+use crate::webhook::{Owner, RunWebhook};
+
+/// The right to work on a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The run.
+    pub run: RunId,
+    /// The project that owns it.
+    pub project: ProjectId,
+    /// Number of leases of the run so far; every write names it.
+    pub epoch: i64,
+}
+
+/// A leased run, with the state that its previous worker left.
+#[derive(Clone, Debug)]
+pub struct LeasedRun {
+    /// Its lease.
+    pub lease: Lease,
+    /// The run as it is now: running.
+    pub run: Run,
+    /// The engine's state: a JSON object that only the engine reads.
+    pub engine_state: String,
+}
+
+/// How a run ends.
+#[derive(Clone, Debug, Default)]
+pub struct Ending {
+    /// It got its seed: `done`, else `failed`.
+    pub done: bool,
+    /// Why it failed, or ended early.
+    pub error_message: Option<String>,
+}
+
+#[derive(sqlx::FromRow)]
+struct LeasedRow {
+    lease_epoch: i64,
+    engine_state: String,
+    #[sqlx(flatten)]
+    run: RunRow,
+}
+
+impl Store {
+    /// Whether a run waits for a worker; cheaper than an attempt to lease one.
+    pub async fn has_waiting_run(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
+        let found: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT id FROM runs
+                 WHERE status IN ('queued', 'running') AND lease_until <= $1 LIMIT 1",
+            )
+            .bind(to_ms(now))
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(found.is_some())
+    }
+
+    /// Takes the run that has waited longest: queued, or running with a lease that has
+    /// run out. `until` is when the new lease runs out.
+    pub async fn lease_run(
+        &self,
+        owner: &str,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+    ) -> Result<Option<LeasedRun>, StoreError> {
+        let skip = self.skip_locked();
+        let sql = format!(
+            "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, $2),
+                 lease_owner = $1, lease_until = $3, lease_epoch = lease_epoch + 1
+             WHERE id = (
+                 SELECT id FROM runs
+                 WHERE status IN ('queued', 'running') AND lease_until <= $2
+                 ORDER BY id LIMIT 1{skip})
+             RETURNING lease_epoch, engine_state, {}",
+            columns!()
+        );
+        let taken: Option<LeasedRow> = transact!(self.db, tx => {
+            Ok(sqlx::query_as(sqlx::AssertSqlSafe(sql.as_str()))
+                .bind(owner)
+                .bind(to_ms(now))
+                .bind(to_ms(until))
+                .fetch_optional(&mut *tx)
+                .await?)
+        })?;
+        taken
+            .map(|taken| {
+                let run = Run::try_from(taken.run)?;
+                Ok(LeasedRun {
+                    lease: Lease {
+                        run: run.id,
+                        project: run.project,
+                        epoch: taken.lease_epoch,
+                    },
+                    run,
+                    engine_state: taken.engine_state,
+                })
+            })
+            .transpose()
+    }
+
+    /// Extends leases: those that this worker still holds. A run that is not among them was deleted
+    /// or taken over.
+    pub async fn extend_leases(
+        &self,
+        leases: &[Lease],
+        until: DateTime<Utc>,
+    ) -> Result<Vec<Lease>, StoreError> {
+        // One order in every transaction, so that two nodes never wait for each other.
+        let mut leases = leases.to_vec();
+        leases.sort_unstable_by_key(|lease| lease.run);
+        transact!(self.db, tx => {
+            let mut ours = Vec::with_capacity(leases.len());
+            for lease in leases {
+                let done = sqlx::query(
+                    "UPDATE runs SET lease_until = $3
+                     WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+                )
+                .bind(lease.run.get())
+                .bind(lease.epoch)
+                .bind(to_ms(until))
+                .execute(&mut *tx)
+                .await?;
+                if done.rows_affected() == 1 {
+                    ours.push(lease);
+                }
+            }
+            Ok(ours)
+        })
+    }
+
+    /// Hands a run back, so that the next worker can take it at once; `false` when it is
+    /// not ours any more.
+    pub async fn release_lease(&self, lease: Lease) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "UPDATE runs SET lease_owner = NULL, lease_until = 0
+                 WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+            )
+            .bind(lease.run.get())
+            .bind(lease.epoch)
+            .execute(&mut *tx)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+
+    /// Notes what is known of the run's site; `false` when the lease is not ours any more.
+    pub async fn note_site(
+        &self,
+        lease: Lease,
+        ai_bot_policy: Option<&str>,
+        llms_txt: Option<&str>,
+        llms_full_txt: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "UPDATE runs SET ai_bot_policy = $3, llms_txt = $4, llms_full_txt = $5
+                 WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+            )
+            .bind(lease.run.get())
+            .bind(lease.epoch)
+            .bind(ai_bot_policy)
+            .bind(llms_txt)
+            .bind(llms_full_txt)
+            .execute(&mut *tx)
+            .await?;
+            Ok(done.rows_affected() == 1)
+        })
+    }
+
+    /// Ends a run and writes what its webhook is told, in one transaction; `false` when the
+    /// lease is not ours any more.
+    pub async fn end_run(
+        &self,
+        lease: Lease,
+        ending: &Ending,
+        webhook: Option<&RunWebhook>,
+        now: DateTime<Utc>,
+    ) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "UPDATE runs SET status = $3, finished_at = $4, error_message = $5,
+                     lease_owner = NULL, lease_until = 0
+                 WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+            )
+            .bind(lease.run.get())
+            .bind(lease.epoch)
+            .bind(if ending.done { "done" } else { "failed" })
+            .bind(to_ms(now))
+            .bind(ending.error_message.as_deref())
+            .execute(&mut *tx)
+            .await?;
+            if done.rows_affected() == 0 {
+                return Ok(false);
+            }
+            if let Some(webhook) = webhook {
+                let owner = Owner {
+                    project: lease.project,
+                    run: lease.run,
+                    now,
+                };
+                sql::outbox::insert(tx, owner, webhook).await?;
+            }
+            Ok(true)
+        })
+    }
+}

@@ -1,0 +1,336 @@
+//! Crawl runs: every statement on `runs` and `run_deletions`.
+
+mod lease;
+mod list;
+mod remove;
+pub(crate) mod rows;
+
+pub use lease::{Ending, Lease, LeasedRun};
+pub use list::RunItem;
+pub use remove::Removed;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
+
+use crate::db::{Store, read, signed, transact};
+use crate::error::StoreError;
+use crate::time::to_ms;
+use rows::{RunRow, columns};
+
+/// How long an Idempotency-Key stands for its run.
+const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
+
+/// State of a run. A cancelled run has no row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// Waits for a worker.
+    Queued,
+    /// Is worked on, or waits for another worker after its own has gone.
+    Running,
+    /// Ended well.
+    Done,
+    /// Ended without its seed.
+    Failed,
+}
+
+impl RunState {
+    /// The word in answers and in the database.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// Whether nothing more happens to the run.
+    pub const fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for RunState {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "queued" => Ok(Self::Queued),
+            "running" => Ok(Self::Running),
+            "done" => Ok(Self::Done),
+            "failed" => Ok(Self::Failed),
+            _ => Err(format!("unknown run state `{word}`")),
+        }
+    }
+}
+
+/// Why a link or URL was left out of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SkipReason {
+    /// robots.txt does not allow it.
+    Robots,
+    /// It is outside the run's scope.
+    Scope,
+    /// A pattern of the run's request excludes it.
+    Excluded,
+    /// It is further from the seed than the run goes.
+    Depth,
+    /// A budget of the run is used up.
+    Budget,
+    /// Another URL redirects to it.
+    Duplicate,
+}
+
+impl SkipReason {
+    /// Every reason, in the order of the columns.
+    pub const ALL: [Self; 6] = [
+        Self::Robots,
+        Self::Scope,
+        Self::Excluded,
+        Self::Depth,
+        Self::Budget,
+        Self::Duplicate,
+    ];
+
+    /// The word in answers.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Robots => "robots",
+            Self::Scope => "scope",
+            Self::Excluded => "excluded",
+            Self::Depth => "depth",
+            Self::Budget => "budget",
+            Self::Duplicate => "duplicate",
+        }
+    }
+}
+
+/// What a run has done so far, as last committed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// URLs known and not yet fetched.
+    pub queued: u64,
+    /// Number of stored pages.
+    pub fetched: u64,
+    /// URLs given up after their retries.
+    pub failed: u64,
+    /// Links and URLs left out, by reason; a reason without any is absent.
+    pub skipped: BTreeMap<SkipReason, u64>,
+}
+
+impl Progress {
+    /// How many links and URLs were left out for a reason.
+    pub fn skipped_for(&self, reason: SkipReason) -> u64 {
+        self.skipped.get(&reason).copied().unwrap_or(0)
+    }
+}
+
+/// A run to create.
+#[derive(Clone, Debug)]
+pub struct NewRun {
+    /// The project that owns it.
+    pub project: ProjectId,
+    /// The seed as it was asked for.
+    pub url: String,
+    /// The seed's normalised URL.
+    pub url_key: String,
+    /// The validated request as JSON.
+    pub spec: String,
+    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    pub seed_is_page: bool,
+    /// The proxy without its credentials.
+    pub proxy_shown: Option<String>,
+    /// The monitor that fires it.
+    pub monitor: Option<MonitorId>,
+    /// The monitor's previous run.
+    pub previous: Option<RunId>,
+    /// The caller's Idempotency-Key.
+    pub idem_key: Option<String>,
+    /// Now.
+    pub enqueued_at: DateTime<Utc>,
+    /// Whether a webhook is to be delivered when it ends: its status is `pending` then.
+    pub has_webhook: bool,
+}
+
+/// Result of creating a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// It is queued.
+    New(Box<Run>),
+    /// The Idempotency-Key stands for this run already.
+    Replayed(Box<Run>),
+    /// The project has as many queued and running runs as it may.
+    CapReached,
+}
+
+/// Which runs to list; the youngest first.
+#[derive(Clone, Copy, Debug)]
+pub struct RunFilter {
+    /// Only those in this state.
+    pub state: Option<RunState>,
+    /// Only those of this monitor.
+    pub monitor: Option<MonitorId>,
+    /// At most this many.
+    pub limit: u32,
+    /// After leaving out this many.
+    pub offset: u64,
+}
+
+/// A run, whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// The project that owns it.
+    pub project: ProjectId,
+    /// The monitor that fired it.
+    pub monitor: Option<MonitorId>,
+    /// The monitor's previous run.
+    pub previous: Option<RunId>,
+    /// The seed as it was asked for.
+    pub url: String,
+    /// The seed's normalised URL.
+    pub url_key: String,
+    /// Its state.
+    pub status: RunState,
+    /// The validated request as JSON; may carry credentials, so never log it.
+    pub spec: String,
+    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    pub seed_is_page: bool,
+    /// Number of stored pages.
+    pub page_count: u64,
+    /// Failures on the crawler's side.
+    pub error_count: u64,
+    /// When it was accepted.
+    pub enqueued_at: DateTime<Utc>,
+    /// When a worker first took it.
+    pub started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    pub finished_at: Option<DateTime<Utc>>,
+    /// Why it failed, or ended early.
+    pub error_message: Option<String>,
+    /// The proxy without its credentials.
+    pub proxy_url: Option<String>,
+    /// JSON object: bot to policy word.
+    pub ai_bot_policy: Option<String>,
+    /// The site's llms.txt.
+    pub llms_txt: Option<String>,
+    /// The site's llms-full.txt.
+    pub llms_full_txt: Option<String>,
+    /// `None` without a webhook, `pending`, `delivered`, `dead`, `suppressed_…`.
+    pub webhook_status: Option<String>,
+    /// Deliveries tried.
+    pub webhook_attempts: u32,
+    /// Error of the last failed attempt.
+    pub webhook_last_error: Option<String>,
+    /// Counts as last committed.
+    pub progress: Progress,
+}
+
+impl Store {
+    /// Queues a run, unless its Idempotency-Key stands for one already or the project has
+    /// `cap` queued and running runs.
+    pub async fn create_run(&self, new: &NewRun, cap: Option<u32>) -> Result<Created, StoreError> {
+        transact!(self.db, tx => {
+            // Two requests must not both take the last place.
+            sql::projects::lock(tx, new.project).await?;
+            if let Some(key) = &new.idem_key {
+                sql::runs::forget_key(tx, new.project, key, new.enqueued_at - IDEMPOTENT).await?;
+                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
+                    return Ok(Created::Replayed(Box::new(run)));
+                }
+            }
+            if let Some(cap) = cap
+                && sql::runs::count_active(tx, new.project).await? >= u64::from(cap)
+            {
+                return Ok(Created::CapReached);
+            }
+            Ok(Created::New(Box::new(sql::runs::insert(tx, new).await?)))
+        })
+    }
+
+    /// A run of the project.
+    pub async fn run(&self, project: ProjectId, id: RunId) -> Result<Option<Run>, StoreError> {
+        let row: Option<RunRow> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM runs WHERE id = $1 AND project_id = $2"
+            ))
+            .bind(id.get())
+            .bind(project.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(Run::try_from).transpose()
+    }
+
+    /// Runs of the project, the youngest first.
+    pub async fn runs(
+        &self,
+        project: ProjectId,
+        filter: &RunFilter,
+    ) -> Result<Vec<Run>, StoreError> {
+        let rows: Vec<RunRow> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM runs
+                 WHERE project_id = $1 AND (status = $2 OR $2 = '')
+                   AND (monitor_id = $3 OR $3 = 0)
+                 ORDER BY id DESC LIMIT $4 OFFSET $5"
+            ))
+            .bind(project.get())
+            .bind(filter.state.map_or("", RunState::as_str))
+            .bind(filter.monitor.map_or(0, |id| id.get()))
+            .bind(i64::from(filter.limit))
+            .bind(signed(filter.offset))
+            .fetch_all(pool)
+            .await?
+        });
+        rows.into_iter().map(Run::try_from).collect()
+    }
+
+    /// How many runs of the project are queued or running.
+    pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
+        let count: i64 = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT count(*) FROM runs
+                 WHERE project_id = $1 AND status IN ('queued', 'running')",
+            )
+            .bind(project.get())
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// The youngest done run of the project for that seed, not older than `since`.
+    pub async fn recent_done_run(
+        &self,
+        project: ProjectId,
+        url_key: &str,
+        since: DateTime<Utc>,
+    ) -> Result<Option<Run>, StoreError> {
+        let row: Option<RunRow> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT ", columns!(), " FROM runs
+                 WHERE project_id = $1 AND url_key = $2 AND finished_at >= $3
+                   AND status = 'done'
+                 ORDER BY finished_at DESC, id DESC LIMIT 1"
+            ))
+            .bind(project.get())
+            .bind(url_key)
+            .bind(to_ms(since))
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(Run::try_from).transpose()
+    }
+}

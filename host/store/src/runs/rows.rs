@@ -1,0 +1,367 @@
+//! Rows of `runs`: reading them, and the statements that other transactions need.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
+
+use super::{NewRun, Progress, Run, SkipReason};
+use crate::crawl::{Committed, RunBatch};
+use crate::db::{per_database, signed};
+use crate::error::StoreError;
+use crate::pages::unreliable;
+use crate::time::{from_ms, to_ms};
+
+#[derive(sqlx::FromRow)]
+pub(super) struct RunRow {
+    id: i64,
+    project_id: i64,
+    monitor_id: Option<i64>,
+    previous_run_id: Option<i64>,
+    url: String,
+    url_key: String,
+    status: String,
+    spec: String,
+    page_count: i64,
+    error_count: i64,
+    enqueued_at: i64,
+    started_at: Option<i64>,
+    finished_at: Option<i64>,
+    error_message: Option<String>,
+    proxy_url: Option<String>,
+    ai_bot_policy: Option<String>,
+    llms_txt: Option<String>,
+    llms_full_txt: Option<String>,
+    webhook_status: Option<String>,
+    webhook_attempts: i64,
+    webhook_last_error: Option<String>,
+    seed_is_page: i64,
+    queued: i64,
+    fetched: i64,
+    failed: i64,
+    #[sqlx(flatten)]
+    skipped: SkippedRow,
+}
+
+/// Links and URLs left out, by [`SkipReason`].
+#[derive(sqlx::FromRow)]
+struct SkippedRow {
+    skipped_robots: i64,
+    skipped_scope: i64,
+    skipped_excluded: i64,
+    skipped_depth: i64,
+    skipped_budget: i64,
+    skipped_duplicate: i64,
+}
+
+impl SkippedRow {
+    fn by_reason(&self) -> BTreeMap<SkipReason, u64> {
+        let counts = [
+            self.skipped_robots,
+            self.skipped_scope,
+            self.skipped_excluded,
+            self.skipped_depth,
+            self.skipped_budget,
+            self.skipped_duplicate,
+        ];
+        SkipReason::ALL
+            .into_iter()
+            .zip(counts.map(i64::unsigned_abs))
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// The columns of [`RunRow`].
+macro_rules! columns {
+    () => {
+        "id, project_id, monitor_id, previous_run_id, url, url_key, status, spec, page_count,
+         error_count, enqueued_at, started_at, finished_at, error_message, proxy_url,
+         ai_bot_policy, llms_txt, llms_full_txt, webhook_status, webhook_attempts,
+         webhook_last_error, seed_is_page, queued, fetched, failed, skipped_robots,
+         skipped_scope, skipped_excluded, skipped_depth, skipped_budget, skipped_duplicate"
+    };
+}
+pub(super) use columns;
+
+impl TryFrom<RunRow> for Run {
+    type Error = StoreError;
+
+    fn try_from(row: RunRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: RunId(row.id),
+            project: ProjectId(row.project_id),
+            monitor: row.monitor_id.map(MonitorId),
+            previous: row.previous_run_id.map(RunId),
+            url: row.url,
+            url_key: row.url_key,
+            status: row.status.parse().map_err(StoreError::Damaged)?,
+            spec: row.spec,
+            page_count: u64::try_from(row.page_count).unwrap_or_default(),
+            error_count: u64::try_from(row.error_count).unwrap_or_default(),
+            enqueued_at: from_ms(row.enqueued_at),
+            started_at: row.started_at.map(from_ms),
+            finished_at: row.finished_at.map(from_ms),
+            error_message: row.error_message,
+            proxy_url: row.proxy_url,
+            ai_bot_policy: row.ai_bot_policy,
+            llms_txt: row.llms_txt,
+            llms_full_txt: row.llms_full_txt,
+            webhook_status: row.webhook_status,
+            webhook_attempts: u32::try_from(row.webhook_attempts).unwrap_or_default(),
+            webhook_last_error: row.webhook_last_error,
+            seed_is_page: row.seed_is_page != 0,
+            progress: Progress {
+                queued: row.queued.unsigned_abs(),
+                fetched: row.fetched.unsigned_abs(),
+                failed: row.failed.unsigned_abs(),
+                skipped: row.skipped.by_reason(),
+            },
+        })
+    }
+}
+
+per_database! {
+    /// Writes the counters of batches under their leases: which of them may be written. Their
+    /// runs' rows are held until the transaction ends, so that no epoch changes meanwhile.
+    pub(crate) async fn record_progress(
+        conn: &mut Conn,
+        batches: &[RunBatch],
+    ) -> Result<Vec<Committed>, StoreError> {
+        // One order in every transaction, so that two nodes never wait for each other.
+        let mut order: Vec<(usize, &RunBatch)> = batches.iter().enumerate().collect();
+        order.sort_by_key(|(_, batch)| batch.lease.run);
+        let mut committed = vec![Committed::Fenced; batches.len()];
+        for (at, batch) in order {
+            let progress = &batch.progress;
+            let mut update = sqlx::query(
+                "UPDATE runs SET engine_state = COALESCE($3, engine_state),
+                     error_count = error_count + $4, queued = $5, fetched = $6, failed = $7,
+                     skipped_robots = $8, skipped_scope = $9, skipped_excluded = $10,
+                     skipped_depth = $11, skipped_budget = $12, skipped_duplicate = $13
+                 WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+            )
+            .bind(batch.lease.run.get())
+            .bind(batch.lease.epoch)
+            .bind(batch.engine_state.as_deref())
+            .bind(signed(batch.errors))
+            .bind(signed(progress.queued))
+            .bind(signed(progress.fetched))
+            .bind(signed(progress.failed));
+            for reason in SkipReason::ALL {
+                update = update.bind(signed(progress.skipped_for(reason)));
+            }
+            let done = update.execute(&mut *conn).await?;
+            if done.rows_affected() == 1
+                && let Some(slot) = committed.get_mut(at)
+            {
+                *slot = Committed::Written;
+            }
+        }
+        Ok(committed)
+    }
+
+    /// Counts pages that a run has stored.
+    pub(crate) async fn count_pages(
+        conn: &mut Conn,
+        run: RunId,
+        pages: u64,
+    ) -> Result<(), StoreError> {
+        if pages > 0 {
+            sqlx::query("UPDATE runs SET page_count = page_count + $2 WHERE id = $1")
+                .bind(run.get())
+                .bind(signed(pages))
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// How many runs of the project are queued or running.
+    pub(crate) async fn count_active(
+        conn: &mut Conn,
+        project: ProjectId,
+    ) -> Result<u64, StoreError> {
+        // `+ 0`: there are few active runs, and an index finds just them.
+        let active: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM runs
+             WHERE status IN ('queued', 'running') AND project_id + 0 = $1",
+        )
+        .bind(project.get())
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(active.unsigned_abs())
+    }
+
+    /// Frees an Idempotency-Key of the project that a run accepted until `before` has.
+    pub(crate) async fn forget_key(
+        conn: &mut Conn,
+        project: ProjectId,
+        key: &str,
+        before: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE runs SET idem_key = NULL
+             WHERE project_id = $1 AND idem_key = $2 AND enqueued_at <= $3",
+        )
+        .bind(project.get())
+        .bind(key)
+        .bind(to_ms(before))
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
+    /// The run that an Idempotency-Key of the project stands for.
+    pub(crate) async fn by_key(
+        conn: &mut Conn,
+        project: ProjectId,
+        key: &str,
+    ) -> Result<Option<Run>, StoreError> {
+        let row: Option<RunRow> = sqlx::query_as(concat!(
+            "SELECT ", columns!(), " FROM runs WHERE project_id = $1 AND idem_key = $2"
+        ))
+        .bind(project.get())
+        .bind(key)
+        .fetch_optional(&mut *conn)
+        .await?;
+        row.map(Run::try_from).transpose()
+    }
+
+    /// Queues a run.
+    pub(crate) async fn insert(conn: &mut Conn, new: &NewRun) -> Result<Run, StoreError> {
+        let row: RunRow = sqlx::query_as(concat!(
+            "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
+                 spec, proxy_url, idem_key, enqueued_at, webhook_status, seed_is_page)
+             VALUES ($1, $2, $3, $4, $5, 'queued', $6, $7, $8, $9, $10, $11)
+             RETURNING ", columns!()
+        ))
+        .bind(new.project.get())
+        .bind(new.monitor.map(|id| id.get()))
+        .bind(new.previous.map(|id| id.get()))
+        .bind(new.url.as_str())
+        .bind(new.url_key.as_str())
+        .bind(new.spec.as_str())
+        .bind(new.proxy_shown.as_deref())
+        .bind(new.idem_key.as_deref())
+        .bind(to_ms(new.enqueued_at))
+        .bind(new.has_webhook.then_some("pending"))
+        .bind(i64::from(new.seed_is_page))
+        .fetch_one(&mut *conn)
+        .await?;
+        row.try_into()
+    }
+
+    /// Queues a monitor's run. Its baseline is the monitor's last run that is done, has pages,
+    /// and whose seed was not in trouble.
+    pub(crate) async fn insert_fired(
+        conn: &mut Conn,
+        monitor: MonitorId,
+        now: DateTime<Utc>,
+    ) -> Result<RunId, StoreError> {
+        let run: i64 = sqlx::query_scalar(concat!(
+            "INSERT INTO runs (project_id, monitor_id, previous_run_id, url, url_key, status,
+                 spec, seed_is_page, proxy_url, enqueued_at, webhook_status)
+             SELECT m.project_id, m.id,
+                 (SELECT r.id FROM runs r
+                  WHERE r.monitor_id = m.id AND r.status = 'done' AND r.page_count > 0
+                    AND EXISTS (SELECT 1 FROM pages p
+                        WHERE p.run_id = r.id AND p.depth = 0 AND NOT ",
+            unreliable!("p.status"),
+            ")
+                  ORDER BY r.id DESC LIMIT 1),
+                 m.url, m.url_key, 'queued', m.spec, m.seed_is_page, m.proxy_url, $2,
+                 CASE WHEN m.has_webhook = 1 THEN 'pending' END
+             FROM monitors m WHERE m.id = $1
+             RETURNING id"
+        ))
+        .bind(monitor.get())
+        .bind(to_ms(now))
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(RunId(run))
+    }
+
+    /// Sets what is known of a run's webhook: `pending` or `suppressed_…`.
+    pub(crate) async fn set_webhook_status(
+        conn: &mut Conn,
+        run: RunId,
+        status: &str,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET webhook_status = $2 WHERE id = $1")
+            .bind(run.get())
+            .bind(status)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Sets the webhook of a run to `pending`, if the delivery is the run's.
+    pub(crate) async fn reopen_webhook(
+        conn: &mut Conn,
+        project: ProjectId,
+        run: RunId,
+        delivery: DeliveryId,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE runs SET webhook_status = 'pending'
+             WHERE id = $1 AND project_id = $2 AND EXISTS (SELECT 1 FROM deliveries d
+                 WHERE d.id = $3 AND d.run_id = runs.id)",
+        )
+        .bind(run.get())
+        .bind(project.get())
+        .bind(delivery.get())
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
+    /// Adds to the number of attempts to deliver a run's webhook.
+    pub(crate) async fn count_webhook_attempts(
+        conn: &mut Conn,
+        run: RunId,
+        more: i64,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET webhook_attempts = webhook_attempts + $2 WHERE id = $1")
+            .bind(run.get())
+            .bind(more)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Brings the webhook status of a run up to date with its deliveries.
+    pub(crate) async fn sum_up_webhook(
+        conn: &mut Conn,
+        run: RunId,
+        error: Option<&str>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE runs SET
+                 webhook_status = CASE
+                     WHEN EXISTS (SELECT 1 FROM deliveries d
+                         WHERE d.run_id = runs.id AND d.state = 'pending') THEN 'pending'
+                     WHEN EXISTS (SELECT 1 FROM deliveries d
+                         WHERE d.run_id = runs.id AND d.state = 'dead') THEN 'dead'
+                     ELSE 'delivered' END,
+                 webhook_last_error = COALESCE($2, webhook_last_error)
+             WHERE id = $1",
+        )
+        .bind(run.get())
+        .bind(error)
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
+    /// Ends the lease of every running run.
+    pub(crate) async fn end_leases(conn: &mut Conn) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE runs SET lease_owner = NULL, lease_until = 0
+             WHERE status = 'running' AND lease_until > 0",
+        )
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+}

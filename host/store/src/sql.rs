@@ -1,0 +1,43 @@
+//! The doors to the statements of every table, one set per database.
+//!
+//! A table's statements stand in one module, stamped for both databases by
+//! [`per_database!`](crate::db::per_database). Whoever needs them in a transaction of its own
+//! calls them as `sql::<subject>::<function>(tx, …)`.
+
+/// Statements for SQLite.
+pub(crate) mod lite {
+    pub(crate) use crate::accounts::keys::lite as keys;
+    pub(crate) use crate::accounts::projects::lite as projects;
+    pub(crate) use crate::accounts::signup::lite as signup;
+    pub(crate) use crate::bodies::rows::lite as bodies;
+    pub(crate) use crate::crawl::frontier::lite as frontier;
+    pub(crate) use crate::idempotency::lite as idempotency;
+    pub(crate) use crate::logs::lite as logs;
+    pub(crate) use crate::mail::lite as mail;
+    pub(crate) use crate::pages::links::lite as page_links;
+    pub(crate) use crate::pages::rows::lite as pages;
+    pub(crate) use crate::quota::reservations::lite as reservations;
+    pub(crate) use crate::quota::usage::lite as usage;
+    pub(crate) use crate::runs::rows::lite as runs;
+    pub(crate) use crate::settings::lite as settings;
+    pub(crate) use crate::webhook::outbox::lite as outbox;
+}
+
+/// Statements for PostgreSQL.
+pub(crate) mod pg {
+    pub(crate) use crate::accounts::keys::pg as keys;
+    pub(crate) use crate::accounts::projects::pg as projects;
+    pub(crate) use crate::accounts::signup::pg as signup;
+    pub(crate) use crate::bodies::rows::pg as bodies;
+    pub(crate) use crate::crawl::frontier::pg as frontier;
+    pub(crate) use crate::idempotency::pg as idempotency;
+    pub(crate) use crate::logs::pg as logs;
+    pub(crate) use crate::mail::pg as mail;
+    pub(crate) use crate::pages::links::pg as page_links;
+    pub(crate) use crate::pages::rows::pg as pages;
+    pub(crate) use crate::quota::reservations::pg as reservations;
+    pub(crate) use crate::quota::usage::pg as usage;
+    pub(crate) use crate::runs::rows::pg as runs;
+    pub(crate) use crate::settings::pg as settings;
+    pub(crate) use crate::webhook::outbox::pg as outbox;
+}

@@ -1,0 +1,200 @@
+//! What two runs differ in.
+
+use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_core::webhook::DiffCounts;
+use orbweaver_store::crawl::{Created, Ending, NewRun, RunDiff};
+use orbweaver_store::{Options, Store};
+
+use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
+
+crate::support::on_both_databases! {
+    pages_are_compared_by_hash
+    trouble_is_no_change
+    what_was_not_looked_at_is_not_removed
+}
+
+/// No page of either kind.
+const NOTHING: [Vec<&str>; 3] = [Vec::new(), Vec::new(), Vec::new()];
+
+fn urls(diff: &RunDiff) -> [Vec<&str>; 3] {
+    [&diff.added, &diff.removed, &diff.changed].map(|list| {
+        list.iter()
+            .map(|page| page.url.strip_prefix("https://example.org").unwrap())
+            .collect()
+    })
+}
+
+/// The diff of two runs; its counts are those that webhooks tell.
+async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunDiff {
+    let diff = store.diff(project, old, new).await.unwrap();
+    let counts = store
+        .count_diff(project, old, new, false)
+        .await
+        .unwrap()
+        .unwrap();
+    let expected = DiffCounts {
+        added: diff.added.len() as u64,
+        removed: diff.removed.len() as u64,
+        changed: diff.changed.len() as u64,
+        unchanged: diff.unchanged,
+    };
+    assert_eq!(counts, expected);
+    diff
+}
+
+async fn pages_are_compared_by_hash(options: Options) {
+    let (store, project_id) = open(&options).await;
+    let other = project(&store, "other").await;
+    create(&store, &new_monitor(project_id, now()), None)
+        .await
+        .unwrap();
+    let old = [
+        ("/", 200, "a"),
+        ("/same", 200, "s"),
+        ("/gone", 200, "g"),
+        ("/x", 200, "1"),
+    ];
+    let new = [
+        ("/", 200, "b"),
+        ("/new", 200, "n"),
+        ("/same", 200, "s"),
+        ("/x", 404, "2"),
+    ];
+    let old = crawl(&store, project_id, now(), &old).await;
+    let new = crawl(&store, project_id, now() + seconds(300), &new).await;
+    let found = diff(&store, project_id, old, new).await;
+    assert_eq!(urls(&found), [vec!["/new"], vec!["/gone"], vec!["/", "/x"]]);
+    assert_eq!(found.unchanged, 1);
+    let home = &found.changed[0];
+    assert_eq!(
+        (home.old_hash.as_deref(), home.new_hash.as_deref()),
+        (Some("a"), Some("b"))
+    );
+    assert_eq!(found.removed[0].old_hash.as_deref(), Some("g"));
+    assert_eq!(found.added[0].new_hash.as_deref(), Some("n"));
+
+    let none = diff(&store, project_id, new, new).await;
+    assert_eq!((urls(&none), none.unchanged), (NOTHING, 4));
+    assert_eq!(
+        store.diff(other, old, new).await.unwrap(),
+        RunDiff::default()
+    );
+    assert_eq!(
+        store.count_diff(other, old, new, false).await.unwrap(),
+        None
+    );
+}
+
+async fn trouble_is_no_change(options: Options) {
+    let (store, project) = open(&options).await;
+    let mut at = now();
+    create(&store, &new_monitor(project, at), None)
+        .await
+        .unwrap();
+    let first = [
+        ("/", 200, "a"),
+        ("/b", 200, "b"),
+        ("/c", 200, "c"),
+        ("/d", 200, "d"),
+    ];
+    // /new is in trouble from the start; /b, /c and /d for the time being.
+    let second = [
+        ("/", 200, "a"),
+        ("/b", 429, "x"),
+        ("/c", 503, "x"),
+        ("/d", 500, "x"),
+        ("/new", 502, "x"),
+    ];
+    // /b comes back as it was, /c with other content, /d not at all.
+    let third = [
+        ("/", 200, "a"),
+        ("/b", 200, "b"),
+        ("/c", 200, "C"),
+        ("/new", 200, "n"),
+    ];
+    let mut runs = Vec::new();
+    for pages in [&first[..], &second[..], &third[..]] {
+        runs.push(crawl(&store, project, at, pages).await);
+        at += seconds(300);
+    }
+    let quiet = diff(&store, project, runs[0], runs[1]).await;
+    assert_eq!((urls(&quiet), quiet.unchanged), (NOTHING, 4));
+    let loud = diff(&store, project, runs[1], runs[2]).await;
+    assert_eq!(urls(&loud), [vec!["/new"], vec!["/d"], vec!["/c"]]);
+    assert_eq!(loud.unchanged, 2);
+    assert_eq!(loud.changed[0].old_hash.as_deref(), Some("c"));
+}
+
+async fn what_was_not_looked_at_is_not_removed(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let all = [("/", 200, "a"), ("/b", 200, "b"), ("/c", 200, "c")];
+    let full = crawl(&store, project, now(), &all).await;
+    let part = fire(&store, project, now() + seconds(300)).await;
+    let leased = work(&store, &all[..1], &["/b"]).await;
+    end(&store, &leased, true).await;
+    // /b could not be fetched, and nobody knows whether it still leads to /c.
+    let found = diff(&store, project, full, part).await;
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+    let back = crawl(&store, project, now() + seconds(600), &all).await;
+    let found = diff(&store, project, part, back).await;
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+
+    // A page that was in trouble in both runs hides what it hid before.
+    let broken = [("/", 200, "a"), ("/b", 500, "x"), ("/c", 200, "c")];
+    let old = crawl(&store, project, now() + seconds(900), &broken).await;
+    let new = crawl(&store, project, now() + seconds(1_200), &broken[..2]).await;
+    let found = diff(&store, project, old, new).await;
+    assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
+
+    // A seed in trouble leads nowhere.
+    let down = crawl(&store, project, now() + seconds(1_500), &[("/", 503, "x")]).await;
+    let found = diff(&store, project, back, down).await;
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+
+    // A run that ended early did not come to what it lacks.
+    fire(&store, project, now() + seconds(1_800)).await;
+    let leased = work(&store, &all[..1], &[]).await;
+    let early = Ending {
+        done: true,
+        error_message: Some("daily page cap exceeded".to_owned()),
+    };
+    store
+        .end_run(leased.lease, &early, None, now())
+        .await
+        .unwrap();
+    let found = diff(&store, project, back, leased.run.id).await;
+    assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
+    let found = diff(&store, project, leased.run.id, back).await;
+    assert_eq!(urls(&found), NOTHING);
+
+    // Runs that no monitor links are compared as they are.
+    let mut single = Vec::new();
+    for pages in [&all[..1], &all[..]] {
+        let new = NewRun {
+            project,
+            url: "https://example.org/".to_owned(),
+            url_key: "https://example.org/".to_owned(),
+            spec: "{}".to_owned(),
+            seed_is_page: true,
+            proxy_shown: None,
+            monitor: None,
+            previous: None,
+            idem_key: None,
+            enqueued_at: now(),
+            has_webhook: false,
+        };
+        let created = store.create_run(&new, None).await.unwrap();
+        assert!(matches!(created, Created::New(_)));
+        let leased = work(&store, pages, &[]).await;
+        store
+            .end_run(leased.lease, &early, None, now())
+            .await
+            .unwrap();
+        single.push(leased.run.id);
+    }
+    let found = diff(&store, project, single[0], single[1]).await;
+    assert_eq!(urls(&found), [vec!["/b", "/c"], vec![], vec![]]);
+}

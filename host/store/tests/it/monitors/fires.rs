@@ -1,0 +1,218 @@
+//! Monitors and their fires.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_store::monitors::{
+    CreatedMonitor, DueMonitor, Fired, Monitor, MonitorChange, NewMonitor,
+};
+use orbweaver_store::{Options, Store};
+
+use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
+
+crate::support::on_both_databases! {
+    monitors_are_capped_and_stay_with_their_project
+    a_key_stands_for_its_monitor_for_a_day
+    a_fire_happens_once_whoever_sees_it
+    a_fire_waits_for_a_slot_and_for_its_own_run
+    only_a_run_with_content_becomes_a_baseline
+}
+
+async fn monitors_are_capped_and_stay_with_their_project(options: Options) {
+    let (store, project_id) = open(&options).await;
+    let other = project(&store, "other").await;
+    let first = create(&store, &new_monitor(project_id, now()), Some(2))
+        .await
+        .unwrap();
+    create(&store, &new_monitor(project_id, now()), Some(2))
+        .await
+        .unwrap();
+    let paused = MonitorChange {
+        next_fires_at: Some(None),
+        ..MonitorChange::default()
+    };
+    let change = |by| store.change_monitor(by, first.id, &paused);
+    assert_eq!(change(other).await.unwrap(), None);
+    assert_eq!(
+        change(project_id).await.unwrap().unwrap().next_fires_at,
+        None
+    );
+    // A paused monitor counts.
+    assert_eq!(
+        create(&store, &new_monitor(project_id, now()), Some(2)).await,
+        None
+    );
+    assert!(
+        create(&store, &new_monitor(other, now()), Some(1))
+            .await
+            .is_some()
+    );
+
+    assert_eq!(store.monitors(project_id).await.unwrap().len(), 2);
+    assert_eq!(store.monitor(other, first.id).await.unwrap(), None);
+    assert!(!store.delete_monitor(other, first.id).await.unwrap());
+    assert!(store.delete_monitor(project_id, first.id).await.unwrap());
+    assert!(!store.delete_monitor(project_id, first.id).await.unwrap());
+    assert!(
+        create(&store, &new_monitor(project_id, now()), Some(2))
+            .await
+            .is_some()
+    );
+
+    let changed = MonitorChange {
+        schedule: Some("0 0 * * *".to_owned()),
+        next_fires_at: None,
+        spec: Some(("{}".to_owned(), false)),
+    };
+    let second = store.monitors(project_id).await.unwrap()[0].clone();
+    let after = store
+        .change_monitor(project_id, second.id, &changed)
+        .await
+        .unwrap();
+    let expected = Monitor {
+        schedule: "0 0 * * *".to_owned(),
+        spec: "{}".to_owned(),
+        ..second
+    };
+    assert_eq!(after, Some(expected));
+}
+
+async fn a_key_stands_for_its_monitor_for_a_day(options: Options) {
+    let (store, project) = open(&options).await;
+    let new = NewMonitor {
+        idem_key: Some("11111111-2222-3333-4444-555555555555".to_owned()),
+        ..new_monitor(project, now())
+    };
+    let first = create(&store, &new, Some(1)).await.unwrap();
+    let again = store.create_monitor(&new, Some(1)).await.unwrap();
+    assert_eq!(again, CreatedMonitor::Replayed(Box::new(first.clone())));
+    let later = NewMonitor {
+        created_at: now() + TimeDelta::hours(24),
+        ..new
+    };
+    assert_ne!(create(&store, &later, None).await.unwrap().id, first.id);
+}
+
+async fn a_fire_happens_once_whoever_sees_it(options: Options) {
+    let (store, project) = open(&options).await;
+    let second = Store::open(&options).await.unwrap();
+    for _ in 0..4 {
+        create(&store, &new_monitor(project, now()), None)
+            .await
+            .unwrap();
+    }
+    let early = now() - seconds(1);
+    assert_eq!(store.due_projects(early).await.unwrap(), []);
+    assert_eq!(store.due_monitors(project, early, 10).await.unwrap(), []);
+    let projects = store.due_projects(now()).await.unwrap();
+    assert_eq!(projects.len(), 1);
+    assert_eq!((projects[0].project, projects[0].active), (project, 0));
+
+    // Two nodes see the same fires and race for each.
+    let due = store.due_monitors(project, now(), 10).await.unwrap();
+    assert_eq!(due.len(), 4);
+    let next = Some(now() + seconds(300));
+    let mut started = 0;
+    for due in &due {
+        let race = tokio::join!(
+            store.fire_monitor(project, due, next, None, now()),
+            second.fire_monitor(project, due, next, None, now()),
+        );
+        match (race.0.unwrap(), race.1.unwrap()) {
+            (Fired::Started(_), Fired::Gone) | (Fired::Gone, Fired::Started(_)) => started += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(started, 4);
+    assert_eq!(store.active_runs(project).await.unwrap(), 4);
+    assert_eq!(store.due_projects(now()).await.unwrap(), []);
+    let monitor = store.monitor(project, due[0].id).await.unwrap().unwrap();
+    assert_eq!(monitor.last_fired_at, Some(now()));
+    assert_eq!(monitor.next_fires_at, next);
+    let run = store
+        .run(project, monitor.last_run.unwrap())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((run.monitor, run.previous), (Some(monitor.id), None));
+    assert_eq!(run.webhook_status.as_deref(), Some("pending"));
+    assert_eq!(run.spec, monitor.spec);
+}
+
+async fn a_fire_waits_for_a_slot_and_for_its_own_run(options: Options) {
+    let (store, project) = open(&options).await;
+    let one = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let two = create(&store, &new_monitor(project, now()), None)
+        .await
+        .unwrap();
+    let due = store.due_monitors(project, now(), 10).await.unwrap();
+    let fire_at = |due: &DueMonitor, at: DateTime<Utc>| {
+        let (store, due) = (store.clone(), due.clone());
+        async move {
+            let next = Some(at + seconds(300));
+            store
+                .fire_monitor(project, &due, next, Some(1), at)
+                .await
+                .unwrap()
+        }
+    };
+    let started = fire_at(&due[0], now()).await;
+    assert!(matches!(started, Fired::Started(_)), "{started:?}");
+    assert_eq!(fire_at(&due[1], now()).await, Fired::CapReached);
+    let waits = store.monitor(project, two.id).await.unwrap().unwrap();
+    assert_eq!((waits.next_fires_at, waits.last_run), (Some(now()), None));
+    assert_eq!(store.due_projects(now()).await.unwrap()[0].active, 1);
+
+    // Its own run is not over when it is due again.
+    let later = now() + seconds(300);
+    let due = store.due_monitors(project, later, 10).await.unwrap();
+    assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [two.id]);
+    let own = DueMonitor {
+        id: one.id,
+        schedule: one.schedule,
+        fire_at: later,
+    };
+    let next = Some(later + seconds(300));
+    let fired = store.fire_monitor(project, &own, next, None, later).await;
+    assert_eq!(fired.unwrap(), Fired::Gone);
+    let leased = work(&store, &[("/", 200, "a")], &[]).await;
+    end(&store, &leased, true).await;
+    assert_eq!(
+        store.due_monitors(project, later, 10).await.unwrap().len(),
+        2
+    );
+}
+
+async fn only_a_run_with_content_becomes_a_baseline(options: Options) {
+    let (store, project) = open(&options).await;
+    let mut at = now();
+    create(&store, &new_monitor(project, at), None)
+        .await
+        .unwrap();
+    let baseline = |run| {
+        let store = store.clone();
+        async move { store.run(project, run).await.unwrap().unwrap().previous }
+    };
+    let good = crawl(&store, project, at, &[("/", 200, "a"), ("/b", 200, "b")]).await;
+    assert_eq!(baseline(good).await, None);
+
+    // A seed that is refused for the moment, then a run that failed, then one without pages.
+    at += seconds(300);
+    let refused = crawl(&store, project, at, &[("/", 503, "sorry")]).await;
+    assert_eq!(baseline(refused).await, Some(good));
+    at += seconds(300);
+    let failed = fire(&store, project, at).await;
+    let leased = work(&store, &[("/", 200, "half")], &["/b"]).await;
+    end(&store, &leased, false).await;
+    assert_eq!(baseline(failed).await, Some(good));
+    at += seconds(300);
+    let empty = crawl(&store, project, at, &[]).await;
+    assert_eq!(baseline(empty).await, Some(good));
+    at += seconds(300);
+    // A page in trouble is none, as long as the seed is not.
+    let partly = crawl(&store, project, at, &[("/", 200, "a"), ("/b", 429, "slow")]).await;
+    assert_eq!(baseline(partly).await, Some(good));
+    at += seconds(300);
+    let last = crawl(&store, project, at, &[("/", 404, "gone")]).await;
+    assert_eq!(baseline(last).await, Some(partly));
+}

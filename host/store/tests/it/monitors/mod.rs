@@ -1,0 +1,199 @@
+//! Monitors, diffs and the outbox of webhooks.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
+};
+use orbweaver_store::monitors::{CreatedMonitor, Fired, Monitor, NewMonitor};
+use orbweaver_store::{CloudMode, KeyHash, NewKey, NewPage, NewProject, Options, Store};
+
+mod diffs;
+mod fires;
+mod outbox;
+
+fn now() -> DateTime<Utc> {
+    "2026-03-01T12:00:00Z".parse().unwrap()
+}
+
+fn seconds(seconds: i64) -> TimeDelta {
+    TimeDelta::seconds(seconds)
+}
+
+async fn open(options: &Options) -> (Store, ProjectId) {
+    let store = Store::open(options).await.unwrap();
+    let project = project(&store, "monitors").await;
+    (store, project)
+}
+
+async fn project(store: &Store, name: &str) -> ProjectId {
+    let new = NewProject {
+        name,
+        tier: "free",
+        actor: "cli",
+        key: NewKey {
+            hash: KeyHash::of(name),
+            prefix: "orb_12345678",
+            label: None,
+        },
+    };
+    store.create_project(&new, now()).await.unwrap()
+}
+
+fn new_monitor(project: ProjectId, fires: DateTime<Utc>) -> NewMonitor {
+    NewMonitor {
+        project,
+        schedule: "*/5 * * * *".to_owned(),
+        url: "https://example.org/".to_owned(),
+        url_key: "https://example.org/".to_owned(),
+        spec: r#"{"url":"https://example.org/"}"#.to_owned(),
+        seed_is_page: true,
+        proxy_shown: None,
+        has_webhook: true,
+        next_fires_at: fires,
+        idem_key: None,
+        created_at: now(),
+    }
+}
+
+async fn create(store: &Store, new: &NewMonitor, cap: Option<u64>) -> Option<Monitor> {
+    match store.create_monitor(new, cap).await.unwrap() {
+        CreatedMonitor::New(monitor) => Some(*monitor),
+        CreatedMonitor::CapReached => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Fires what is due at `at`, as one scheduler would.
+async fn fire(store: &Store, project: ProjectId, at: DateTime<Utc>) -> RunId {
+    let due = store.due_monitors(project, at, 1).await.unwrap();
+    let next = Some(at + seconds(300));
+    match store
+        .fire_monitor(project, &due[0], next, None, at)
+        .await
+        .unwrap()
+    {
+        Fired::Started(run) => run,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A page of a run: its path, status and content.
+type Page = (&'static str, u16, &'static str);
+
+fn page(leased: &LeasedRun, seq: i64, (path, status, content): Page) -> CrawledPage {
+    let url = format!("https://example.org{path}");
+    CrawledPage {
+        page: NewPage {
+            project: leased.lease.project,
+            run: Some(leased.lease.run),
+            url: url.clone(),
+            url_key: url.clone(),
+            final_url: url,
+            status,
+            bytes: 0,
+            fetched_at: now(),
+            content_hash: Some(content.to_owned()),
+            kind: Kind::Html,
+            user_agent: String::new(),
+            cloud_mode: CloudMode::None,
+            headers: "[]".to_owned(),
+            metadata: None,
+            body: None,
+        },
+        seq,
+        key_hash: key_hash(path),
+        depth: u32::from(seq > 0),
+        title: None,
+        canonical: None,
+        robots: None,
+        extensions: None,
+        same_body: None,
+        targets: Vec::new(),
+        links: Vec::new(),
+    }
+}
+
+fn key_hash(path: &str) -> u64 {
+    path.bytes()
+        .fold(7, |hash, byte| hash * 31 + u64::from(byte))
+}
+
+/// Works on the run that waits longest: stores the pages, in the order of their discovery, and
+/// `failed`, which could not be fetched.
+async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
+    let leased = store
+        .lease_run("worker", now(), now() + TimeDelta::days(400))
+        .await
+        .unwrap()
+        .unwrap();
+    let paths = pages
+        .iter()
+        .map(|(path, ..)| *path)
+        .chain(failed.iter().copied());
+    let batch = RunBatch {
+        lease: leased.lease,
+        progress: Progress {
+            fetched: pages.len() as u64,
+            failed: failed.len() as u64,
+            ..Progress::default()
+        },
+        engine_state: None,
+        pages: (0..)
+            .zip(pages)
+            .map(|(seq, at)| page(&leased, seq, *at))
+            .collect(),
+        discovered: (0..)
+            .zip(paths)
+            .map(|(seq, path)| NewFrontier {
+                seq,
+                url: format!("https://example.org{path}"),
+                key_hash: key_hash(path),
+                depth: 1,
+            })
+            .collect(),
+        changes: (0_i64..)
+            .take(pages.len() + failed.len())
+            .map(|seq| {
+                if usize::try_from(seq).unwrap() < pages.len() {
+                    FrontierChange::Done {
+                        seq,
+                        redirect_to: None,
+                    }
+                } else {
+                    FrontierChange::Failed { seq }
+                }
+            })
+            .collect(),
+        errors: failed.len() as u64,
+        usage: Vec::new(),
+    };
+    assert_eq!(
+        store.commit_crawl(&[batch]).await.unwrap(),
+        [Committed::Written]
+    );
+    leased
+}
+
+async fn end(store: &Store, leased: &LeasedRun, done: bool) {
+    let ending = Ending {
+        done,
+        error_message: None,
+    };
+    assert!(
+        store
+            .end_run(leased.lease, &ending, None, now())
+            .await
+            .unwrap()
+    );
+}
+
+/// A run of a monitor that is due at `at`, with these pages.
+async fn crawl(store: &Store, project: ProjectId, at: DateTime<Utc>, pages: &[Page]) -> RunId {
+    let run = fire(store, project, at).await;
+    let leased = work(store, pages, &[]).await;
+    assert_eq!(leased.run.id, run);
+    end(store, &leased, true).await;
+    run
+}

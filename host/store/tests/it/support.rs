@@ -1,0 +1,35 @@
+//! Running a test once per database.
+
+use orbweaver_postgres::Postgres;
+use orbweaver_store::Options;
+use tempfile::TempDir;
+
+/// Options of a fresh, empty SQLite file, which goes with the folder.
+pub fn sqlite() -> (Options, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    (Options::sqlite(&folder.path().join("test.db")), folder)
+}
+
+/// Options of a fresh, empty PostgreSQL database.
+pub fn postgres() -> Options {
+    Options::url(Postgres::shared().database().unwrap())
+}
+
+/// Makes each function a test per database. It takes the options of an empty database.
+macro_rules! on_both_databases {
+    ($($name:ident)*) => {
+        mod sqlite {
+            $(#[tokio::test] async fn $name() {
+                let (options, _folder) = crate::support::sqlite();
+                super::$name(options).await;
+            })*
+        }
+        mod postgres {
+            $(#[tokio::test] async fn $name() {
+                super::$name(crate::support::postgres()).await;
+            })*
+        }
+    };
+}
+
+pub(crate) use on_both_databases;

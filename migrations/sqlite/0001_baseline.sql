@@ -1,0 +1,467 @@
+-- The whole schema of the first release. README.md beside it has the rules.
+
+-- --- Projects, keys, pages, the request log and usage
+
+CREATE TABLE projects (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    name          TEXT NOT NULL UNIQUE,
+    tier          TEXT NOT NULL,
+    -- 1: may manage plugins. The first project of a database is.
+    administrator BIGINT NOT NULL DEFAULT 0,
+    -- Defaults of the project's requests.
+    proxy_url     TEXT,
+    cloud_mode    TEXT NOT NULL DEFAULT 'none',
+    -- Where its keys were mailed to, for projects that signed up.
+    email         TEXT,
+    created_at    BIGINT NOT NULL,
+    -- Set while the project may do nothing.
+    suspended_at  BIGINT
+);
+
+CREATE TABLE api_keys (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- SHA-256 of the key; the key itself is never stored.
+    hash         BLOB NOT NULL UNIQUE,
+    prefix       TEXT NOT NULL,
+    label        TEXT,
+    created_at   BIGINT NOT NULL,
+    last_used_at BIGINT,
+    revoked_at   BIGINT,
+    expires_at   BIGINT
+);
+CREATE INDEX api_keys_project ON api_keys (project_id, prefix);
+
+CREATE TABLE blobs (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- SHA-256 of the decoded body.
+    hash       BLOB NOT NULL,
+    -- Length of the decoded body.
+    size       BIGINT NOT NULL,
+    -- identity, gzip, br or zstd: what `bytes` is encoded with.
+    encoding   TEXT NOT NULL,
+    bytes      BLOB NOT NULL,
+    -- Pages that point here; the row goes with the last of them.
+    refs       BIGINT NOT NULL,
+    UNIQUE (project_id, hash)
+);
+
+CREATE TABLE pages (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- Null for a scan.
+    run_id       BIGINT,
+    -- As it was asked for.
+    url          TEXT NOT NULL,
+    -- Normalised: the key of de-duplication and of the scan cache.
+    url_key      TEXT NOT NULL,
+    final_url    TEXT NOT NULL,
+    status       BIGINT NOT NULL,
+    bytes        BIGINT NOT NULL,
+    fetched_at   BIGINT NOT NULL,
+    content_hash TEXT,
+    -- html, text or other.
+    kind         TEXT NOT NULL,
+    -- As it was asked for; empty when the service chose one.
+    user_agent   TEXT NOT NULL,
+    cloud_mode   TEXT NOT NULL,
+    -- Response headers: a JSON array of [name, value].
+    headers      TEXT NOT NULL,
+    -- Extracted metadata, kept for pages without a stored body.
+    metadata     TEXT,
+    blob_id      BIGINT REFERENCES blobs (id),
+    -- Of crawled pages only, from here on. Place in the run's order of discovery.
+    seq          BIGINT,
+    -- 64-bit hash of the normalised URL.
+    key_hash     BIGINT,
+    -- Links from the seed.
+    depth        BIGINT,
+    title        TEXT,
+    canonical    TEXT,
+    -- Robots directives of the page and its header, as words: noindex, nofollow …
+    robots       TEXT,
+    -- JSON object: outputs of the extractors that the run names.
+    extensions   TEXT
+);
+CREATE INDEX pages_cache ON pages (project_id, url_key, fetched_at);
+CREATE INDEX pages_run ON pages (run_id, id);
+CREATE INDEX pages_blob ON pages (blob_id);
+CREATE UNIQUE INDEX pages_run_key ON pages (run_id, url_key) WHERE run_id IS NOT NULL;
+-- Only scans are purged by their own age; a crawl's pages go with their run.
+CREATE INDEX pages_age ON pages (fetched_at) WHERE run_id IS NULL;
+
+CREATE TABLE request_log (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    ts          BIGINT NOT NULL,
+    method      TEXT NOT NULL,
+    path        TEXT NOT NULL,
+    status      BIGINT NOT NULL,
+    duration_ms BIGINT NOT NULL,
+    client_ip   TEXT NOT NULL,
+    request_id  TEXT NOT NULL,
+    key_prefix  TEXT NOT NULL
+);
+CREATE INDEX request_log_project ON request_log (project_id, id);
+
+-- Append-only: one row per chargeable call.
+CREATE TABLE usage_events (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- The same call, retried, has the same token and is billed once.
+    token        TEXT NOT NULL,
+    call         TEXT NOT NULL,
+    pages        BIGINT NOT NULL,
+    cloud_pages  BIGINT NOT NULL,
+    cost_micros  BIGINT NOT NULL,
+    ts           BIGINT NOT NULL,
+    UNIQUE (project_id, token)
+);
+-- What the last hours cost in the cloud; most events cost nothing there.
+CREATE INDEX usage_events_cloud ON usage_events (project_id, ts) WHERE cloud_pages > 0;
+
+-- Sums of usage_events per UTC day, written in the same transaction.
+CREATE TABLE usage_days (
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- YYYY-MM-DD.
+    day         TEXT NOT NULL,
+    pages       BIGINT NOT NULL,
+    cloud_pages BIGINT NOT NULL,
+    cost_micros BIGINT NOT NULL,
+    PRIMARY KEY (project_id, day)
+);
+
+-- Answers kept for 24 hours under the caller's Idempotency-Key.
+CREATE TABLE idempotency (
+    project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    path         TEXT NOT NULL,
+    idem_key     TEXT NOT NULL,
+    -- SHA-256 of the request's body.
+    body_hash    BLOB NOT NULL,
+    -- Null while the first request is still being worked on.
+    status       BIGINT,
+    content_type TEXT,
+    body         BLOB,
+    created_at   BIGINT NOT NULL,
+    PRIMARY KEY (project_id, path, idem_key)
+);
+CREATE INDEX idempotency_age ON idempotency (created_at);
+
+-- What the instance remembers about itself.
+CREATE TABLE settings (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+);
+
+CREATE TABLE project_secrets (
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    name       TEXT NOT NULL,
+    value      BLOB NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (project_id, name)
+);
+
+-- --- Crawl runs
+
+CREATE TABLE runs (
+    id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id         BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- The monitor that fired it; null for a one-shot run.
+    monitor_id         BIGINT,
+    -- The monitor's run before: the baseline of its diff and of conditional requests.
+    previous_run_id    BIGINT,
+    url                TEXT NOT NULL,
+    url_key            TEXT NOT NULL,
+    -- queued, running, done or failed.
+    status             TEXT NOT NULL,
+    -- The validated request as JSON. May carry credentials: never shown or logged.
+    spec               TEXT NOT NULL,
+    -- 1: what is fetched first is the seed; 0: a sitemap lists what is fetched.
+    seed_is_page       BIGINT NOT NULL,
+    page_count         BIGINT NOT NULL DEFAULT 0,
+    error_count        BIGINT NOT NULL DEFAULT 0,
+    enqueued_at        BIGINT NOT NULL,
+    started_at         BIGINT,
+    finished_at        BIGINT,
+    error_message      TEXT,
+    -- As it may be shown: without credentials.
+    proxy_url          TEXT,
+    -- JSON object: bot to policy word.
+    ai_bot_policy      TEXT,
+    llms_txt           TEXT,
+    llms_full_txt      TEXT,
+    -- Null: no webhook. pending, delivered, dead, suppressed_no_change, suppressed_no_baseline.
+    webhook_status     TEXT,
+    webhook_attempts   BIGINT NOT NULL DEFAULT 0,
+    webhook_last_error TEXT,
+    -- The caller's Idempotency-Key; null again once it has expired.
+    idem_key           TEXT,
+    -- Who works on it, until when, and how often it has changed hands. A commit under an
+    -- older epoch writes nothing.
+    lease_owner        TEXT,
+    lease_epoch        BIGINT NOT NULL DEFAULT 0,
+    lease_until        BIGINT NOT NULL DEFAULT 0,
+    -- Counts as of the last commit: URLs known and not yet fetched, fetched, given up, and
+    -- left out, by reason.
+    queued             BIGINT NOT NULL DEFAULT 0,
+    fetched            BIGINT NOT NULL DEFAULT 0,
+    failed             BIGINT NOT NULL DEFAULT 0,
+    skipped_robots     BIGINT NOT NULL DEFAULT 0,
+    skipped_scope      BIGINT NOT NULL DEFAULT 0,
+    skipped_excluded   BIGINT NOT NULL DEFAULT 0,
+    skipped_depth      BIGINT NOT NULL DEFAULT 0,
+    skipped_budget     BIGINT NOT NULL DEFAULT 0,
+    skipped_duplicate  BIGINT NOT NULL DEFAULT 0,
+    -- What the engine needs to resume: a JSON object that only the engine reads.
+    engine_state       TEXT NOT NULL DEFAULT '{}',
+    UNIQUE (project_id, idem_key)
+);
+CREATE INDEX runs_project ON runs (project_id, id);
+CREATE INDEX runs_lease ON runs (status, lease_until);
+CREATE INDEX runs_recent ON runs (project_id, url_key, finished_at);
+CREATE INDEX runs_monitor ON runs (monitor_id, id);
+
+-- What a run knows of, in the order of discovery. A page, what it links to, and its own
+-- change of state commit together.
+CREATE TABLE frontier (
+    run_id      BIGINT NOT NULL,
+    seq         BIGINT NOT NULL,
+    -- The link as written, resolved.
+    url         TEXT NOT NULL,
+    -- 64-bit hash of its normalised URL.
+    key_hash    BIGINT NOT NULL,
+    depth       BIGINT NOT NULL,
+    -- 0 queued, 1 done, 2 failed, 3 skipped.
+    state       BIGINT NOT NULL,
+    attempts    BIGINT NOT NULL DEFAULT 0,
+    -- Not to be fetched before, milliseconds since 1970.
+    next_at     BIGINT NOT NULL DEFAULT 0,
+    -- Hash of the page that it redirects to within the run's scope.
+    redirect_to BIGINT,
+    PRIMARY KEY (run_id, seq)
+) WITHOUT ROWID;
+
+-- The links of a crawled page.
+CREATE TABLE page_links (
+    page_id    INTEGER PRIMARY KEY REFERENCES pages (id) ON DELETE CASCADE,
+    run_id     BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    -- Hashes of the targets within the run's scope, in document order, repeats included:
+    -- packed little-endian 64-bit words.
+    targets    BLOB NOT NULL,
+    -- zstd of a JSON array of [to_url, anchor, rel, nofollow as 0 or 1].
+    links      BLOB NOT NULL
+);
+CREATE INDEX page_links_run ON page_links (run_id, page_id);
+
+-- When a host may be asked next, for nodes that share it.
+CREATE TABLE crawl_hosts (
+    -- host:port.
+    host    TEXT PRIMARY KEY,
+    next_at BIGINT NOT NULL
+);
+
+-- Runs that were deleted and whose pages are still being removed, a piece at a time.
+
+CREATE TABLE run_deletions (
+    run_id       BIGINT PRIMARY KEY,
+    project_id   BIGINT NOT NULL,
+    requested_at BIGINT NOT NULL
+);
+
+-- --- Quota, key events, signup, mail
+
+-- Pages set aside for work under way, so that parallel work cannot overshoot a cap. They
+-- turn into usage events; what a dead process held ends by itself.
+CREATE TABLE quota_reservations (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- YYYY-MM-DD: the day that will be billed.
+    day         TEXT NOT NULL,
+    pages       BIGINT NOT NULL,
+    cloud_pages BIGINT NOT NULL,
+    expires_at  BIGINT NOT NULL
+);
+CREATE INDEX quota_reservations_project ON quota_reservations (project_id, day);
+CREATE INDEX quota_reservations_age ON quota_reservations (expires_at);
+
+-- Append-only: what happened to a key, and who did it.
+CREATE TABLE key_events (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    key_id     BIGINT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,
+    -- issued, grace (an end was set by a rotation) or revoked.
+    action     TEXT NOT NULL,
+    -- Prefix of the key that asked for it, or cli, signup, billing, start.
+    actor      TEXT NOT NULL,
+    ts         BIGINT NOT NULL
+);
+CREATE INDEX key_events_project ON key_events (project_id, id);
+
+CREATE TABLE signup_attempts (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    ip        TEXT NOT NULL,
+    ts        BIGINT NOT NULL,
+    -- 1: it made a project, or an intent.
+    succeeded BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX signup_attempts_ip ON signup_attempts (ip, ts);
+CREATE INDEX signup_attempts_age ON signup_attempts (ts);
+
+-- Paid signups that wait for, or had, their payment.
+CREATE TABLE signup_intents (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_name TEXT NOT NULL,
+    email        TEXT NOT NULL,
+    tier         TEXT NOT NULL,
+    created_at   BIGINT NOT NULL,
+    -- The provider's checkout session, once there is one.
+    session_id   TEXT,
+    checkout_url TEXT,
+    -- With the project that the payment made.
+    completed_at BIGINT,
+    project_id   BIGINT REFERENCES projects (id) ON DELETE SET NULL
+);
+CREATE INDEX signup_intents_name ON signup_intents (project_name);
+
+CREATE TABLE mail_outbox (
+    id              INTEGER PRIMARY KEY AUTOINCREMENT,
+    recipient       TEXT NOT NULL,
+    subject         TEXT NOT NULL,
+    -- The text, sealed: it may carry a key.
+    sealed          BLOB NOT NULL,
+    -- Tells which instance secret opens it.
+    seal_id         TEXT NOT NULL,
+    created_at      BIGINT NOT NULL,
+    attempts        BIGINT NOT NULL DEFAULT 0,
+    -- When to try (again); pushed ahead while a node is trying.
+    next_attempt_at BIGINT NOT NULL,
+    last_error      TEXT
+);
+CREATE INDEX mail_outbox_due ON mail_outbox (next_attempt_at);
+
+-- --- Monitors and webhooks
+
+CREATE TABLE monitors (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id    BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- Five fields, UTC.
+    schedule      TEXT NOT NULL,
+    url           TEXT NOT NULL,
+    url_key       TEXT NOT NULL,
+    -- The validated crawl as JSON. May carry credentials: never shown or logged.
+    spec          TEXT NOT NULL,
+    -- As in its runs.
+    seed_is_page  BIGINT NOT NULL,
+    -- As it may be shown: without credentials.
+    proxy_url     TEXT,
+    -- 1: its runs have a webhook.
+    has_webhook   BIGINT NOT NULL,
+    -- When it fires next; in the past while a fire waits for a free run slot. Null: paused.
+    next_fires_at BIGINT,
+    last_fired_at BIGINT,
+    last_run_id   BIGINT,
+    created_at    BIGINT NOT NULL,
+    -- The caller's Idempotency-Key; null again once it has expired.
+    idem_key      TEXT,
+    UNIQUE (project_id, idem_key)
+);
+CREATE INDEX monitors_project ON monitors (project_id, id);
+CREATE INDEX monitors_due ON monitors (next_fires_at, project_id);
+CREATE INDEX monitors_turn ON monitors (project_id, next_fires_at);
+
+-- One row per event of a run that ended, written in the transaction that ends the run.
+CREATE TABLE deliveries (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    run_id      BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    -- The webhook-id that receivers see, the same for every attempt.
+    message_id  TEXT NOT NULL UNIQUE,
+    event       TEXT NOT NULL,
+    url         TEXT NOT NULL,
+    -- scheme://host:port of the URL: what is slow is slow as a whole.
+    target      TEXT NOT NULL,
+    -- Pages that differ from the previous run; null without a run to compare with.
+    diff_added     BIGINT,
+    diff_removed   BIGINT,
+    diff_changed   BIGINT,
+    diff_unchanged BIGINT,
+    -- pending, delivered or dead.
+    state       TEXT NOT NULL DEFAULT 'pending',
+    attempts    BIGINT NOT NULL DEFAULT 0,
+    -- Attempts before it was last asked for by hand: the schedule of retries begins there.
+    past        BIGINT NOT NULL DEFAULT 0,
+    -- When to try (again); pushed ahead while a node is trying.
+    next_at     BIGINT NOT NULL,
+    -- The node that is trying, and how often the row was taken. What an older take brings
+    -- home counts for nothing.
+    taken_by    TEXT,
+    takes       BIGINT NOT NULL DEFAULT 0,
+    last_error  TEXT,
+    created_at  BIGINT NOT NULL,
+    finished_at BIGINT
+);
+CREATE INDEX deliveries_due ON deliveries (next_at, target) WHERE state = 'pending';
+CREATE INDEX deliveries_run ON deliveries (run_id, id);
+CREATE INDEX deliveries_project ON deliveries (project_id);
+
+CREATE TABLE delivery_attempts (
+    delivery_id BIGINT NOT NULL REFERENCES deliveries (id) ON DELETE CASCADE,
+    -- From 1.
+    number      BIGINT NOT NULL,
+    at          BIGINT NOT NULL,
+    -- Of the response; null without one.
+    status      BIGINT,
+    latency_ms  BIGINT NOT NULL,
+    error       TEXT,
+    PRIMARY KEY (delivery_id, number)
+);
+
+-- --- Search
+
+-- Full-text search over stored pages: one document per project and URL, of its youngest page.
+
+CREATE TABLE search_docs (
+    page_id    BIGINT PRIMARY KEY REFERENCES pages (id) ON DELETE CASCADE,
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    url_key    TEXT NOT NULL,
+    UNIQUE (project_id, url_key)
+);
+
+-- The words alone: the text is with the page. `owner` holds the project, so that a search
+-- reads only its project's entries. Words are made before they come here, in ASCII (pairs of
+-- characters where a script has no spaces).
+CREATE VIRTUAL TABLE search_index USING fts5 (
+    owner, title, body,
+    content = '', contentless_delete = 1,
+    tokenize = 'ascii'
+);
+
+-- Words are gathered in memory until a transaction's end, not until the default's 1 MiB is
+-- full: fewer pieces of the index are written, and merged again.
+INSERT INTO search_index (search_index, rank) VALUES ('hashsize', 16777216);
+
+CREATE TRIGGER search_docs_gone AFTER DELETE ON search_docs BEGIN
+    DELETE FROM search_index WHERE rowid = old.page_id;
+END;
+
+-- --- Plugins
+
+-- Plugins that were uploaded: an overlay over the plugin folder, the same on every node. The
+-- setting `plugins_version` counts its changes.
+
+CREATE TABLE plugins (
+    -- extractor, actor or fetcher.
+    kind        TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    -- SHA-256 of the component, lower-case hex.
+    digest      TEXT NOT NULL,
+    size        BIGINT NOT NULL,
+    -- JSON array of the grants named with the upload; null where the configuration decides.
+    grants      TEXT,
+    uploaded_at BIGINT NOT NULL,
+    -- zstd of the component.
+    component   BLOB NOT NULL,
+    PRIMARY KEY (kind, name)
+);
