@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::setup::{self, WASM_TARGET};
-use crate::shell::{cargo, plugin_target_dir, root, run, target_dir};
+use crate::shell::{cargo, hostile_target_dir, plugin_target_dir, root, run, target_dir};
+use crate::steps::Steps;
 
 /// The folder that `orbweaver serve` watches by default.
 pub fn plugin_dir() -> PathBuf {
@@ -31,8 +32,11 @@ pub fn start(args: &[String]) -> Result<()> {
 
 /// `cargo xtask build`.
 pub fn all() -> Result<()> {
-    plugins()?;
-    host()
+    let mut steps = Steps::default();
+    steps.run("build plugins", plugins)?;
+    steps.run("build server", host)?;
+    steps.summary();
+    Ok(())
 }
 
 /// The server in release, alone.
@@ -80,9 +84,15 @@ pub fn plugins() -> Result<()> {
 
 /// `cargo xtask build-fixtures`: hostile plugins and the examples in three languages.
 pub fn fixtures() -> Result<()> {
+    hostile()?;
+    run(&mut examples())
+}
+
+/// The plugins that misbehave, for tests.
+pub fn hostile() -> Result<()> {
     setup::wasm_target()?;
     let workspace = root().join("tests/hostile");
-    let target = plugin_target_dir().join("hostile");
+    let target = hostile_target_dir();
     run(cargo(&workspace)
         .args([
             "build",
@@ -103,11 +113,18 @@ pub fn fixtures() -> Result<()> {
             install(&file, &fixture_dir(), &name)?;
         }
     }
-    run(Command::new("bash")
+    Ok(())
+}
+
+/// What builds the example plugins in Rust, JavaScript and Python.
+pub fn examples() -> Command {
+    let mut build = Command::new("bash");
+    build
         .arg(root().join("examples/plugins/build.sh"))
         .arg(fixture_dir())
         .env("CARGO_TARGET_DIR", plugin_target_dir().join("examples"))
-        .current_dir(root()))
+        .current_dir(root());
+    build
 }
 
 /// Copies by rename, so that a running server never sees half a file. An unchanged file

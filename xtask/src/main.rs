@@ -9,6 +9,7 @@ mod lint;
 mod new_plugin;
 mod setup;
 mod shell;
+mod steps;
 mod test;
 
 use anyhow::Result;
@@ -41,8 +42,11 @@ enum Command {
         /// Only tests whose name contains this.
         filter: Option<String>,
     },
-    /// Formatting and clippy, warnings denied, in every workspace.
+    /// Formatting, rules of the workspace, unused dependencies, clippy and documentation,
+    /// warnings denied, in every workspace.
     Lint,
+    /// Licences, sources and advisories of dependencies.
+    Audit,
     /// Benchmarks; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -58,6 +62,7 @@ fn main() -> Result<()> {
         Command::BuildFixtures => build::fixtures(),
         Command::Test { filter } => test::run(filter.as_deref()),
         Command::Lint => lint::run_all(),
+        Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::NewPlugin(new) => new.run(),
     }

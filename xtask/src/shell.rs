@@ -30,6 +30,11 @@ pub fn plugin_target_dir() -> PathBuf {
     }
 }
 
+/// Where the tests' hostile plugins are built.
+pub fn hostile_target_dir() -> PathBuf {
+    plugin_target_dir().join("hostile")
+}
+
 /// A `cargo` command in a folder of the repository.
 pub fn cargo(dir: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,28 +1,72 @@
 //! `cargo xtask test`.
 
-use anyhow::Result;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context as _, Result, bail};
 
 use crate::build::{self, fixture_dir, plugin_dir};
 use crate::setup;
 use crate::shell::{self, cargo, plugin_target_dir, root};
+use crate::steps::Steps;
 
-/// Sets up what the tests need, builds plugins and fixtures, runs every test.
+/// Sets up what the tests need, builds plugins and fixtures, runs every test. With a filter,
+/// only tests whose name contains it.
+///
+/// The host's tests use the profile `bench`, whose dependencies are those that `cargo xtask
+/// start` has compiled. They replace `target/release/orbweaver` by a program that is compiled
+/// for tests; `start`, `build` and `bench` put theirs back.
 pub fn run(filter: Option<&str>) -> Result<()> {
-    setup::test_tools()?;
-    build::plugins()?;
-    build::fixtures()?;
+    let mut steps = Steps::default();
+    steps.run("set up tools", setup::test_tools)?;
+    steps.run("build plugins", build::plugins)?;
+    thread::scope(|scope| -> Result<()> {
+        // Mostly waits for npm and pip, so it runs beside the compiler.
+        let examples = scope.spawn(|| build::examples().output());
+        steps.run("build hostile plugins", build::hostile)?;
+        steps.run("compile plugins' tests", || {
+            shell::run(plugin_tests().arg("--no-run"))
+        })?;
+        steps.run("run plugins' tests", || {
+            shell::run(plugin_tests().args(filter))
+        })?;
+        steps.run("compile host's tests", || {
+            shell::run(host_tests().arg("--no-run"))
+        })?;
+        steps.run("wait for example plugins", || {
+            let Ok(output) = examples.join() else {
+                bail!("the thread that builds the examples panicked");
+            };
+            let output = output.context("cannot start examples/plugins/build.sh")?;
+            eprint!("{}", String::from_utf8_lossy(&output.stderr));
+            if !output.status.success() {
+                bail!("examples/plugins/build.sh failed ({})", output.status);
+            }
+            Ok(())
+        })
+    })?;
+    steps.run("run host's tests", || {
+        shell::run(
+            host_tests()
+                .args(filter)
+                .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
+                .env("ORBWEAVER_FIXTURES", fixture_dir()),
+        )
+    })?;
+    steps.summary();
+    Ok(())
+}
 
-    let mut plugins = cargo(&root().join("plugins"));
-    plugins
+fn plugin_tests() -> Command {
+    let mut tests = cargo(&root().join("plugins"));
+    tests
         .args(["test", "--workspace", "--all-features", "--target-dir"])
         .arg(plugin_target_dir());
-    plugins.args(filter);
-    shell::run(&mut plugins)?;
+    tests
+}
 
-    let mut host = cargo(root());
-    host.args(["test", "--workspace"])
-        .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
-        .env("ORBWEAVER_FIXTURES", fixture_dir());
-    host.args(filter);
-    shell::run(&mut host)
+fn host_tests() -> Command {
+    let mut tests = cargo(root());
+    tests.args(["test", "--workspace", "--profile", "bench"]);
+    tests
 }

@@ -12,6 +12,10 @@ pub struct Clock(Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>);
 
 impl Clock {
     /// The system's clock.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that asks the operating system"
+    )]
     pub fn system() -> Self {
         Self(Arc::new(Utc::now))
     }

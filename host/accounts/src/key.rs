@@ -3,6 +3,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
+use crate::random;
+
 /// What every key begins with.
 pub const PREFIX: &str = "orb_";
 /// Characters of a key that listings show.
@@ -14,8 +16,7 @@ const LENGTH: usize = 36;
 /// # Errors
 /// When the system has no randomness to give.
 pub fn generate() -> Result<String, getrandom::Error> {
-    let mut bytes = [0_u8; 24];
-    getrandom::fill(&mut bytes)?;
+    let bytes: [u8; 24] = random::bytes()?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 

@@ -12,6 +12,7 @@ pub mod mail;
 mod outbound;
 pub mod project_name;
 pub mod quota;
+pub mod random;
 pub mod registry;
 pub mod seal;
 pub mod secret;

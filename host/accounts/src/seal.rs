@@ -8,8 +8,10 @@ use std::path::Path;
 use anyhow::{Context as _, bail};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use sha2::{Digest as _, Sha256};
+use ring::hkdf::{HKDF_SHA256, Salt};
+use sha2::Sha256;
 
+use crate::random;
 use crate::secret::Secret;
 
 const FILE: &str = "secret.key";
@@ -40,12 +42,12 @@ impl Seal {
     }
 
     fn new(secret: &[u8]) -> anyhow::Result<Self> {
-        let sealing = UnboundKey::new(&CHACHA20_POLY1305, &derive(secret, "seal"))
-            .map_err(|_| anyhow::anyhow!("the secret makes no key"))?;
-        let id = hex::encode(derive(secret, "id"));
+        let sealing = UnboundKey::new(&CHACHA20_POLY1305, &derive(secret, "seal")?)
+            .map_err(|_| anyhow::anyhow!("the secret yields no key"))?;
+        let id = hex::encode(derive(secret, "id")?);
         Ok(Self {
             sealing: LessSafeKey::new(sealing),
-            signing: derive(secret, "sign"),
+            signing: derive(secret, "sign")?,
             id: id.get(..16).unwrap_or_default().to_owned(),
         })
     }
@@ -60,8 +62,7 @@ impl Seal {
     /// # Errors
     /// When the system has no randomness.
     pub fn seal(&self, text: &str, purpose: &str) -> anyhow::Result<Vec<u8>> {
-        let mut nonce = [0_u8; NONCE_LEN];
-        getrandom::fill(&mut nonce)?;
+        let nonce: [u8; NONCE_LEN] = random::bytes()?;
         let mut sealed = text.as_bytes().to_vec();
         self.sealing
             .seal_in_place_append_tag(
@@ -107,13 +108,18 @@ impl Seal {
     }
 }
 
-fn derive(secret: &[u8], purpose: &str) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(b"orbweaver/");
-    hash.update(purpose.as_bytes());
-    hash.update([0]);
-    hash.update(secret);
-    hash.finalize().into()
+/// A key for one purpose: HKDF-SHA-256 (RFC 5869) with the purpose as `info`.
+///
+/// # Errors
+/// Never for 32 bytes; the library's type has the error for longer keys.
+fn derive(secret: &[u8], purpose: &str) -> anyhow::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    Salt::new(HKDF_SHA256, b"orbweaver")
+        .extract(secret)
+        .expand(&[purpose.as_bytes()], HKDF_SHA256)
+        .and_then(|expanded| expanded.fill(&mut key))
+        .map_err(|_| anyhow::anyhow!("the secret yields no key"))?;
+    Ok(key)
 }
 
 /// The file's content. Two processes that start together agree on one: the file appears
@@ -122,8 +128,7 @@ fn read_or_make(folder: &Path) -> anyhow::Result<Vec<u8>> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let file = folder.join(FILE);
     if !file.exists() {
-        let mut secret = [0_u8; 32];
-        getrandom::fill(&mut secret)?;
+        let secret: [u8; 32] = random::bytes()?;
         let draft = folder.join(format!("{FILE}.{}", hex::encode(&secret[..4])));
         std::fs::OpenOptions::new()
             .write(true)

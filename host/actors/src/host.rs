@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orbweaver_accounts::random;
 use orbweaver_core::ids::{PageId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
@@ -107,8 +108,7 @@ impl CallHost {
             let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
             return fetched.map_err(failure);
         };
-        let mut random = [0; 8];
-        getrandom::fill(&mut random).map_err(|error| internal(&error))?;
+        let random = random::bytes().map_err(|error| internal(&error))?;
         let session = u64::from_le_bytes(random);
         let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
         fetched.map_err(failure)

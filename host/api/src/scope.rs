@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use chrono::{DateTime, Utc};
+use orbweaver_accounts::random;
 use orbweaver_store::Principal;
 
 use crate::app::App;
@@ -61,12 +62,8 @@ impl Scope {
 /// secret, and cheaper than randomness for every request.
 fn fresh_id() -> String {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| {
-        let mut bytes = [0; 8];
-        // Without randomness the time of the start has to tell processes apart.
-        if getrandom::fill(&mut bytes).is_err() {
-            bytes = Utc::now().timestamp_micros().to_be_bytes();
-        }
-        u64::from_be_bytes(bytes)
+        // Without randomness the process's number has to tell processes apart.
+        random::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_be_bytes)
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

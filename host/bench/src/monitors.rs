@@ -2,6 +2,11 @@
 //! monitors, CPU of both loops while nothing is due, and the time from a delivery's being due
 //! to its arrival.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "benchmarks run on the real clock"
+)]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use orbweaver_accounts::random;
 use orbweaver_store::crawl::LeasedRun;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -23,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(6);
 
 /// Works until [`Crawls::stop`](crate::LiveRuns::stop); then hands everything back.
 pub async fn run(crawls: Crawls) {
-    let owner = format!("{:016x}{:08x}", run::random(), std::process::id());
+    let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
     let (committer, writer) = Committer::start(crawls.store.clone());
     let mut runs = JoinSet::new();
     let lease = Duration::from_millis(crawls.config.lease_ms);

@@ -132,6 +132,11 @@ impl Loader {
 
         let label: Arc<str> = format!("{}:{}", manifest.kind, manifest.name).into();
         let grants = Arc::new(grants);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "shown to operators; no rule depends on it"
+        )]
+        let loaded_at = SystemTime::now();
         let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
             manifest: found.manifest.clone(),
             digest,
@@ -141,7 +146,7 @@ impl Loader {
             grants: Arc::clone(&grants),
             code,
             input: input.clone(),
-            loaded_at: SystemTime::now(),
+            loaded_at,
             label: Arc::clone(&label),
             stats,
         };

@@ -26,7 +26,7 @@ pub(crate) fn program() -> &'static Path {
         let program = suite
             .ancestors()
             .nth(2)
-            .expect("target/debug")
+            .expect("the profile's folder")
             .join("orbweaver");
         let built = program.is_file();
         assert!(built, "`cargo test --workspace` builds the program, too");

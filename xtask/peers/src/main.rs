@@ -24,8 +24,11 @@ fn main() -> Result<()> {
         for _ in 0..iterations.max(1) {
             match tool {
                 "dom_smoothie" => {
-                    let mut reader =
-                        dom_smoothie::Readability::new(html.as_str(), Some("https://example.com/"), None)?;
+                    let mut reader = dom_smoothie::Readability::new(
+                        html.as_str(),
+                        Some("https://example.com/"),
+                        None,
+                    )?;
                     // No article in a page is an answer, too.
                     let _ = black_box(reader.parse());
                 }
@@ -35,7 +38,11 @@ fn main() -> Result<()> {
                 other => bail!("unknown tool `{other}`: dom_smoothie, htmd"),
             }
         }
-        writeln!(out, "{}", start.elapsed().as_nanos() / u128::from(iterations.max(1)))?;
+        writeln!(
+            out,
+            "{}",
+            start.elapsed().as_nanos() / u128::from(iterations.max(1))
+        )?;
         out.flush()?;
     }
     Ok(())

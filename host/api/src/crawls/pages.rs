@@ -1,7 +1,5 @@
 //! GET /v1/crawls/{id}/pages.
 
-use std::io::Write as _;
-
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
@@ -206,12 +204,15 @@ impl Listing {
                 }
             }
             Format::Csv => {
+                let mut lines = csv::Writer::from_writer(&mut out);
                 if start {
-                    out.extend_from_slice(b"id,url,status,bytes,fetched_at\n");
+                    write_line(&mut lines, ["id", "url", "status", "bytes", "fetched_at"])?;
                 }
                 for row in &rows {
-                    csv(row, &mut out);
+                    csv_line(row, &mut lines)?;
                 }
+                // Writes the lines' rest into the vector, which takes everything.
+                drop(lines);
             }
         }
         Ok(Some(out.into()))
@@ -229,13 +230,20 @@ fn json(row: &PageItem, out: &mut Vec<u8>) -> Result<(), StoreError> {
     serde_json::to_writer(out, &item).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-fn csv(row: &PageItem, out: &mut Vec<u8>) {
-    let url = if row.url.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", row.url.replace('"', "\"\""))
-    } else {
-        row.url.clone()
-    };
-    let at = row.fetched_at.to_rfc3339_opts(SecondsFormat::AutoSi, true);
-    // A vector takes whatever is written to it.
-    let _ = writeln!(out, "{},{url},{},{},{at}", row.id, row.status, row.bytes);
+fn csv_line(row: &PageItem, out: &mut csv::Writer<&mut Vec<u8>>) -> Result<(), StoreError> {
+    write_line(
+        out,
+        [
+            row.id.to_string().as_str(),
+            &row.url,
+            &row.status.to_string(),
+            &row.bytes.to_string(),
+            &row.fetched_at.to_rfc3339_opts(SecondsFormat::AutoSi, true),
+        ],
+    )
+}
+
+fn write_line(out: &mut csv::Writer<&mut Vec<u8>>, fields: [&str; 5]) -> Result<(), StoreError> {
+    out.write_record(fields)
+        .map_err(|error| StoreError::Damaged(error.to_string()))
 }

@@ -1,5 +1,10 @@
 //! A stored run's link graph: from the store's rows through the actor to the answer.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "benchmarks run on the real clock"
+)]
+
 use anyhow::{Context as _, Result, bail, ensure};
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;

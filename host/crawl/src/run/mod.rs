@@ -4,7 +4,6 @@ mod discover;
 mod host;
 mod outcome;
 mod pace;
-mod random;
 mod state;
 
 use std::panic::AssertUnwindSafe;
@@ -21,8 +20,6 @@ use crate::context::Crawls;
 use crate::handle::{Fate, RunHandle};
 use crate::webhooks::end_run;
 use state::Crawler;
-
-pub(crate) use random::random;
 
 /// How long requests under way may go on when the process stops.
 const GRACE: Duration = Duration::from_secs(3);

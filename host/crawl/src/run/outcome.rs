@@ -12,7 +12,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
 
-use super::random::next_random;
 use super::state::Crawler;
 use crate::commit::CommitItem;
 use crate::entry::{End, Entry, Fetched, Outcome};
@@ -123,9 +122,8 @@ impl Crawler {
         now: Instant,
     ) -> FrontierChange {
         let base = Duration::from_millis(self.shared.crawls.config.retry_base_ms);
-        self.random = next_random(self.random);
         // Up to a quarter more, so that what failed together does not come back together.
-        let jitter = base.mul_f64((self.random % 1_000) as f64 / 4_000.0);
+        let jitter = base.mul_f64(self.random.f64() / 4.0);
         let wait = base.saturating_mul(1 << entry.attempts.min(10)) + jitter;
         let wait = wait.max(asked).min(self.max_wait());
         entry.attempts += 1;

@@ -13,7 +13,6 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::host::Robots;
-use super::random::next_random;
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
@@ -123,8 +122,8 @@ impl Crawler {
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
         }
-        self.random = next_random(self.random);
-        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, self.random);
+        let random = self.random.u64(..);
+        let work = fetch_in_turn(Arc::clone(&self.shared), entry, host, delay, random);
         let committer = self.committer.clone();
         self.fetches.spawn(async move {
             let outcome = work.await;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
+use orbweaver_accounts::random;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_store::crawl::LeasedRun;
 use orbweaver_urls::{Base, KeyRules, Resolved};
@@ -14,7 +15,6 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::host::Host;
-use super::random::random;
 use crate::commit::{CommitItem, Committer};
 use crate::context::Crawls;
 use crate::entry::Outcome;
@@ -71,7 +71,7 @@ pub(super) struct Crawler {
     pub(super) capped: Option<String>,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
-    pub(super) random: u64,
+    pub(super) random: fastrand::Rng,
 }
 
 pub(super) struct Sitemaps {
@@ -140,7 +140,7 @@ impl Crawler {
             reserved: None,
             capped: None,
             failure: None,
-            random: random(),
+            random: fastrand::Rng::with_seed(random::seed()),
         };
         engine.resume().await?;
         engine.begin(&seed).await;

@@ -1,6 +1,7 @@
 //! The secret that a project's webhooks are signed with.
 
 use chrono::{DateTime, Utc};
+use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::Store;
 
@@ -16,7 +17,6 @@ pub async fn secret(
     project: ProjectId,
     now: DateTime<Utc>,
 ) -> anyhow::Result<Vec<u8>> {
-    let mut fresh = [0; 32];
-    getrandom::fill(&mut fresh)?;
+    let fresh: [u8; 32] = random::bytes()?;
     Ok(store.project_secret(project, SECRET, &fresh, now).await?)
 }

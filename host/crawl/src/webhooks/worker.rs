@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use orbweaver_accounts::random;
 use orbweaver_core::ids::DeliveryId;
 use orbweaver_core::webhook::{Next, RetryPolicy, Verdict};
 use orbweaver_store::StoreError;
@@ -213,12 +214,8 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
 
 /// From 0 to 1.
 fn chance() -> f64 {
-    let mut bytes = [0; 4];
     // Without randomness deliveries return together, which is no harm but to the receiver.
-    if getrandom::fill(&mut bytes).is_err() {
-        return 0.0;
-    }
-    f64::from(u32::from_be_bytes(bytes)) / f64::from(u32::MAX)
+    fastrand::Rng::with_seed(random::seed()).f64()
 }
 
 fn policy(config: &WebhooksConfig) -> RetryPolicy {

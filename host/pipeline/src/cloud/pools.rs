@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use orbweaver_accounts::random;
 use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
@@ -26,14 +27,11 @@ pub(super) struct Pools {
 
 impl Pools {
     pub(super) fn new(fetcher: Fetcher, renderer: Renderer, prices: Prices) -> Self {
-        let mut seed = [0; 8];
-        // Without randomness sessions count from 0, which proxies take as well.
-        let _ = getrandom::fill(&mut seed);
         Self {
             fetcher,
             renderer,
             prices,
-            sessions: AtomicU64::new(u64::from_be_bytes(seed) >> 16),
+            sessions: AtomicU64::new(random::seed() >> 16),
         }
     }
 

@@ -1,24 +1,27 @@
 //! Traces to an OpenTelemetry collector, configured by OpenTelemetry's own variables:
 //! `OTEL_EXPORTER_OTLP_ENDPOINT` switches them on; `OTEL_EXPORTER_OTLP_HEADERS` and
 //! `_TIMEOUT`, their `_TRACES_` forms, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
-//! `OTEL_TRACES_SAMPLER` and `OTEL_BSP_…` work as its specification says. What is spoken is
-//! OTLP over HTTP in JSON, which collectors take on port 4318.
+//! `OTEL_TRACES_SAMPLER` and `OTEL_BSP_…` work as its specification says. The protocol is OTLP
+//! over HTTP in JSON, which collectors take on port 4318.
 
-mod export;
-mod otlp;
+mod client;
 
+use std::fmt;
+use std::str::FromStr as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use http::{HeaderName, HeaderValue};
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{SdkTracerProvider, Tracer};
 use tracing::Subscriber;
 use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
-use export::Exporter;
+use client::{Client, Warning};
 
 /// The service's name where the environment gives no other.
 const SERVICE: &str = "orbweaver";
@@ -26,14 +29,21 @@ const SERVICE: &str = "orbweaver";
 const FLUSH: Duration = Duration::from_secs(1);
 
 /// An exporter that runs.
-#[derive(Debug)]
 pub struct Traces(SdkTracerProvider);
 
+impl fmt::Debug for Traces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The exporter's headers hold keys.
+        f.debug_struct("Traces").finish_non_exhaustive()
+    }
+}
+
 impl Traces {
-    /// As the environment says; none where it names no collector. Within a Tokio runtime.
+    /// Starts the exporter that the environment configures; `None` where it names no collector.
+    /// Call within a Tokio runtime.
     ///
     /// # Errors
-    /// Which variable cannot be used, and why.
+    /// Names the variable that is invalid, and says why.
     pub fn from_env() -> anyhow::Result<Option<Self>> {
         Self::configured(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -72,7 +82,14 @@ impl Traces {
             None => Vec::new(),
             Some((name, text)) => headers(&text).with_context(|| name)?,
         };
-        let exporter = Exporter::new(endpoint, headers, timeout)?;
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Client::new(&endpoint, timeout)?)
+            .with_endpoint(endpoint)
+            .with_headers(headers.into_iter().collect())
+            .with_timeout(timeout)
+            .with_protocol(Protocol::HttpJson)
+            .build()?;
         let names_service = variable("OTEL_SERVICE_NAME").is_some()
             || variable("OTEL_RESOURCE_ATTRIBUTES")
                 .is_some_and(|pairs| pairs.contains("service.name="));
@@ -82,13 +99,13 @@ impl Traces {
             resource = resource.with_service_name(SERVICE);
         }
         let provider = SdkTracerProvider::builder()
-            .with_batch_exporter(exporter)
+            .with_batch_exporter(Warning(exporter))
             .with_resource(resource.build())
             .build();
         Ok(Some(Self(provider)))
     }
 
-    /// What turns spans into traces.
+    /// The layer that turns `tracing` spans into traces.
     pub(crate) fn layer<S>(&self) -> OpenTelemetryLayer<S, Tracer>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
@@ -96,7 +113,7 @@ impl Traces {
         tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE))
     }
 
-    /// Sends what is still here, for a second at most. Blocks.
+    /// Sends the spans that are still queued, for one second at most. Blocks.
     pub fn stop(self) {
         if let Err(error) = self.0.shutdown_with_timeout(FLUSH) {
             tracing::warn!(%error, "the last traces may not have reached the collector");
@@ -104,8 +121,8 @@ impl Traces {
     }
 }
 
-/// Where traces go: the variable for traces as it stands, the general one with the
-/// signal's path behind it.
+/// URL that traces are sent to: the variable for traces unchanged, else the general one with
+/// the path for traces appended.
 fn endpoint(variable: &impl Fn(&str) -> Option<String>) -> Option<String> {
     variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or_else(|| {
         let base = variable("OTEL_EXPORTER_OTLP_ENDPOINT")?;
@@ -122,8 +139,10 @@ fn headers(text: &str) -> anyhow::Result<Vec<(String, String)>> {
             let (name, value) = pair
                 .split_once('=')
                 .context("must be name=value pairs with commas between them")?;
+            let name = HeaderName::from_str(name.trim())?;
             let value = percent_encoding::percent_decode_str(value.trim()).decode_utf8()?;
-            Ok((name.trim().to_ascii_lowercase(), value.into_owned()))
+            HeaderValue::from_str(&value)?;
+            Ok((name.as_str().to_owned(), value.into_owned()))
         })
         .collect()
 }
@@ -162,12 +181,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_used_is_named() {
+    async fn an_invalid_variable_is_named() {
         let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
             ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "key"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "a key=value"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "key=line%0Abreak"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4317"),
         ] {
             let error = configured(&[base, (name, value)]).unwrap_err();

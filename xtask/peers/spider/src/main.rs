@@ -100,7 +100,12 @@ fn write(out: &mut impl std::io::Write, page: &Page, keep: Keep) -> Result<()> {
             let links = page.page_links.as_ref().map_or(0, |links| links.len());
             serde_json::to_writer(
                 &mut *out,
-                &Metadata { url, status, title: title(&html), links },
+                &Metadata {
+                    url,
+                    status,
+                    title: title(&html),
+                    links,
+                },
             )?;
         }
         Keep::Html => {

@@ -1,0 +1,142 @@
+//! `cargo xtask lint` and `cargo xtask audit`: what CI checks before and after the tests.
+
+mod rules;
+mod tools;
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::setup::{self, WASM_TARGET};
+use crate::shell::{cargo, hostile_target_dir, plugin_target_dir, root, run};
+use crate::steps::Steps;
+use tools::{DENY, MACHETE};
+
+/// Crates that stand outside every workspace of ours.
+const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/rust"];
+
+/// Formatting, the workspace's own rules, unused dependencies, clippy and documentation, with
+/// warnings denied, in every workspace.
+pub fn run_all() -> Result<()> {
+    let mut steps = Steps::default();
+    steps.run("rules", rules::check)?;
+    steps.run("formatting", formatting)?;
+    steps.run("unused dependencies", unused_dependencies)?;
+    steps.run("clippy: host", clippy_host)?;
+    steps.run("clippy: plugins", || {
+        setup::wasm_target()?;
+        clippy(
+            "plugins",
+            &["--workspace", "--all-targets", "--all-features"],
+            &plugin_target_dir(),
+        )
+    })?;
+    steps.run("clippy: hostile plugins", || {
+        clippy(
+            "tests/hostile",
+            &["--workspace", "--release", "--target", WASM_TARGET],
+            &hostile_target_dir(),
+        )
+    })?;
+    steps.run("clippy: examples", || {
+        let target = plugin_target_dir().join("examples");
+        let [plugin, receiver] = EXAMPLES;
+        clippy(plugin, &["--release", "--target", WASM_TARGET], &target)?;
+        clippy(receiver, &["--all-targets"], &target)
+    })?;
+    steps.run("documentation", documentation)?;
+    steps.summary();
+    Ok(())
+}
+
+/// Licences, sources and bans of every dependency; advisories where their database can be
+/// fetched.
+pub fn audit() -> Result<()> {
+    let mut steps = Steps::default();
+    steps.run("licences, bans and sources", || {
+        deny(&["check", "licenses", "bans", "sources"])
+    })?;
+    match steps.run("fetch advisories", || {
+        run(DENY.command()?.args(["fetch", "db"]))
+    }) {
+        Ok(()) => steps.run("advisories", || {
+            deny(&["check", "--disable-fetch", "advisories"])
+        })?,
+        // Not a fault of the change that is checked, but whoever reads the log must see it.
+        Err(error) => eprintln!(
+            "WARNING: advisories were NOT checked: their database cannot be fetched ({error:#})"
+        ),
+    }
+    steps.summary();
+    Ok(())
+}
+
+/// Runs cargo-deny on the host's dependencies and on the plugins', with one `deny.toml`.
+fn deny(arguments: &[&str]) -> Result<()> {
+    for manifest in ["Cargo.toml", "plugins/Cargo.toml"] {
+        run(DENY
+            .command()?
+            .args(["--manifest-path", manifest, "--config", "deny.toml"])
+            .args(arguments))?;
+    }
+    Ok(())
+}
+
+fn formatting() -> Result<()> {
+    let workspaces = [".", "plugins", "tests/hostile", "xtask/peers"];
+    for folder in workspaces.iter().chain(&EXAMPLES) {
+        run(cargo(&root().join(folder)).args(["fmt", "--all", "--check"]))?;
+    }
+    Ok(())
+}
+
+/// Peers are never compiled here, so this is all that is checked of them but their formatting.
+fn unused_dependencies() -> Result<()> {
+    run(MACHETE.command()?.args([
+        "--with-metadata",
+        "host",
+        "plugins",
+        "tests",
+        "examples/plugins/actor-rust",
+        "examples/webhooks/rust",
+        "xtask/peers",
+    ]))
+}
+
+/// In the tests' profile, so that procedural macros, build scripts and the C libraries which
+/// those compile are shared with the tests.
+fn clippy_host() -> Result<()> {
+    run(cargo(root()).args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--profile",
+        "bench",
+        "--",
+        "--deny",
+        "warnings",
+    ]))
+}
+
+fn clippy(folder: &str, which: &[&str], target: &Path) -> Result<()> {
+    run(cargo(&root().join(folder))
+        .arg("clippy")
+        .args(which)
+        .arg("--target-dir")
+        .arg(target)
+        .args(["--", "--deny", "warnings"]))
+}
+
+/// Broken links and the like in doc comments are errors.
+fn documentation() -> Result<()> {
+    let strict = |command: &mut Command| -> Result<()> {
+        run(command.env("RUSTDOCFLAGS", "--deny warnings"))
+    };
+    strict(cargo(root()).args(["doc", "--no-deps", "--workspace", "--profile", "bench"]))?;
+    strict(
+        cargo(&root().join("plugins"))
+            .args(["doc", "--no-deps", "--workspace", "--target-dir"])
+            .arg(plugin_target_dir()),
+    )
+}

@@ -1,0 +1,50 @@
+//! Checkers that are programs of their own, installed once into the target folder.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::shell::{cargo, root, run, target_dir};
+
+/// Finds dependencies that no source file mentions.
+pub const MACHETE: Tool = Tool {
+    name: "cargo-machete",
+    version: "0.9.2",
+};
+
+/// Checks licences, sources and published advisories of dependencies.
+pub const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+};
+
+/// A program from crates.io.
+pub struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+impl Tool {
+    /// The program, installed where it is missing. A new version has a folder of its own.
+    pub fn command(&self) -> Result<Command> {
+        let folder = self.folder();
+        let program = folder.join("bin").join(self.name);
+        if !program.is_file() {
+            // Without optimising: it compiles in a fraction of the time, and runs for seconds.
+            run(cargo(root())
+                .args(["install", "--locked", "--debug", "--root"])
+                .arg(&folder)
+                .arg(format!("{}@{}", self.name, self.version))
+                .env("CARGO_TARGET_DIR", target_dir().join("tools/build")))?;
+        }
+        let mut command = Command::new(program);
+        command.current_dir(root());
+        Ok(command)
+    }
+
+    fn folder(&self) -> PathBuf {
+        let name = format!("{}-{}", self.name, self.version);
+        target_dir().join("tools").join(name)
+    }
+}

@@ -1,0 +1,69 @@
+//! How long each step of a long command took.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+/// The steps that have run, in order.
+#[derive(Default)]
+pub struct Steps(Vec<(&'static str, Duration)>);
+
+impl Steps {
+    /// Runs a step, says when it begins and how long it took.
+    ///
+    /// # Errors
+    /// The step's error, with its name.
+    pub fn run<T>(&mut self, name: &'static str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        eprintln!("\x1b[1m        Step\x1b[0m {name}");
+        let began = Instant::now();
+        let done = step();
+        self.0.push((name, began.elapsed()));
+        eprintln!(
+            "\x1b[1m        Took\x1b[0m {} {name}",
+            shown(began.elapsed())
+        );
+        done.with_context(|| format!("step `{name}`"))
+    }
+
+    /// Prints every step with its time, and the total.
+    pub fn summary(&self) {
+        let total = self.0.iter().map(|(_, took)| *took).sum();
+        eprintln!();
+        for (name, took) in self.0.iter().chain([&("total", total)]) {
+            eprintln!("{} {name}", shown(*took));
+        }
+    }
+}
+
+/// Minutes and seconds, in a column.
+fn shown(took: Duration) -> String {
+    let tenths = took.as_millis() / 100;
+    format!(
+        "{:3} min {:2}.{} s",
+        tenths / 600,
+        tenths / 10 % 60,
+        tenths % 10
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_shown_in_minutes_and_seconds() {
+        assert_eq!(shown(Duration::from_millis(125_450)), "  2 min  5.4 s");
+        assert_eq!(shown(Duration::from_millis(59_990)), "  0 min 59.9 s");
+    }
+
+    #[test]
+    fn a_failed_step_is_named() {
+        let mut steps = Steps::default();
+        let failed = steps.run("formatting", || anyhow::bail!("exit status 1"));
+        let error: Result<()> = failed;
+        assert_eq!(
+            format!("{:#}", error.unwrap_err()),
+            "step `formatting`: exit status 1"
+        );
+    }
+}
