@@ -38,7 +38,12 @@ fn title(page: &Page<'_>) -> Result<Option<String>, Error> {
 
 async fn visit(url: String) -> Result<Item, Error> {
     let page = http::fetch(http::Request::get(&url)).await?;
-    Ok(Item { status: page.status(), bytes: page.size(), title: title(&page)?, url })
+    Ok(Item {
+        status: page.status(),
+        bytes: page.size(),
+        title: title(&page)?,
+        url,
+    })
 }
 
 async fn run(input: Input) -> Result<Output, Error> {
