@@ -7,10 +7,11 @@ use memchr::memchr;
 use orbweaver_markup::{Name, Place, Tag, Token, Tokens, decode_into, names};
 use orbweaver_urls::{Base, MAX_PAGE_URL_BYTES, Resolved};
 
+use super::facts::PageFacts;
 use super::hash::{TextHasher, collapse};
 use super::links::{Link, Links};
 use super::open::OpenElements;
-use super::{PageFacts, Refresh};
+use super::robots_meta::Refresh;
 use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS, MAX_TITLE_BYTES};
 use crate::user_agent::PRODUCT_TOKEN;
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Robots;
+use orbweaver_robots::Robots;
 
 #[derive(Deserialize)]
 struct List {

@@ -1,0 +1,25 @@
+//! What a pass finds in a page.
+
+use super::links::Links;
+use super::robots_meta::{Directives, Refresh};
+
+/// What a pass finds in a page.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PageFacts {
+    /// The first `title`, white space collapsed.
+    pub title: Option<String>,
+    /// The first `link rel=canonical`, resolved.
+    pub canonical: Option<String>,
+    /// What links are resolved against: the page's URL, or its first usable `base`.
+    pub base: String,
+    /// `meta name=robots`, and those that name our crawler.
+    pub robots: Directives,
+    /// `meta http-equiv=refresh`.
+    pub refresh: Option<Refresh>,
+    /// Links of `a` and `area`, in document order.
+    pub links: Links,
+    /// Lower-case hex SHA-256 of the visible text with title and canonical URL.
+    pub content_hash: String,
+    /// Characters of the visible text, white space collapsed.
+    pub text_chars: u64,
+}
