@@ -4,26 +4,20 @@
 //! memory and no more: every layer's output is bounded, not only the last one's.
 
 mod codec;
+mod coding;
 
 use bytes::Bytes;
 
 use crate::error::{Fault, Kind, SubKind};
 use crate::response::Raw;
+pub(crate) use coding::Coding;
+
 use codec::{Codec, Step};
 
 /// How many codings one body may be wrapped in.
 const MAX_CODINGS: usize = 2;
 /// What one step decodes into.
 const BLOCK: usize = 32 * 1024;
-
-/// A content coding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
-    Gzip,
-    Deflate,
-    Brotli,
-    Zstd,
-}
 
 /// Reads Content-Encoding: the codings in the order in which they are to be undone.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {

@@ -14,6 +14,7 @@ use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use url::Url;
 
 use crate::error::{FetchError, Kind};
+// The two files need each other: robots.txt is fetched by the fetcher that obeys it.
 use crate::fetcher::Fetcher;
 use crate::request::{Oversize, Request};
 

@@ -2,7 +2,9 @@
 //!
 //! A table's statements stand in one module, stamped for both databases by
 //! [`per_database!`](crate::db::per_database). Whoever needs them in a transaction of its own
-//! calls them as `sql::<subject>::<function>(tx, …)`.
+//! calls them as `sql::<subject>::<function>(tx, …)`. So this file and the tables' modules
+//! name each other, which is the one circle of imports here: a door per table, and one place
+//! that lists the doors.
 
 /// Statements for SQLite.
 pub(crate) mod lite {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use super::{Host, Refusal, Rule};
+use super::refusal::{Host, Refusal, Rule};
 use crate::key_hash::key_hash;
 
 /// Names of the machine itself in hosts files.

@@ -1,6 +1,6 @@
 //! Names that by their form are not on the public internet.
 
-use super::{Refusal, Rule};
+use super::refusal::{Refusal, Rule};
 
 /// Zones that never resolve publicly. Sources: RFC 6761 (special-use names), RFC 6762
 /// (`.local`), RFC 7686 (`.onion`), RFC 8375 (`home.arpa`), ICANN's reservation of

@@ -8,7 +8,7 @@
 
 use url::Url;
 
-use super::{Refusal, Rule};
+use super::refusal::{Refusal, Rule};
 use crate::limits::MAX_URL_BYTES;
 
 /// Parses an absolute URL as a caller wrote it.

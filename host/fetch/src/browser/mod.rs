@@ -10,6 +10,7 @@ mod config;
 mod events;
 mod filter;
 mod process;
+mod render;
 mod snapshot;
 mod tab;
 mod tunnel;
@@ -24,10 +25,10 @@ use tokio::time::{Instant, timeout};
 
 pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
 pub use orbweaver_core::render::WaitFor;
+pub use render::{RenderRequest, Rendered};
 
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;
-use crate::proxy::ProxyUrl;
 use crate::request::Request;
 use crate::response::{Headers, Response, Timings};
 use chromium::Chromium;
@@ -44,49 +45,6 @@ const OPEN: Duration = Duration::from_secs(15);
 const END: Duration = Duration::from_secs(3);
 /// Interval at which a browser is checked for being idle.
 const LOOK: Duration = Duration::from_secs(5);
-
-/// A page to render.
-#[derive(Clone, Debug)]
-pub struct RenderRequest {
-    /// Absolute, http or https.
-    pub url: String,
-    /// When it counts as loaded.
-    pub wait_for: WaitFor,
-    /// Sent as User-Agent; by default the browser's own.
-    pub user_agent: Option<String>,
-    /// The proxy that all of the page's requests go through.
-    pub proxy: Option<ProxyUrl>,
-    /// Also take a picture of the whole page.
-    pub picture: bool,
-    /// From opening the page to the event waited for; by default the configured time.
-    pub timeout: Option<Duration>,
-}
-
-impl RenderRequest {
-    /// A page that is loaded when its `load` event has fired.
-    pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            wait_for: WaitFor::Load,
-            user_agent: None,
-            proxy: None,
-            picture: false,
-            timeout: None,
-        }
-    }
-}
-
-/// A page after its scripts ran.
-#[derive(Clone, Debug)]
-pub struct Rendered {
-    /// As a fetch's response: the status and headers of the document, and as body its HTML
-    /// in UTF-8 as it stood. `wire_bytes` counts all that the page loaded.
-    pub response: Response,
-    /// PNG, if asked for, or why there is none.
-    pub picture: Option<Result<Bytes, String>>,
-    /// The point of [`RenderRequest::wait_for`] was not reached in time.
-    pub partial: bool,
-}
 
 /// The pool. Clones share it.
 #[derive(Clone)]
@@ -373,7 +331,11 @@ impl Renderer {
 }
 
 async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
-    let opening = Tab::open(browser, &inner.fetcher, inner.config.max_page_bytes);
+    let opening = Tab::open(
+        &browser.connection,
+        &inner.fetcher,
+        inner.config.max_page_bytes,
+    );
     timeout(OPEN, opening)
         .await
         .unwrap_or_else(|_| Err(Trouble::Crashed("the browser opens no page".to_owned())))

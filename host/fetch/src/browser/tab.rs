@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::cdp::{CdpError, Connection};
 use super::events::{Answer, Watch};
 use super::filter::Filter;
-use super::{RenderRequest, chromium::Chromium};
+use super::render::RenderRequest;
 use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
@@ -91,8 +91,12 @@ struct Navigation {
 
 impl Tab {
     /// Opens an empty page; the caller sets the deadline.
-    pub async fn open(browser: &Chromium, fetcher: &Fetcher, bytes: u64) -> Result<Self, Trouble> {
-        let connection = browser.connection.clone();
+    pub async fn open(
+        connection: &Connection,
+        fetcher: &Fetcher,
+        bytes: u64,
+    ) -> Result<Self, Trouble> {
+        let connection = connection.clone();
         let filter = Filter::start(fetcher.clone(), bytes)
             .await
             .map_err(|error| {

@@ -6,7 +6,7 @@ use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, Sta
 use flate2::{Decompress, FlushDecompress, Status};
 use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, Operation};
 
-use super::Coding;
+use super::coding::Coding;
 
 /// The largest window that zstd over HTTP may ask for: 8 MiB (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
