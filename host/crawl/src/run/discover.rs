@@ -1,7 +1,6 @@
 //! What a run knows of: its seed, links, sitemaps, and what earlier workers left.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
@@ -222,8 +221,7 @@ impl Crawler {
         }
         let index = self.hosts.len();
         self.hosts.push(Host {
-            gate: self.shared.crawls.live.politeness().gate(&key),
-            delay: Duration::from_millis(self.shared.spec.delay_ms),
+            turn: self.shared.turn(&key),
             robots: Robots::Unknown,
         });
         self.host_index.insert(key, index);

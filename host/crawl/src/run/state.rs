@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
@@ -21,6 +22,7 @@ use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
 use crate::limiter::Limiter;
+use crate::politeness::Turns;
 use crate::scope::Scope;
 use crate::shared::Shared;
 use crate::spec::CrawlSpec;
@@ -108,6 +110,7 @@ impl Crawler {
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,
             },
+            turns: Turns::new(Duration::from_millis(spec.delay_ms)),
             jar: CookieJar::new(),
             proxy: spec.proxy().context("the project's proxy")?,
             claims: Default::default(),
