@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_fetch::{FetchError, Kind as FetchKind};
 use orbweaver_store::StoreError;
@@ -24,8 +25,13 @@ pub enum ScanError {
     #[error("{0}")]
     NotConfigured(Cow<'static, str>),
     /// Too much of it at once; later it may go.
-    #[error("{0}")]
-    Busy(String),
+    #[error("{message}")]
+    Busy {
+        /// What there is too much of.
+        message: String,
+        /// Seconds after which to come again.
+        retry_after: u64,
+    },
     /// A plugin failed that the answer can't do without.
     #[error("{0}")]
     Plugin(String),
@@ -35,6 +41,18 @@ pub enum ScanError {
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+/// Seconds after which to come again where all browsers are busy.
+const BROWSERS_BUSY: u64 = 5;
+
+impl From<Busy> for ScanError {
+    fn from(busy: Busy) -> Self {
+        Self::Busy {
+            message: busy.to_string(),
+            retry_after: busy.retry_after_seconds(),
+        }
+    }
 }
 
 impl From<QuotaError> for ScanError {
@@ -53,7 +71,10 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
-            FetchKind::Browser if error.sub == Some("busy") => Self::Busy(error.message),
+            FetchKind::Browser if error.sub == Some("busy") => Self::Busy {
+                message: error.message,
+                retry_after: BROWSERS_BUSY,
+            },
             kind => Self::Fetch {
                 kind: kind.code(),
                 message: error.message,
