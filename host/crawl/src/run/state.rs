@@ -38,6 +38,9 @@ pub(super) struct Notes {
     pub(super) sitemaps_read: bool,
 }
 
+/// URLs admitted beyond `max_pages`, in place of those that fail.
+const SPARE: u64 = 1_024;
+
 pub(super) type Done = (Outcome, Option<OwnedSemaphorePermit>);
 
 /// Works on one run: decides what is fetched next and takes what fetches found.
@@ -60,6 +63,8 @@ pub(super) struct Crawler {
     pub(super) left_out: Vec<i64>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
     pub(super) nearer: Vec<String>,
+    /// Bytes of these.
+    pub(super) nearer_bytes: usize,
     pub(super) next_seq: i64,
     /// URLs admitted and neither done, failed nor left out.
     pub(super) pending: u64,
@@ -76,9 +81,16 @@ pub(super) struct Crawler {
     pub(super) random: u64,
 }
 
+/// The task that reads the run's sitemaps; dropped, it ends.
 pub(super) struct Sitemaps {
     pub(super) found: mpsc::Receiver<Vec<String>>,
     pub(super) task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Drop for Sitemaps {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Crawler {
@@ -136,6 +148,7 @@ impl Crawler {
             site: None,
             left_out: Vec::new(),
             nearer: Vec::new(),
+            nearer_bytes: 0,
             next_seq: 0,
             pending: 0,
             rows: leased.run.page_count,
@@ -148,6 +161,12 @@ impl Crawler {
         engine.resume().await?;
         engine.begin(&seed).await;
         Ok(engine)
+    }
+
+    /// Whether no URL more can be used: as many wait as pages are wanted, and spare ones in
+    /// place of those that fail.
+    pub(super) fn has_enough(&self) -> bool {
+        self.rows + self.pending >= u64::from(self.shared.spec.max_pages) + SPARE
     }
 
     /// Whether no page more is wanted, or may be had.
@@ -171,6 +190,7 @@ impl Crawler {
             error: false,
             usage: None,
             room: None,
+            url_room: None,
         }
     }
 
