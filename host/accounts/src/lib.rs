@@ -6,6 +6,7 @@ pub mod bootstrap;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod fair;
 pub mod issue;
 pub mod key;
 pub mod mail;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_engine::{PluginError, PluginInfo};
 use orbweaver_pipeline::cloud::usd;
@@ -36,6 +37,9 @@ pub enum CallError {
     /// A cap is reached, or the project is suspended.
     #[error(transparent)]
     Quota(#[from] QuotaError),
+    /// Too many calls of the project wait.
+    #[error(transparent)]
+    Busy(#[from] Busy),
     /// The plugin failed: a trap, a budget, a permission that it lacks.
     #[error("{0}")]
     Plugin(String),
@@ -89,6 +93,7 @@ pub async fn run_actor(
     token: &str,
 ) -> Result<Bytes, CallError> {
     let started = Instant::now();
+    let _slot = actors.slots.acquire(principal.project).await?;
     let ledger = Ledger::open(actors, principal.project, Tariff::of_actor(name), token).await?;
     let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
     let engine = &actors.pipeline.engine;
@@ -118,6 +123,7 @@ pub async fn run_fetcher(
     token: &str,
 ) -> Result<Bytes, CallError> {
     let started = Instant::now();
+    let _slot = actors.slots.acquire(principal.project).await?;
     let ledger = Ledger::open(actors, principal.project, Tariff::FETCHER, token).await?;
     let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
     let engine = &actors.pipeline.engine;

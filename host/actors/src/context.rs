@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::fair::Slots;
 use orbweaver_accounts::quota::Quota;
 use orbweaver_pipeline::Pipeline;
 use orbweaver_pipeline::cloud::Cloud;
@@ -32,6 +33,8 @@ pub struct ActorsParts {
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
+    /// Calls of actors and fetchers at once, in turns by project.
+    pub slots: Slots,
     /// What proxies cost.
     pub prices: Prices,
     /// Largest decoded body that a plugin may be given, in bytes.

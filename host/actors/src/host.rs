@@ -231,7 +231,7 @@ impl RenderingHost for CallHost {
             ScanError::NotConfigured(what) => {
                 self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
             }
-            ScanError::Busy(why) => HostError::Failed(why),
+            ScanError::Busy { message, .. } => HostError::Failed(message),
             ScanError::Quota(error) => self.quota(error),
             other => internal(&other),
         })

@@ -23,6 +23,8 @@ const LINGER: Duration = Duration::from_millis(40);
 const QUEUE: usize = 512;
 /// Bytes of bodies that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
+/// Bytes of discovered URLs that wait for the writer before runs do, in KiB.
+const QUEUE_URLS_KIB: u32 = 16 << 10;
 /// Refused commits after which a run is given up.
 const TRIES: u32 = 8;
 /// Between two tries.
@@ -40,6 +42,8 @@ pub(super) struct CommitItem {
     pub usage: Option<NewUsage>,
     /// Room in the queue, given back when the item is written.
     pub room: Option<OwnedSemaphorePermit>,
+    /// The same for the URLs that it discovers.
+    pub url_room: Option<OwnedSemaphorePermit>,
 }
 
 /// The queue's end that runs hold.
@@ -47,6 +51,8 @@ pub(super) struct CommitItem {
 pub(super) struct Committer {
     items: mpsc::Sender<CommitItem>,
     room: Arc<Semaphore>,
+    /// Apart from the bodies': those wait for their run to take them, which may wait for this.
+    url_room: Arc<Semaphore>,
 }
 
 impl Committer {
@@ -55,23 +61,41 @@ impl Committer {
         let (items, queue) = mpsc::channel(QUEUE);
         let task = tokio::spawn(run(store, queue));
         let room = Arc::new(Semaphore::new(QUEUE_KIB as usize));
-        (Self { items, room }, task)
+        let url_room = Arc::new(Semaphore::new(QUEUE_URLS_KIB as usize));
+        let committer = Self {
+            items,
+            room,
+            url_room,
+        };
+        (committer, task)
     }
 
     /// Waits for room for a body of so many bytes.
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let kib = u32::try_from(bytes >> 10)
-            .unwrap_or(u32::MAX)
-            .saturating_add(1);
-        let room = Arc::clone(&self.room);
-        room.acquire_many_owned(kib.min(QUEUE_KIB)).await.ok()
+        take_room(&self.room, bytes, QUEUE_KIB).await
     }
 
-    /// Queues an item; waits while the queue is full.
-    pub async fn send(&self, item: CommitItem) {
+    /// Queues an item; waits while the queue is full, in items or in bytes of URLs.
+    pub async fn send(&self, mut item: CommitItem) {
+        let bytes: usize = item.discovered.iter().map(|new| new.url.len()).sum();
+        if bytes > 0 {
+            item.url_room = take_room(&self.url_room, bytes, QUEUE_URLS_KIB).await;
+        }
         // Fails only when the process is ending; the item is done again then.
         let _ = self.items.send(item).await;
     }
+}
+
+async fn take_room(
+    room: &Arc<Semaphore>,
+    bytes: usize,
+    most_kib: u32,
+) -> Option<OwnedSemaphorePermit> {
+    let kib = u32::try_from(bytes >> 10).unwrap_or(most_kib);
+    let room = Arc::clone(room);
+    room.acquire_many_owned(kib.saturating_add(1).min(most_kib))
+        .await
+        .ok()
 }
 
 async fn run(store: Store, mut queue: mpsc::Receiver<CommitItem>) {
@@ -124,6 +148,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.changes.extend(item.changes);
         work.batch.errors += u64::from(item.error);
         work.rooms.extend(item.room);
+        work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {
             add(&mut work.batch.usage, usage);
         }

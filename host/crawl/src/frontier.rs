@@ -11,6 +11,10 @@ use crate::entry::Entry;
 
 /// Entries in memory.
 pub(super) const WINDOW: usize = 4_096;
+/// Bytes of their URLs: with the longest that are taken, 256 entries.
+const WINDOW_BYTES: usize = 4 << 20;
+/// Entries read at once when there is room again.
+pub(super) const REFILL: u32 = 512;
 
 /// The URLs that a run knows of: hash of the key, and links from the seed.
 pub(super) type Seen = HashMap<u64, u8, BuildKeyHasher>;
@@ -23,6 +27,7 @@ pub(super) struct Window {
     turn: VecDeque<usize>,
     later: BinaryHeap<Reverse<Later>>,
     len: usize,
+    bytes: usize,
     /// The first entry that is only in the database.
     tail: Option<i64>,
 }
@@ -56,7 +61,7 @@ impl Ord for Later {
 impl Window {
     /// Takes a newly discovered entry, or leaves it to the database.
     pub fn discover(&mut self, host: usize, entry: Entry) {
-        if self.tail.is_none() && self.len < WINDOW {
+        if self.tail.is_none() && self.len < WINDOW && self.bytes < WINDOW_BYTES {
             self.push(host, entry);
         } else {
             self.tail.get_or_insert(entry.seq);
@@ -77,15 +82,17 @@ impl Window {
             if queue.is_empty() {
                 self.turn.push_back(host);
             }
-            queue.push_back(entry);
             self.len += 1;
+            self.bytes += entry.url.len();
+            queue.push_back(entry);
         }
     }
 
     /// Puts an entry off.
     pub fn postpone(&mut self, host: usize, entry: Entry, at: Instant) {
-        self.later.push(Reverse(Later { at, host, entry }));
         self.len += 1;
+        self.bytes += entry.url.len();
+        self.later.push(Reverse(Later { at, host, entry }));
     }
 
     /// Brings entries back whose time has come.
@@ -96,7 +103,7 @@ impl Window {
             .is_some_and(|Reverse(later)| later.at <= now)
         {
             if let Some(Reverse(later)) = self.later.pop() {
-                self.len -= 1;
+                self.forget(&later.entry);
                 self.push(later.host, later.entry);
             }
         }
@@ -128,16 +135,22 @@ impl Window {
     pub fn pop(&mut self, host: usize) -> Option<Entry> {
         let queue = self.hosts.get_mut(host)?;
         let entry = queue.pop_front()?;
-        self.len -= 1;
         if queue.is_empty() {
             self.turn.retain(|waiting| *waiting != host);
         }
+        self.forget(&entry);
         Some(entry)
+    }
+
+    fn forget(&mut self, entry: &Entry) {
+        self.len = self.len.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(entry.url.len());
     }
 
     /// Where to read on in the database, once there is room.
     pub fn wants(&self) -> Option<i64> {
-        self.tail.filter(|_| self.len <= WINDOW / 2)
+        self.tail
+            .filter(|_| self.len <= WINDOW / 2 && self.bytes <= WINDOW_BYTES / 2)
     }
 
     /// Sets where the entries begin that are only in the database.
@@ -198,6 +211,22 @@ mod tests {
         assert_eq!(window.wants(), Some(most));
         window.set_tail(None);
         assert!(!window.is_empty());
+    }
+
+    #[test]
+    fn long_urls_take_more_room_than_short_ones() {
+        let mut window = Window::default();
+        for seq in 0..1_000 {
+            let url = format!("http://e.org/{seq}/{}", "x".repeat(16 << 10));
+            window.discover(0, Entry { url, ..entry(seq) });
+        }
+        let tail = window.tail.unwrap();
+        assert!((200..300).contains(&tail), "{tail}");
+        assert_eq!(window.wants(), None);
+        for _ in 0..tail {
+            assert!(window.bytes > 0 && window.pop(0).is_some());
+        }
+        assert_eq!((window.bytes, window.wants()), (0, Some(tail)));
     }
 
     #[test]

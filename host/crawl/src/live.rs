@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use orbweaver_accounts::fair::{Limits, Slots};
 use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::Progress;
 use parking_lot::Mutex;
@@ -10,6 +11,9 @@ use tokio::sync::{Notify, watch};
 
 use crate::handle::{Fate, RunHandle};
 use crate::politeness::Politeness;
+
+/// Sitemaps in memory at once: one with all that it lists takes up to 130 MB.
+const SITEMAPS: usize = 4;
 
 /// The runs that this process works on. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +26,7 @@ struct Inner {
     wake: Notify,
     stop: watch::Sender<bool>,
     politeness: Politeness,
+    sitemaps: Slots,
 }
 
 impl Default for Inner {
@@ -31,6 +36,11 @@ impl Default for Inner {
             wake: Notify::new(),
             stop: watch::Sender::new(false),
             politeness: Politeness::default(),
+            sitemaps: Slots::new(
+                "sitemaps to read",
+                "crawl.runs",
+                Limits::new(SITEMAPS, usize::MAX),
+            ),
         }
     }
 }
@@ -70,6 +80,11 @@ impl LiveRuns {
         let mut stop = self.0.stop.subscribe();
         // Fails only with the sender, which `self` holds.
         drop(stop.wait_for(|stop| *stop).await);
+    }
+
+    /// Sitemaps in memory, in turns by project.
+    pub(crate) fn sitemaps(&self) -> &Slots {
+        &self.0.sitemaps
     }
 
     pub(crate) fn politeness(&self) -> &Politeness {

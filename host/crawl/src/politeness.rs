@@ -1,4 +1,8 @@
-//! When a host may be asked again: one gate per host, shared by all runs of the process.
+//! When a host may be asked again.
+//!
+//! What the host itself asks for, a Crawl-delay or a Retry-After, binds all runs: one
+//! [`Gate`] per host, shared by the process. A run's own delay binds that run: a [`Turn`]
+//! per host and run, which passes the gate, too.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +19,14 @@ const MAX_HOSTS: usize = 10_000;
 #[derive(Debug)]
 pub struct Politeness {
     started: Instant,
-    gates: Mutex<HashMap<String, Arc<Gate>>>,
+    gates: Mutex<Gates>,
+}
+
+#[derive(Debug, Default)]
+struct Gates {
+    by_host: HashMap<String, Arc<Gate>>,
+    /// How many there may be before those that are not in use are looked for.
+    room: usize,
 }
 
 impl Default for Politeness {
@@ -31,68 +42,196 @@ impl Politeness {
     /// The gate of a host (with its port).
     pub fn gate(&self, host: &str) -> Arc<Gate> {
         let mut gates = self.gates.lock();
-        if let Some(gate) = gates.get(host) {
+        if let Some(gate) = gates.by_host.get(host) {
             return Arc::clone(gate);
         }
-        if gates.len() >= MAX_HOSTS {
+        if gates.by_host.len() >= gates.room.max(MAX_HOSTS) {
             let now = self.started.elapsed();
-            gates.retain(|_, gate| Arc::strong_count(gate) > 1 || gate.next() > now);
+            gates
+                .by_host
+                .retain(|_, gate| Arc::strong_count(gate) > 1 || gate.next() > now);
+            // Where most are in use, they are not gone through for every new one.
+            gates.room = gates.by_host.len().saturating_mul(2);
         }
         let gate = Arc::new(Gate {
             started: self.started,
-            next: AtomicU64::new(0),
+            turn: AtomicU64::new(0),
+            closed: AtomicU64::new(0),
         });
-        gates.insert(host.to_owned(), Arc::clone(&gate));
+        gates.by_host.insert(host.to_owned(), Arc::clone(&gate));
         gate
     }
 }
 
-/// When one host may be asked next.
+/// When one host may be asked next, by whatever run. Times are microseconds after `started`.
 #[derive(Debug)]
 pub struct Gate {
     started: Instant,
-    /// Microseconds after `started`.
-    next: AtomicU64,
+    /// The next request of runs that keep to a Crawl-delay.
+    turn: AtomicU64,
+    /// The end of a Retry-After, for all runs.
+    closed: AtomicU64,
 }
 
 impl Gate {
-    /// Takes the right to one request now and closes the gate for `delay`; or says when to
-    /// ask again.
+    /// Takes the right to one request now, where `delay` is the host's Crawl-delay: the next
+    /// one comes so much later. A run without one only waits for the end of a Retry-After.
     ///
     /// # Errors
     /// The moment at which the gate opens.
     pub fn take(&self, now: Instant, delay: Duration) -> Result<(), Instant> {
-        let at = micros(now.saturating_duration_since(self.started));
+        let at = self.micros(now);
+        let closed = self.closed.load(Ordering::Acquire);
+        if closed > at {
+            return Err(self.instant(closed));
+        }
+        if delay.is_zero() {
+            return Ok(());
+        }
         let until = at.saturating_add(micros(delay));
         let taken = self
-            .next
+            .turn
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| {
                 (next <= at).then_some(until)
             });
-        taken
-            .map(|_| ())
-            .map_err(|next| self.started + Duration::from_micros(next))
+        taken.map(|_| ()).map_err(|next| self.instant(next))
     }
 
-    /// Closes the gate until then: a server asked for it.
+    /// Closes the gate until then, for all runs: the server asked for it.
     pub fn close_until(&self, until: Instant) {
-        let until = micros(until.saturating_duration_since(self.started));
-        self.next.fetch_max(until, Ordering::AcqRel);
+        self.closed.fetch_max(self.micros(until), Ordering::AcqRel);
+    }
+
+    /// Counts a request that was made just now.
+    fn space(&self, now: Instant, delay: Duration) {
+        let until = self.micros(now).saturating_add(micros(delay));
+        if !delay.is_zero() {
+            self.turn.fetch_max(until, Ordering::AcqRel);
+        }
     }
 
     /// Counts requests that were made besides, such as redirects that were followed.
-    pub fn charge(&self, now: Instant, delay: Duration) {
-        let at = micros(now.saturating_duration_since(self.started));
-        let delay = micros(delay);
-        let _ = self
-            .next
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| {
-                Some(next.max(at).saturating_add(delay))
-            });
+    fn charge(&self, now: Instant, delay: Duration) {
+        let (at, delay) = (self.micros(now), micros(delay));
+        if delay > 0 {
+            let _ = self
+                .turn
+                .fetch_update(Ordering::AcqRel, Ordering::Acquire, |next| {
+                    Some(next.max(at).saturating_add(delay))
+                });
+        }
     }
 
     fn next(&self) -> Duration {
-        Duration::from_micros(self.next.load(Ordering::Acquire))
+        let turn = self.turn.load(Ordering::Acquire);
+        Duration::from_micros(turn.max(self.closed.load(Ordering::Acquire)))
+    }
+
+    fn micros(&self, instant: Instant) -> u64 {
+        micros(instant.saturating_duration_since(self.started))
+    }
+
+    fn instant(&self, at: u64) -> Instant {
+        self.started + Duration::from_micros(at)
+    }
+}
+
+/// When one run may ask one host next.
+#[derive(Debug)]
+pub struct Turn {
+    gate: Arc<Gate>,
+    /// The run's delay.
+    own: Duration,
+    state: Mutex<TurnState>,
+}
+
+#[derive(Debug)]
+struct TurnState {
+    /// The run's next request.
+    next: Instant,
+    /// The host's Crawl-delay, where the run keeps to it.
+    asked: Duration,
+}
+
+impl Turn {
+    /// Of a run whose own delay is `own`.
+    pub fn new(gate: Arc<Gate>, own: Duration) -> Self {
+        let next = gate.started;
+        Self {
+            gate,
+            own,
+            state: Mutex::new(TurnState {
+                next,
+                asked: Duration::ZERO,
+            }),
+        }
+    }
+
+    /// Takes the right to one request now.
+    ///
+    /// # Errors
+    /// The moment at which to ask again.
+    pub fn take(&self, now: Instant) -> Result<(), Instant> {
+        let mut state = self.state.lock();
+        if state.next > now {
+            return Err(state.next);
+        }
+        self.gate.take(now, state.asked)?;
+        state.next = now + self.own;
+        Ok(())
+    }
+
+    /// Notes the Crawl-delay of the host's robots.txt, whose fetch was a request.
+    pub fn ask(&self, delay: Duration, now: Instant) {
+        let mut state = self.state.lock();
+        state.asked = delay;
+        state.next = state.next.max(now + self.own);
+        self.gate.space(now, delay);
+    }
+
+    /// The host's Crawl-delay, where the run keeps to it; else zero.
+    pub fn asked(&self) -> Duration {
+        self.state.lock().asked
+    }
+
+    /// Counts requests that were made besides.
+    pub fn charge(&self, now: Instant, requests: u32) {
+        let mut state = self.state.lock();
+        state.next = state.next.max(now) + self.own.saturating_mul(requests);
+        self.gate.charge(now, state.asked.saturating_mul(requests));
+    }
+
+    /// Closes the host until then, for all runs: the server asked for it.
+    pub fn close_until(&self, until: Instant) {
+        self.gate.close_until(until);
+    }
+}
+
+/// The turns of one run, by host.
+#[derive(Debug)]
+pub struct Turns {
+    own: Duration,
+    by_host: Mutex<HashMap<String, Arc<Turn>>>,
+}
+
+impl Turns {
+    /// Of a run whose own delay is `own`.
+    pub fn new(own: Duration) -> Self {
+        Self {
+            own,
+            by_host: Mutex::default(),
+        }
+    }
+
+    /// The run's turn at a host (with its port).
+    pub fn of(&self, politeness: &Politeness, host: &str) -> Arc<Turn> {
+        let mut turns = self.by_host.lock();
+        if let Some(turn) = turns.get(host) {
+            return Arc::clone(turn);
+        }
+        let turn = Arc::new(Turn::new(politeness.gate(host), self.own));
+        turns.insert(host.to_owned(), Arc::clone(&turn));
+        turn
     }
 }
 
@@ -105,22 +244,63 @@ mod tests {
     use super::*;
 
     const DELAY: Duration = Duration::from_millis(250);
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn turn(politeness: &Politeness, own: Duration) -> Arc<Turn> {
+        Turns::new(own).of(politeness, "e.org")
+    }
 
     #[test]
-    fn a_gate_lets_one_request_through_per_delay_whoever_asks() {
+    fn a_runs_own_delay_binds_that_run_only() {
         let politeness = Politeness::default();
-        let (one, other) = (politeness.gate("e.org"), politeness.gate("e.org"));
-        // Gates count whole microseconds from here.
+        let (slow, quick) = (turn(&politeness, HOUR), turn(&politeness, DELAY));
         let now = politeness.started;
-        assert_eq!(one.take(now, DELAY), Ok(()));
-        assert_eq!(other.take(now, DELAY), Err(now + DELAY));
-        assert_eq!(politeness.gate("f.org").take(now, DELAY), Ok(()));
+        assert_eq!(slow.take(now), Ok(()));
+        slow.charge(now, 5);
+        assert_eq!(slow.take(now + HOUR), Err(now + HOUR * 6));
+        assert_eq!(quick.take(now), Ok(()));
+        assert_eq!(quick.take(now), Err(now + DELAY));
+        assert_eq!(quick.take(now + DELAY), Ok(()));
+    }
+
+    #[test]
+    fn a_runs_tasks_have_one_turn() {
+        let (politeness, turns) = (Politeness::default(), Turns::new(DELAY));
+        let now = politeness.started;
+        assert_eq!(turns.of(&politeness, "e.org").take(now), Ok(()));
+        let again = turns.of(&politeness, "e.org").take(now);
+        assert_eq!(again, Err(now + DELAY));
+        assert_eq!(turns.of(&politeness, "f.org").take(now), Ok(()));
+    }
+
+    #[test]
+    fn a_crawl_delay_is_shared_by_the_runs_that_keep_to_it() {
+        let politeness = Politeness::default();
+        let now = politeness.started;
+        let turn = || turn(&politeness, Duration::ZERO);
+        let (one, other, careless) = (turn(), turn(), turn());
+        one.ask(DELAY, now);
+        assert_eq!(one.take(now), Err(now + DELAY));
+        // Asked again and again, it is no longer than asked for.
+        one.ask(DELAY, now);
+        other.ask(DELAY, now);
         let later = now + DELAY;
-        assert_eq!(other.take(later, DELAY), Ok(()));
-        other.close_until(later + DELAY * 4);
-        other.close_until(later);
-        assert_eq!(one.take(later + DELAY, DELAY), Err(later + DELAY * 4));
-        one.charge(later, DELAY);
-        assert_eq!(one.take(later, DELAY), Err(later + DELAY * 5));
+        assert_eq!(one.take(later), Ok(()));
+        assert_eq!(other.take(later), Err(later + DELAY));
+        assert_eq!(careless.take(later), Ok(()));
+        assert_eq!(other.take(later + DELAY), Ok(()));
+    }
+
+    #[test]
+    fn a_retry_after_closes_the_host_for_all_runs() {
+        let politeness = Politeness::default();
+        let now = politeness.started;
+        let (one, other) = (turn(&politeness, DELAY), turn(&politeness, Duration::ZERO));
+        assert_eq!(one.take(now), Ok(()));
+        one.close_until(now + DELAY * 4);
+        one.close_until(now);
+        assert_eq!(other.take(now + DELAY), Err(now + DELAY * 4));
+        assert_eq!(one.take(now + DELAY), Err(now + DELAY * 4));
+        assert_eq!(other.take(now + DELAY * 4), Ok(()));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use anyhow::bail;
+use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, Sitemap};
 use orbweaver_fetch::{Oversize, Request};
@@ -16,6 +17,10 @@ use orbweaver_pipeline::blocking;
 
 /// Sitemaps read for one run: an index of 50,000 sitemaps lists more than any run fetches.
 const MAX_SITEMAPS: usize = 1_000;
+/// Bytes of the URLs of sitemaps that wait to be read.
+const MAX_QUEUED_BYTES: usize = 4 << 20;
+/// Listed URLs handed over at once.
+const PIECE: usize = 1_000;
 /// Indexes within indexes.
 const MAX_NESTING: u32 = 5;
 
@@ -35,31 +40,35 @@ pub(super) async fn read(
     } else {
         seed.clone()
     };
-    let mut seen = HashSet::new();
-    let mut queue = VecDeque::from([(start.to_string(), 0)]);
+    let mut queue = Queue::default();
+    queue.push(start.to_string(), 0);
     let mut read = 0;
     let mut failure = None;
-    while let Some((url, nesting)) = queue.pop_front() {
-        if !seen.insert(url.clone()) || seen.len() > MAX_SITEMAPS {
-            continue;
-        }
+    while let Some((url, nesting)) = queue.pop() {
         shared.wait_for(&url).await;
+        // Held until all that the sitemap lists is taken: it is in memory until then.
+        let slots = shared.crawls.live.sitemaps();
+        let _slot = slots.acquire(shared.lease.project).await?;
         match one(&shared, &url).await {
-            Ok(sitemap) => {
+            Ok(Sitemap {
+                pages, sitemaps, ..
+            }) => {
                 read += 1;
                 if nesting < MAX_NESTING {
-                    let further = sitemap.sitemaps.into_iter();
-                    queue.extend(further.map(|entry| (entry.url, nesting + 1)));
+                    queue.extend(sitemaps.into_iter().map(|entry| entry.url), nesting + 1);
                 }
-                let pages = sitemap.pages.into_iter().map(|entry| entry.url).collect();
-                if found.send(pages).await.is_err() {
-                    return Ok(());
+                let mut pages = pages.into_iter().map(|entry| entry.url).peekable();
+                while pages.peek().is_some() {
+                    let piece = pages.by_ref().take(PIECE).collect();
+                    if found.send(piece).await.is_err() {
+                        return Ok(());
+                    }
                 }
             }
             Err(error) => {
                 tracing::info!(run.id = %shared.lease.run, %error, "a sitemap can't be read");
                 if is_origin && failure.is_none() && read == 0 {
-                    queue.extend(named(&shared, &seed).await.into_iter().map(|url| (url, 0)));
+                    queue.extend(named(&shared, &seed).await, 0);
                 }
                 failure.get_or_insert(error);
             }
@@ -71,11 +80,51 @@ pub(super) async fn read(
     }
 }
 
+/// Sitemaps that wait to be read, each once. What an index of strangers adds is bounded by
+/// number and bytes before it is kept.
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<(String, u32)>,
+    /// Bytes of the URLs that wait.
+    bytes: usize,
+    /// Hashes of all that were ever taken.
+    known: HashSet<u64>,
+}
+
+impl Queue {
+    /// Takes a URL; `false` where there is no room for any more.
+    fn push(&mut self, url: String, nesting: u32) -> bool {
+        if self.known.len() >= MAX_SITEMAPS || self.bytes + url.len() > MAX_QUEUED_BYTES {
+            return false;
+        }
+        if self.known.insert(key_hash(&url)) {
+            self.bytes += url.len();
+            self.waiting.push_back((url, nesting));
+        }
+        true
+    }
+
+    /// Takes URLs as far as there is room.
+    fn extend(&mut self, urls: impl IntoIterator<Item = String>, nesting: u32) {
+        for url in urls {
+            if !self.push(url, nesting) {
+                return;
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<(String, u32)> {
+        let (url, nesting) = self.waiting.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(url.len());
+        Some((url, nesting))
+    }
+}
+
 /// The sitemaps that robots.txt names.
 async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
     let fetcher = &shared.crawls.pipeline.fetcher;
     let robots = fetcher.site_files().robots(fetcher, seed).await;
-    let sitemaps = robots.robots.sitemaps().iter();
+    let sitemaps = robots.robots.sitemaps().iter().take(MAX_SITEMAPS);
     sitemaps
         .filter_map(|sitemap| Some(seed.join(sitemap).ok()?.to_string()))
         .collect()
@@ -105,4 +154,37 @@ async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     })
     .await?;
     parsed.map_err(|error| anyhow::anyhow!("{url}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_of_indexes_leave_a_queue_of_bounded_size() {
+        let mut queue = Queue::default();
+        queue.push("https://e.org/sitemap.xml".to_owned(), 0);
+        let mut read = 0;
+        while let Some((url, nesting)) = queue.pop() {
+            read += 1;
+            let long = "x".repeat(if read % 2 == 0 { 16 << 10 } else { 10 });
+            queue.extend((0..50_000).map(|n| format!("{url}/{n}{long}")), nesting + 1);
+            assert!(queue.bytes <= MAX_QUEUED_BYTES && queue.waiting.len() <= MAX_SITEMAPS);
+            let held: usize = queue.waiting.iter().map(|(url, _)| url.len()).sum();
+            assert_eq!(held, queue.bytes);
+        }
+        assert_eq!(read, MAX_SITEMAPS);
+    }
+
+    #[test]
+    fn a_sitemap_is_queued_once() {
+        let mut queue = Queue::default();
+        for url in ["a", "b", "a"] {
+            queue.push(url.to_owned(), 0);
+        }
+        assert_eq!(queue.pop(), Some(("a".to_owned(), 0)));
+        queue.push("a".to_owned(), 1);
+        assert_eq!(queue.pop(), Some(("b".to_owned(), 0)));
+        assert_eq!((queue.pop(), queue.bytes), (None, 0));
+    }
 }

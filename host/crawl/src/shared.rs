@@ -1,7 +1,7 @@
 //! What all fetches of a run share.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use orbweaver_fetch::{CookieJar, FetchError, ProxyUrl, Request, Response, is_impersonal};
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::context::Crawls;
 use crate::entry::{Entry, host_key};
+use crate::politeness::{Turn, Turns};
 use crate::scope::Scope;
 use crate::spec::{CrawlSpec, SeedKind};
 
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     /// Widened once, when the seed redirects to another host.
     pub scope: ArcSwap<Scope>,
     pub rules: KeyRules,
+    /// When the run may ask its hosts.
+    pub turns: Turns,
     pub jar: CookieJar,
     pub proxy: Option<ProxyUrl>,
     /// Keys that have a page row or are being fetched for one.
@@ -57,11 +60,15 @@ impl Shared {
         let Some(url) = Resolved::parse(url) else {
             return;
         };
-        let gate = self.crawls.live.politeness().gate(&host_key(&url));
-        let delay = Duration::from_millis(self.spec.delay_ms);
-        while let Err(open) = gate.take(Instant::now(), delay) {
+        let turn = self.turn(&host_key(&url));
+        while let Err(open) = turn.take(Instant::now()) {
             tokio::time::sleep_until(open).await;
         }
+    }
+
+    /// When the run may ask a host (with its port).
+    pub fn turn(&self, host: &str) -> Arc<Turn> {
+        self.turns.of(self.crawls.live.politeness(), host)
     }
 
     /// Whether a URL may be told what the run was given for its seed.

@@ -29,6 +29,8 @@ pub struct EngineConfig {
     pub extractor_threads: usize,
     /// Actor and fetcher calls alive at once; more wait.
     pub max_actors: usize,
+    /// Of these, calls of one project that may wait. The engine's callers see to it.
+    pub actor_queue_per_project: usize,
     /// Limits of one call, per kind.
     pub limits: LimitsConfig,
     /// Permissions that plugins are granted.
@@ -51,6 +53,7 @@ impl Default for EngineConfig {
             max_instances: 256,
             extractor_threads: 0,
             max_actors: 64,
+            actor_queue_per_project: 256,
             limits: LimitsConfig::default(),
             grants: GrantConfig::default(),
             roles: BTreeMap::new(),

@@ -116,6 +116,7 @@ pub struct ScanConfig {
     pub extractors: Vec<String>,
     pub result_cache_mib: u64,
     pub concurrent: usize,
+    pub queue_per_project: usize,
 }
 
 impl Default for ScanConfig {
@@ -124,6 +125,7 @@ impl Default for ScanConfig {
             extractors: Vec::new(),
             result_cache_mib: 64,
             concurrent: 256,
+            queue_per_project: 1_000,
         }
     }
 }

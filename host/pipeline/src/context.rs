@@ -5,9 +5,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::fair::Slots;
 use orbweaver_accounts::quota::Quota;
 use orbweaver_store::Store;
-use tokio::sync::Semaphore;
 
 use crate::cloud::Cloud;
 use crate::pipeline::Pipeline;
@@ -28,8 +28,8 @@ pub struct ScansParts {
     pub pipeline: Pipeline,
     /// Browser, proxy pools, upstream provider.
     pub cloud: Cloud,
-    /// Scans at once.
-    pub slots: Semaphore,
+    /// Scans at once, in turns by project.
+    pub slots: Slots,
 }
 
 impl From<ScansParts> for Scans {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_fetch::{FetchError, Kind as FetchKind, SubKind};
 use orbweaver_store::StoreError;
@@ -53,8 +54,13 @@ pub enum ScanError {
     #[error("{0}")]
     NotConfigured(Cow<'static, str>),
     /// Too much of it at once; later it may go.
-    #[error("{0}")]
-    Busy(String),
+    #[error("{message}")]
+    Busy {
+        /// What there is too much of.
+        message: String,
+        /// Seconds after which to come again.
+        retry_after: u64,
+    },
     /// A plugin failed that the answer can't do without.
     #[error("{0}")]
     Plugin(String),
@@ -64,6 +70,18 @@ pub enum ScanError {
     /// A fault of ours.
     #[error("{0}")]
     Internal(String),
+}
+
+/// Seconds after which to come again where all browsers are busy.
+const BROWSERS_BUSY: u64 = 5;
+
+impl From<Busy> for ScanError {
+    fn from(busy: Busy) -> Self {
+        Self::Busy {
+            message: busy.to_string(),
+            retry_after: busy.retry_after_seconds(),
+        }
+    }
 }
 
 impl From<QuotaError> for ScanError {
@@ -82,7 +100,10 @@ impl From<FetchError> for ScanError {
                 Self::Refused(error.message)
             }
             FetchKind::Internal => Self::Internal(error.message),
-            FetchKind::Browser if error.sub == Some(SubKind::Busy) => Self::Busy(error.message),
+            FetchKind::Browser if error.sub == Some(SubKind::Busy) => Self::Busy {
+                message: error.message,
+                retry_after: BROWSERS_BUSY,
+            },
             kind => Self::Fetch {
                 kind: FailureKind::Fetch(kind),
                 message: error.message,

@@ -61,7 +61,10 @@ async fn take(
         proxy: project_proxy(principal)?,
         ..Job::default()
     };
-    let loaded = scans.cloud.load(Choice::Local, &job).await?;
+    let loaded = scans
+        .cloud
+        .load(principal.project, Choice::Local, &job)
+        .await?;
     loaded
         .picture
         .unwrap_or_else(|| Err("there is no picture".to_owned()))

@@ -65,11 +65,7 @@ async fn run(
         scans.store.bill(charge.usage()).await?;
         return Ok(json);
     }
-    let _slot = scans
-        .slots
-        .acquire()
-        .await
-        .map_err(|_| ScanError::Internal("the service is stopping".to_owned()))?;
+    let _slot = scans.slots.acquire(project).await?;
     let site = Lookup::start(pipeline, &spec.url);
     let SourcedPage {
         mut document,

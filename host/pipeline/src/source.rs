@@ -132,7 +132,7 @@ async fn load(
     user_agent: Option<&str>,
     charge: &mut Charge,
 ) -> Result<(Loaded, CloudMode), ScanError> {
-    let (cloud, mode) = (&scans.cloud, spec.cloud_mode);
+    let (cloud, mode, project) = (&scans.cloud, spec.cloud_mode, principal.project);
     let plain = Job {
         url: spec.url.clone(),
         user_agent: user_agent.map(str::to_owned),
@@ -145,13 +145,13 @@ async fn load(
         ..plain.clone()
     };
     match mode {
-        CloudMode::None => Ok((cloud.load(Choice::Local, &plain).await?, mode)),
+        CloudMode::None => Ok((cloud.load(project, Choice::Local, &plain).await?, mode)),
         CloudMode::Browser => {
             let here = cloud.has_browser();
             let choice = if here { Choice::Local } else { Choice::Vendor };
             let mut job = rendered;
             with_picture(scans, principal, &mut job, charge).await;
-            Ok((cloud.load(choice, &job).await?, mode))
+            Ok((cloud.load(project, choice, &job).await?, mode))
         }
         CloudMode::Unblocker => {
             let job = Job {
@@ -159,10 +159,10 @@ async fn load(
                 picture: false,
                 ..rendered
             };
-            Ok((cloud.load(Choice::Unblock, &job).await?, mode))
+            Ok((cloud.load(project, Choice::Unblock, &job).await?, mode))
         }
         CloudMode::Auto => {
-            let page = cloud.load(Choice::Local, &plain).await?;
+            let page = cloud.load(project, Choice::Local, &plain).await?;
             let verdict = page.verdict().await?;
             if verdict == Verdict::Good || !cloud.has_browser() {
                 return Ok((page, CloudMode::None));
@@ -184,7 +184,7 @@ async fn load(
                 ..rendered
             };
             with_picture(scans, principal, &mut job, charge).await;
-            match cloud.load(Choice::Local, &job).await {
+            match cloud.load(project, Choice::Local, &job).await {
                 Ok(page) => Ok((page, CloudMode::Browser)),
                 Err(error @ ScanError::Refused(_)) => Err(error),
                 Err(error) => {

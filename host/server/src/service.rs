@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use orbweaver_accounts::auth::Keys;
 use orbweaver_accounts::clock::Clock;
+use orbweaver_accounts::fair::{Limits, Slots};
 use orbweaver_accounts::mail::Mailer;
 use orbweaver_accounts::quota::Quota;
 use orbweaver_accounts::registry::Registry;
@@ -26,7 +27,7 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::{Pipeline, Scans, ScansParts};
 use orbweaver_store::Store;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 
 use crate::config::Config;
 use crate::telemetry::PrometheusHandle;
@@ -135,7 +136,11 @@ pub async fn build_with(
         quota: quota.clone(),
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),
-        slots: Semaphore::new(config.scan.concurrent),
+        slots: Slots::new(
+            "scans",
+            "scan.queue_per_project",
+            Limits::new(config.scan.concurrent, config.scan.queue_per_project),
+        ),
     });
     let crawls = Crawls::from(CrawlsParts {
         store: store.clone(),
@@ -157,6 +162,14 @@ pub async fn build_with(
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),
         overlay,
+        slots: Slots::new(
+            "calls of actors and fetchers",
+            "plugins.actor_queue_per_project",
+            Limits::new(
+                config.plugins.max_actors,
+                config.plugins.actor_queue_per_project,
+            ),
+        ),
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,
         max_fetch_time: Duration::from_millis(config.fetch.limits.total_ms),

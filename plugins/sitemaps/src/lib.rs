@@ -17,6 +17,10 @@ pub const MAX_SITEMAP_BYTES: usize = 50 * 1024 * 1024;
 /// URLs taken from one sitemap, or sitemaps from one index (sitemaps.org protocol).
 pub const MAX_SITEMAP_URLS: usize = 50_000;
 
+/// Bytes of the URLs taken from one sitemap: short relative ones become long against a long
+/// base.
+pub const MAX_SITEMAP_URLS_BYTES: usize = 32 * 1024 * 1024;
+
 /// What a sitemap lists. Its URLs may be of any host: what is in scope is the caller's
 /// to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use orbweaver_urls::{Base, MAX_URL_BYTES};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-use super::{Entry, MAX_SITEMAP_URLS, NotSitemap, Sitemap, is_date};
+use super::{Entry, MAX_SITEMAP_URLS, MAX_SITEMAP_URLS_BYTES, NotSitemap, Sitemap, is_date};
 
 /// Reads a sitemap, [unpacked](super::unpack) and decoded. `url` is where it came from;
 /// relative entries are resolved against it.
@@ -18,6 +18,7 @@ pub fn parse_text(text: &str, url: &str) -> Result<Sitemap, NotSitemap> {
     let mut found = Finder {
         base: Base::new(url),
         sitemap: Sitemap::default(),
+        bytes: 0,
     };
     if text.starts_with('<') {
         found.xml(text)?
@@ -36,6 +37,8 @@ pub fn parse_text(text: &str, url: &str) -> Result<Sitemap, NotSitemap> {
 struct Finder {
     base: Option<Base>,
     sitemap: Sitemap,
+    /// Bytes of the URLs found.
+    bytes: usize,
 }
 
 /// The parts of an entry that are read.
@@ -203,6 +206,7 @@ impl Finder {
         } else {
             &mut self.sitemap.pages
         };
+        self.bytes += url.as_str().len();
         entries.push(Entry {
             url: url.into_string(),
             lastmod,
@@ -219,6 +223,7 @@ impl Finder {
                 return;
             }
             if let Some(url) = Base::new(line) {
+                self.bytes += url.as_str().len();
                 self.sitemap.pages.push(Entry {
                     url: url.as_str().to_owned(),
                     lastmod: None,
@@ -229,6 +234,7 @@ impl Finder {
 
     fn is_full(&self) -> bool {
         self.sitemap.pages.len() + self.sitemap.sitemaps.len() >= MAX_SITEMAP_URLS
+            || self.bytes >= MAX_SITEMAP_URLS_BYTES
     }
 }
 

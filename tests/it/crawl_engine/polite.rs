@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use orbweaver_crawl::spec::CrawlSpec;
+use orbweaver_crawl::spec::{CrawlSpec, MAX_DELAY_MS};
 use orbweaver_store::crawl::{RunState, SkipReason};
 
 use super::ground::{Answer, Ground, Hit};
@@ -16,7 +16,8 @@ promises! {
     a_seed_that_robots_txt_refuses_fails_the_run
     requests_to_a_host_keep_their_distance
     crawl_delay_is_honoured
-    two_runs_share_the_pace_of_a_host
+    two_runs_share_the_crawl_delay_of_a_host
+    a_runs_own_delay_holds_up_no_other_run
     transient_failures_are_tried_again
     what_stays_unavailable_is_a_page_with_its_status
     no_more_requests_at_once_than_asked_for
@@ -120,16 +121,14 @@ async fn crawl_delay_is_honoured(service: Service) {
     assert!(least_gap(&pages) >= LEAST, "{pages:?}");
 }
 
-async fn two_runs_share_the_pace_of_a_host(service: Service) {
+async fn two_runs_share_the_crawl_delay_of_a_host(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
+        "/robots.txt" => Answer::text("User-agent: *\nCrawl-delay: 0.4\n"),
         path if path.ends_with(".txt") => Answer::status(404),
         _ => links(2),
     })
     .await;
-    let spec = CrawlSpec {
-        delay_ms: u64::try_from(DELAY.as_millis()).unwrap(),
-        ..spec(&ground.url("/"))
-    };
+    let spec = spec(&ground.url("/"));
     let one = queue(&service, &spec, None).await;
     let two = queue(&service, &spec, None).await;
     over(&service, one).await;
@@ -141,6 +140,28 @@ async fn two_runs_share_the_pace_of_a_host(service: Service) {
         .collect();
     assert_eq!(pages.len(), 6);
     assert!(least_gap(&pages) >= LEAST, "{pages:?}");
+}
+
+/// A run that asks a host once an hour, and another one that comes after it.
+async fn a_runs_own_delay_holds_up_no_other_run(service: Service) {
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => links(2),
+    })
+    .await;
+    let slow = CrawlSpec {
+        delay_ms: MAX_DELAY_MS,
+        ..spec(&ground.url("/"))
+    };
+    let slow = queue(&service, &slow, None).await;
+    while ground.log().is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let quick = crawl(&service, &spec(&ground.url("/"))).await;
+    assert_eq!((quick.status, quick.page_count), (RunState::Done, 3));
+    let slow = service.app.store.run(quick.project, slow).await;
+    let slow = slow.expect("a database").expect("a run");
+    assert_eq!(slow.status, RunState::Running);
 }
 
 async fn transient_failures_are_tried_again(service: Service) {

@@ -139,7 +139,11 @@ impl Work {
     pub async fn load(&self, choice: Choice, mut job: Job) -> Result<Loaded, ApiError> {
         let mut reserved = self.reserve().await?;
         job.proxy = project_proxy(&self.principal)?;
-        let loaded = self.app.cloud.load(choice, &job).await?;
+        let loaded = self
+            .app
+            .cloud
+            .load(self.principal.project, choice, &job)
+            .await?;
         let usage = reserved.usage(
             self.token.whole(),
             self.call,

@@ -211,7 +211,7 @@ fn sanitised(index: usize, error: &ScanError) -> String {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.clone().into_owned(),
-        ScanError::Busy(what) | ScanError::Plugin(what) => what.clone(),
+        ScanError::Busy { message, .. } | ScanError::Plugin(message) => message.clone(),
         ScanError::Quota(error) => error.to_string(),
         ScanError::Internal(cause) => {
             tracing::error!(error = %cause, "a scan of a batch failed");

@@ -10,9 +10,6 @@ use super::error::ApiError;
 use crate::app::App;
 use orbweaver_pipeline::ScanError;
 
-/// When to come again where all browsers are busy.
-const BUSY_SECONDS: u64 = 5;
-
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(one::scan))
@@ -26,7 +23,10 @@ impl From<ScanError> for ApiError {
             ScanError::Fetch { message, .. } => Self::fetch_failed(message),
             ScanError::NotConfigured(what) => Self::not_configured(what),
             ScanError::Quota(error) => error.into(),
-            ScanError::Busy(what) => Self::rate_limited(what, BUSY_SECONDS),
+            ScanError::Busy {
+                message,
+                retry_after,
+            } => Self::rate_limited(message, retry_after),
             ScanError::Plugin(why) => Self::plugin_failed(why),
             ScanError::Internal(cause) => Self::internal(&cause),
         }

@@ -118,7 +118,10 @@ async fn content(
         proxy: project_proxy(principal)?,
         ..Job::default()
     };
-    let loaded = app.cloud.load(Choice::Local, &job).await?;
+    let loaded = app
+        .cloud
+        .load(principal.project, Choice::Local, &job)
+        .await?;
     if loaded.response.status != 200 {
         return Ok(String::new());
     }

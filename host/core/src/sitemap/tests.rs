@@ -108,6 +108,11 @@ fn numbers_and_sizes_are_limited() {
         (sitemap.pages.len(), sitemap.truncated),
         (MAX_SITEMAP_URLS, true)
     );
+    let long = format!("https://a.example/{}/sitemap.xml", "x".repeat(15_000));
+    let relative = body.replace("<loc>/", "<loc>");
+    let sitemap = parse(relative.as_bytes(), &long).unwrap();
+    let bytes: usize = sitemap.pages.iter().map(|entry| entry.url.len()).sum();
+    assert!(sitemap.truncated && bytes < 33 << 20, "{bytes}");
     let huge = format!(
         "<urlset><url><loc>/{}</loc></url><url><loc>/x</loc></url>",
         "y".repeat(100_000)

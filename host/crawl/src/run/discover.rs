@@ -1,7 +1,6 @@
 //! What a run knows of: its seed, links, sitemaps, and what earlier workers left.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
@@ -14,20 +13,19 @@ use super::host::{Host, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
-use crate::frontier::WINDOW;
+use crate::frontier::REFILL;
 use crate::page;
 use crate::scope::Verdict;
 use crate::seed;
 use crate::spec::SeedKind;
 
 /// Rows read at once when a run is taken up.
-const CHUNK: u32 = 4_096;
+const CHUNK: u32 = 512;
 /// Hosts of one run: more subdomains are made up as they are asked for.
 const MAX_HOSTS: usize = 1_000;
-/// URLs admitted beyond `max_pages`, in place of those that fail.
-const SPARE: u64 = 1_024;
-/// URLs of a sitemap in one commit.
-const SITEMAP_CHUNK: usize = 1_000;
+/// Bytes of URLs that turned out to be nearer than they were; links of more are not followed
+/// again.
+const NEARER_BYTES: usize = 4 << 20;
 
 impl Crawler {
     /// Takes up what earlier workers have left.
@@ -101,12 +99,11 @@ impl Crawler {
         // What is not written yet can't be read, and is in order behind what is.
         let complete = *self.handle.written.borrow() >= self.sent;
         let shared = Arc::clone(&self.shared);
-        let limit = u32::try_from(WINDOW / 2).unwrap_or(u32::MAX);
         let store = &shared.crawls.store;
         let rows = store
-            .frontier_queued(shared.lease.run, from - 1, limit)
+            .frontier_queued(shared.lease.run, from - 1, REFILL)
             .await?;
-        let whole = rows.len() < limit as usize;
+        let whole = rows.len() < REFILL as usize;
         let (now, clock) = (Instant::now(), shared.crawls.clock.now());
         let mut next = from;
         for row in rows {
@@ -152,8 +149,10 @@ impl Crawler {
                     *known = depth(next);
                     // Its own links may be within reach now.
                     if let Some(link) = links.get(*index as usize)
+                        && self.nearer_bytes + link.to.len() <= NEARER_BYTES
                         && self.shared.claims.lock().contains(hash)
                     {
+                        self.nearer_bytes += link.to.len();
                         self.nearer.push(link.to.to_owned());
                     }
                 }
@@ -183,8 +182,7 @@ impl Crawler {
         distance: u32,
         found: &mut Vec<NewFrontier>,
     ) -> bool {
-        let max = u64::from(self.shared.spec.max_pages) + SPARE;
-        if self.rows + self.pending >= max || !self.traps.admit(url) {
+        if self.has_enough() || !self.traps.admit(url) {
             return false;
         }
         let Some(host) = self.host(url) else {
@@ -222,8 +220,7 @@ impl Crawler {
         }
         let index = self.hosts.len();
         self.hosts.push(Host {
-            gate: self.shared.crawls.live.politeness().gate(&key),
-            delay: Duration::from_millis(self.shared.spec.delay_ms),
+            turn: self.shared.turn(&key),
             robots: Robots::Unknown,
         });
         self.host_index.insert(key, index);
@@ -244,6 +241,7 @@ impl Crawler {
     /// Follows the links of pages that turned out to be nearer to the seed.
     pub(super) async fn follow_nearer(&mut self) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
+        self.nearer_bytes = 0;
         for to in std::mem::take(&mut self.nearer) {
             let Some(url) = Resolved::parse(&to) else {
                 continue;
@@ -268,11 +266,12 @@ impl Crawler {
         self.sitemaps.is_some() && !self.is_full()
     }
 
-    /// Takes what a sitemap lists; `None` at the end of them all.
+    /// Takes some of what a sitemap lists; `None` at the end of them all. Once there are as
+    /// many URLs as the run can use, no more are read.
     pub(super) async fn take_sitemap(&mut self, more: Option<Vec<String>>) {
         let Some(urls) = more else {
-            if let Some(sitemaps) = self.sitemaps.take() {
-                match sitemaps.task.await {
+            if let Some(mut sitemaps) = self.sitemaps.take() {
+                match (&mut sitemaps.task).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => self.failure = Some(format!("{error:#}")),
                     Err(error) => self.failure = Some(error.to_string()),
@@ -283,32 +282,35 @@ impl Crawler {
             let item = self.item();
             return self.send(item).await;
         };
-        for piece in urls.chunks(SITEMAP_CHUNK) {
-            let mut item = self.item();
-            let scope = self.shared.scope.load_full();
-            let (mut out, mut excluded, mut budget) = (0, 0, 0);
-            for url in piece {
-                let Some(url) = Resolved::parse(url) else {
-                    continue;
-                };
-                match scope.judge(&url) {
-                    Verdict::Out => out += 1,
-                    Verdict::Excluded => excluded += 1,
-                    Verdict::In => {
-                        let hash = self.hash(&url);
-                        if !self.seen.contains_key(&hash) {
-                            let to = url.without_fragment().to_owned();
-                            let admitted = self.admit(&url, to, hash, 0, &mut item.discovered);
-                            budget += u64::from(!admitted);
-                        }
+        let mut item = self.item();
+        let scope = self.shared.scope.load_full();
+        let (mut out, mut excluded, mut budget) = (0, 0, 0);
+        for url in &urls {
+            let Some(url) = Resolved::parse(url) else {
+                continue;
+            };
+            match scope.judge(&url) {
+                Verdict::Out => out += 1,
+                Verdict::Excluded => excluded += 1,
+                Verdict::In => {
+                    let hash = self.hash(&url);
+                    if !self.seen.contains_key(&hash) {
+                        let to = url.without_fragment().to_owned();
+                        let admitted = self.admit(&url, to, hash, 0, &mut item.discovered);
+                        budget += u64::from(!admitted);
                     }
                 }
             }
-            self.skip(SkipReason::Scope, out);
-            self.skip(SkipReason::Excluded, excluded);
-            self.skip(SkipReason::Budget, budget);
-            self.send(item).await;
         }
+        self.skip(SkipReason::Scope, out);
+        self.skip(SkipReason::Excluded, excluded);
+        self.skip(SkipReason::Budget, budget);
+        if self.has_enough() {
+            self.sitemaps = None;
+            self.notes.sitemaps_read = true;
+            self.note();
+        }
+        self.send(item).await;
     }
 }
 

@@ -1,17 +1,15 @@
 //! A host of a run.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use orbweaver_fetch::RobotsAnswer;
 use tokio::time::Instant;
 
-use crate::politeness::Gate;
+use crate::politeness::Turn;
 
 /// A host of the run.
 pub(super) struct Host {
-    pub(super) gate: Arc<Gate>,
-    pub(super) delay: Duration,
+    pub(super) turn: Arc<Turn>,
     pub(super) robots: Robots,
 }
 

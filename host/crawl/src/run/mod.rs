@@ -142,9 +142,7 @@ impl Crawler {
             }
             self.flush().await;
         }
-        if let Some(sitemaps) = &self.sitemaps {
-            sitemaps.task.abort();
-        }
+        self.sitemaps = None;
         if let Some(site) = &self.site {
             site.abort();
         }

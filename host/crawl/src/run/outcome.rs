@@ -34,9 +34,7 @@ impl Crawler {
         if redirects > 0
             && let Some(known) = self.hosts.get(host)
         {
-            known
-                .gate
-                .charge(now, known.delay.saturating_mul(redirects));
+            known.turn.charge(now, redirects);
         }
         let mut item = self.item();
         item.room = room;
@@ -139,7 +137,7 @@ impl Crawler {
 
     async fn close_host(&mut self, host: usize, wait: Duration) {
         if let Some(known) = self.hosts.get(host) {
-            known.gate.close_until(Instant::now() + wait);
+            known.turn.close_until(Instant::now() + wait);
         }
         let crawls = &self.shared.crawls;
         if crawls.store.is_shared()

@@ -111,10 +111,10 @@ impl Crawler {
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
             return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
         }
-        if let Err(open) = known.gate.take(now, known.delay) {
+        if let Err(open) = known.turn.take(now) {
             return HostPoll::At(open);
         }
-        let delay = known.delay;
+        let delay = known.turn.asked();
         let Some(mut entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
@@ -174,11 +174,10 @@ impl Crawler {
         }
         let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
         let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
-        known.delay = Duration::from_millis(self.shared.spec.delay_ms)
-            .max(asked.min(Duration::from_millis(config.max_wait_ms)));
-        // The file itself was a request to the host.
-        known.gate.close_until(Instant::now() + known.delay);
-        known.robots = Robots::Known(answer, Instant::now());
+        let now = Instant::now();
+        let asked = asked.min(Duration::from_millis(config.max_wait_ms));
+        known.turn.ask(asked, now);
+        known.robots = Robots::Known(answer, now);
     }
 
     /// Leaves a host's next entry out.
@@ -212,7 +211,8 @@ fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<String> {
     }
 }
 
-/// Fetches an entry, in turn with other nodes where there are some.
+/// Fetches an entry, in turn with other nodes where there are some; `delay` is the host's
+/// Crawl-delay.
 async fn fetch_in_turn(
     shared: Arc<Shared>,
     entry: Entry,
@@ -223,7 +223,6 @@ async fn fetch_in_turn(
     let fetch = async {
         let crawls = &shared.crawls;
         if crawls.store.is_shared()
-            && !delay.is_zero()
             && let Some(url) = Resolved::parse(&entry.url)
         {
             // The hosts' time, which never stands still.

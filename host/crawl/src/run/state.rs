@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
@@ -21,6 +22,7 @@ use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
 use crate::limiter::Limiter;
+use crate::politeness::Turns;
 use crate::scope::Scope;
 use crate::shared::Shared;
 use crate::spec::CrawlSpec;
@@ -35,6 +37,9 @@ pub(super) struct Notes {
     /// All sitemaps are read.
     pub(super) sitemaps_read: bool,
 }
+
+/// URLs admitted beyond `max_pages`, in place of those that fail.
+const SPARE: u64 = 1_024;
 
 pub(super) type Done = (Outcome, Option<OwnedSemaphorePermit>);
 
@@ -58,6 +63,8 @@ pub(super) struct Crawler {
     pub(super) left_out: Vec<i64>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
     pub(super) nearer: Vec<String>,
+    /// Bytes of these.
+    pub(super) nearer_bytes: usize,
     pub(super) next_seq: i64,
     /// URLs admitted and neither done, failed nor left out.
     pub(super) pending: u64,
@@ -74,9 +81,16 @@ pub(super) struct Crawler {
     pub(super) random: fastrand::Rng,
 }
 
+/// The task that reads the run's sitemaps; dropped, it ends.
 pub(super) struct Sitemaps {
     pub(super) found: mpsc::Receiver<Vec<String>>,
     pub(super) task: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Drop for Sitemaps {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 impl Crawler {
@@ -108,6 +122,7 @@ impl Crawler {
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,
             },
+            turns: Turns::new(Duration::from_millis(spec.delay_ms)),
             jar: CookieJar::new(),
             proxy: spec.proxy().context("the project's proxy")?,
             claims: Default::default(),
@@ -133,6 +148,7 @@ impl Crawler {
             site: None,
             left_out: Vec::new(),
             nearer: Vec::new(),
+            nearer_bytes: 0,
             next_seq: 0,
             pending: 0,
             rows: leased.run.page_count,
@@ -145,6 +161,12 @@ impl Crawler {
         engine.resume().await?;
         engine.begin(&seed).await;
         Ok(engine)
+    }
+
+    /// Whether no URL more can be used: as many wait as pages are wanted, and spare ones in
+    /// place of those that fail.
+    pub(super) fn has_enough(&self) -> bool {
+        self.rows + self.pending >= u64::from(self.shared.spec.max_pages) + SPARE
     }
 
     /// Whether no page more is wanted, or may be had.
@@ -168,6 +190,7 @@ impl Crawler {
             error: false,
             usage: None,
             room: None,
+            url_room: None,
         }
     }
 

@@ -111,6 +111,8 @@ fn is_root() -> bool {
 pub struct BrowserConfig {
     /// Pages rendered at once; more wait.
     pub concurrent: usize,
+    /// Pages of one project that may wait for their turn.
+    pub queue_per_project: usize,
     /// How long a page may wait for its turn, in milliseconds.
     pub queue_ms: u64,
     /// From opening a page to the event that it waits for, in milliseconds. What stands by
@@ -135,6 +137,7 @@ impl Default for BrowserConfig {
     fn default() -> Self {
         Self {
             concurrent: 4,
+            queue_per_project: 64,
             queue_ms: 120_000,
             timeout_ms: 30_000,
             launch_ms: 30_000,

@@ -1,6 +1,7 @@
 //! The cheapest backend that succeeds: this host, its browser, proxy pools, the provider.
 
 use orbweaver_core::content::{self, Kind};
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::Response;
 
 use super::backend::{Backend as _, Choice, Job, Loaded, NO_BROWSER, NO_UNBLOCKER, WaitPoint};
@@ -33,7 +34,7 @@ impl Step {
 impl Cloud {
     /// Tries one backend after the other until one gives a page that is neither a challenge
     /// nor an empty shell. Where none does, the last page that came is the answer.
-    pub(super) async fn auto(&self, job: &Job) -> Result<Loaded, ScanError> {
+    pub(super) async fn auto(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let mut best: Option<Loaded> = None;
         let mut first_error = None;
         let mut needs_browser = job.render.is_some();
@@ -46,7 +47,7 @@ impl Cloud {
             }
             let backend = self.backend(step.choice).name();
             let step_name = step.name(backend);
-            match self.backend(step.choice).load(&step.job).await {
+            match self.load_from(project, step.choice, &step.job).await {
                 Ok(mut loaded) => {
                     let verdict = loaded.verdict().await?;
                     tried.push(format!("{step_name}: {verdict}"));
@@ -126,7 +127,7 @@ impl Cloud {
 
     /// The provider where there is one, else proxy pools with the browser, those hardest to
     /// detect first.
-    pub(super) async fn unblock(&self, job: &Job) -> Result<Loaded, ScanError> {
+    pub(super) async fn unblock(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         if self.vendor().capabilities().unblock {
             return self.vendor().unblock(job).await;
         }
@@ -141,7 +142,7 @@ impl Cloud {
                 render: job.render.or(Some(WaitPoint::Load)),
                 ..job.clone()
             };
-            match self.pools().load(&job).await {
+            match self.load_from(project, Choice::Proxy, &job).await {
                 Ok(loaded) => {
                     let verdict = loaded.verdict().await?;
                     tracing::info!(

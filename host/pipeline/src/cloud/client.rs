@@ -2,10 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
+use orbweaver_accounts::fair::{Limits, Slots};
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Page, WaitFor};
 use orbweaver_fetch::{BrowserConfig, Fetcher, Renderer};
 use orbweaver_store::Principal;
+use tokio::time::timeout;
 
 use super::backend::{Backend, Choice, Job, Loaded, WaitPoint, project_proxy};
 use super::local::Local;
@@ -25,6 +29,10 @@ struct Inner {
     local: Local,
     pools: Pools,
     vendor: Vendor,
+    /// Pages that this host renders at once, in turns by project.
+    renders: Slots,
+    /// How long a page may wait for its turn.
+    patience: Duration,
 }
 
 impl Cloud {
@@ -35,31 +43,68 @@ impl Cloud {
         rendering: BrowserConfig,
         config: &CloudConfig,
     ) -> Self {
+        let renders = Slots::new(
+            "pages to render",
+            "rendering.queue_per_project",
+            Limits::new(rendering.concurrent, rendering.queue_per_project),
+        );
+        let patience = Duration::from_millis(rendering.queue_ms);
         let renderer = Renderer::new(fetcher.clone(), browser, rendering);
         Self(Arc::new(Inner {
             local: Local::new(fetcher.clone(), renderer.clone()),
             pools: Pools::new(fetcher.clone(), renderer.clone(), config.prices),
             vendor: Vendor::new(fetcher.clone(), config),
             renderer,
+            renders,
+            patience,
         }))
     }
 
-    /// Loads a page from the backend that is asked for.
+    /// Loads a page for a project from the backend that is asked for. What this host renders
+    /// waits for its project's turn.
     ///
     /// # Errors
-    /// What is not configured, or why there is no response.
-    pub async fn load(&self, choice: Choice, job: &Job) -> Result<Loaded, ScanError> {
+    /// What is not configured, or why there is no response; [`ScanError::Busy`] where too
+    /// many pages wait to be rendered.
+    pub async fn load(
+        &self,
+        project: ProjectId,
+        choice: Choice,
+        job: &Job,
+    ) -> Result<Loaded, ScanError> {
         match choice {
-            Choice::Auto => self.auto(job).await,
-            Choice::Unblock => self.unblock(job).await,
+            Choice::Auto => self.auto(project, job).await,
+            Choice::Unblock => self.unblock(project, job).await,
             Choice::Local | Choice::Proxy | Choice::Vendor => {
-                let backend = self.backend(choice);
-                match backend.missing(job) {
+                match self.backend(choice).missing(job) {
                     Some(what) => Err(ScanError::NotConfigured(what)),
-                    None => backend.load(job).await,
+                    None => self.load_from(project, choice, job).await,
                 }
             }
         }
+    }
+
+    /// Loads a page from one backend, which can do what the job asks.
+    pub(super) async fn load_from(
+        &self,
+        project: ProjectId,
+        choice: Choice,
+        job: &Job,
+    ) -> Result<Loaded, ScanError> {
+        let is_rendered_here = job.render.is_some() && choice != Choice::Vendor;
+        let _slot = if is_rendered_here {
+            let turn = self.0.renders.acquire(project);
+            let slot = timeout(self.0.patience, turn)
+                .await
+                .map_err(|_| ScanError::Busy {
+                    message: "the browser has more pages to render than it can".to_owned(),
+                    retry_after: self.0.patience.as_secs().clamp(1, 60),
+                })?;
+            Some(slot?)
+        } else {
+            None
+        };
+        self.backend(choice).load(job).await
     }
 
     pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {
@@ -91,7 +136,7 @@ impl Cloud {
             proxy: project_proxy(principal)?,
             ..Job::default()
         };
-        let loaded = self.load(Choice::Local, &job).await?;
+        let loaded = self.load(principal.project, Choice::Local, &job).await?;
         let at = chrono::DateTime::UNIX_EPOCH;
         let (mut document, _) =
             blocking(move || Document::from_response(loaded.response, at)).await?;

@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_core::content::Kind;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_core::key_hash::url_key;
 use orbweaver_core::page::page_pass;
 use orbweaver_fetch::ProxyUrl;
@@ -60,6 +61,7 @@ pub struct Crawled {
 struct Site<'a> {
     scans: &'a Scans,
     crawl: &'a Crawl,
+    project: ProjectId,
     proxy: Option<ProxyUrl>,
 }
 
@@ -81,6 +83,7 @@ impl Crawl {
         let site = Site {
             scans,
             crawl: self,
+            project: principal.project,
             proxy: project_proxy(principal)?,
         };
         let first = site.load(self.url.clone()).await?;
@@ -142,7 +145,11 @@ impl Site<'_> {
             proxy: self.proxy.clone(),
             ..Job::default()
         };
-        let loaded = self.scans.cloud.load(Choice::Auto, &job).await?;
+        let loaded = self
+            .scans
+            .cloud
+            .load(self.project, Choice::Auto, &job)
+            .await?;
         let cost_micros = loaded.cost_micros;
         let at = self.scans.clock.now();
         let (mut document, _) =

@@ -184,7 +184,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "plugins.max_actors",
-        "Actor and fetcher calls at once; more wait.",
+        "Actor and fetcher calls at once; more wait, and projects take turns.",
+    ),
+    setting(
+        "plugins.actor_queue_per_project",
+        "Actor and fetcher calls of one project that may wait; more are answered 429.",
     ),
     setting(
         "plugins.roles",
@@ -222,7 +226,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "scan.concurrent",
-        "Scans at once in this process; more wait.",
+        "Scans at once in this process; more wait, and projects take turns. One project has three quarters of them at most.",
+    ),
+    setting(
+        "scan.queue_per_project",
+        "Scans of one project that may wait; more are answered 429.",
     ),
     setting(
         "crawl.runs",
@@ -329,7 +337,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "rendering.concurrent",
-        "Pages rendered at once; more wait for their turn.",
+        "Pages rendered at once; more wait, and projects take turns.",
+    ),
+    setting(
+        "rendering.queue_per_project",
+        "Pages of one project that may wait for their turn; more are answered 429.",
     ),
     setting(
         "rendering.queue_ms",

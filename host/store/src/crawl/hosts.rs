@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::db::{Store, transact};
+use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
 impl Store {
-    /// Reserves the next moment at which a host may be asked, and closes the host for `delay`
-    /// from then.
+    /// The next moment at which a host may be asked, for all nodes: after the end of a
+    /// Retry-After ([`close_host`](Self::close_host)) and, with a Crawl-delay, so much after
+    /// the moment that was reserved before, which this one reserves.
     pub async fn host_slot(
         &self,
         host: &str,
@@ -16,7 +17,18 @@ impl Store {
         delay: std::time::Duration,
     ) -> Result<DateTime<Utc>, StoreError> {
         let delay = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4);
-        let now = to_ms(now);
+        let closed: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar("SELECT next_at FROM crawl_hosts WHERE host = $1")
+                .bind(host)
+                .fetch_optional(pool)
+                .await?
+        });
+        let now = to_ms(now).max(closed.unwrap_or_default());
+        if delay == 0 {
+            return Ok(from_ms(now));
+        }
+        // A row of its own: runs without a Crawl-delay do not wait for those with one.
+        let host = format!("{host} crawl-delay");
         transact!(self.db, tx => {
             let next: i64 = sqlx::query_scalar(
                 "INSERT INTO crawl_hosts (host, next_at) VALUES ($1, $2 + $3)
@@ -24,7 +36,7 @@ impl Store {
                      $3 + CASE WHEN crawl_hosts.next_at > $2 THEN crawl_hosts.next_at ELSE $2 END
                  RETURNING next_at",
             )
-            .bind(host)
+            .bind(host.as_str())
             .bind(now)
             .bind(delay)
             .fetch_one(&mut *tx)
