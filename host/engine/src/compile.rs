@@ -166,7 +166,7 @@ mod tests {
         let compiled = compiler
             .compile(&engine, Digest::compute(&bytes), bytes)
             .await;
-        let error = compiled.err().expect("a millisecond is too short");
+        let error = compiled.expect_err("a millisecond is too short");
         assert_eq!(
             error,
             LoadError::Compile("took longer than 1 ms".to_owned())

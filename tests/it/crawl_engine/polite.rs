@@ -82,7 +82,6 @@ fn least_gap(hits: &[Hit]) -> Duration {
 }
 
 /// Requests are spaced when they are sent; how long each takes to arrive varies.
-const DELAY: Duration = Duration::from_millis(400);
 const LEAST: Duration = Duration::from_millis(200);
 
 async fn requests_to_a_host_keep_their_distance(service: Service) {
