@@ -1,5 +1,12 @@
 //! The store's behaviour, on both databases.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a helper that cannot do its work fails its test"
+)]
+
 mod crawls;
 mod monitors;
 mod schema;
