@@ -1,6 +1,7 @@
 //! Pages and servers that misbehave: each scan ends with a result or a clear error, and the
 //! service goes on.
 
+use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
@@ -46,8 +47,8 @@ async fn a_bomb_of_any_coding_is_a_clear_error() {
 async fn a_body_that_never_ends_or_hardly_comes_is_given_up() {
     let origin = Origin::start().await.unwrap();
     let service = Service::with(|config| {
-        config.fetch.limits.min_rate_window_ms = 200;
-        config.fetch.limits.first_byte_ms = 300;
+        config.fetch.limits.min_rate_window_ms = Millis(200);
+        config.fetch.limits.first_byte_ms = Millis(300);
         config.fetch.limits.max_body_bytes = 1 << 20;
     })
     .await;

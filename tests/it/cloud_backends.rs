@@ -3,6 +3,7 @@
 use axum::routing::get;
 use axum::{Json, Router};
 use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::Pool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::proxies::{ProxyServer, dead_url};
@@ -46,7 +47,7 @@ async fn with_vendor(vendor: &Vendor) -> Service {
     Service::with(|config| {
         config.cloud.vendor_url = Some(SafeUrl::new(vendor.url()));
         config.cloud.vendor_key = Some(Secret::new(vendor::KEY));
-        config.cloud.vendor_timeout_ms = 1_000;
+        config.cloud.vendor_timeout_ms = Millis(1_000);
     })
     .await
 }

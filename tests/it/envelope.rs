@@ -4,6 +4,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::get;
 use orbweaver_api as api;
+use orbweaver_core::setting::Millis;
 use orbweaver_server::serve;
 use serde_json::json;
 
@@ -130,8 +131,8 @@ async fn sixteen_mebibytes_are_the_limit() {
 #[tokio::test]
 async fn a_request_that_takes_too_long_is_ended() {
     let service = Service::with(|config| {
-        config.http.request_timeout_ms = 100;
-        config.http.body_timeout_ms = 50;
+        config.http.request_timeout_ms = Millis(100);
+        config.http.body_timeout_ms = Millis(50);
     })
     .await;
     let key = crate::support::KEY;

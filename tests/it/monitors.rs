@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_crawl::scheduler;
+use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Ending, RunFilter};
 use serde_json::{Value, json};
 
@@ -10,7 +11,7 @@ use crate::support::Service;
 
 /// A service that fires nothing by itself, and crawls nothing.
 async fn quiet() -> Service {
-    Service::with(|config| config.roles = vec!["api".to_owned()]).await
+    Service::with(|config| config.roles = vec![Role::Api]).await
 }
 
 async fn project(service: &Service) -> ProjectId {
@@ -292,7 +293,7 @@ async fn what_was_missed_is_made_up_for_once() {
 #[tokio::test]
 async fn a_fire_waits_and_is_not_lost() {
     let service = Service::with(|config| {
-        config.roles = vec!["api".to_owned()];
+        config.roles = vec![Role::Api];
         let tier = config.tiers.get_mut("self_hosted").unwrap();
         tier.concurrent_runs = orbweaver_accounts::tiers::Cap::at(1);
     })
@@ -337,7 +338,7 @@ async fn nodes_do_not_fire_twice() {
             .database()
             .unwrap();
         Service::with(|config| {
-            config.roles = vec!["api".to_owned()];
+            config.roles = vec![Role::Api];
             config.database_url = Some(orbweaver_accounts::secret::SafeUrl::new(url));
             let tier = config.tiers.get_mut("self_hosted").unwrap();
             tier.concurrent_runs = orbweaver_accounts::tiers::Cap::NONE;

@@ -118,14 +118,14 @@ async fn paying() -> (Service, Origin, SmtpServer) {
     let (provider_url, smtp_url) = (provider.url(""), smtp.url());
     let service = Service::with(|config| {
         config.billing.provider_key = Some(Secret::new("sk_test_hidden"));
-        config.billing.provider_url = provider_url;
+        config.billing.provider_url = provider_url.parse().unwrap();
         config.billing.webhook_secret = Some(Secret::new("whsec_hidden"));
         config
             .billing
             .prices
             .insert("pro".to_owned(), "price_1".to_owned());
         config.mail.smtp_url = Some(SafeUrl::new(smtp_url));
-        config.public_url = Some("https://crawl.example/".to_owned());
+        config.public_url = Some("https://crawl.example/".parse().unwrap());
     })
     .await;
     (service, provider, smtp)

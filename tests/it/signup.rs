@@ -126,7 +126,7 @@ async fn ten_at_once_from_one_address_are_three_attempts() {
 async fn so_many_signups_a_day_and_no_more() {
     let service = Service::with(|config| {
         config.signup.per_day = 2;
-        config.trusted_proxies = vec!["127.0.0.1".to_owned()];
+        config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
     })
     .await;
     let from = async |ip: &str, name: &str| {
@@ -152,8 +152,8 @@ async fn a_challenge_is_verified_where_one_is_configured() {
     let url = verifier.url("/siteverify");
     let service = Service::with(|config| {
         config.signup.challenge_secret = Some(Secret::new("hush&hush"));
-        config.signup.challenge_url = url;
-        config.trusted_proxies = vec!["127.0.0.1".to_owned()];
+        config.signup.challenge_url = url.parse().unwrap();
+        config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
     })
     .await;
     let message = sign_up(&service, &shop("shop"))

@@ -134,7 +134,9 @@ async fn the_history_is_as_long_as_was_asked_for() {
 async fn the_clients_address_is_believed_of_trusted_proxies_only() {
     let direct = Service::start().await;
     let behind = Service::with(|config| {
-        config.trusted_proxies = vec!["127.0.0.0/8".to_owned(), "10.0.0.0/8".to_owned()];
+        config.trusted_proxies = ["127.0.0.0/8", "10.0.0.0/8"]
+            .map(|net| net.parse().unwrap())
+            .to_vec();
     })
     .await;
     let forwarded = [("x-forwarded-for", "198.51.100.9, 203.0.113.7, 10.1.2.3")];

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
+use orbweaver_core::setting::{Millis, Seconds};
 use orbweaver_core::webhook::{Event, sign};
 use orbweaver_crawl::spec::CrawlSpec;
 use orbweaver_crawl::webhooks;
 use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_server::config::Config;
+use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{Created, Ending, NewRun};
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use serde_json::Value;
@@ -31,7 +33,7 @@ impl Delivering {
 
     async fn with_resolver(resolver: Arc<dyn Resolver>, change: impl FnOnce(&mut Config)) -> Self {
         let service = Service::with_resolver(resolver, |config| {
-            config.roles = vec!["api".to_owned()];
+            config.roles = vec![Role::Api];
             change(config);
         })
         .await;
@@ -278,7 +280,7 @@ async fn a_refusal_or_a_redirect_is_the_end_at_once() {
 #[tokio::test]
 async fn a_receiver_that_hangs_is_tried_again() {
     let mut receiver = Receiver::start(&[Reply::Hang]).await;
-    let delivering = Delivering::start(|config| config.webhooks.timeout_ms = 200).await;
+    let delivering = Delivering::start(|config| config.webhooks.timeout_ms = Millis(200)).await;
     let run = delivering.end_run(&receiver.url(), true).await;
     receiver.next().await;
     let shown = delivering.tried(run, 1).await;
@@ -314,7 +316,8 @@ async fn a_receiver_in_trouble_may_ask_for_time() {
         Reply::With(503, "retry-after", "315360000".to_owned()),
     ])
     .await;
-    let delivering = Delivering::start(|config| config.webhooks.retry_delays = vec![1; 3]).await;
+    let delivering =
+        Delivering::start(|config| config.webhooks.retry_delays = vec![Seconds(1); 3]).await;
     let run = delivering.end_run(&receiver.url(), true).await;
     for (attempt, least, most) in [(1, 60, 66), (2, 50, 66), (3, 3_600, 3_960)] {
         receiver.next().await;

@@ -4,6 +4,7 @@
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use orbweaver_core::ids::IntentId;
+use orbweaver_core::setting::HttpUrl;
 use orbweaver_fetch::{Method, Request};
 use orbweaver_store::{Intent, StoreError};
 use serde::Deserialize;
@@ -130,17 +131,17 @@ async fn create_session(
         ("metadata[tier]", &intent.tier),
         (
             "success_url",
-            billing.success_url.as_deref().unwrap_or(&back),
+            billing.success_url.as_ref().map_or(&*back, HttpUrl::as_str),
         ),
-        ("cancel_url", billing.cancel_url.as_deref().unwrap_or(&back)),
+        (
+            "cancel_url",
+            billing.cancel_url.as_ref().map_or(&*back, HttpUrl::as_str),
+        ),
     ]);
     // Sessions live for a day, and so do the provider's idempotency keys: whoever asks again
     // on the same day gets the same session.
     let day = accounts.clock.now().format("%Y-%m-%d");
-    let url = format!(
-        "{}/v1/checkout/sessions",
-        billing.provider_url.trim_end_matches('/')
-    );
+    let url = format!("{}/v1/checkout/sessions", billing.provider_url.base());
     let request = Request {
         headers: vec![
             (

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_core::setting::InvalidSetting;
-use serde::{Deserialize, Serialize};
-use url::Url;
+use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, Seconds};
+use orbweaver_core::settings;
 
 use crate::mail::transport::transport;
 use crate::secret::{SafeUrl, Secret};
@@ -12,57 +11,58 @@ use crate::secret::{SafeUrl, Secret};
 /// What provider keys begin with that are none.
 const PLACEHOLDER: &str = "sk_placeholder";
 
-/// `[signup]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct SignupConfig {
-    pub enabled: bool,
-    pub challenge_secret: Option<Secret>,
-    pub challenge_url: String,
-    pub attempts_per_ip: u32,
-    pub per_day: u32,
-}
-
-impl Default for SignupConfig {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            challenge_secret: None,
-            challenge_url: "https://challenges.cloudflare.com/turnstile/v0/siteverify".to_owned(),
-            attempts_per_ip: 3,
-            per_day: 100,
-        }
+settings! {
+    /// `[signup]`.
+    pub struct SignupConfig {
+        /// Whether strangers may sign up (POST /v1/signup).
+        pub enabled: bool = true,
+        /// Secret of the bot challenge (Turnstile and alike). Set, `turnstile_token` is required
+        /// and verified.
+        pub challenge_secret: Option<Secret>,
+        /// Where the challenge's tokens are verified: an endpoint that speaks siteverify.
+        pub challenge_url: HttpUrl =
+            HttpUrl::constant("https://challenges.cloudflare.com/turnstile/v0/siteverify"),
+        /// Attempts of one address in 24 hours; of an IPv6 address, of its /64 network.
+        pub attempts_per_ip: u32 = 3,
+        /// Successful signups of all, per UTC day.
+        pub per_day: u32 = 100,
     }
 }
 
-/// `[billing]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct BillingConfig {
-    pub provider_key: Option<Secret>,
-    pub provider_url: String,
-    pub webhook_secret: Option<Secret>,
-    pub webhook_tolerance_seconds: u32,
-    pub prices: BTreeMap<String, String>,
-    pub success_url: Option<String>,
-    pub cancel_url: Option<String>,
-    pub mock: bool,
+settings! {
+    /// `[billing]`.
+    pub struct BillingConfig {
+        /// Secret key of the payment provider (Stripe). Unset or a placeholder
+        /// (`sk_placeholder…`), checkout is a mock.
+        pub provider_key: Option<Secret>,
+        /// Address of the provider's API.
+        pub provider_url: HttpUrl = HttpUrl::constant("https://api.stripe.com"),
+        /// Secret that the provider signs its webhooks with (POST /v1/billing/webhook).
+        pub webhook_secret: Option<Secret>,
+        /// How old a signed webhook may be, in seconds.
+        pub webhook_tolerance_seconds: Seconds = Seconds(300),
+        /// The provider's price by tier: `{ pro = "price_…" }`.
+        pub prices: BTreeMap<String, String>,
+        /// Where the provider sends who has paid; unset, /docs here.
+        pub success_url: Option<HttpUrl>,
+        /// Where the provider sends who has not; unset, /docs here.
+        pub cancel_url: Option<HttpUrl>,
+        /// Whether, without a provider key, visiting the mock checkout URL completes a paid
+        /// signup. Anybody may: set it to false where strangers can sign up.
+        pub mock: bool = true,
+    }
 }
 
-impl Default for BillingConfig {
-    fn default() -> Self {
-        Self {
-            provider_key: None,
-            provider_url: "https://api.stripe.com".to_owned(),
-            webhook_secret: None,
-            webhook_tolerance_seconds: 300,
-            prices: BTreeMap::new(),
-            success_url: None,
-            cancel_url: None,
-            mock: true,
-        }
+settings! {
+    /// `[mail]`.
+    pub struct MailConfig {
+        /// Mail server: `smtp://USER:PASSWORD@HOST:PORT?tls=required` (STARTTLS), smtps://… (TLS
+        /// at once) or smtp://… (plain). Unset, no mail is sent.
+        pub smtp_url: Option<SafeUrl>,
+        /// Sender of mails.
+        pub from: String = "Orbweaver <orbweaver@localhost>".to_owned(),
+        /// Longest time for the mail server to answer a step, in milliseconds.
+        pub timeout_ms: Millis = Millis(30_000),
     }
 }
 
@@ -75,45 +75,12 @@ impl BillingConfig {
     }
 }
 
-/// `[mail]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct MailConfig {
-    pub smtp_url: Option<SafeUrl>,
-    pub from: String,
-    pub timeout_ms: u64,
-}
-
-impl Default for MailConfig {
-    fn default() -> Self {
-        Self {
-            smtp_url: None,
-            from: "Orbweaver <orbweaver@localhost>".to_owned(),
-            timeout_ms: 30_000,
-        }
-    }
-}
-
-impl SignupConfig {
-    /// Checks what types alone do not.
-    ///
-    /// # Errors
-    /// The first setting that breaks a rule.
-    pub fn validate(&self) -> Result<(), InvalidSetting> {
-        http_url("signup.challenge_url", Some(&self.challenge_url))
-    }
-}
-
 impl BillingConfig {
     /// Checks what types alone do not.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
     pub fn validate(&self, mail: &MailConfig) -> Result<(), InvalidSetting> {
-        http_url("billing.provider_url", Some(&self.provider_url))?;
-        http_url("billing.success_url", self.success_url.as_deref())?;
-        http_url("billing.cancel_url", self.cancel_url.as_deref())?;
         InvalidSetting::unless(
             self.provider().is_none() || mail.smtp_url.is_some(),
             "billing.provider_key",
@@ -135,24 +102,9 @@ impl MailConfig {
         )?;
         let smtp = self.smtp_url.as_ref();
         InvalidSetting::unless(
-            smtp.is_none_or(|url| transport(url, self.timeout_ms).is_ok()),
+            smtp.is_none_or(|url| transport(url, self.timeout_ms.as_duration()).is_ok()),
             "mail.smtp_url",
             "must be smtp:// or smtps://, with a host, and perhaps ?tls=required",
         )
     }
-}
-
-/// Checks that a setting, where it is given, is an http or https URL.
-///
-/// # Errors
-/// The setting, where it is not.
-pub fn http_url(setting: &'static str, url: Option<&str>) -> Result<(), InvalidSetting> {
-    let is_http = |url: &str| {
-        Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-    };
-    InvalidSetting::unless(
-        url.is_none_or(is_http),
-        setting,
-        "must be an http or https URL",
-    )
 }

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::Url;
 
 /// A secret: shown as `***`, whichever way it is formatted or serialised.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -40,8 +42,7 @@ impl Serialize for Secret {
 }
 
 /// A URL whose user name and password show as `***`.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct SafeUrl(String);
 
 impl SafeUrl {
@@ -67,6 +68,17 @@ pub fn redact_url(url: &str) -> String {
     match authority.rsplit_once('@') {
         Some((_, host)) => format!("{scheme}://***@{host}{tail}"),
         None => url.to_owned(),
+    }
+}
+
+impl<'de> Deserialize<'de> for SafeUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let url = String::deserialize(deserializer)?;
+        match Url::parse(&url) {
+            Ok(_) => Ok(Self(url)),
+            // Without the text, which may hold a password.
+            Err(error) => Err(D::Error::custom(format!("must be a URL: {error}"))),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use orbweaver_core::setting::SettingInfo;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Every tier by its name.
@@ -109,6 +110,25 @@ pub fn defaults() -> Tiers {
     };
     tiers.insert("self_hosted".to_owned(), own);
     tiers
+}
+
+/// Describes the contract's tiers, each with all its caps.
+pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
+    let mut tier = |name, help| all.push(SettingInfo::new(prefix, name, &[help], None));
+    tier(
+        "free",
+        "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages \
+         and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and \
+         monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". \
+         Further tiers may be added with all six values.",
+    );
+    tier("pro", "As tiers.free, for tier pro.");
+    tier("agency", "As tiers.free, for tier agency.");
+    tier("studio", "As tiers.free, for tier studio.");
+    tier(
+        "self_hosted",
+        "As tiers.free, for the tier of the first project, and of those that the command line makes.",
+    );
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::app::App;
 /// The configured address, else what the request was sent to; without a slash at its end.
 pub(super) fn base_url(app: &App, headers: &HeaderMap) -> String {
     if let Some(url) = &app.settings.public_url {
-        return url.trim_end_matches('/').to_owned();
+        return url.base().to_owned();
     }
     let scheme = if app.settings.serves_tls {
         "https"

@@ -4,31 +4,24 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use orbweaver_core::setting::InvalidSetting;
+use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis};
+use orbweaver_core::settings;
 use orbweaver_pipeline::config::CloudConfig;
-use serde::{Deserialize, Serialize};
 
-/// `[http]`: this server's own HTTP.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct HttpConfig {
-    pub max_body_bytes: usize,
-    pub header_timeout_ms: u64,
-    pub body_timeout_ms: u64,
-    pub request_timeout_ms: u64,
-    pub shutdown_ms: u64,
-}
-
-impl Default for HttpConfig {
-    fn default() -> Self {
-        Self {
-            max_body_bytes: 16 << 20,
-            header_timeout_ms: 30_000,
-            body_timeout_ms: 60_000,
-            request_timeout_ms: 300_000,
-            shutdown_ms: 8_000,
-        }
+settings! {
+    /// `[http]`: this server's own HTTP.
+    pub struct HttpConfig {
+        /// Largest request body, in bytes; a larger one is answered 413.
+        pub max_body_bytes: usize = 16 << 20,
+        /// Time for a client to send a request's head, in milliseconds; also how long an idle
+        /// connection is kept.
+        pub header_timeout_ms: Millis = Millis(30_000),
+        /// Time for a client to send a request's body, in milliseconds.
+        pub body_timeout_ms: Millis = Millis(60_000),
+        /// Longest time to an answer, in milliseconds; then 408.
+        pub request_timeout_ms: Millis = Millis(300_000),
+        /// On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).
+        pub shutdown_ms: Millis = Millis(8_000),
     }
 }
 
@@ -39,7 +32,7 @@ impl HttpConfig {
     /// The first setting that breaks a rule.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless(
-            self.shutdown_ms <= 9_500,
+            self.shutdown_ms <= Millis(9_500),
             "http.shutdown_ms",
             "must be at most 9500",
         )
@@ -58,7 +51,7 @@ pub struct ApiSettings {
     /// Proxies whose word on the client's address is taken.
     pub trusted_proxies: Vec<IpNet>,
     /// Where clients reach the API, where that is configured.
-    pub public_url: Option<String>,
+    pub public_url: Option<HttpUrl>,
     /// The address that the API listens on.
     pub listen: SocketAddr,
     /// TLS is terminated here.

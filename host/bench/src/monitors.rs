@@ -156,7 +156,7 @@ impl Node {
         let mut config = Config {
             data_dir: folder,
             plugin_dir: Some(plugins),
-            allow_nets: vec!["127.0.0.0/8".to_owned()],
+            allow_nets: vec!["127.0.0.0/8".parse()?],
             database_url: database.map(SafeUrl::new),
             ..Config::default()
         };

@@ -1,35 +1,31 @@
 //! `[crawl]`, `[webhooks]` and `[retention]`.
 
-use orbweaver_core::setting::{InvalidSetting, numbers};
-use serde::{Deserialize, Serialize};
+use orbweaver_core::setting::{InvalidSetting, Millis, Seconds, seconds};
+use orbweaver_core::settings;
 
-/// `[crawl]`: how runs are worked on.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct CrawlConfig {
-    pub runs: usize,
-    pub lease_ms: u64,
-    pub max_concurrency: u32,
-    pub retries: u32,
-    pub retry_base_ms: u64,
-    pub max_wait_ms: u64,
-    pub template_budget: u32,
-    pub drop_tracking: bool,
-}
-
-impl Default for CrawlConfig {
-    fn default() -> Self {
-        Self {
-            runs: 64,
-            lease_ms: 10_000,
-            max_concurrency: 64,
-            retries: 3,
-            retry_base_ms: 500,
-            max_wait_ms: 120_000,
-            template_budget: 5_000,
-            drop_tracking: true,
-        }
+settings! {
+    /// `[crawl]`: how runs are worked on.
+    pub struct CrawlConfig {
+        /// Crawl runs that this process works on at once; more wait, or go to other nodes.
+        pub runs: usize = 64,
+        /// Time without a sign of life after which another worker takes a run over, in
+        /// milliseconds (at least 1000).
+        pub lease_ms: Millis = Millis(10_000),
+        /// Requests at once of a run that names no concurrency; it starts with few and adapts to
+        /// the origin.
+        pub max_concurrency: u32 = 64,
+        /// Further tries of a page after a transient failure: no answer, 429, 502, 503 or 504.
+        pub retries: u32 = 3,
+        /// Wait before the first further try, in milliseconds; each next one is twice as long.
+        pub retry_base_ms: Millis = Millis(500),
+        /// Longest Retry-After and Crawl-delay that are honoured, in milliseconds.
+        pub max_wait_ms: Millis = Millis(120_000),
+        /// URLs of one run that differ only in numbers or parameters' values, where the URL has a
+        /// query or a date: keeps endless calendars and filters from filling a run.
+        pub template_budget: u32 = 5_000,
+        /// Whether URLs that differ only in session identifiers and tracking parameters are one
+        /// page.
+        pub drop_tracking: bool = true,
     }
 }
 
@@ -40,35 +36,29 @@ impl CrawlConfig {
     /// The first setting that breaks a rule.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless(
-            self.lease_ms >= 1_000,
+            self.lease_ms >= Millis(1_000),
             "crawl.lease_ms",
             "must be at least 1000",
         )
     }
 }
 
-/// `[webhooks]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct WebhooksConfig {
-    #[serde(deserialize_with = "numbers")]
-    pub retry_delays: Vec<u32>,
-    pub max_retry_after: u32,
-    pub timeout_ms: u64,
-    pub concurrent: usize,
-    pub concurrent_per_target: usize,
-}
-
-impl Default for WebhooksConfig {
-    fn default() -> Self {
-        Self {
-            retry_delays: vec![1, 2, 4, 8],
-            max_retry_after: 3_600,
-            timeout_ms: 10_000,
-            concurrent: 256,
-            concurrent_per_target: 8,
-        }
+settings! {
+    /// `[webhooks]`.
+    pub struct WebhooksConfig {
+        /// Seconds to wait before the second attempt at a webhook delivery, the third and so on;
+        /// one attempt more than there are waits. For attempts over 24 hours:
+        /// `[60, 300, 900, 3600, 7200, 14400, 21600, 36000]`.
+        #[serde(deserialize_with = "seconds")]
+        pub retry_delays: Vec<Seconds> = [1, 2, 4, 8].map(Seconds).to_vec(),
+        /// Longest wait that a receiver's Retry-After may ask for, in seconds.
+        pub max_retry_after: Seconds = Seconds(3_600),
+        /// Longest time of one attempt, in milliseconds.
+        pub timeout_ms: Millis = Millis(10_000),
+        /// Webhook deliveries at once in this process.
+        pub concurrent: usize = 256,
+        /// Of these, deliveries at once to one scheme, host and port.
+        pub concurrent_per_target: usize = 8,
     }
 }
 
@@ -89,7 +79,7 @@ impl WebhooksConfig {
             "must be at least 1",
         )?;
         InvalidSetting::unless(
-            (1..=60_000).contains(&self.timeout_ms),
+            (1..=60_000).contains(&self.timeout_ms.0),
             "webhooks.timeout_ms",
             "must be between 1 and 60000",
         )?;
@@ -101,24 +91,17 @@ impl WebhooksConfig {
     }
 }
 
-/// `[retention]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct RetentionConfig {
-    pub scans_days: u32,
-    pub request_log_days: u32,
-    pub runs_days: u32,
-    pub project_mib: u64,
-}
-
-impl Default for RetentionConfig {
-    fn default() -> Self {
-        Self {
-            scans_days: 30,
-            request_log_days: 30,
-            runs_days: 90,
-            project_mib: 0,
-        }
+settings! {
+    /// `[retention]`.
+    pub struct RetentionConfig {
+        /// Days that scanned pages are kept for `max_age_seconds`.
+        pub scans_days: u32 = 30,
+        /// Days that GET /v1/logs goes back.
+        pub request_log_days: u32 = 30,
+        /// Days that a crawl run and its pages are kept after its end; 0: until deleted.
+        pub runs_days: u32 = 90,
+        /// Stored bodies of one project, in MiB, above which its oldest ended runs are removed,
+        /// then its oldest scanned pages; 0: no bound.
+        pub project_mib: u64 = 0,
     }
 }

@@ -27,7 +27,7 @@ pub async fn run(crawls: Crawls) {
     let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
     let (committer, writer) = Committer::start(crawls.store.clone());
     let mut runs = JoinSet::new();
-    let lease = Duration::from_millis(crawls.config.lease_ms);
+    let lease = crawls.config.lease_ms.as_duration();
     let mut beat = interval(lease / 4);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut look = interval(LOOK);

@@ -2,72 +2,53 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
+use orbweaver_core::setting::Millis;
+use orbweaver_core::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::grants::Permissions;
 use crate::kind::Kind;
 use crate::limits::LimitsConfig;
 
-/// Where plugins live, what they may use, and what they are granted.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct EngineConfig {
-    /// Folder for compiled plugins; none compiles anew at every start. Must be a folder
-    /// that only this user can write: what lies there is run as machine code.
-    pub cache_dir: Option<PathBuf>,
-    /// Folder of `extract-NAME.wasm`, `actor-NAME.wasm`, `site-NAME.wasm`.
-    pub plugin_dir: Option<PathBuf>,
-    /// Largest component accepted, in bytes.
-    pub max_component_bytes: u64,
-    /// Longest compilation of one component, in milliseconds.
-    pub compile_timeout_ms: u64,
-    /// Slots of the instance pool: extractor instances alive at once.
-    pub max_instances: u32,
-    /// Threads that run extractors; 0 takes one per core.
-    pub extractor_threads: usize,
-    /// Actor and fetcher calls alive at once; more wait.
-    pub max_actors: usize,
-    /// Of these, calls of one project that may wait. The engine's callers see to it.
-    pub actor_queue_per_project: usize,
-    /// Limits of one call, per kind.
-    pub limits: LimitsConfig,
-    /// Permissions that plugins are granted.
-    pub grants: GrantConfig,
-    /// Which plugin serves a role, where it is not the one of the role's own name.
-    pub roles: BTreeMap<String, String>,
-    /// Counts the instructions that extractors execute ([`crate::PluginInfo::fuel`]): for
-    /// tests of their cost. It slows every guest, so no configuration file can set it.
-    #[serde(skip)]
-    pub count_fuel: bool,
-}
-
-impl Default for EngineConfig {
-    fn default() -> Self {
-        Self {
-            cache_dir: None,
-            plugin_dir: None,
-            max_component_bytes: 64 << 20,
-            compile_timeout_ms: 60_000,
-            max_instances: 256,
-            extractor_threads: 0,
-            max_actors: 64,
-            actor_queue_per_project: 256,
-            limits: LimitsConfig::default(),
-            grants: GrantConfig::default(),
-            roles: BTreeMap::new(),
-            count_fuel: false,
-        }
+settings! {
+    /// `[plugins]`: where plugins live, what they may use, and what they are granted.
+    pub struct EngineConfig {
+        /// As `plugin_dir`, which wins.
+        pub plugin_dir: Option<PathBuf>,
+        /// Folder of compiled plugins; unset, `compiled` in the data folder. Only this user
+        /// may write there: what lies there is run as machine code.
+        pub cache_dir: Option<PathBuf>,
+        /// Largest plugin file, in bytes.
+        pub max_component_bytes: u64 = 64 << 20,
+        /// Longest compilation of one plugin, in milliseconds.
+        pub compile_timeout_ms: Millis = Millis(60_000),
+        /// Extractor instances alive at once.
+        pub max_instances: u32 = 256,
+        /// Threads that run extractors; 0 takes one per core.
+        pub extractor_threads: usize = 0,
+        /// Actor and fetcher calls at once; more wait, and projects take turns.
+        pub max_actors: usize = 64,
+        /// Actor and fetcher calls of one project that may wait; more are answered 429.
+        pub actor_queue_per_project: usize = 256,
+        /// Which extractor serves a role, where it is not the one of the role's name:
+        /// `{ article = "my-article" }`.
+        pub roles: BTreeMap<String, String>,
+        /// Permissions that plugins are granted, by name: "all", "none", or a table
+        /// `{ http, extract, render, crawl-data, wasi }`. A plugin of the folder that is not
+        /// named gets all that its manifest asks.
+        pub grants: GrantConfig,
+        /// Counts the instructions that extractors execute ([`crate::PluginInfo::fuel`]): for
+        /// tests of their cost. It slows every guest, so no configuration file can set it.
+        #[internal]
+        pub count_fuel: bool = false,
+        /// `[plugins.limits]`.
+        #[section]
+        pub limits: LimitsConfig,
     }
 }
 
 impl EngineConfig {
-    /// Longest compilation of one component.
-    pub(crate) fn compile_timeout(&self) -> Duration {
-        Duration::from_millis(self.compile_timeout_ms)
-    }
-
     /// Number of extractor threads, the default resolved.
     pub(crate) fn threads(&self) -> usize {
         if self.extractor_threads > 0 {

@@ -2,21 +2,73 @@
 
 use std::time::Duration;
 
+use orbweaver_core::settings;
 use serde::{Deserialize, Serialize};
 
 use crate::kind::Kind;
 
-/// Limits per kind of plugin: the defaults, and the most that a manifest can ask for.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsConfig {
-    /// Limits of extractors.
-    pub extractor: LimitRange,
-    /// Limits of actors.
-    pub actor: LimitRange,
-    /// Limits of fetchers.
-    pub fetcher: LimitRange,
+settings! {
+    /// `[plugins.limits]`: budgets per kind of plugin, the defaults and the most that a
+    /// manifest can ask for.
+    pub struct LimitsConfig {
+        /// Budgets of an extractor's call: `default` for one that asks for nothing, `max` for
+        /// one that asks. Times in milliseconds.
+        pub extractor: LimitRange = LimitRange {
+            default: EXTRACTOR,
+            max: Limits {
+                cpu_ms: 10_000,
+                wall_ms: 30_000,
+                memory_mib: 1_024,
+                ..EXTRACTOR
+            },
+        },
+        /// Budgets of an actor's call.
+        pub actor: LimitRange = ACTOR,
+        /// Budgets of a fetcher's call.
+        pub fetcher: LimitRange = ACTOR,
+    }
 }
+
+/// Budgets of an extractor that asks for nothing.
+const EXTRACTOR: Limits = Limits {
+    cpu_ms: 2_000,
+    wall_ms: 10_000,
+    memory_mib: 256,
+    table_elements: 100_000,
+    output_kib: 32 << 10,
+    handles: 1_000,
+    host_call_kib: 64 << 10,
+    log_lines: 100,
+    fetches: 0,
+    concurrency: 0,
+    fetch_mib: 0,
+};
+
+/// Budgets of actors and fetchers.
+const ACTOR: LimitRange = {
+    let default = Limits {
+        cpu_ms: 10_000,
+        wall_ms: 180_000,
+        memory_mib: 512,
+        log_lines: 1_000,
+        fetches: 1_000,
+        concurrency: 16,
+        fetch_mib: 256,
+        ..EXTRACTOR
+    };
+    LimitRange {
+        default,
+        max: Limits {
+            cpu_ms: 300_000,
+            wall_ms: 600_000,
+            memory_mib: 1_024,
+            fetches: 100_000,
+            concurrency: 64,
+            fetch_mib: 8_192,
+            ..default
+        },
+    }
+};
 
 impl LimitsConfig {
     /// The range for one kind.
@@ -25,63 +77,6 @@ impl LimitsConfig {
             Kind::Extractor => &self.extractor,
             Kind::Actor => &self.actor,
             Kind::Fetcher => &self.fetcher,
-        }
-    }
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        let extractor = Limits {
-            cpu_ms: 2_000,
-            wall_ms: 10_000,
-            memory_mib: 256,
-            table_elements: 100_000,
-            output_kib: 32 << 10,
-            handles: 1_000,
-            host_call_kib: 64 << 10,
-            log_lines: 100,
-            fetches: 0,
-            concurrency: 0,
-            fetch_mib: 0,
-        };
-        let actor = Limits {
-            cpu_ms: 10_000,
-            wall_ms: 180_000,
-            memory_mib: 512,
-            log_lines: 1_000,
-            fetches: 1_000,
-            concurrency: 16,
-            fetch_mib: 256,
-            ..extractor
-        };
-        let ceiling = Limits {
-            cpu_ms: 300_000,
-            wall_ms: 600_000,
-            memory_mib: 1_024,
-            fetches: 100_000,
-            concurrency: 64,
-            fetch_mib: 8_192,
-            ..actor
-        };
-        let extractor_ceiling = Limits {
-            cpu_ms: 10_000,
-            wall_ms: 30_000,
-            memory_mib: 1_024,
-            ..extractor
-        };
-        Self {
-            extractor: LimitRange {
-                default: extractor,
-                max: extractor_ceiling,
-            },
-            actor: LimitRange {
-                default: actor,
-                max: ceiling,
-            },
-            fetcher: LimitRange {
-                default: actor,
-                max: ceiling,
-            },
         }
     }
 }

@@ -66,7 +66,7 @@ impl Loader {
         });
         Self {
             runtime,
-            compiler: Compiler::new(config.compile_timeout(), cache),
+            compiler: Compiler::new(config.compile_timeout_ms.as_duration(), cache),
             code: Cache::new(KEPT_COMPONENTS),
             static_limits: StaticLimits {
                 max_component_bytes: config.max_component_bytes,

@@ -110,7 +110,7 @@ async fn start(grants: Grants) -> Engine {
         // Compiling CPython takes seconds; the next run finds it here.
         cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compiled-actors")),
         // On a busy machine that can take longer than a service would wait.
-        compile_timeout_ms: 600_000,
+        compile_timeout_ms: orbweaver_core::setting::Millis(600_000),
         ..EngineConfig::default()
     };
     config.limits.actor.default.wall_ms = 60_000;

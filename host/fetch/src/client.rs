@@ -64,14 +64,14 @@ impl Clients {
             policy,
             blocklist,
             resolver,
-            timeout: limits.connect(),
+            timeout: limits.connect_ms.as_duration(),
         };
         let tls = tls_config(&config.extra_roots)?;
         let kinds = |connections| -> Result<Kinds, ConfigError> {
             let direct = build(&limits, &tls, &guarded, None, connections);
             let proxied = Cache::builder()
                 .max_capacity(u64::from(limits.max_clients))
-                .time_to_idle(limits.idle());
+                .time_to_idle(limits.idle_ms.as_duration());
             Ok(Kinds {
                 direct: direct.map_err(|error| ConfigError(error.to_string()))?,
                 proxied: proxied.build(),
@@ -216,8 +216,8 @@ fn build(
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .no_proxy()
-        .connect_timeout(limits.connect())
-        .pool_idle_timeout(limits.idle())
+        .connect_timeout(limits.connect_ms.as_duration())
+        .pool_idle_timeout(limits.idle_ms.as_duration())
         .pool_max_idle_per_host(idle_per_host)
         .tcp_nodelay(true)
         .http1_title_case_headers()

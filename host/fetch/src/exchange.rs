@@ -59,12 +59,12 @@ pub(crate) async fn send(
     bounds: &Bounds<'_>,
 ) -> Result<Head, Fault> {
     let is_head = request.method() == Method::HEAD;
-    let first_byte = Instant::now() + bounds.limits.first_byte();
+    let first_byte = Instant::now() + bounds.limits.first_byte_ms.as_duration();
     let until = first_byte.min(bounds.deadline);
     let response = match timeout_at(until, client.execute(request)).await {
         Ok(response) => response.map_err(|error| classify::fault(&error, Stage::Head))?,
         Err(_) if until < bounds.deadline => {
-            let message = format!("no response within {} ms", bounds.limits.first_byte_ms);
+            let message = format!("no response within {} ms", bounds.limits.first_byte_ms.0);
             return Err(Fault::new(Kind::Timeout, SubKind::FirstByte, message).retryable());
         }
         Err(_) => return Err(bounds.late()),
@@ -167,11 +167,11 @@ impl Head {
     }
 
     async fn pump(&mut self, body: &mut Body, bounds: &Bounds<'_>) -> Result<Option<Stop>, Fault> {
-        let window = Duration::from_millis(bounds.limits.min_rate_window_ms);
+        let window = bounds.limits.min_rate_window_ms.as_duration();
         let least = bounds
             .limits
             .min_rate
-            .saturating_mul(bounds.limits.min_rate_window_ms)
+            .saturating_mul(bounds.limits.min_rate_window_ms.0)
             / 1000;
         let mut window_end = Instant::now() + window;
         let mut window_start_bytes = 0;

@@ -243,7 +243,7 @@ impl Fetcher {
         let inner = &self.0;
         let total = request
             .timeout
-            .unwrap_or_else(|| inner.config.limits.total());
+            .unwrap_or(inner.config.limits.total_ms.as_duration());
         let bounds = Bounds {
             limits: &inner.config.limits,
             started,

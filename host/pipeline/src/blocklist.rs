@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use orbweaver_core::guard::HostList;
+use orbweaver_core::setting::Seconds;
 use orbweaver_fetch::{Fetcher, Request};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -79,7 +80,7 @@ impl Blocklist {
         let mut blocklist = Self {
             fetcher: fetcher.clone(),
             sources,
-            refresh: Duration::from_secs(config.refresh_seconds.max(1)),
+            refresh: config.refresh_seconds.max(Seconds(1)).as_duration(),
         };
         blocklist.refresh().await;
         Ok(blocklist)

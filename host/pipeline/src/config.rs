@@ -1,63 +1,51 @@
 //! `[scan]`, `[blocklist]`, and `[cloud]`: backends beyond this host, and what they cost.
 
 use orbweaver_accounts::secret::{SafeUrl, Secret};
-use orbweaver_core::setting::{InvalidSetting, list};
+use orbweaver_core::setting::{InvalidSetting, Millis, Seconds, list};
+use orbweaver_core::settings;
 use orbweaver_fetch::Pool;
-use serde::{Deserialize, Serialize};
 
-/// `[cloud]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct CloudConfig {
-    pub vendor_url: Option<SafeUrl>,
-    pub vendor_key: Option<Secret>,
-    pub vendor_timeout_ms: u64,
-    pub searxng_url: Option<SafeUrl>,
-    pub brave_key: Option<Secret>,
-    pub brave_url: SafeUrl,
-    pub prices: Prices,
-}
-
-/// `[cloud.prices]`, in US dollars.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct Prices {
-    pub vendor_page: f64,
-    pub vendor_search: f64,
-    pub brave_search: f64,
-    pub datacenter_gb: f64,
-    pub isp_gb: f64,
-    pub residential_gb: f64,
-    pub mobile_gb: f64,
-}
-
-impl Default for CloudConfig {
-    fn default() -> Self {
-        Self {
-            vendor_url: None,
-            vendor_key: None,
-            vendor_timeout_ms: 90_000,
-            searxng_url: None,
-            brave_key: None,
-            brave_url: SafeUrl::new("https://api.search.brave.com"),
-            prices: Prices::default(),
-        }
+settings! {
+    /// `[cloud]`: backends beyond this host.
+    pub struct CloudConfig {
+        /// Base URL of an upstream provider that fetches, unblocks and searches. The guard judges
+        /// it as every other: open its network with `allow_nets` if it is private.
+        pub vendor_url: Option<SafeUrl>,
+        /// The provider's API key.
+        pub vendor_key: Option<Secret>,
+        /// Time for the provider to answer, in milliseconds.
+        pub vendor_timeout_ms: Millis = Millis(90_000),
+        /// Base URL of a SearXNG instance (with its JSON format enabled) that /v1/cloud/search
+        /// asks. Unset, the provider, else Brave, else the project's own stored pages.
+        pub searxng_url: Option<SafeUrl>,
+        /// Subscription token of the Brave Search API, to search the web with.
+        pub brave_key: Option<Secret>,
+        /// Base URL of the Brave Search API.
+        pub brave_url: SafeUrl = SafeUrl::new("https://api.search.brave.com"),
+        /// `[cloud.prices]`.
+        #[section]
+        pub prices: Prices,
     }
 }
 
-impl Default for Prices {
-    fn default() -> Self {
-        Self {
-            vendor_page: 0.001,
-            vendor_search: 0.005,
-            brave_search: 0.005,
-            datacenter_gb: 0.5,
-            isp_gb: 2.0,
-            residential_gb: 5.0,
-            mobile_gb: 8.0,
-        }
+settings! {
+    /// `[cloud.prices]`, in US dollars.
+    #[derive(Copy, PartialEq)]
+    pub struct Prices {
+        /// US dollars for a page of the provider whose answer names no cost.
+        pub vendor_page: f64 = 0.001,
+        /// US dollars for a search at the provider whose answer names no cost.
+        pub vendor_search: f64 = 0.005,
+        /// US dollars for a search at Brave.
+        pub brave_search: f64 = 0.005,
+        /// US dollars for 10^9 bytes through the datacenter pool.
+        pub datacenter_gb: f64 = 0.5,
+        /// US dollars for 10^9 bytes through the isp pool.
+        pub isp_gb: f64 = 2.0,
+        /// US dollars for 10^9 bytes through the residential pool.
+        pub residential_gb: f64 = 5.0,
+        /// US dollars for 10^9 bytes through the mobile pool.
+        pub mobile_gb: f64 = 8.0,
     }
 }
 
@@ -72,7 +60,7 @@ impl Prices {
         }
     }
 
-    /// Prices that are no numbers, or below nothing.
+    /// Whether a price is negative or not a number.
     fn invalid(&self) -> bool {
         [
             self.vendor_page,
@@ -107,26 +95,20 @@ impl CloudConfig {
     }
 }
 
-/// `[scan]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct ScanConfig {
-    #[serde(deserialize_with = "list")]
-    pub extractors: Vec<String>,
-    pub result_cache_mib: u64,
-    pub concurrent: usize,
-    pub queue_per_project: usize,
-}
-
-impl Default for ScanConfig {
-    fn default() -> Self {
-        Self {
-            extractors: Vec::new(),
-            result_cache_mib: 64,
-            concurrent: 256,
-            queue_per_project: 1_000,
-        }
+settings! {
+    /// `[scan]`.
+    pub struct ScanConfig {
+        /// Extractors that run for every scanned page besides those of the contract; their
+        /// output is under `extensions`.
+        #[serde(deserialize_with = "list")]
+        pub extractors: Vec<String>,
+        /// Memory for extracted results and answers of stored pages, in MiB; 0 keeps none.
+        pub result_cache_mib: u64 = 64,
+        /// Scans at once in this process; more wait, and projects take turns. One project has
+        /// three quarters of them at most.
+        pub concurrent: usize = 256,
+        /// Scans of one project that may wait; more are answered 429.
+        pub queue_per_project: usize = 1_000,
     }
 }
 
@@ -140,21 +122,15 @@ impl ScanConfig {
     }
 }
 
-/// `[blocklist]`: malicious domains.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-#[expect(missing_docs, reason = "described in the reference")]
-pub struct BlocklistConfig {
-    #[serde(deserialize_with = "list")]
-    pub sources: Vec<String>,
-    pub refresh_seconds: u64,
-}
-
-impl Default for BlocklistConfig {
-    fn default() -> Self {
-        Self {
-            sources: Vec::new(),
-            refresh_seconds: 3_600,
-        }
+settings! {
+    /// `[blocklist]`: malicious domains.
+    pub struct BlocklistConfig {
+        /// Lists of malicious domains: files, watched, or http(s) URLs. Hosts files and plain
+        /// lists of one name a line; a name stands for its subdomains. What is on them is never
+        /// fetched.
+        #[serde(deserialize_with = "list")]
+        pub sources: Vec<String>,
+        /// How often lists at URLs are asked for anew, in seconds.
+        pub refresh_seconds: Seconds = Seconds(3_600),
     }
 }

@@ -18,7 +18,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 /// Runs for as long as the process does; ends with the task that holds it.
 pub async fn run(service: Service) {
     let app = service.app();
-    let roles = service.config().roles().unwrap_or_default();
+    let roles = &service.config().roles;
     let purges = roles.contains(&Role::Scheduler);
     let days = |count: u32| DAY.saturating_mul(count);
     let keep = Retention {

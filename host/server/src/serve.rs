@@ -1,7 +1,6 @@
 //! Running the service: listening, background work, and stopping in good order.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use axum_server::Handle;
@@ -49,7 +48,7 @@ pub async fn start(service: Service) -> anyhow::Result<Running> {
 /// As [`start`].
 pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Running> {
     let (app, config) = (service.app(), service.config());
-    let roles = config.roles()?;
+    let roles = &config.roles;
     let handle = Handle::new();
     let (mut address, mut metrics_address, mut servers) = (None, None, Vec::new());
     if roles.contains(&Role::Api) {
@@ -153,7 +152,7 @@ fn listen(
         .http_builder()
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(Duration::from_millis(config.http.header_timeout_ms))
+        .header_read_timeout(config.http.header_timeout_ms.as_duration())
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(256);
@@ -176,7 +175,7 @@ impl Running {
     /// Stops accepting, lets running requests finish for as long as the configuration says,
     /// ends the background work and writes what is queued.
     pub async fn stop(mut self) {
-        let grace = Duration::from_millis(self.service.config().http.shutdown_ms);
+        let grace = self.service.config().http.shutdown_ms.as_duration();
         self.handle.graceful_shutdown(Some(grace));
         self.service.crawls.live.stop();
         self.service.crawls.webhooks.stop();

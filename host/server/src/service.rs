@@ -3,7 +3,6 @@
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
 
 use orbweaver_accounts::auth::Keys;
 use orbweaver_accounts::clock::Clock;
@@ -101,7 +100,7 @@ pub async fn build_with(
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
     store.join(clock.now()).await?;
-    let pipeline = Pipeline::with_resolver(config.pipeline()?, resolver).await?;
+    let pipeline = Pipeline::with_resolver(config.pipeline(), resolver).await?;
     let overlay = Overlay::default();
     overlay.follow(&store, &pipeline.engine).await?;
     let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
@@ -172,7 +171,7 @@ pub async fn build_with(
         ),
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,
-        max_fetch_time: Duration::from_millis(config.fetch.limits.total_ms),
+        max_fetch_time: config.fetch.limits.total_ms.as_duration(),
         drop_tracking: config.crawl.drop_tracking,
     });
     let app = App::from(AppParts {
@@ -186,7 +185,7 @@ pub async fn build_with(
         actors,
         heartbeat: Heartbeat::default(),
         metrics,
-        settings: config.api()?,
+        settings: config.api(),
     });
     Ok(Service(Arc::new(Inner {
         app,

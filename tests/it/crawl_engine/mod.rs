@@ -10,6 +10,7 @@ mod whole;
 use std::time::Duration;
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_core::setting::Millis;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
@@ -41,7 +42,7 @@ async fn quick(postgres: bool) -> Service {
     });
     Service::with(|config| {
         config.database_url = url.map(orbweaver_accounts::secret::SafeUrl::new);
-        config.crawl.retry_base_ms = 20;
+        config.crawl.retry_base_ms = Millis(20);
         config.crawl.retries = 2;
     })
     .await

@@ -1,12 +1,13 @@
 //! Rows 1 to 7 and 27: bodies that do not come, do not end, or are not what they say.
 
+use orbweaver_core::setting::Millis;
 use serde_json::json;
 
 use super::support::Faulty;
 
 #[tokio::test]
 async fn row_01_accepts_never_answers() {
-    let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = 200).await;
+    let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = Millis(200)).await;
     assert_eq!(faulty.failure("/fault/silent").await, "timeout");
     let message = faulty.refused("/fault/silent").await;
     assert!(message.contains("200 ms"), "names the limit: {message}");
@@ -15,7 +16,7 @@ async fn row_01_accepts_never_answers() {
 
 #[tokio::test]
 async fn row_02_slow_body_is_ended_and_not_stored() {
-    let faulty = Faulty::with(|fetch| fetch.limits.min_rate_window_ms = 300).await;
+    let faulty = Faulty::with(|fetch| fetch.limits.min_rate_window_ms = Millis(300)).await;
     assert_eq!(faulty.failure("/fault/drip").await, "slow");
     // Had the part been stored as a page, this would find it.
     let body = json!({"url": faulty.origin.url("/fault/drip"), "max_age_seconds": 86_400});
@@ -25,7 +26,7 @@ async fn row_02_slow_body_is_ended_and_not_stored() {
 
     let faulty = Faulty::with(|fetch| {
         fetch.limits.min_rate = 0;
-        fetch.limits.total_ms = 300;
+        fetch.limits.total_ms = Millis(300);
     })
     .await;
     assert_eq!(faulty.failure("/fault/drip").await, "timeout");

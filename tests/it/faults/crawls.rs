@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::FetchConfig;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
@@ -49,9 +50,9 @@ const ODD: &[&str] = &[
 ];
 
 fn short(fetch: &mut FetchConfig) {
-    fetch.limits.first_byte_ms = 500;
-    fetch.limits.total_ms = 2_000;
-    fetch.limits.min_rate_window_ms = 500;
+    fetch.limits.first_byte_ms = Millis(500);
+    fetch.limits.total_ms = Millis(2_000);
+    fetch.limits.min_rate_window_ms = Millis(500);
     fetch.limits.max_body_bytes = 1 << 20;
 }
 
@@ -60,7 +61,7 @@ async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
     let faulty = Faulty::with_config(|config| {
         short(&mut config.fetch);
         config.crawl.retries = 1;
-        config.crawl.retry_base_ms = 50;
+        config.crawl.retry_base_ms = Millis(50);
     })
     .await;
     let mut links: Vec<String> = FAILING
@@ -172,8 +173,8 @@ async fn row_15_a_redirect_within_a_crawl_drops_them_too() {
 #[tokio::test]
 async fn row_25_retry_after_is_honoured_and_clamped() {
     let faulty = Faulty::with_config(|config| {
-        config.crawl.max_wait_ms = 1_500;
-        config.crawl.retry_base_ms = 20;
+        config.crawl.max_wait_ms = Millis(1_500);
+        config.crawl.retry_base_ms = Millis(20);
     })
     .await;
     // The service's clock stands at 2026-03-01T12:00:00Z.

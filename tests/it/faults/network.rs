@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::ResolveError;
 use orbweaver_origin::{Certificates, Flaw, Origin, Reply, TlsOrigin};
 use serde_json::json;
@@ -66,7 +67,7 @@ async fn row_22_tls_flaws() {
 
 #[tokio::test]
 async fn row_23_names_that_do_not_resolve() {
-    let faulty = Faulty::with(|fetch| fetch.limits.connect_ms = 3_000).await;
+    let faulty = Faulty::with(|fetch| fetch.limits.connect_ms = Millis(3_000)).await;
     // Where the machine has no DNS at all, the look-up fails otherwise or takes too long.
     let kind = faulty.failure_of("http://no-such-host.example.com/").await;
     assert!(["dns", "connect"].contains(&kind.as_str()), "{kind}");
@@ -88,7 +89,7 @@ async fn row_23_a_crawl_asks_again_only_where_that_may_help() {
         .then(&hosts[3], Ok("127.0.0.1".parse().unwrap()));
     let service = Service::with_resolver(names.clone(), |config| {
         config.crawl.retries = RETRIES as u32;
-        config.crawl.retry_base_ms = 20;
+        config.crawl.retry_base_ms = Millis(20);
     })
     .await;
     let origin = Origin::start().await.unwrap();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::json;
 
@@ -233,7 +234,7 @@ async fn row_41_robots_of_every_kind() {
         ("silent", Reply::redirect(302, "/fault/silent")),
         ("closed", Reply::text(closed)),
     ] {
-        let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = 2_000).await;
+        let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = Millis(2_000)).await;
         faulty.origin.set("/robots.txt", robots);
         faulty.origin.set("/", Reply::html("<a href=/good>g</a>"));
         let run = faulty.crawl("/", json!({})).await;

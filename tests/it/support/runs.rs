@@ -5,6 +5,7 @@ use orbweaver_accounts::secret::SafeUrl;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_server::config::Config;
+use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
     pack_links, pack_targets,
@@ -47,7 +48,7 @@ impl Written {
 /// A service on either database that leaves runs alone.
 pub async fn without_workers(postgres: bool, change: impl FnOnce(&mut Config)) -> Service {
     Service::with(|config| {
-        config.roles = vec!["api".to_owned()];
+        config.roles = vec![Role::Api];
         if postgres {
             let url = Postgres::shared().database().expect("a database");
             config.database_url = Some(SafeUrl::new(url));

@@ -81,7 +81,7 @@ impl Service {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             data_dir: data.path().to_owned(),
             plugin_dir: Some(plugin_dir()),
-            allow_nets: vec!["127.0.0.0/8".to_owned()],
+            allow_nets: vec!["127.0.0.0/8".parse().expect("a network")],
             bootstrap_key: Some(Secret::new(KEY)),
             ..Config::default()
         };

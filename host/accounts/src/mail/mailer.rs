@@ -45,7 +45,7 @@ impl Mailer {
             return Ok(Self(None));
         };
         Ok(Self(Some(Arc::new(Connected {
-            smtp: transport(url, config.timeout_ms)?,
+            smtp: transport(url, config.timeout_ms.as_duration())?,
             from: config.from.parse().context("mail.from")?,
             wake: Notify::new(),
         }))))

@@ -14,13 +14,11 @@ pub type Smtp = AsyncSmtpTransport<Tokio1Executor>;
 ///
 /// # Errors
 /// When the URL is none of a mail server.
-pub fn transport(url: &SafeUrl, timeout_ms: u64) -> anyhow::Result<Smtp> {
+pub fn transport(url: &SafeUrl, timeout: Duration) -> anyhow::Result<Smtp> {
     // The URL may carry a password, so the error leaves it out.
     let builder = Smtp::from_url(url.expose())
         .map_err(|_| anyhow::anyhow!("mail.smtp_url is no URL of a mail server"))?;
-    Ok(builder
-        .timeout(Some(Duration::from_millis(timeout_ms)))
-        .build())
+    Ok(builder.timeout(Some(timeout)).build())
 }
 
 /// Whether mail can be sent to this address over the internet: the mail library's own rule,

@@ -51,7 +51,7 @@ pub(super) async fn billing_webhook(
         .get("stripe-signature")
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
-    let (tolerance, now) = (settings.webhook_tolerance_seconds, app.clock.now());
+    let (tolerance, now) = (settings.webhook_tolerance_seconds.0, app.clock.now());
     if !billing::is_signed(secret, signature, &body, tolerance, now) {
         return Err(ApiError::bad_request(
             "Stripe-Signature: is missing, too old, or not of this body",

@@ -108,7 +108,7 @@ impl Crawler {
     }
 
     pub(super) fn max_wait(&self) -> Duration {
-        Duration::from_millis(self.shared.crawls.config.max_wait_ms)
+        self.shared.crawls.config.max_wait_ms.as_duration()
     }
 
     /// Puts an entry off: twice as long every time, and at least as long as was asked for.
@@ -119,7 +119,7 @@ impl Crawler {
         asked: Duration,
         now: Instant,
     ) -> FrontierChange {
-        let base = Duration::from_millis(self.shared.crawls.config.retry_base_ms);
+        let base = self.shared.crawls.config.retry_base_ms.as_duration();
         // Up to a quarter more, so that what failed together does not come back together.
         let jitter = base.mul_f64(self.random.f64() / 4.0);
         let wait = base.saturating_mul(1 << entry.attempts.min(10)) + jitter;

@@ -175,7 +175,7 @@ impl Crawler {
         let asked = answer.rules.crawl_delay.unwrap_or(0.0).max(0.0);
         let asked = Duration::try_from_secs_f64(asked).unwrap_or(Duration::MAX);
         let now = Instant::now();
-        let asked = asked.min(Duration::from_millis(config.max_wait_ms));
+        let asked = asked.min(config.max_wait_ms.as_duration());
         known.turn.ask(asked, now);
         known.robots = Robots::Known(answer, now);
     }
@@ -230,8 +230,7 @@ async fn fetch_in_turn(
             match crawls.store.host_slot(&host_key(&url), now, delay).await {
                 Ok(slot) => {
                     let wait = (slot - now).to_std().unwrap_or_default();
-                    tokio::time::sleep(wait.min(Duration::from_millis(crawls.config.max_wait_ms)))
-                        .await;
+                    tokio::time::sleep(wait.min(crawls.config.max_wait_ms.as_duration())).await;
                 }
                 Err(error) => tracing::warn!(%error, "cannot ask other nodes for a host's turn"),
             }

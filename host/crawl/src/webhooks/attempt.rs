@@ -1,6 +1,6 @@
 //! One attempt at one delivery.
 
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::retry_after::retry_after;
@@ -49,7 +49,7 @@ pub(super) async fn attempt(
         user_agent: Some(USER_AGENT.to_owned()),
         follow_redirects: false,
         discard_body: true,
-        timeout: Some(Duration::from_millis(crawls.webhook_config.timeout_ms)),
+        timeout: Some(crawls.webhook_config.timeout_ms.as_duration()),
         ..Request::new(Method::POST, delivery.url.as_str())
     };
     let started = Instant::now();

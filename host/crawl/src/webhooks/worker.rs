@@ -122,7 +122,7 @@ impl Worker {
             if chosen.is_empty() {
                 return Ok(());
             }
-            let lease = i64::try_from(self.crawls.webhook_config.timeout_ms).unwrap_or(i64::MAX);
+            let lease = i64::try_from(self.crawls.webhook_config.timeout_ms.0).unwrap_or(i64::MAX);
             let until = TimeDelta::try_milliseconds(lease)
                 .and_then(|lease| now.checked_add_signed(lease + SLACK))
                 .unwrap_or(now);
@@ -223,8 +223,8 @@ fn policy(config: &WebhooksConfig) -> RetryPolicy {
         delays: config
             .retry_delays
             .iter()
-            .map(|seconds| Duration::from_secs(u64::from(*seconds)))
+            .map(|wait| wait.as_duration())
             .collect(),
-        max_retry_after: Duration::from_secs(u64::from(config.max_retry_after)),
+        max_retry_after: config.max_retry_after.as_duration(),
     }
 }

@@ -269,7 +269,7 @@ async fn too_large_a_binary_is_refused() {
 #[tokio::test]
 async fn compilation_has_a_time_limit() {
     let engine = Engine::new(EngineConfig {
-        compile_timeout_ms: 0,
+        compile_timeout_ms: orbweaver_core::setting::Millis(0),
         ..config()
     })
     .unwrap();

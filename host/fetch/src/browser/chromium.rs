@@ -53,7 +53,7 @@ impl Chromium {
             .map_err(|error| format!("{} does not start: {error}", program.display()))?;
         let connection = Connection::start(input, output);
         let version = connection.call::<Version>(None, "Browser.getVersion", json!({}));
-        let failed = match tokio::time::timeout(config.launch(), version).await {
+        let failed = match tokio::time::timeout(config.launch_ms.as_duration(), version).await {
             Ok(Ok(version)) => {
                 tracing::info!(product = version.product, "a browser is running");
                 metrics::counter!("orbweaver_browser_launches_total").increment(1);
@@ -70,7 +70,7 @@ impl Chromium {
                 });
             }
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} ms", config.launch_ms),
+            Err(_) => format!("no answer within {} ms", config.launch_ms.0),
         };
         // Its last words may still be on their way.
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -1,8 +1,9 @@
 //! The operator's settings of the browser.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use orbweaver_core::setting::Millis;
+use orbweaver_core::settings;
 use serde::{Deserialize, Serialize};
 
 /// Browsers that are looked for on PATH, best first: the first starts fastest and needs
@@ -105,66 +106,33 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Bounds of the browser pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct BrowserConfig {
-    /// Pages rendered at once; more wait.
-    pub concurrent: usize,
-    /// Pages of one project that may wait for their turn.
-    pub queue_per_project: usize,
-    /// How long a page may wait for its turn, in milliseconds.
-    pub queue_ms: u64,
-    /// From opening a page to the event that it waits for, in milliseconds. What stands by
-    /// then is the result.
-    pub timeout_ms: u64,
-    /// Start of a browser, in milliseconds.
-    pub launch_ms: u64,
-    /// Pages that one browser renders before a fresh one takes its place.
-    pub max_uses: u32,
-    /// Memory of a browser with all its processes, in MiB, beyond which a fresh one takes
-    /// its place.
-    pub max_memory_mib: u64,
-    /// Bytes that one page may load.
-    pub max_page_bytes: u64,
-    /// After so long without a page the browser is closed, in milliseconds.
-    pub idle_ms: u64,
-    /// Chromium's own sandbox.
-    pub sandbox: Sandbox,
-}
-
-impl Default for BrowserConfig {
-    fn default() -> Self {
-        Self {
-            concurrent: 4,
-            queue_per_project: 64,
-            queue_ms: 120_000,
-            timeout_ms: 30_000,
-            launch_ms: 30_000,
-            max_uses: 200,
-            max_memory_mib: 1_536,
-            max_page_bytes: 64 << 20,
-            idle_ms: 300_000,
-            sandbox: Sandbox::Auto,
-        }
-    }
-}
-
-impl BrowserConfig {
-    pub(super) const fn queue(&self) -> Duration {
-        Duration::from_millis(self.queue_ms)
-    }
-
-    pub(super) const fn timeout(&self) -> Duration {
-        Duration::from_millis(self.timeout_ms)
-    }
-
-    pub(super) const fn launch(&self) -> Duration {
-        Duration::from_millis(self.launch_ms)
-    }
-
-    pub(super) const fn idle(&self) -> Duration {
-        Duration::from_millis(self.idle_ms)
+settings! {
+    /// `[rendering]`: bounds of the browser pool.
+    #[derive(PartialEq, Eq)]
+    pub struct BrowserConfig {
+        /// Pages rendered at once; more wait, and projects take turns.
+        pub concurrent: usize = 4,
+        /// Pages of one project that may wait for their turn; more are answered 429.
+        pub queue_per_project: usize = 64,
+        /// How long a page may wait for its turn, in milliseconds; then 429.
+        pub queue_ms: Millis = Millis(120_000),
+        /// Time from opening a page to the event that it waits for, in milliseconds; then the
+        /// page as it stands is the result.
+        pub timeout_ms: Millis = Millis(30_000),
+        /// Time for a browser to start, in milliseconds.
+        pub launch_ms: Millis = Millis(30_000),
+        /// Pages that one browser renders before a fresh one takes its place.
+        pub max_uses: u32 = 200,
+        /// Memory of a browser with all its processes, in MiB, beyond which a fresh one takes
+        /// its place.
+        pub max_memory_mib: u64 = 1_536,
+        /// Bytes that one rendered page may load, everything included.
+        pub max_page_bytes: u64 = 64 << 20,
+        /// Time without a page to render after which the browser is closed, in milliseconds.
+        pub idle_ms: Millis = Millis(300_000),
+        /// Chromium's own sandbox: on, off, or auto (off for root, because Chromium does not
+        /// start with its sandbox as root).
+        pub sandbox: Sandbox,
     }
 }
 

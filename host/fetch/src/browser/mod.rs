@@ -128,7 +128,7 @@ impl Renderer {
             )));
         }
         let turn = timeout(
-            inner.config.queue(),
+            inner.config.queue_ms.as_duration(),
             Arc::clone(&inner.turns).acquire_owned(),
         )
         .await
@@ -251,7 +251,9 @@ impl Renderer {
         request: &RenderRequest,
         started: Instant,
     ) -> Result<Rendered, Trouble> {
-        let patience = request.timeout.unwrap_or_else(|| self.0.config.timeout());
+        let patience = request
+            .timeout
+            .unwrap_or(self.0.config.timeout_ms.as_duration());
         let agent = request.user_agent.as_deref().unwrap_or(&browser.user_agent);
         let reached = tab.go(request, agent, Instant::now() + patience).await?;
         let first_byte = started.elapsed();
@@ -384,7 +386,7 @@ async fn close_when_idle(pool: Weak<Inner>, browser: Weak<Chromium>) {
         let (Some(inner), Some(browser)) = (pool.upgrade(), browser.upgrade()) else {
             return;
         };
-        if browser.idle() > inner.config.idle() || !browser.is_fit() {
+        if browser.idle() > inner.config.idle_ms.as_duration() || !browser.is_fit() {
             let mut current = inner.current.lock().await;
             if current
                 .browser

@@ -1,3 +1,4 @@
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{Method, Oversize, Request, SubKind};
 use orbweaver_origin::{Origin, Reply};
 
@@ -46,7 +47,7 @@ async fn a_page_comes_with_its_headers_and_times() {
 #[tokio::test]
 async fn row_01_a_server_that_never_answers_is_a_first_byte_timeout() {
     let origin = Origin::start().await.unwrap();
-    let fetcher = with_config(config_with(|limits| limits.first_byte_ms = 200));
+    let fetcher = with_config(config_with(|limits| limits.first_byte_ms = Millis(200)));
     assert_eq!(
         failure(&fetcher, &origin.url("/fault/silent")).await,
         ("timeout", Some("first_byte"))
@@ -62,11 +63,13 @@ async fn row_01_a_server_that_never_answers_is_a_first_byte_timeout() {
 async fn row_02_a_trickling_body_ends_by_the_minimum_rate_or_the_total_time() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/drip");
-    let slow = with_config(config_with(|limits| limits.min_rate_window_ms = 300));
+    let slow = with_config(config_with(|limits| {
+        limits.min_rate_window_ms = Millis(300)
+    }));
     assert_eq!(failure(&slow, &url).await, ("slow", None));
     let late = with_config(config_with(|limits| {
         limits.min_rate = 0;
-        limits.total_ms = 300;
+        limits.total_ms = Millis(300);
     }));
     assert_eq!(failure(&late, &url).await, ("timeout", Some("total")));
     let own = Request {

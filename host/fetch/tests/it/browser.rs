@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{
     BrowserConfig, FetchConfig, FetchError, Kind, RenderRequest, Rendered, Renderer, SubKind,
     WaitFor,
@@ -387,7 +388,7 @@ async fn many_at_once_take_turns() {
     // And one that finds no turn in time says so.
     let full = renderer_with(|config| {
         config.concurrent = 1;
-        config.queue_ms = 50;
+        config.queue_ms = Millis(50);
     });
     origin.set("/held/turn", Reply::html("held"));
     let holding = render(&full, origin.url("/held/turn"));

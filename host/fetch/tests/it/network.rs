@@ -1,5 +1,6 @@
 use std::net::TcpListener;
 
+use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{Method, Request, ResolveError, SubKind};
 use orbweaver_origin::Origin;
 
@@ -12,7 +13,7 @@ async fn row_23_dns_failures_are_told_apart() {
         .fail("servfail.example", ResolveError::ServFail)
         .fail("slow.example", ResolveError::Timeout);
     names.fail("odd.example", ResolveError::Other("odd".into()));
-    let fetcher = with_names(config_with(|limits| limits.connect_ms = 200), names);
+    let fetcher = with_names(config_with(|limits| limits.connect_ms = Millis(200)), names);
     for (host, sub, retryable) in [
         ("missing.example", "nxdomain", false),
         ("servfail.example", "servfail", true),

@@ -68,7 +68,7 @@ impl Vendor {
         Self {
             fetcher,
             account: config.vendor_url.clone().zip(config.vendor_key.clone()),
-            timeout: Duration::from_millis(config.vendor_timeout_ms),
+            timeout: config.vendor_timeout_ms.as_duration(),
             page_micros: micros(config.prices.vendor_page),
         }
     }

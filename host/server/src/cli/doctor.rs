@@ -100,11 +100,7 @@ async fn database(config: &Config) -> Finding {
 async fn plugins(config: &Config) -> Finding {
     let what = "plugins";
     let folder = config.plugin_dir();
-    let started = match config.pipeline() {
-        Ok(settings) => Pipeline::start(settings).await,
-        Err(error) => Err(error.into()),
-    };
-    let engine = match started {
+    let engine = match Pipeline::start(config.pipeline()).await {
         Ok(pipeline) => pipeline.engine,
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
     };

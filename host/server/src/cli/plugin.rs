@@ -69,7 +69,7 @@ impl List {
         let mut config = common.load()?.config;
         config.log.filter = "off".to_owned();
         telemetry::start_logs(&config.log)?;
-        let engine = Pipeline::start(config.pipeline()?).await?.engine;
+        let engine = Pipeline::start(config.pipeline()).await?.engine;
         let plugins = engine.plugins();
         let refused = engine.refused();
         if self.json {

@@ -85,7 +85,7 @@ impl Scan {
             config.log.filter = "error".to_owned();
         }
         telemetry::start_logs(&config.log)?;
-        let pipeline = Pipeline::start(config.pipeline()?).await?;
+        let pipeline = Pipeline::start(config.pipeline()).await?;
         let remote = is_url(&self.source);
         let mut document = if remote {
             self.fetch(&pipeline).await?

@@ -6,7 +6,7 @@ use figment::providers::{Env, Format as _, Serialized, Toml};
 use figment::value::{Dict, Map, Value};
 use figment::{Figment, Metadata, Profile, Provider};
 
-use super::Config;
+use super::settings::Config;
 
 /// Settings given on the command line: name (of the top level) and value.
 #[derive(Clone, Debug, Default)]
@@ -122,12 +122,15 @@ fn explain(error: &figment::Error) -> anyhow::Error {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::result_large_err,
-    reason = "figment's Jail prescribes its error"
-)]
 mod tests {
+    #![expect(
+        clippy::result_large_err,
+        reason = "figment's Jail prescribes its error"
+    )]
+
     use figment::Jail;
+    use ipnet::IpNet;
+    use orbweaver_core::setting::Millis;
 
     use super::*;
 
@@ -146,8 +149,9 @@ mod tests {
             flags.set("data_dir", Some("/flag"));
             let loaded = load(Some(Path::new("c.toml")), flags).unwrap();
             assert_eq!(loaded.config.listen.port(), 2);
-            assert_eq!(loaded.config.allow_nets, ["10.0.0.0/8", "::1"]);
-            assert_eq!(loaded.config.http.shutdown_ms, 100);
+            let nets = ["10.0.0.0/8", "::1/128"].map(|net| net.parse::<IpNet>().unwrap());
+            assert_eq!(loaded.config.allow_nets, nets);
+            assert_eq!(loaded.config.http.shutdown_ms, Millis(100));
             assert_eq!(loaded.config.data_dir, Path::new("/flag"));
             assert_eq!(loaded.source("listen"), "ORBWEAVER_LISTEN");
             assert!(loaded.source("roles").ends_with("c.toml"));
@@ -178,6 +182,33 @@ mod tests {
             );
 
             jail.set_env("ORBWEAVER_ROLES", "api");
+            jail.set_env("ORBWEAVER_ALLOW_NETS", "10.0.0.0/33");
+            let error = load(None, Flags::default()).unwrap_err().to_string();
+            assert!(
+                error.starts_with(
+                    "allow_nets: `10.0.0.0/33` is no network such as 10.0.0.0/8 or fd00::/8 \
+                     (in ORBWEAVER_ALLOW_NETS)"
+                ),
+                "{error}"
+            );
+
+            jail.set_env("ORBWEAVER_ALLOW_NETS", "10.0.0.0/8");
+            jail.set_env("ORBWEAVER_PUBLIC_URL", "ftp://files.example/");
+            let error = load(None, Flags::default()).unwrap_err().to_string();
+            assert!(
+                error.contains("public_url: must be an http or https URL"),
+                "{error}"
+            );
+
+            jail.set_env("ORBWEAVER_PUBLIC_URL", "https://crawl.example/");
+            jail.set_env("ORBWEAVER_DATABASE_URL", "//u:hidden@h/d");
+            let error = load(None, Flags::default()).unwrap_err().to_string();
+            assert!(
+                error.contains("database_url: must be a URL") && !error.contains("hidden"),
+                "{error}"
+            );
+
+            jail.set_env("ORBWEAVER_DATABASE_URL", "sqlite:here.db");
             jail.set_env("ORBWEAVER_LISTEN", "nowhere");
             let error = load(None, Flags::default()).unwrap_err().to_string();
             assert!(error.contains("ORBWEAVER_LISTEN"), "{error}");

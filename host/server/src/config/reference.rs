@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use orbweaver_core::setting::{SettingInfo, Settings as _};
 use serde_json::Value;
 
-use super::load::variable;
-use super::settings::SETTINGS;
-use super::{Config, Loaded};
+use super::load::{Loaded, variable};
+use super::settings::Config;
 
 /// The effective configuration as a TOML file, each setting with its meaning, flag,
 /// variable, default and source. Secrets show as `***`.
@@ -17,20 +17,22 @@ pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
         "# Orbweaver's configuration as it is in effect.\n\
          # Sources, later ones win: defaults, --config FILE (this format), environment, flags.\n",
     );
+    let settings = all_settings();
     let mut table = "";
-    for setting in SETTINGS {
-        let (section, name) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
+    for setting in &settings {
+        let path = setting.path.as_str();
+        let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
         if section != table {
             let _ = write!(out, "\n[{section}]\n");
             table = section;
         }
-        let default = lookup(&defaults, setting.path);
-        let value = lookup(&values, setting.path);
+        let default = lookup(&defaults, path);
+        let value = lookup(&values, path);
         out.push('\n');
-        for line in wrap(setting.help) {
+        for line in wrap(&setting.help) {
             let _ = writeln!(out, "# {line}");
         }
-        let _ = write!(out, "# {}", variable(setting.path));
+        let _ = write!(out, "# {}", variable(path));
         if let Some(flag) = setting.flag {
             let _ = write!(out, ", {flag}");
         }
@@ -38,7 +40,7 @@ pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
             out,
             "; default: {}; from: {}",
             show(default),
-            loaded.source(setting.path)
+            loaded.source(path)
         );
         match value {
             Value::Null => {
@@ -50,6 +52,13 @@ pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
         }
     }
     Ok(out)
+}
+
+/// Every setting, in the order of the configuration file.
+fn all_settings() -> Vec<SettingInfo> {
+    let mut all = Vec::new();
+    Config::describe("", &mut all);
+    all
 }
 
 fn lookup<'v>(root: &'v Value, path: &str) -> &'v Value {
@@ -109,23 +118,25 @@ fn wrap(text: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::result_large_err,
-    reason = "figment's Jail prescribes its error"
-)]
 mod tests {
+    #![expect(
+        clippy::result_large_err,
+        reason = "figment's Jail prescribes its error"
+    )]
+
     use super::*;
     use orbweaver_accounts::secret::Secret;
 
-    use crate::config::{Flags, load};
+    use super::super::load::{Flags, load};
 
     #[test]
     fn every_setting_is_described_once_and_nothing_else_is() {
+        let settings = all_settings();
         let defaults = serde_json::to_value(Config::default()).unwrap();
         let mut open: Vec<(String, &Value)> = vec![(String::new(), &defaults)];
         let mut described = 0;
         while let Some((path, value)) = open.pop() {
-            let entries = SETTINGS
+            let entries = settings
                 .iter()
                 .filter(|setting| setting.path == path)
                 .count();
@@ -146,7 +157,7 @@ mod tests {
                 _ => panic!("{path} is not described"),
             }
         }
-        assert_eq!(described, SETTINGS.len(), "a description names no setting");
+        assert_eq!(described, settings.len(), "a description names no setting");
     }
 
     #[test]

@@ -1,479 +1,344 @@
-//! Every setting with its meaning.
+//! Every setting: the top level and its sections, with the rules across sections.
 
-/// A setting, or a table of settings that is described as a whole.
-pub(super) struct Setting {
-    pub(super) path: &'static str,
-    pub(super) flag: Option<&'static str>,
-    pub(super) help: &'static str,
-}
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-const fn setting(path: &'static str, help: &'static str) -> Setting {
-    Setting {
-        path,
-        flag: None,
-        help,
+use ipnet::IpNet;
+use orbweaver_accounts::config::{BillingConfig, MailConfig, SignupConfig};
+use orbweaver_accounts::key;
+use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_accounts::tiers::{self, Tiers};
+use orbweaver_api::config::{ApiSettings, HttpConfig};
+use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, list, nets};
+use orbweaver_core::settings;
+use orbweaver_crawl::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
+use orbweaver_engine::EngineConfig;
+use orbweaver_fetch::{BrowserConfig, FetchConfig};
+use orbweaver_pipeline::PipelineSettings;
+use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
+use serde::{Deserialize, Serialize};
+
+settings! {
+    /// Every setting. `orbweaver config` prints them with their help texts.
+    pub struct Config {
+        /// Address and port that the API listens on.
+        #[flag = "--listen"]
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
+        /// Folder for the SQLite file and compiled plugins. Only this user may write there:
+        /// compiled plugins are run as machine code.
+        #[flag = "--data-dir"]
+        pub data_dir: PathBuf = PathBuf::from("./data"),
+        /// postgres://USER:PASSWORD@HOST/DATABASE for several nodes; unset, a SQLite file in the
+        /// data folder.
+        #[flag = "--database-url"]
+        pub database_url: Option<SafeUrl>,
+        /// Folder of plugins, watched: a file that appears, changes or goes is taken over while
+        /// running. Unset, `plugins` beside the binary's folder.
+        #[flag = "--plugin-dir"]
+        pub plugin_dir: Option<PathBuf>,
+        /// Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.
+        #[flag = "--allow-net"]
+        #[serde(deserialize_with = "nets")]
+        pub allow_nets: Vec<IpNet>,
+        /// The first key, used on the first start on an empty database: orb_ and 24 random bytes
+        /// in base64url. Unset, a fresh key is printed once.
+        pub bootstrap_key: Option<Secret>,
+        /// Secret of this instance, 32 characters or more: seals mails that wait to be sent. Nodes
+        /// that share a database share it. Unset, a file `secret.key` in the data folder.
+        pub secret_key: Option<Secret>,
+        /// Address that clients reach the API at, such as `https://crawl.example.com`, for links in
+        /// answers. Unset, what the request's Host header says.
+        pub public_url: Option<HttpUrl>,
+        /// Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium,
+        /// chromium-browser, google-chrome.
+        #[flag = "--browser"]
+        pub browser: Option<PathBuf>,
+        /// Certificate chain (PEM), to serve HTTPS directly. Unset, a proxy in front terminates
+        /// TLS.
+        #[flag = "--tls-cert"]
+        pub tls_cert: Option<PathBuf>,
+        /// Private key (PEM) of the certificate.
+        #[flag = "--tls-key"]
+        pub tls_key: Option<PathBuf>,
+        /// What this process does: api answers requests, worker crawls and delivers webhooks,
+        /// scheduler fires monitors and removes what is past its time.
+        #[flag = "--roles"]
+        #[serde(deserialize_with = "list")]
+        pub roles: Vec<Role> = Role::ALL.to_vec(),
+        /// Networks of proxies in front whose X-Forwarded-For is believed.
+        #[serde(deserialize_with = "nets")]
+        pub trusted_proxies: Vec<IpNet>,
+        /// `[http]`.
+        #[section]
+        pub http: HttpConfig,
+        /// `[fetch]`.
+        #[section]
+        pub fetch: FetchConfig,
+        /// `[plugins]`.
+        #[section]
+        pub plugins: EngineConfig,
+        /// `[database]`.
+        #[section]
+        pub database: DatabaseConfig,
+        /// `[scan]`.
+        #[section]
+        pub scan: ScanConfig,
+        /// `[crawl]`.
+        #[section]
+        pub crawl: CrawlConfig,
+        /// `[log]`.
+        #[section]
+        pub log: LogConfig,
+        /// `[metrics]`.
+        #[section]
+        pub metrics: MetricsConfig,
+        /// `[retention]`.
+        #[section]
+        pub retention: RetentionConfig,
+        /// `[webhooks]`.
+        #[section]
+        pub webhooks: WebhooksConfig,
+        /// `[blocklist]`.
+        #[section]
+        pub blocklist: BlocklistConfig,
+        /// `[tiers]`.
+        #[section = tiers::describe]
+        pub tiers: Tiers = tiers::defaults(),
+        /// `[rendering]`.
+        #[section]
+        pub rendering: BrowserConfig,
+        /// `[cloud]`.
+        #[section]
+        pub cloud: CloudConfig,
+        /// `[signup]`.
+        #[section]
+        pub signup: SignupConfig,
+        /// `[billing]`.
+        #[section]
+        pub billing: BillingConfig,
+        /// `[mail]`.
+        #[section]
+        pub mail: MailConfig,
     }
 }
 
-const fn flagged(path: &'static str, flag: &'static str, help: &'static str) -> Setting {
-    Setting {
-        path,
-        flag: Some(flag),
-        help,
+settings! {
+    /// `[database]`.
+    pub struct DatabaseConfig {
+        /// Connections kept: for reading (SQLite), in all (PostgreSQL).
+        pub connections: u32 = 8,
+        /// Longest wait for a free connection, in milliseconds.
+        pub acquire_timeout_ms: Millis = Millis(5_000),
+        /// Writes that wait for the writer before callers wait too.
+        pub writer_queue: usize = 4_096,
     }
 }
 
-/// All of them, in the order of the configuration file.
-pub(super) const SETTINGS: &[Setting] = &[
-    flagged(
-        "listen",
-        "--listen",
-        "Address and port that the API listens on.",
-    ),
-    flagged(
-        "data_dir",
-        "--data-dir",
-        "Folder for the SQLite file and compiled plugins. Only this user may write there: compiled plugins are run as machine code.",
-    ),
-    flagged(
-        "database_url",
-        "--database-url",
-        "postgres://USER:PASSWORD@HOST/DATABASE for several nodes; unset, a SQLite file in the data folder.",
-    ),
-    flagged(
-        "plugin_dir",
-        "--plugin-dir",
-        "Folder of plugins, watched: a file that appears, changes or goes is taken over while running. Unset, `plugins` beside the binary's folder.",
-    ),
-    flagged(
-        "allow_nets",
-        "--allow-net",
-        "Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.",
-    ),
-    setting(
-        "bootstrap_key",
-        "The first key, used on the first start on an empty database: orb_ and 24 random bytes in base64url. Unset, a fresh key is printed once.",
-    ),
-    setting(
-        "secret_key",
-        "Secret of this instance, 32 characters or more: seals mails that wait to be sent. Nodes that share a database share it. Unset, a file `secret.key` in the data folder.",
-    ),
-    setting(
-        "public_url",
-        "Address that clients reach the API at, such as https://crawl.example.com, for links in answers. Unset, what the request's Host header says.",
-    ),
-    flagged(
-        "browser",
-        "--browser",
-        "Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium, chromium-browser, google-chrome.",
-    ),
-    flagged(
-        "tls_cert",
-        "--tls-cert",
-        "Certificate chain (PEM), to serve HTTPS directly. Unset, a proxy in front terminates TLS.",
-    ),
-    flagged(
-        "tls_key",
-        "--tls-key",
-        "Private key (PEM) of the certificate.",
-    ),
-    flagged(
-        "roles",
-        "--roles",
-        "What this process does: api answers requests, worker crawls and delivers webhooks, scheduler fires monitors and removes what is past its time.",
-    ),
-    setting(
-        "trusted_proxies",
-        "Networks of proxies in front whose X-Forwarded-For is believed.",
-    ),
-    setting(
-        "http.max_body_bytes",
-        "Largest request body, in bytes; a larger one is answered 413.",
-    ),
-    setting(
-        "http.header_timeout_ms",
-        "Time for a client to send a request's head, in milliseconds; also how long an idle connection is kept.",
-    ),
-    setting(
-        "http.body_timeout_ms",
-        "Time for a client to send a request's body, in milliseconds.",
-    ),
-    setting(
-        "http.request_timeout_ms",
-        "Longest time to an answer, in milliseconds; then 408.",
-    ),
-    setting(
-        "http.shutdown_ms",
-        "On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).",
-    ),
-    setting("fetch.allow_nets", "As allow_nets; both lists count."),
-    setting(
-        "fetch.user_agents",
-        "User agents to rotate through instead of the built-in browsers'.",
-    ),
-    setting(
-        "fetch.proxy_pools",
-        "Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or socks5 URLs. `{country}` in one stands for the ISO-2 code asked for, `{session}` for a number new with each request.",
-    ),
-    setting(
-        "fetch.trust_http_proxies",
-        "Whether names may go through HTTP proxies, which resolve them again themselves: false refuses that. Matters for proxies inside your network that do not refuse private destinations; SOCKS5 proxies are given judged addresses.",
-    ),
-    setting(
-        "fetch.limits.connect_ms",
-        "Time to resolve, connect and shake hands, in milliseconds.",
-    ),
-    setting(
-        "fetch.limits.first_byte_ms",
-        "Time to the end of the response's headers, in milliseconds.",
-    ),
-    setting(
-        "fetch.limits.total_ms",
-        "Time of a whole fetch, redirects included, in milliseconds.",
-    ),
-    setting(
-        "fetch.limits.max_body_bytes",
-        "Largest body, as received and decoded alike, in bytes.",
-    ),
-    setting("fetch.limits.max_redirects", "Redirects followed."),
-    setting(
-        "fetch.limits.min_rate",
-        "Bytes a second below which a body counts as stalled; 0: never.",
-    ),
-    setting(
-        "fetch.limits.min_rate_window_ms",
-        "How long a body may stay below that rate, in milliseconds.",
-    ),
-    setting("fetch.limits.max_headers", "Response headers, by number."),
-    setting(
-        "fetch.limits.max_header_bytes",
-        "Response headers, by their total size in bytes.",
-    ),
-    setting(
-        "fetch.limits.idle_per_host",
-        "Idle connections kept per host.",
-    ),
-    setting(
-        "fetch.limits.idle_ms",
-        "How long an idle connection is kept, in milliseconds.",
-    ),
-    setting(
-        "fetch.limits.max_clients",
-        "HTTP clients kept: one for direct requests, one per proxy in use.",
-    ),
-    setting("plugins.plugin_dir", "As plugin_dir, which wins."),
-    setting(
-        "plugins.cache_dir",
-        "Folder of compiled plugins; unset, `compiled` in the data folder. Only this user may write there: what lies there is run as machine code.",
-    ),
-    setting(
-        "plugins.max_component_bytes",
-        "Largest plugin file, in bytes.",
-    ),
-    setting(
-        "plugins.compile_timeout_ms",
-        "Longest compilation of one plugin, in milliseconds.",
-    ),
-    setting(
-        "plugins.max_instances",
-        "Extractor instances alive at once.",
-    ),
-    setting(
-        "plugins.extractor_threads",
-        "Threads that run extractors; 0 takes one per core.",
-    ),
-    setting(
-        "plugins.max_actors",
-        "Actor and fetcher calls at once; more wait, and projects take turns.",
-    ),
-    setting(
-        "plugins.actor_queue_per_project",
-        "Actor and fetcher calls of one project that may wait; more are answered 429.",
-    ),
-    setting(
-        "plugins.roles",
-        "Which extractor serves a role, where it is not the one of the role's name: { article = \"my-article\" }.",
-    ),
-    setting(
-        "plugins.grants",
-        "What plugins are granted, by name: \"all\", \"none\", or a table { http, extract, render, crawl-data, wasi }. A plugin of the folder that is not named gets all that its manifest asks.",
-    ),
-    setting(
-        "plugins.limits.extractor",
-        "Budgets of an extractor's call: `default` for one that asks for nothing, `max` for one that asks. Times in milliseconds.",
-    ),
-    setting("plugins.limits.actor", "Budgets of an actor's call."),
-    setting("plugins.limits.fetcher", "Budgets of a fetcher's call."),
-    setting(
-        "database.connections",
-        "Connections kept: for reading (SQLite), in all (PostgreSQL).",
-    ),
-    setting(
-        "database.acquire_timeout_ms",
-        "Longest wait for a free connection, in milliseconds.",
-    ),
-    setting(
-        "database.writer_queue",
-        "Writes that wait for the writer before callers wait too.",
-    ),
-    setting(
-        "scan.extractors",
-        "Extractors that run for every scanned page besides those of the contract; their output is under `extensions`.",
-    ),
-    setting(
-        "scan.result_cache_mib",
-        "Memory for extracted results and answers of stored pages, in MiB; 0 keeps none.",
-    ),
-    setting(
-        "scan.concurrent",
-        "Scans at once in this process; more wait, and projects take turns. One project has three quarters of them at most.",
-    ),
-    setting(
-        "scan.queue_per_project",
-        "Scans of one project that may wait; more are answered 429.",
-    ),
-    setting(
-        "crawl.runs",
-        "Crawl runs that this process works on at once; more wait, or go to other nodes.",
-    ),
-    setting(
-        "crawl.lease_ms",
-        "Time without a sign of life after which another worker takes a run over, in milliseconds (at least 1000).",
-    ),
-    setting(
-        "crawl.max_concurrency",
-        "Requests at once of a run that names no concurrency; it starts with few and adapts to the origin.",
-    ),
-    setting(
-        "crawl.retries",
-        "Further tries of a page after a transient failure: no answer, 429, 502, 503 or 504.",
-    ),
-    setting(
-        "crawl.retry_base_ms",
-        "Wait before the first further try, in milliseconds; each next one is twice as long.",
-    ),
-    setting(
-        "crawl.max_wait_ms",
-        "Longest Retry-After and Crawl-delay that are honoured, in milliseconds.",
-    ),
-    setting(
-        "crawl.template_budget",
-        "URLs of one run that differ only in numbers or parameters' values, where the URL has a query or a date: keeps endless calendars and filters from filling a run.",
-    ),
-    setting(
-        "crawl.drop_tracking",
-        "Whether URLs that differ only in session identifiers and tracking parameters are one page.",
-    ),
-    setting(
-        "log.format",
-        "pretty (for people) or json (one object a line). Logs go to standard error.",
-    ),
-    setting(
-        "log.filter",
-        "Least level logged, and exceptions: `info`, `warn,orbweaver_server=debug` …",
-    ),
-    setting(
-        "metrics.listen",
-        "Address and port of Prometheus metrics (GET /metrics). Unset, none.",
-    ),
-    setting(
-        "metrics.public",
-        "Whether /metrics is on the API's port, too.",
-    ),
-    setting(
-        "retention.scans_days",
-        "Days that scanned pages are kept for `max_age_seconds`.",
-    ),
-    setting(
-        "retention.request_log_days",
-        "Days that GET /v1/logs goes back.",
-    ),
-    setting(
-        "retention.runs_days",
-        "Days that a crawl run and its pages are kept after its end; 0: until deleted.",
-    ),
-    setting(
-        "retention.project_mib",
-        "Stored bodies of one project, in MiB, above which its oldest ended runs are removed, then its oldest scanned pages; 0: no bound.",
-    ),
-    setting(
-        "webhooks.retry_delays",
-        "Seconds to wait before the second attempt at a webhook delivery, the third and so on; one attempt more than there are waits. For attempts over 24 hours: [60, 300, 900, 3600, 7200, 14400, 21600, 36000].",
-    ),
-    setting(
-        "webhooks.max_retry_after",
-        "Longest wait that a receiver's Retry-After may ask for, in seconds.",
-    ),
-    setting(
-        "webhooks.timeout_ms",
-        "Longest time of one attempt, in milliseconds.",
-    ),
-    setting(
-        "webhooks.concurrent",
-        "Webhook deliveries at once in this process.",
-    ),
-    setting(
-        "webhooks.concurrent_per_target",
-        "Of these, deliveries at once to one scheme, host and port.",
-    ),
-    setting(
-        "blocklist.sources",
-        "Lists of malicious domains: files, watched, or http(s) URLs. Hosts files and plain lists of one name a line; a name stands for its subdomains. What is on them is never fetched.",
-    ),
-    setting(
-        "blocklist.refresh_seconds",
-        "How often lists at URLs are asked for anew, in seconds.",
-    ),
-    setting(
-        "tiers.free",
-        "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". Further tiers may be added with all six values.",
-    ),
-    setting("tiers.pro", "As tiers.free, for tier pro."),
-    setting("tiers.agency", "As tiers.free, for tier agency."),
-    setting("tiers.studio", "As tiers.free, for tier studio."),
-    setting(
-        "tiers.self_hosted",
-        "As tiers.free, for the tier of the first project, and of those that the command line makes.",
-    ),
-    setting(
-        "rendering.concurrent",
-        "Pages rendered at once; more wait, and projects take turns.",
-    ),
-    setting(
-        "rendering.queue_per_project",
-        "Pages of one project that may wait for their turn; more are answered 429.",
-    ),
-    setting(
-        "rendering.queue_ms",
-        "How long a page may wait for its turn, in milliseconds; then 429.",
-    ),
-    setting(
-        "rendering.timeout_ms",
-        "Time for a page to come to the event that it waits for, in milliseconds; then what stands is the result.",
-    ),
-    setting(
-        "rendering.launch_ms",
-        "Time for a browser to start, in milliseconds.",
-    ),
-    setting(
-        "rendering.max_uses",
-        "Pages that one browser renders before a fresh one takes its place.",
-    ),
-    setting(
-        "rendering.max_memory_mib",
-        "Memory of a browser with all its processes, in MiB, beyond which a fresh one takes its place.",
-    ),
-    setting(
-        "rendering.max_page_bytes",
-        "Bytes that one rendered page may load, everything included.",
-    ),
-    setting(
-        "rendering.idle_ms",
-        "After so long without a page to render the browser is closed, in milliseconds.",
-    ),
-    setting(
-        "rendering.sandbox",
-        "Chromium's own sandbox: on, off, or auto (off for root, under whom it does not start).",
-    ),
-    setting(
-        "cloud.vendor_url",
-        "Base URL of an upstream provider that fetches, unblocks and searches. The guard judges it as every other: open its network with allow_nets if it is private.",
-    ),
-    setting("cloud.vendor_key", "The provider's API key."),
-    setting(
-        "cloud.vendor_timeout_ms",
-        "Time for the provider to answer, in milliseconds.",
-    ),
-    setting(
-        "cloud.searxng_url",
-        "Base URL of a SearXNG instance (with its JSON format enabled) that /v1/cloud/search asks. Unset, the provider, else Brave, else the project's own stored pages.",
-    ),
-    setting(
-        "cloud.brave_key",
-        "Subscription token of the Brave Search API, to search the web with.",
-    ),
-    setting("cloud.brave_url", "Base URL of the Brave Search API."),
-    setting(
-        "cloud.prices.vendor_page",
-        "US dollars for a page of the provider whose answer names no cost.",
-    ),
-    setting(
-        "cloud.prices.vendor_search",
-        "US dollars for a search at the provider whose answer names no cost.",
-    ),
-    setting(
-        "cloud.prices.brave_search",
-        "US dollars for a search at Brave.",
-    ),
-    setting(
-        "cloud.prices.datacenter_gb",
-        "US dollars for 10^9 bytes through the datacenter pool.",
-    ),
-    setting(
-        "cloud.prices.isp_gb",
-        "US dollars for 10^9 bytes through the isp pool.",
-    ),
-    setting(
-        "cloud.prices.residential_gb",
-        "US dollars for 10^9 bytes through the residential pool.",
-    ),
-    setting(
-        "cloud.prices.mobile_gb",
-        "US dollars for 10^9 bytes through the mobile pool.",
-    ),
-    setting(
-        "signup.enabled",
-        "Whether strangers may sign up (POST /v1/signup).",
-    ),
-    setting(
-        "signup.challenge_secret",
-        "Secret of the bot challenge (Turnstile and alike). Set, `turnstile_token` is required and verified.",
-    ),
-    setting(
-        "signup.challenge_url",
-        "Where the challenge's tokens are verified: an endpoint that speaks siteverify.",
-    ),
-    setting(
-        "signup.attempts_per_ip",
-        "Attempts of one address in 24 hours; of an IPv6 address, of its /64 network.",
-    ),
-    setting("signup.per_day", "Successful signups of all, per UTC day."),
-    setting(
-        "billing.provider_key",
-        "Secret key of the payment provider (Stripe). Unset or a placeholder (`sk_placeholder…`), checkout is a mock.",
-    ),
-    setting("billing.provider_url", "Address of the provider's API."),
-    setting(
-        "billing.webhook_secret",
-        "Secret that the provider signs its webhooks with (POST /v1/billing/webhook).",
-    ),
-    setting(
-        "billing.webhook_tolerance_seconds",
-        "How old a signed webhook may be, in seconds.",
-    ),
-    setting(
-        "billing.prices",
-        "The provider's price by tier: { pro = \"price_…\" }.",
-    ),
-    setting(
-        "billing.success_url",
-        "Where the provider sends who has paid; unset, /docs here.",
-    ),
-    setting(
-        "billing.cancel_url",
-        "Where the provider sends who has not; unset, /docs here.",
-    ),
-    setting(
-        "billing.mock",
-        "Whether, without a provider key, visiting the mock checkout URL completes a paid signup. Anybody may: set it to false where strangers can sign up.",
-    ),
-    setting(
-        "mail.smtp_url",
-        "Mail server: smtp://USER:PASSWORD@HOST:PORT?tls=required (STARTTLS), smtps://… (TLS at once) or smtp://… (plain). Unset, no mail is sent.",
-    ),
-    setting("mail.from", "Sender of mails."),
-    setting(
-        "mail.timeout_ms",
-        "Longest time for the mail server to answer a step, in milliseconds.",
-    ),
-];
+settings! {
+    /// `[log]`.
+    pub struct LogConfig {
+        /// pretty (for people) or json (one object a line). Logs go to standard error.
+        pub format: LogFormat = LogFormat::Pretty,
+        /// Least level logged, and exceptions: `info`, `warn,orbweaver_server=debug` …
+        pub filter: String = "info".to_owned(),
+    }
+}
+
+settings! {
+    /// `[metrics]`.
+    pub struct MetricsConfig {
+        /// Address and port of Prometheus metrics (GET /metrics). Unset, none.
+        pub listen: Option<SocketAddr>,
+        /// Whether /metrics is on the API's port, too.
+        pub public: bool = false,
+    }
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Pretty,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Answers HTTP requests.
+    Api,
+    /// Runs background work.
+    Worker,
+    /// Fires monitors and housekeeping.
+    Scheduler,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Api, Self::Worker, Self::Scheduler];
+}
+
+/// A word that names no [`Role`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownRole(String);
+
+impl fmt::Display for UnknownRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is none of api, worker, scheduler", self.0)
+    }
+}
+
+impl FromStr for Role {
+    type Err = UnknownRole;
+
+    fn from_str(word: &str) -> Result<Self, UnknownRole> {
+        match word {
+            "api" => Ok(Self::Api),
+            "worker" => Ok(Self::Worker),
+            "scheduler" => Ok(Self::Scheduler),
+            _ => Err(UnknownRole(word.to_owned())),
+        }
+    }
+}
+
+impl Config {
+    /// Checks what types alone do not.
+    ///
+    /// # Errors
+    /// The first setting that breaks a rule.
+    pub fn validate(&self) -> Result<(), InvalidSetting> {
+        let unless = InvalidSetting::unless;
+        unless(
+            !self.roles.is_empty(),
+            "roles",
+            "name at least one of api, worker, scheduler",
+        )?;
+        unless(
+            self.tls_cert.is_some() == self.tls_key.is_some(),
+            "tls_cert",
+            "tls_cert and tls_key go together",
+        )?;
+        let key = self.bootstrap_key.as_ref();
+        unless(
+            key.is_none_or(|key| key::is_well_formed(key.expose())),
+            "bootstrap_key",
+            "must be orb_ and 32 characters of base64url (24 random bytes)",
+        )?;
+        let secret = self.secret_key.as_ref();
+        unless(
+            secret.is_none_or(|secret| secret.expose().len() >= 32),
+            "secret_key",
+            "must be at least 32 characters",
+        )?;
+        unless(
+            self.rendering.concurrent > 0 && self.rendering.max_uses > 0,
+            "rendering",
+            "concurrent and max_uses must be at least 1",
+        )?;
+        unless(
+            !self.signup.enabled || self.tiers.contains_key("free"),
+            "tiers",
+            "signup needs tier free",
+        )?;
+        self.http.validate()?;
+        self.scan.validate()?;
+        self.crawl.validate()?;
+        self.webhooks.validate()?;
+        self.cloud.validate()?;
+        self.mail.validate()?;
+        self.billing.validate(&self.mail)
+    }
+
+    /// The database's URL: the configured one, or a SQLite file in the data folder.
+    pub fn database_url(&self) -> SafeUrl {
+        self.database_url.clone().unwrap_or_else(|| {
+            SafeUrl::new(format!(
+                "sqlite:{}",
+                self.data_dir.join("orbweaver.db").display()
+            ))
+        })
+    }
+
+    /// The plugin folder: the configured one, or `plugins` beside the binary's folder.
+    pub fn plugin_dir(&self) -> PathBuf {
+        self.plugin_dir
+            .clone()
+            .or_else(|| self.plugins.plugin_dir.clone())
+            .unwrap_or_else(|| {
+                std::env::current_exe()
+                    .ok()
+                    .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
+                    .unwrap_or_else(|| PathBuf::from("plugins"))
+            })
+    }
+
+    /// What the pipeline is made from.
+    pub fn pipeline(&self) -> PipelineSettings {
+        let mut fetch = self.fetch.clone();
+        fetch.allow_nets.extend(&self.allow_nets);
+        let mut plugins = self.plugins.clone();
+        plugins.cache_dir.get_or_insert_with(|| self.compiled_dir());
+        plugins.plugin_dir = Some(self.plugin_dir());
+        PipelineSettings {
+            fetch,
+            plugins,
+            scan: self.scan.clone(),
+        }
+    }
+
+    /// What the interface is told.
+    pub fn api(&self) -> ApiSettings {
+        ApiSettings {
+            max_body_bytes: self.http.max_body_bytes,
+            request_timeout: self.http.request_timeout_ms.as_duration(),
+            body_timeout: self.http.body_timeout_ms.as_duration(),
+            trusted_proxies: self.trusted_proxies.clone(),
+            public_url: self.public_url.clone(),
+            listen: self.listen,
+            serves_tls: self.tls_cert.is_some(),
+            public_metrics: self.metrics.public,
+            cloud: self.cloud.clone(),
+        }
+    }
+
+    /// Folder of compiled plugins.
+    pub fn compiled_dir(&self) -> PathBuf {
+        self.data_dir.join("compiled")
+    }
+
+    /// How the store is opened.
+    pub fn store_options(&self) -> orbweaver_store::Options {
+        orbweaver_store::Options {
+            connections: self.database.connections,
+            acquire_timeout: self.database.acquire_timeout_ms.as_duration(),
+            writer_queue: self.database.writer_queue,
+            ..orbweaver_store::Options::url(self.database_url().expose())
+        }
+    }
+
+    /// Creates the data folder, for this user only: keys and compiled code live there.
+    ///
+    /// # Errors
+    /// That of the file system, naming the folder.
+    pub fn create_data_dir(&self) -> anyhow::Result<()> {
+        create_private_dir(&self.data_dir).map_err(|error| {
+            anyhow::anyhow!(
+                "cannot create the data folder {}: {error}; name another with --data-dir",
+                self.data_dir.display()
+            )
+        })
+    }
+}
+
+fn create_private_dir(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+}
