@@ -48,7 +48,7 @@ impl Cloud {
             "rendering.queue_per_project",
             Limits::new(rendering.concurrent, rendering.queue_per_project),
         );
-        let patience = Duration::from_millis(rendering.queue_ms);
+        let patience = rendering.queue_ms.as_duration();
         let renderer = Renderer::new(fetcher.clone(), browser, rendering);
         Self(Arc::new(Inner {
             local: Local::new(fetcher.clone(), renderer.clone()),
