@@ -18,8 +18,9 @@ pub use frontier::{FrontierRow, KnownRow};
 pub use graph::Orphan;
 pub use lease::{Ending, Lease, LeasedRun};
 pub use links::{
-    StoredLink, count_links, each_link, pack_links, pack_targets, unpack_links, unpack_targets,
+    LinkSlice, StoredLink, each_link, pack_links, pack_targets, slice_links, unpack_links,
+    unpack_targets,
 };
 pub use previous::PreviousPage;
-pub use read::{PackedLinks, PageItem, PageRange, PageRecord, RunItem};
+pub use read::{LinkRows, PackedLinks, PageItem, PageRange, PageRecord, RunItem};
 pub use runs::{Created, NewRun, Progress, Run, RunFilter, RunState};
