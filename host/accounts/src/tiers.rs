@@ -23,6 +23,10 @@ pub struct TierConfig {
     pub monitors: Cap,
     /// Whether crawls may be `aggressive`.
     pub aggressive: bool,
+    /// Seconds after which a crawl run ends with what it has, where less than
+    /// `crawl.max_age_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_run_seconds: Option<u64>,
 }
 
 /// A number, or none: `"unlimited"` in the configuration.
@@ -95,6 +99,7 @@ pub fn defaults() -> Tiers {
                 concurrent_runs: Cap::at(runs),
                 monitors: Cap::at(monitors),
                 aggressive,
+                max_run_seconds: None,
             };
             (name.to_owned(), tier)
         })
@@ -106,6 +111,7 @@ pub fn defaults() -> Tiers {
         concurrent_runs: Cap::at(5),
         monitors: Cap::NONE,
         aggressive: true,
+        max_run_seconds: None,
     };
     tiers.insert("self_hosted".to_owned(), own);
     tiers

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 #[expect(missing_docs, reason = "described in the reference")]
 pub struct CrawlConfig {
     pub runs: usize,
+    pub max_age_seconds: u64,
     pub lease_ms: u64,
     pub max_concurrency: u32,
     pub retries: u32,
@@ -22,6 +23,7 @@ impl Default for CrawlConfig {
     fn default() -> Self {
         Self {
             runs: 64,
+            max_age_seconds: 7 * 24 * 3_600,
             lease_ms: 10_000,
             max_concurrency: 64,
             retries: 3,
@@ -43,6 +45,11 @@ impl CrawlConfig {
             self.lease_ms >= 1_000,
             "crawl.lease_ms",
             "must be at least 1000",
+        )?;
+        InvalidSetting::unless(
+            self.max_age_seconds > 0,
+            "crawl.max_age_seconds",
+            "must be at least 1",
         )
     }
 }

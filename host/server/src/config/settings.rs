@@ -230,7 +230,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "crawl.runs",
-        "Crawl runs that this process works on at once; more wait, or go to other nodes.",
+        "Crawl runs that this process works on at once; more wait, or go to other nodes. Projects take turns, and one has three quarters of them at most.",
+    ),
+    setting(
+        "crawl.max_age_seconds",
+        "Seconds after its start at which a run ends with the pages it has (7 days); a tier's max_run_seconds may be less.",
     ),
     setting(
         "crawl.lease_ms",
@@ -322,7 +326,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "tiers.free",
-        "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". Further tiers may be added with all six values.",
+        "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and monitors at once; aggressive: whether crawls may be; optionally max_run_seconds, the longest time of a crawl run. A number, or \"unlimited\". Further tiers may be added with all six values.",
     ),
     setting("tiers.pro", "As tiers.free, for tier pro."),
     setting("tiers.agency", "As tiers.free, for tier agency."),

@@ -6,7 +6,7 @@ mod outbox;
 
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
 pub(crate) use outbox::insert;
-pub use outbox::{AttemptResult, NewAttempt, TakenDelivery};
+pub use outbox::{AttemptResult, DueDelivery, NewAttempt, TakenDelivery};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
