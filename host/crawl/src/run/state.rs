@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_pipeline::blocking;
 use orbweaver_store::crawl::LeasedRun;
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
 use crate::limiter::Limiter;
+use crate::patterns::PathPatterns;
 use crate::politeness::Turns;
 use crate::scope::Scope;
 use crate::shared::Shared;
@@ -126,7 +128,10 @@ impl Crawler {
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
         let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
-        let mut scope = Scope::new(&spec, &seed)?;
+        let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
+        let patterns = blocking(move || PathPatterns::compile(&include, &exclude)).await?;
+        let patterns = patterns.map_err(|error| anyhow!("{error}"))?;
+        let mut scope = Scope::new(&spec, &seed, patterns);
         let site = notes.site.as_deref().and_then(Resolved::parse);
         if let Some(wider) = site.and_then(|site| scope.with_site(&site)) {
             scope = wider;
