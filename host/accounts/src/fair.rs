@@ -222,8 +222,9 @@ impl Slots {
     }
 }
 
-/// Whether a project that holds `held` slots may take one of `free`.
-fn may_take(held: usize, free: usize) -> bool {
+/// Whether a project that holds `held` slots may take one of `free` (rule 2), for work whose
+/// queue is in the database.
+pub fn may_take(held: usize, free: usize) -> bool {
     held < free.saturating_mul(SHARE)
 }
 

@@ -151,6 +151,7 @@ impl Quota {
             concurrent_runs: Cap::at(0),
             monitors: Cap::at(0),
             aggressive: false,
+            max_run_seconds: None,
         })
     }
 

@@ -24,6 +24,10 @@ pub struct TierConfig {
     pub monitors: Cap,
     /// Whether crawls may be `aggressive`.
     pub aggressive: bool,
+    /// Seconds after which a crawl run ends with what it has, where less than
+    /// `crawl.max_age_seconds`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_run_seconds: Option<u64>,
 }
 
 /// A number, or none: `"unlimited"` in the configuration.
@@ -96,6 +100,7 @@ pub fn defaults() -> Tiers {
                 concurrent_runs: Cap::at(runs),
                 monitors: Cap::at(monitors),
                 aggressive,
+                max_run_seconds: None,
             };
             (name.to_owned(), tier)
         })
@@ -107,6 +112,7 @@ pub fn defaults() -> Tiers {
         concurrent_runs: Cap::at(5),
         monitors: Cap::NONE,
         aggressive: true,
+        max_run_seconds: None,
     };
     tiers.insert("self_hosted".to_owned(), own);
     tiers
@@ -119,7 +125,7 @@ pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
         "free",
         "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages \
          and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and \
-         monitors at once; aggressive: whether crawls may be. A number, or \"unlimited\". \
+         monitors at once; aggressive: whether crawls may be; optionally max_run_seconds, the longest time of a crawl run. A number, or \"unlimited\". \
          Further tiers may be added with all six values.",
     );
     tier("pro", "As tiers.free, for tier pro.");

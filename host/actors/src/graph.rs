@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_engine::LinkColumns;
-use orbweaver_store::crawl::{PackedLinks, Run, each_link};
+use orbweaver_store::crawl::{LinkRows, Run, each_link};
 use orbweaver_store::{Store, StoreError};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
@@ -61,12 +61,9 @@ impl Graph {
     }
 
     /// The internal links of these pages, in columns: of the first of them where all
-    /// together have very many. `asked` pages were asked for: fewer are the last. CPU-bound.
-    pub(super) fn columns(
-        &self,
-        rows: &[PackedLinks],
-        asked: u32,
-    ) -> Result<LinkColumns, StoreError> {
+    /// together have very many. CPU-bound.
+    pub(super) fn columns(&self, links: &LinkRows) -> Result<LinkColumns, StoreError> {
+        let LinkRows { rows, more } = links;
         let mut columns = LinkColumns::default();
         let mut anchors: IndexSet<String> = IndexSet::new();
         let mut known = self.0.known.lock();
@@ -103,8 +100,7 @@ impl Graph {
             }
         }
         if columns.next.is_none() {
-            let whole = u32::try_from(rows.len()).is_ok_and(|count| count >= asked);
-            columns.next = rows.last().filter(|_| whole).map(|row| row.page.get());
+            columns.next = rows.last().filter(|_| *more).map(|row| row.page.get());
         }
         columns.anchors = anchors.into_iter().collect();
         Ok(columns)
@@ -122,7 +118,7 @@ impl Graph {
 #[cfg(test)]
 mod tests {
     use orbweaver_core::ids::PageId;
-    use orbweaver_store::crawl::pack_links;
+    use orbweaver_store::crawl::{PackedLinks, pack_links};
 
     use super::*;
 
@@ -147,7 +143,7 @@ mod tests {
     #[test]
     fn links_are_columns_of_the_runs_own_pages() {
         let graph = graph(&[("https://e.org/", 7), ("https://e.org/a", 8)]);
-        let rows = [
+        let rows = vec![
             row(
                 7,
                 &[
@@ -158,22 +154,24 @@ mod tests {
             ),
             row(8, &[("https://e.org", "A", false)]),
         ];
-        let columns = graph.columns(&rows, 2).unwrap();
+        let mut links = LinkRows { rows, more: true };
+        let columns = graph.columns(&links).unwrap();
         assert_eq!(columns.from_page, [7, 7, 8]);
         assert_eq!(columns.to_page, [8, 8, 7]);
         assert_eq!(columns.anchor, [0, 1, 0]);
         assert_eq!(columns.anchors, ["A", ""]);
         assert_eq!(columns.nofollow, [false, true, false]);
         assert_eq!(columns.next, Some(8));
-        assert_eq!(graph.columns(&rows, 3).unwrap().next, None);
+        links.more = false;
+        assert_eq!(graph.columns(&links).unwrap().next, None);
     }
 
     #[test]
     fn a_batch_ends_early_where_pages_have_very_many_links() {
         let graph = graph(&[("https://e.org/", 1)]);
         let many = vec![("https://e.org/", "", false); MAX_LINKS];
-        let rows = [row(1, &many), row(2, &many), row(3, &[])];
-        let columns = graph.columns(&rows, 3).unwrap();
+        let rows = vec![row(1, &many), row(2, &many), row(3, &[])];
+        let columns = graph.columns(&LinkRows { rows, more: true }).unwrap();
         assert_eq!(columns.from_page.len(), MAX_LINKS);
         assert_eq!(columns.next, Some(1));
     }

@@ -25,6 +25,9 @@ use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{of_bytes, usd};
 use orbweaver_pipeline::{Document, ScanError, blocking};
 
+/// Packed links of a run that are read at once, in bytes.
+const MAX_LINK_BYTES: u64 = 4 << 20;
+
 /// Why the host could not do what a plugin asked, where the caller can do something about it.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
@@ -315,14 +318,15 @@ impl CrawlDataHost for CallHost {
                 "run: a call reads the links of one run".to_owned(),
             ));
         }
-        let rows = self
+        let from = PageId(after.saturating_add(1));
+        let links = self
             .actors
             .store
-            .run_links(project, RunId(run), PageId(after.saturating_add(1)), pages)
+            .run_links(project, RunId(run), from, pages, MAX_LINK_BYTES)
             .await
             .map_err(|error| internal(&error))?;
         let graph = graph.clone();
-        blocking(move || graph.columns(&rows, pages))
+        blocking(move || graph.columns(&links))
             .await
             .map_err(|error| internal(&error))?
             .map_err(|error| internal(&error))

@@ -7,7 +7,11 @@ settings! {
     /// `[crawl]`: how runs are worked on.
     pub struct CrawlConfig {
         /// Crawl runs that this process works on at once; more wait, or go to other nodes.
+        /// Projects take turns, and one has three quarters of them at most.
         pub runs: usize = 64,
+        /// Time after its start at which a run ends with the pages it has, in seconds (7 days);
+        /// a tier's max_run_seconds may be less.
+        pub max_age_seconds: u64 = 7 * 24 * 3_600,
         /// Time without a sign of life after which another worker takes a run over, in
         /// milliseconds (at least 1000).
         pub lease_ms: Millis = Millis(10_000),
@@ -39,6 +43,11 @@ impl CrawlConfig {
             self.lease_ms >= Millis(1_000),
             "crawl.lease_ms",
             "must be at least 1000",
+        )?;
+        InvalidSetting::unless(
+            self.max_age_seconds > 0,
+            "crawl.max_age_seconds",
+            "must be at least 1",
         )
     }
 }

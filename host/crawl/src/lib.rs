@@ -18,6 +18,7 @@ mod limiter;
 pub mod links;
 mod live;
 mod page;
+pub mod patterns;
 mod politeness;
 pub mod request;
 mod run;

@@ -1,11 +1,11 @@
 //! A run's links in order, from any place on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use moka::sync::Cache;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_store::crawl::{PackedLinks, StoredLink, count_links, unpack_links};
+use orbweaver_store::crawl::{PackedLinks, StoredLink, slice_links};
 use orbweaver_store::{Store, StoreError};
 use parking_lot::Mutex;
 
@@ -13,6 +13,14 @@ use orbweaver_pipeline::{ScanError, blocking};
 
 /// Pages whose links are read at a time.
 const PAGES: u32 = 100;
+/// Bytes of these as they are stored.
+const PACKED_BYTES: u64 = 4 << 20;
+/// Links handed out at once.
+const PIECE: usize = 10_000;
+/// Bytes of these.
+const PIECE_BYTES: usize = 4 << 20;
+/// Links between two places that are remembered, where pages have many.
+const PLACE_LINKS: u64 = 10_000;
 /// Runs whose places are remembered.
 const RUNS: u64 = 1_000;
 
@@ -42,7 +50,8 @@ pub struct FoundLink {
     pub link: StoredLink,
 }
 
-/// Reads a run's links piece by piece.
+/// Reads a run's links piece by piece. A piece and the packed rows that it is from are all
+/// that is in memory.
 #[derive(Debug)]
 pub struct LinkReader {
     store: Store,
@@ -53,10 +62,17 @@ pub struct LinkReader {
     only: Option<PageId>,
     /// The next page to read.
     next: PageId,
-    /// Links before it.
+    /// Rows that were read and are not passed yet.
+    rows: VecDeque<PackedLinks>,
+    /// Links of the first of them that are passed.
+    in_row: usize,
+    /// Links passed.
     before: u64,
     /// Links still to be left out.
     skip: u64,
+    /// Pages and links since the last place that is remembered.
+    since_place: (u32, u64),
+    /// No row is left to read.
     ended: bool,
 }
 
@@ -86,76 +102,186 @@ impl LinkReader {
             run,
             only,
             next,
+            rows: VecDeque::new(),
+            in_row: 0,
             before,
             skip: offset - before.min(offset),
+            since_place: (0, 0),
             ended: false,
         }
     }
 
-    /// The next links, at least one; none at the end.
+    /// The next links, at least one and at most `most`; none at the end.
     ///
     /// # Errors
     /// When the database fails, or a row is damaged.
-    pub async fn read(&mut self) -> Result<Vec<FoundLink>, ScanError> {
-        while !self.ended {
-            let rows = self.rows().await?;
-            let skip = self.skip;
-            let (found, total, skipped) = blocking(move || unpack(&rows, skip)).await??;
-            self.skip -= skipped;
-            self.before += total;
-            if self.only.is_none() && !self.ended {
-                self.places
-                    .of(self.run)
-                    .lock()
-                    .insert(self.before, self.next);
+    pub async fn read(&mut self, most: usize) -> Result<Vec<FoundLink>, ScanError> {
+        loop {
+            if self.rows.is_empty() {
+                if self.ended {
+                    return Ok(Vec::new());
+                }
+                self.load().await?;
             }
-            if !found.is_empty() {
-                return Ok(found);
+            let piece = Piece {
+                rows: std::mem::take(&mut self.rows),
+                in_row: self.in_row,
+                skip: self.skip,
+                passed: 0,
+                found: Vec::new(),
+            };
+            let most = most.clamp(1, PIECE);
+            let piece = blocking(move || piece.fill(most)).await??;
+            self.rows = piece.rows;
+            self.in_row = piece.in_row;
+            self.skip = piece.skip;
+            self.before += piece.passed;
+            self.since_place.1 += piece.passed;
+            if self.rows.is_empty() {
+                self.remember();
+            }
+            if !piece.found.is_empty() {
+                return Ok(piece.found);
             }
         }
-        Ok(Vec::new())
     }
 
-    async fn rows(&mut self) -> Result<Vec<PackedLinks>, StoreError> {
+    /// Notes where the next page's links stand, once in a while.
+    fn remember(&mut self) {
+        let (pages, links) = self.since_place;
+        if self.only.is_none() && !self.ended && (pages >= PAGES || links >= PLACE_LINKS) {
+            let places = self.places.of(self.run);
+            places.lock().insert(self.before, self.next);
+            self.since_place = (0, 0);
+        }
+    }
+
+    async fn load(&mut self) -> Result<(), StoreError> {
         let store = &self.store;
         if let Some(page) = self.only {
             self.ended = true;
             let row = store.page_links(self.project, self.run, page).await?;
-            return Ok(row.into_iter().collect());
+            self.rows.extend(row);
+            return Ok(());
         }
-        let rows = store
-            .run_links(self.project, self.run, self.next, PAGES)
+        let links = store
+            .run_links(self.project, self.run, self.next, PAGES, PACKED_BYTES)
             .await?;
-        match rows.last() {
-            Some(last) if rows.len() == PAGES as usize => self.next = PageId(last.page.get() + 1),
+        match links.rows.last() {
+            Some(last) if links.more => self.next = PageId(last.page.get() + 1),
             _ => self.ended = true,
         }
-        Ok(rows)
+        self.since_place.0 += u32::try_from(links.rows.len()).unwrap_or(u32::MAX);
+        self.rows.extend(links.rows);
+        Ok(())
     }
 }
 
-/// Links after the first `skip`, how many there are in all, and how many were left out.
-fn unpack(rows: &[PackedLinks], skip: u64) -> Result<(Vec<FoundLink>, u64, u64), StoreError> {
-    let (mut found, mut total, mut left) = (Vec::new(), 0, skip);
-    for row in rows {
-        if left > 0 {
-            let count = count_links(&row.links)? as u64;
-            if count <= left {
-                left -= count;
-                total += count;
-                continue;
+/// Links from some rows.
+struct Piece {
+    rows: VecDeque<PackedLinks>,
+    in_row: usize,
+    skip: u64,
+    /// Links passed, left out or found.
+    passed: u64,
+    found: Vec<FoundLink>,
+}
+
+impl Piece {
+    /// Finds up to `most` links, and no further ones once they have [`PIECE_BYTES`]; rows that
+    /// are passed go.
+    fn fill(mut self, most: usize) -> Result<Self, StoreError> {
+        let mut bytes = 0;
+        while let Some(row) = self.rows.front() {
+            let (room, left) = (most - self.found.len(), PIECE_BYTES.saturating_sub(bytes));
+            if room == 0 || left == 0 {
+                break;
+            }
+            let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
+            let slice = slice_links(&row.links, self.in_row.saturating_add(skip), room, left)?;
+            let passed = slice.passed.saturating_sub(self.in_row);
+            self.passed += passed as u64;
+            self.skip -= self.skip.min((passed - slice.links.len()) as u64);
+            for link in slice.links {
+                bytes += link.to_url.len() + link.anchor.len() + link.rel.len();
+                self.found.push(FoundLink {
+                    from: row.page,
+                    link,
+                });
+            }
+            if slice.ended {
+                self.rows.pop_front();
+                self.in_row = 0;
+            } else {
+                self.in_row = slice.passed;
             }
         }
-        let links = unpack_links(&row.links)?;
-        total += links.len() as u64;
-        let rest = links
-            .into_iter()
-            .skip(usize::try_from(left).unwrap_or(usize::MAX));
-        found.extend(rest.map(|link| FoundLink {
-            from: row.page,
-            link,
-        }));
-        left = 0;
+        Ok(self)
     }
-    Ok((found, total, skip - left))
+}
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_store::crawl::pack_links;
+
+    use super::*;
+
+    fn row(page: i64, links: usize, length: usize) -> PackedLinks {
+        let to = |n| format!("https://e.org/{page}/{n}/{}", "x".repeat(length));
+        let urls: Vec<String> = (0..links).map(to).collect();
+        PackedLinks {
+            page: PageId(page),
+            links: pack_links(urls.iter().map(|url| (url.as_str(), "", "", false))),
+        }
+    }
+
+    fn piece(rows: impl IntoIterator<Item = PackedLinks>, skip: u64) -> Piece {
+        Piece {
+            rows: rows.into_iter().collect(),
+            in_row: 0,
+            skip,
+            passed: 0,
+            found: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn pieces_put_together_are_all_links_after_those_left_out() {
+        for (skip, most) in [(0, 1), (0, 7), (3, 2), (5, 100), (12, 3), (14, 1), (99, 1)] {
+            let rows = [row(1, 5, 9), row(2, 0, 9), row(3, 8, 9), row(4, 1, 9)];
+            let mut rest = piece(rows, skip);
+            let (mut all, mut passed) = (Vec::new(), 0);
+            while !rest.rows.is_empty() {
+                let done = rest.fill(most).unwrap();
+                assert!(done.found.len() <= most);
+                all.extend(done.found.iter().map(|found| found.link.to_url.clone()));
+                passed += done.passed;
+                rest = Piece {
+                    passed: 0,
+                    found: Vec::new(),
+                    ..done
+                };
+            }
+            assert_eq!((passed, rest.skip), (14, skip.saturating_sub(14)));
+            assert_eq!(all.len() as u64, 14_u64.saturating_sub(skip));
+            assert!(
+                all.last()
+                    .is_none_or(|url| url.starts_with("https://e.org/4/0/"))
+            );
+        }
+    }
+
+    /// A page's 60,000 links take 60 MB: none of those that are not asked for are kept.
+    #[test]
+    fn a_piece_is_bounded_in_bytes_however_long_the_links_are() {
+        let rows = || (1..=3).map(|page| row(page, 20_000, 1_000));
+        let few = piece(rows(), 100).fill(10).unwrap();
+        assert_eq!((few.found.len(), few.in_row), (10, 110));
+        let many = piece(rows(), 0).fill(PIECE).unwrap();
+        let bytes: usize = many.found.iter().map(|found| found.link.to_url.len()).sum();
+        assert!(
+            (PIECE_BYTES..PIECE_BYTES + 2_000).contains(&bytes),
+            "{bytes}"
+        );
+    }
 }

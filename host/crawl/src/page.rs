@@ -25,8 +25,8 @@ use orbweaver_pipeline::{KeptContent, blocking};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Bodies up to this size are worked out where they arrive (about 3 ms); larger ones on
-/// the pool for blocking work.
+/// Bodies up to this size are worked out where they arrive (about 3 ms); larger ones, and
+/// those whose links callers' patterns judge, on the pool for blocking work.
 const INLINE_BYTES: usize = 512 << 10;
 /// Bytes of a title that are kept in the row.
 const TITLE_BYTES: usize = 4 << 10;
@@ -39,12 +39,13 @@ pub(super) async fn fresh(
     entry: &Entry,
     response: Response,
 ) -> anyhow::Result<Fetched> {
-    let (mut fetched, page) = if response.body.len() <= INLINE_BYTES {
-        work_out(shared, entry, response)
-    } else {
-        let (shared, entry) = (Arc::clone(shared), entry.clone());
-        blocking(move || work_out(&shared, &entry, response)).await?
-    };
+    let (mut fetched, page) =
+        if response.body.len() <= INLINE_BYTES && !shared.scope.load().has_patterns() {
+            work_out(shared, entry, response)
+        } else {
+            let (shared, entry) = (Arc::clone(shared), entry.clone());
+            blocking(move || work_out(&shared, &entry, response)).await?
+        };
     if let Some(page) = page {
         extract(shared, page, &mut fetched.row).await;
     }

@@ -9,19 +9,17 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
+use crate::patterns::PathPatterns;
 use crate::spec::{
     AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, ProxyPool, SeedKind,
-    path_pattern,
 };
 use orbweaver_core::json_number::whole;
-use orbweaver_pipeline::Pipeline;
 use orbweaver_pipeline::rules::{self, InvalidField};
+use orbweaver_pipeline::{Pipeline, blocking};
 
 const MAX_HEADERS: usize = 64;
 const MAX_HEADER_BYTES: usize = 8_192;
 const MAX_COOKIE_BYTES: usize = 16_384;
-const MAX_PATTERNS: usize = 100;
-const MAX_PATTERN_BYTES: usize = 1_024;
 
 /// A site to crawl.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -126,6 +124,9 @@ pub enum RequestError {
     /// 501: says what to configure.
     #[error("{0}")]
     NotConfigured(String),
+    /// A fault of ours.
+    #[error("{0}")]
+    Internal(String),
 }
 
 /// A request that passed validation.
@@ -145,7 +146,7 @@ impl CrawlRequest {
     /// # Errors
     /// 422 with the first field that breaks a rule, in the contract's order; 501 where
     /// everything is in order and the proxy pool is not configured.
-    pub fn check(
+    pub async fn check(
         self,
         pipeline: &Pipeline,
         may_be_aggressive: bool,
@@ -160,8 +161,11 @@ impl CrawlRequest {
         let delay_ms = within("delay_ms", self.delay_ms, 0, MAX_DELAY_MS, 250)?;
         let headers = headers(self.headers.unwrap_or_default())?;
         cookies(self.cookies.as_deref())?;
-        let exclude_paths = patterns("exclude_paths", self.exclude_paths)?;
-        let include_paths = patterns("include_paths", self.include_paths)?;
+        let (include_paths, exclude_paths) = patterns(
+            self.include_paths.unwrap_or_default(),
+            self.exclude_paths.unwrap_or_default(),
+        )
+        .await?;
         if let Some(url) = &self.webhook_url {
             rules::url(pipeline, "webhook_url", url)?;
         }
@@ -297,25 +301,20 @@ fn cookies(given: Option<&str>) -> Result<(), InvalidField> {
     Ok(())
 }
 
-fn patterns(field: &str, given: Option<Vec<String>>) -> Result<Vec<String>, InvalidField> {
-    let given = given.unwrap_or_default();
-    if given.len() > MAX_PATTERNS {
-        return Err(InvalidField::new(field, "must be at most 100 patterns"));
+/// Compiles the patterns once, apart from the threads that serve requests.
+async fn patterns(
+    include: Vec<String>,
+    exclude: Vec<String>,
+) -> Result<(Vec<String>, Vec<String>), RequestError> {
+    if include.is_empty() && exclude.is_empty() {
+        return Ok((include, exclude));
     }
-    for (index, pattern) in given.iter().enumerate() {
-        let field = format!("{field}[{index}]");
-        if pattern.len() > MAX_PATTERN_BYTES {
-            return Err(InvalidField::new(&field, "must be at most 1024 bytes"));
-        }
-        path_pattern(pattern).map_err(|error| {
-            let why = error.to_string();
-            // The parser's message draws the pattern first, and names the fault last.
-            let why = why.lines().last().unwrap_or_default();
-            let why = why.strip_prefix("error: ").unwrap_or(why);
-            InvalidField::new(&field, format!("is no regular expression: {why}"))
-        })?;
-    }
-    Ok(given)
+    let compiled =
+        blocking(move || PathPatterns::compile(&include, &exclude).map(|_| (include, exclude)));
+    let compiled = compiled
+        .await
+        .map_err(|error| RequestError::Internal(error.to_string()))?;
+    Ok(compiled?)
 }
 
 /// `webhook_events` for the OpenAPI document.

@@ -1,10 +1,9 @@
 //! What belongs to a crawl: sites, subdomains, and path patterns.
 
-use anyhow::Context as _;
 use orbweaver_urls::Resolved;
-use regex::Regex;
 
-use super::spec::{CrawlSpec, path_pattern};
+use super::patterns::PathPatterns;
+use super::spec::CrawlSpec;
 
 /// What a run makes of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,22 +57,12 @@ pub struct Scope {
     owner: Site,
     /// The seed was asked for by https.
     secure: bool,
-    include: Vec<Regex>,
-    exclude: Vec<Regex>,
+    patterns: PathPatterns,
 }
 
 impl Scope {
-    /// The scope of a crawl from `seed`.
-    ///
-    /// # Errors
-    /// A pattern that does not compile, which validation has refused.
-    pub fn new(spec: &CrawlSpec, seed: &Resolved) -> anyhow::Result<Self> {
-        let patterns = |patterns: &[String]| {
-            patterns
-                .iter()
-                .map(|pattern| path_pattern(pattern))
-                .collect::<Result<Vec<_>, _>>()
-        };
+    /// The scope of a crawl from `seed`, with its patterns compiled.
+    pub fn new(spec: &CrawlSpec, seed: &Resolved, patterns: PathPatterns) -> Self {
         let site = Site::of(seed);
         let is_name =
             site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
@@ -81,14 +70,13 @@ impl Scope {
         if is_name && let Some(host) = owner.host.strip_prefix("www.") {
             owner.host = host.to_owned();
         }
-        Ok(Self {
+        Self {
             sites: vec![site],
             parent: (spec.subdomains && is_name).then(|| owner.clone()),
             owner,
             secure: seed.scheme() == "https",
-            include: patterns(&spec.include_paths).context("include_paths")?,
-            exclude: patterns(&spec.exclude_paths).context("exclude_paths")?,
-        })
+            patterns,
+        }
     }
 
     /// This scope with the site that the seed redirects to; `None` where it is known.
@@ -117,20 +105,20 @@ impl Scope {
         self.owner.is_above(url) && !(self.secure && url.scheme() == "http")
     }
 
+    /// Whether judging a URL takes its patterns' time.
+    pub fn has_patterns(&self) -> bool {
+        !self.patterns.is_empty()
+    }
+
     /// What the crawl makes of a URL.
     pub fn judge(&self, url: &Resolved) -> Verdict {
         if !self.is_site(url) {
             return Verdict::Out;
         }
-        if self.include.is_empty() && self.exclude.is_empty() {
+        if self.patterns.is_empty() || self.patterns.allow(path_and_query(url)) {
             return Verdict::In;
         }
-        let path = path_and_query(url);
-        let matches = |patterns: &[Regex]| patterns.iter().any(|pattern| pattern.is_match(path));
-        if matches(&self.exclude) || !(self.include.is_empty() || matches(&self.include)) {
-            return Verdict::Excluded;
-        }
-        Verdict::In
+        Verdict::Excluded
     }
 }
 
@@ -151,7 +139,8 @@ mod tests {
     fn scope(seed: &str, change: impl FnOnce(&mut CrawlSpec)) -> Scope {
         let mut spec = CrawlSpec::new(seed);
         change(&mut spec);
-        Scope::new(&spec, &url(seed)).unwrap()
+        let patterns = PathPatterns::compile(&spec.include_paths, &spec.exclude_paths);
+        Scope::new(&spec, &url(seed), patterns.unwrap())
     }
 
     #[test]

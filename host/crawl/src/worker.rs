@@ -1,11 +1,13 @@
 //! The worker: takes runs, keeps their leases, and hands them back when it stops.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_store::crawl::LeasedRun;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -83,7 +85,8 @@ async fn take(
     runs: &mut JoinSet<()>,
 ) {
     while runs.len() < crawls.config.runs {
-        match try_take(crawls, owner, lease).await {
+        let full = full(crawls, runs.len());
+        match try_take(crawls, owner, lease, &full).await {
             Ok(None) => return,
             Ok(Some(leased)) => {
                 let handle = RunHandle::new(leased.lease, leased.run.progress.clone());
@@ -122,12 +125,27 @@ async fn try_take(
     crawls: &Crawls,
     owner: &str,
     lease: Duration,
+    full: &[ProjectId],
 ) -> Result<Option<LeasedRun>, orbweaver_store::StoreError> {
     let now = crawls.clock.now();
     if !crawls.store.has_waiting_run(now).await? {
         return Ok(None);
     }
-    crawls.store.lease_run(owner, now, now + lease).await
+    let until = now + lease;
+    crawls.store.lease_fair_run(owner, now, until, full).await
+}
+
+/// Projects that have their share of the process's runs, so that there is room for others.
+fn full(crawls: &Crawls, runs: usize) -> Vec<ProjectId> {
+    let free = crawls.config.runs.saturating_sub(runs);
+    let mut held: HashMap<ProjectId, usize> = HashMap::new();
+    for handle in crawls.live.handles() {
+        *held.entry(handle.lease.project).or_default() += 1;
+    }
+    held.into_iter()
+        .filter(|(_, held)| !may_take(*held, free))
+        .map(|(project, _)| project)
+        .collect()
 }
 
 /// Extends the leases of all runs; drops those that are not ours any more.

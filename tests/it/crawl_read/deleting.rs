@@ -12,9 +12,10 @@ async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
     let (store, project) = (&service.app.store, runs::project(service).await);
     let known = store.frontier_known(run, -1, 1_000).await.unwrap().len();
     let links = store
-        .run_links(project, run, PageId(0), 1_000)
+        .run_links(project, run, PageId(0), 1_000, u64::MAX)
         .await
         .unwrap()
+        .rows
         .len();
     let page = store.page(project, page).await.unwrap();
     known + links + usize::from(page.is_some())

@@ -74,7 +74,8 @@ pub(super) async fn create_crawl(
     let tier = app.accounts.quota.caps(project).await?;
     let checked = payload
         .value
-        .check(&app.pipeline, tier.aggressive, &ctx.principal.tier)?;
+        .check(&app.pipeline, tier.aggressive, &ctx.principal.tier)
+        .await?;
     if let Some(schedule) = &checked.cron {
         let spec = checked
             .spec
@@ -139,6 +140,7 @@ impl From<RequestError> for ApiError {
         match error {
             RequestError::Invalid(error) => error.into(),
             RequestError::NotConfigured(what) => Self::not_configured(what),
+            RequestError::Internal(cause) => Self::internal(&cause),
         }
     }
 }

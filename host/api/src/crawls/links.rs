@@ -114,7 +114,9 @@ impl Listing {
         if self.ended {
             return Ok(None);
         }
-        let links = self.reader.read().await?;
+        // One more than is sent tells whether there is another link.
+        let most = usize::try_from(self.left + 1).unwrap_or(usize::MAX);
+        let links = self.reader.read(most).await?;
         let mut out = Vec::with_capacity(links.len() * 120 + 64);
         let mut first = !self.started;
         if first {

@@ -23,6 +23,8 @@ const FRESH: u64 = 3_600;
 const POLL: Duration = Duration::from_millis(200);
 /// Links followed from the start page.
 const DEPTH: u32 = 5;
+/// Bytes kept of a page's title, and of its description.
+const MAX_TEXT_BYTES: usize = 4 << 10;
 
 /// What to build.
 #[derive(Clone, Debug)]
@@ -205,8 +207,8 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         }
         entries.push(Entry {
             url: record.page.final_url,
-            title,
-            description,
+            title: title.map(cut),
+            description: description.map(cut),
         });
     }
     // Pages come as they were fetched, which differs from run to run.
@@ -218,6 +220,13 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         .unwrap_or_else(|| host(&spec.url));
     let summary = spec.summary.clone().or(summary);
     Ok(text::build(&name, summary.as_deref(), &entries))
+}
+
+/// A page's own words, which may be as long as the page.
+fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
+    text.shrink_to_fit();
+    text
 }
 
 fn host(url: &str) -> String {

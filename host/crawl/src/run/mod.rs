@@ -81,7 +81,9 @@ impl Crawler {
             if let Err(error) = self.reserve().await {
                 return gave_up(&error);
             }
+            let end = self.age();
             let wake = self.launch();
+            let wake = wake.into_iter().chain(end).min();
             if !self.left_out.is_empty() {
                 let seqs = std::mem::take(&mut self.left_out).into_iter();
                 let changes = seqs.map(|seq| FrontierChange::Skipped { seq }).collect();

@@ -20,8 +20,6 @@ use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::QuotaError;
 
-/// Pages set aside at a time.
-const BLOCK: u64 = 512;
 /// How long a run goes by the robots.txt that it has, before it asks the cache again.
 const ROBOTS_LIFE: Duration = Duration::from_secs(600);
 
@@ -41,7 +39,8 @@ impl Crawler {
         self.reserved.as_ref().map_or(0, |pages| pages.left().pages)
     }
 
-    /// Sets pages aside, a block at a time, so that no cap is passed. What a block has left
+    /// Sets pages aside, so that no cap is passed: a little ahead, at most twice as many as
+    /// the run fetches at once. What a block has left
     /// when the next one is taken goes back, and so does what is left at the end.
     pub(super) async fn reserve(&mut self) -> anyhow::Result<()> {
         if self.is_full() || self.window.is_empty() {
@@ -57,7 +56,8 @@ impl Crawler {
             }
         }
         let max = u64::from(self.shared.spec.max_pages);
-        let want = BLOCK.min(max.saturating_sub(self.rows)).max(under_way + 1);
+        let ahead = (self.limiter.limit() as u64).saturating_mul(2);
+        let want = ahead.min(max.saturating_sub(self.rows)).max(under_way + 1);
         let project = self.shared.lease.project;
         match quota.reserve_up_to(project, Amount::pages(want)).await {
             // What is under way is billed to the new block, so the old one goes back.

@@ -4,16 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
+use orbweaver_pipeline::blocking;
 use orbweaver_store::crawl::LeasedRun;
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::Instant;
 
 use super::host::Host;
 use crate::commit::{CommitItem, Committer};
@@ -22,6 +24,7 @@ use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
 use crate::limiter::Limiter;
+use crate::patterns::PathPatterns;
 use crate::politeness::Turns;
 use crate::scope::Scope;
 use crate::shared::Shared;
@@ -40,6 +43,9 @@ pub(super) struct Notes {
 
 /// URLs admitted beyond `max_pages`, in place of those that fail.
 const SPARE: u64 = 1_024;
+
+/// For what is beyond the clock's range: a hundred years.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 pub(super) type Done = (Outcome, Option<OwnedSemaphorePermit>);
 
@@ -76,6 +82,8 @@ pub(super) struct Crawler {
     pub(super) reserved: Option<Reservation>,
     /// The cap that was reached.
     pub(super) capped: Option<String>,
+    /// When the run ends with what it has, and why; none once that is so.
+    pub(super) end: Option<(Instant, String)>,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
     pub(super) random: fastrand::Rng,
@@ -93,6 +101,22 @@ impl Drop for Sitemaps {
     }
 }
 
+/// When a run is too old to go on, and how that is said.
+async fn end(crawls: &Crawls, leased: &LeasedRun) -> (Instant, String) {
+    let general = crawls.config.max_age_seconds;
+    // A suspended project's run ends by its quota.
+    let tier = crawls.quota.caps(leased.lease.project).await.ok();
+    let seconds = tier
+        .and_then(|tier| tier.max_run_seconds)
+        .map_or(general, |own| own.min(general));
+    let now = crawls.clock.now();
+    let age = now - leased.run.started_at.unwrap_or(now);
+    let left = Duration::from_secs(seconds).saturating_sub(age.to_std().unwrap_or_default());
+    let why = format!("the run ended after {seconds} seconds, the most that a run may take");
+    let at = Instant::now().checked_add(left);
+    (at.unwrap_or_else(|| Instant::now() + FOREVER), why)
+}
+
 impl Crawler {
     pub(super) async fn new(
         crawls: Crawls,
@@ -104,7 +128,10 @@ impl Crawler {
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
         let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
-        let mut scope = Scope::new(&spec, &seed)?;
+        let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
+        let patterns = blocking(move || PathPatterns::compile(&include, &exclude)).await?;
+        let patterns = patterns.map_err(|error| anyhow!("{error}"))?;
+        let mut scope = Scope::new(&spec, &seed, patterns);
         let site = notes.site.as_deref().and_then(Resolved::parse);
         if let Some(wider) = site.and_then(|site| scope.with_site(&site)) {
             scope = wider;
@@ -115,6 +142,7 @@ impl Crawler {
                 extractors.push(name.clone());
             }
         }
+        let end = end(&crawls, leased).await;
         let shared = Shared {
             lease: leased.lease,
             seed: Base::from_resolved(seed.clone()).context("the seed is no URL")?,
@@ -155,6 +183,7 @@ impl Crawler {
             sent: 0,
             reserved: None,
             capped: None,
+            end: Some(end),
             failure: None,
             random: fastrand::Rng::with_seed(random::seed()),
         };
@@ -167,6 +196,17 @@ impl Crawler {
     /// place of those that fail.
     pub(super) fn has_enough(&self) -> bool {
         self.rows + self.pending >= u64::from(self.shared.spec.max_pages) + SPARE
+    }
+
+    /// Ends the run, as at a cap, once it is too old. When that is.
+    pub(super) fn age(&mut self) -> Option<Instant> {
+        let (at, why) = self.end.take()?;
+        if Instant::now() >= at {
+            self.capped.get_or_insert(why);
+            return None;
+        }
+        self.end = Some((at, why));
+        Some(at)
     }
 
     /// Whether no page more is wanted, or may be had.

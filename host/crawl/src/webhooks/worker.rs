@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
-use orbweaver_core::ids::DeliveryId;
+use orbweaver_core::ids::{DeliveryId, ProjectId};
 use orbweaver_core::webhook::{Next, RetryPolicy, Verdict};
 use orbweaver_store::StoreError;
-use orbweaver_store::webhook::{AttemptResult, TakenDelivery};
+use orbweaver_store::webhook::{AttemptResult, DueDelivery, TakenDelivery};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
@@ -41,6 +42,7 @@ pub async fn run(crawls: Crawls) {
         node: uuid::Uuid::new_v4().simple().to_string(),
         policy: policy(&crawls.webhook_config),
         busy: HashMap::new(),
+        held: HashMap::new(),
         tries: JoinSet::new(),
         crawls: crawls.clone(),
     };
@@ -70,22 +72,34 @@ struct Worker {
     policy: RetryPolicy,
     /// Attempts under way by target.
     busy: HashMap<String, usize>,
-    tries: JoinSet<String>,
+    /// Attempts under way by project.
+    held: HashMap<ProjectId, usize>,
+    tries: JoinSet<(String, ProjectId)>,
 }
 
 impl Worker {
     /// Notes that an attempt ended. Whether it makes room for others: its target, or the
     /// process, did what it could.
-    fn ended(&mut self, ended: Result<String, tokio::task::JoinError>) -> bool {
+    fn ended(&mut self, ended: Result<(String, ProjectId), tokio::task::JoinError>) -> bool {
         let config = &self.crawls.webhook_config;
         let was_full = self.tries.len() + 1 >= config.concurrent;
-        let Ok(target) = ended else {
+        let Ok((target, project)) = ended else {
             // Nobody knows whose it was: the counts are made anew when all have ended.
             if self.tries.is_empty() {
                 self.busy.clear();
+                self.held.clear();
             }
             return true;
         };
+        // A project that had its share may have another one now.
+        let free = config.concurrent.saturating_sub(self.tries.len() + 1);
+        let was_full = was_full || !may_take(self.held(project), free);
+        if let Some(held) = self.held.get_mut(&project) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&project);
+            }
+        }
         let Some(count) = self.busy.get_mut(&target) else {
             return was_full;
         };
@@ -95,6 +109,10 @@ impl Worker {
             self.busy.remove(&target);
         }
         was_full || was_busy
+    }
+
+    fn held(&self, project: ProjectId) -> usize {
+        self.held.get(&project).copied().unwrap_or_default()
     }
 
     /// Takes as many deliveries as there is room for.
@@ -114,9 +132,15 @@ impl Worker {
                 .filter(|(_, count)| **count >= per_target)
                 .map(|(target, _)| target.clone())
                 .collect();
+            let mut at_share: Vec<ProjectId> = self.held.keys().copied().collect();
+            at_share.retain(|project| !may_take(self.held(*project), room));
             let now = self.crawls.clock.now();
             let limit = u32::try_from(PAGE).unwrap_or(u32::MAX);
-            let due = self.crawls.store.due_deliveries(now, &full, limit).await?;
+            let due = self
+                .crawls
+                .store
+                .due_deliveries(now, &full, &at_share, limit)
+                .await?;
             let seen = due.len();
             let chosen = self.choose(due, room, per_target);
             if chosen.is_empty() {
@@ -135,10 +159,11 @@ impl Worker {
             let none = taken.is_empty();
             for delivery in taken {
                 *self.busy.entry(delivery.target.clone()).or_default() += 1;
+                *self.held.entry(delivery.project).or_default() += 1;
                 let (crawls, policy) = (self.crawls.clone(), self.policy.clone());
                 self.tries.spawn(async move {
                     deliver(&crawls, &policy, &delivery).await;
-                    delivery.target
+                    (delivery.target, delivery.project)
                 });
             }
             if none || seen < PAGE {
@@ -147,26 +172,43 @@ impl Worker {
         }
     }
 
-    /// As many of the due deliveries as fit, the one that waits longest first.
-    fn choose(
-        &self,
-        due: Vec<(DeliveryId, String)>,
-        room: usize,
-        per_target: usize,
-    ) -> Vec<DeliveryId> {
-        let mut counts: HashMap<String, usize> = HashMap::new();
-        due.into_iter()
-            .filter_map(|(id, target)| {
-                let busy = self.busy.get(&target).copied().unwrap_or_default();
-                let count = counts.entry(target).or_insert(busy);
-                (*count < per_target).then(|| {
-                    *count += 1;
-                    id
-                })
-            })
-            .take(room)
-            .collect()
+    /// As many of the due deliveries as fit.
+    fn choose(&self, due: Vec<DueDelivery>, room: usize, per_target: usize) -> Vec<DeliveryId> {
+        choose(&self.busy, &self.held, due, room, per_target)
     }
+}
+
+/// As many of the due deliveries as fit, in turns by project: first those of projects that
+/// have the fewest under way, among equals the one that waits longest.
+fn choose(
+    busy: &HashMap<String, usize>,
+    held: &HashMap<ProjectId, usize>,
+    due: Vec<DueDelivery>,
+    mut free: usize,
+    per_target: usize,
+) -> Vec<DeliveryId> {
+    let mut held = held.clone();
+    let mut places: Vec<(usize, DueDelivery)> = due
+        .into_iter()
+        .map(|due| {
+            let held = held.entry(due.project).or_default();
+            *held += 1;
+            (*held - 1, due)
+        })
+        .collect();
+    places.sort_by_key(|(place, _)| *place);
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    let mut chosen = Vec::new();
+    for (place, due) in places {
+        let before = busy.get(&due.target).copied().unwrap_or_default();
+        let count = counts.entry(due.target).or_insert(before);
+        if *count < per_target && may_take(place, free) {
+            *count += 1;
+            free -= 1;
+            chosen.push(due.id);
+        }
+    }
+    chosen
 }
 
 async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery) {
@@ -226,5 +268,45 @@ fn policy(config: &WebhooksConfig) -> RetryPolicy {
             .map(|wait| wait.as_duration())
             .collect(),
         max_retry_after: config.max_retry_after.as_duration(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn due(ids: std::ops::Range<i64>, project: i64) -> Vec<DueDelivery> {
+        ids.map(|id| DueDelivery {
+            id: DeliveryId(id),
+            project: ProjectId(project),
+            target: format!("https://{id}.example:443"),
+        })
+        .collect()
+    }
+
+    #[test]
+    fn projects_take_turns_and_leave_room_for_the_next_one() {
+        let (busy, mut held) = (HashMap::new(), HashMap::new());
+        let mut all = due(0..250, 1);
+        all.extend(due(250..252, 2));
+        let chosen = choose(&busy, &held, all.clone(), 256, 8);
+        let ids: Vec<i64> = chosen.iter().take(4).map(|id| id.get()).collect();
+        assert_eq!(ids, [0, 250, 1, 251]);
+        assert!((190..196).contains(&chosen.len()), "{}", chosen.len());
+        // Whoever has its share gets no more; the other one goes on.
+        held.insert(ProjectId(1), 192);
+        let chosen = choose(&busy, &held, all, 64, 8);
+        assert_eq!(chosen, [DeliveryId(250), DeliveryId(251)]);
+    }
+
+    #[test]
+    fn a_target_has_its_own_bound() {
+        let one = |mut due: DueDelivery| {
+            due.target = "https://e.org:443".to_owned();
+            due
+        };
+        let all: Vec<DueDelivery> = due(0..20, 1).into_iter().map(one).collect();
+        let busy = HashMap::from([("https://e.org:443".to_owned(), 5)]);
+        assert_eq!(choose(&busy, &HashMap::new(), all, 256, 8).len(), 3);
     }
 }

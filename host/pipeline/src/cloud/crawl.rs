@@ -8,7 +8,7 @@ use futures::stream::FuturesUnordered;
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_core::key_hash::url_key;
+use orbweaver_core::key_hash::{key_hash, url_key};
 use orbweaver_core::page::page_pass;
 use orbweaver_fetch::ProxyUrl;
 use orbweaver_store::{Amount, Principal};
@@ -29,6 +29,12 @@ const AT_ONCE: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(240);
 /// URLs that wait at most.
 const MAX_WAITING: usize = 20_000;
+/// Bytes of the URLs that wait, and of those taken from one page.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+/// URLs known at most.
+const MAX_KNOWN: usize = 100_000;
+/// Bytes of content after which no further page is loaded.
+const MAX_CONTENT_BYTES: usize = 64 << 20;
 
 /// What to crawl.
 #[derive(Clone, Debug)]
@@ -88,21 +94,19 @@ impl Crawl {
         };
         let first = site.load(self.url.clone()).await?;
         let origin = origin(&first.url);
-        let mut seen: HashSet<String> = [key(&self.url), key(&first.url)].into();
-        let mut waiting = VecDeque::new();
-        let mut pages = Vec::new();
+        let mut waiting = Waiting::default();
+        waiting.known.extend([key(&self.url), key(&first.url)]);
+        let (mut pages, mut content) = (Vec::new(), 0);
         let mut running = FuturesUnordered::new();
         let mut arrived = Some(first);
         loop {
             if let Some(mut page) = arrived.take() {
                 for link in page.links.drain(..) {
-                    if self::origin(&link) == origin
-                        && waiting.len() < MAX_WAITING
-                        && seen.insert(key(&link))
-                    {
-                        waiting.push_back(link);
+                    if self::origin(&link) == origin {
+                        waiting.push(link);
                     }
                 }
+                content += page.content.len();
                 let usage = block.usage(
                     token(pages.len()),
                     "cloud-crawl",
@@ -112,8 +116,11 @@ impl Crawl {
                 scans.store.bill(usage).await?;
                 pages.push(page);
             }
-            while running.len() < AT_ONCE && pages.len() + running.len() < limit {
-                let Some(url) = waiting.pop_front() else {
+            while running.len() < AT_ONCE
+                && pages.len() + running.len() < limit
+                && content < MAX_CONTENT_BYTES
+            {
+                let Some(url) = waiting.pop() else {
                     break;
                 };
                 running.push(site.visit(url));
@@ -123,6 +130,33 @@ impl Crawl {
                 Ok(None) | Err(_) => return Ok(pages),
             }
         }
+    }
+}
+
+/// URLs that wait to be visited, each once; bounded in number and bytes.
+#[derive(Default)]
+struct Waiting {
+    urls: VecDeque<String>,
+    bytes: usize,
+    /// Hashes of the keys of all that were ever taken.
+    known: HashSet<u64>,
+}
+
+impl Waiting {
+    fn push(&mut self, url: String) {
+        let has_room = self.urls.len() < MAX_WAITING
+            && self.bytes + url.len() <= MAX_WAITING_BYTES
+            && self.known.len() < MAX_KNOWN;
+        if has_room && self.known.insert(key(&url)) {
+            self.bytes += url.len();
+            self.urls.push_back(url);
+        }
+    }
+
+    fn pop(&mut self) -> Option<String> {
+        let url = self.urls.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(url.len());
+        Some(url)
     }
 }
 
@@ -182,8 +216,15 @@ async fn links(document: &mut Document) -> Result<Vec<String>, ScanError> {
     let (page, url) = (document.page().await?, document.final_url.clone());
     blocking(move || {
         let facts = page_pass(&page.parts().html, &url);
+        let mut bytes = 0;
         let links = facts.links.iter().filter(|link| !link.nofollow);
-        links.map(|link| link.to.to_owned()).collect()
+        links
+            .map(|link| link.to.to_owned())
+            .take_while(|url| {
+                bytes += url.len();
+                bytes <= MAX_WAITING_BYTES
+            })
+            .collect()
     })
     .await
 }
@@ -202,6 +243,26 @@ fn origin(url: &str) -> Option<url::Origin> {
     matches!(url.scheme(), "http" | "https").then(|| url.origin())
 }
 
-fn key(url: &str) -> String {
-    url_key(url, KeyRules::default())
+fn key(url: &str) -> u64 {
+    key_hash(&url_key(url, KeyRules::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded_in_bytes() {
+        let mut waiting = Waiting::default();
+        let long = "x".repeat(16 << 10);
+        for n in 0..10_000 {
+            waiting.push(format!("https://e.org/{n}/{long}"));
+        }
+        assert!(waiting.bytes <= MAX_WAITING_BYTES && waiting.urls.len() < 300);
+        let first = waiting.pop().unwrap();
+        // It is not taken again.
+        waiting.push(first);
+        let all: usize = waiting.urls.iter().map(String::len).sum();
+        assert_eq!(waiting.bytes, all);
+    }
 }

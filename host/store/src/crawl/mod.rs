@@ -6,9 +6,9 @@ pub(crate) mod frontier;
 mod hosts;
 
 pub use crate::pages::{
-    CrawledPage, Differing, Orphan, PackedLinks, PageItem, PageRange, PageRecord, PreviousPage,
-    RunDiff, StoredLink, count_links, each_link, pack_links, pack_targets, unpack_links,
-    unpack_targets,
+    CrawledPage, Differing, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
+    PageRecord, PreviousPage, RunDiff, StoredLink, each_link, pack_links, pack_targets,
+    slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
     Created, Ending, Lease, LeasedRun, NewRun, Progress, Removed, Run, RunFilter, RunItem,

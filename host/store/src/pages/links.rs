@@ -16,6 +16,21 @@ pub struct PackedLinks {
     pub links: Vec<u8>,
 }
 
+/// Links of some of a run's pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkRows {
+    /// By ascending page.
+    pub rows: Vec<PackedLinks>,
+    /// There may be further ones.
+    pub more: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct LinkSize {
+    page_id: i64,
+    bytes: i64,
+}
+
 /// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) unpacks
 /// them.
 #[derive(Debug, sqlx::FromRow)]
@@ -65,17 +80,19 @@ per_database! {
 }
 
 impl Store {
-    /// Links of a run's pages, by ascending page, from page `from` on; at most `limit` pages.
+    /// Links of a run's pages, by ascending page, from page `from` on: at most `limit` pages,
+    /// and no further ones once they have `max_bytes` as stored.
     pub async fn run_links(
         &self,
         project: ProjectId,
         run: RunId,
         from: PageId,
         limit: u32,
-    ) -> Result<Vec<PackedLinks>, StoreError> {
-        read!(self.db, pool => {
-            Ok(sqlx::query_as(
-                "SELECT page_id, links FROM page_links
+        max_bytes: u64,
+    ) -> Result<LinkRows, StoreError> {
+        let sizes: Vec<LinkSize> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT page_id, CAST(length(links) AS BIGINT) AS bytes FROM page_links
                  WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
                  ORDER BY page_id LIMIT $4",
             )
@@ -84,8 +101,35 @@ impl Store {
             .bind(project.get())
             .bind(i64::from(limit))
             .fetch_all(pool)
-            .await?)
-        })
+            .await?
+        });
+        let mut bytes = 0;
+        let within = sizes.iter().take_while(|size| {
+            let has_room = bytes < max_bytes;
+            bytes += u64::try_from(size.bytes).unwrap_or_default();
+            has_room
+        });
+        let Some(last) = within.last() else {
+            return Ok(LinkRows::default());
+        };
+        let rows: Vec<PackedLinks> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT page_id, links FROM page_links
+                 WHERE run_id = $1 AND page_id BETWEEN $2 AND $3 AND project_id = $4
+                 ORDER BY page_id",
+            )
+            .bind(run.get())
+            .bind(from.get())
+            .bind(last.page_id)
+            .bind(project.get())
+            .fetch_all(pool)
+            .await?
+        });
+        let is_last = sizes
+            .last()
+            .is_some_and(|size| size.page_id == last.page_id);
+        let more = !is_last || sizes.len() >= limit as usize;
+        Ok(LinkRows { rows, more })
     }
 
     /// Links of one page of a run; `None` where it has none, or is not the run's.

@@ -10,10 +10,11 @@ pub(crate) mod rows;
 
 pub use diff::{Differing, RunDiff};
 pub use graph::Orphan;
-pub use links::PackedLinks;
+pub use links::{LinkRows, PackedLinks};
 pub use list::{PageItem, PageRange, PageRecord};
 pub use packed::{
-    StoredLink, count_links, each_link, pack_links, pack_targets, unpack_links, unpack_targets,
+    LinkSlice, StoredLink, each_link, pack_links, pack_targets, slice_links, unpack_links,
+    unpack_targets,
 };
 pub use previous::PreviousPage;
 pub use rows::CrawledPage;

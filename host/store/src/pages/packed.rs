@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::fmt;
+use std::io::{BufReader, Read as _};
 
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer as _, Serialize};
 use zstd::zstd_safe::get_frame_content_size;
 
 use crate::error::StoreError;
@@ -42,7 +45,8 @@ struct Unpacker {
     json: Vec<u8>,
 }
 
-/// Bytes of an [`Unpacker`]'s buffer that are kept from one row to the next.
+/// Largest row that is unpacked at once, in an [`Unpacker`]'s buffer; a larger one is read
+/// piece by piece.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
@@ -77,21 +81,51 @@ pub fn pack_links<'a>(links: impl Iterator<Item = (&'a str, &'a str, &'a str, bo
     })
 }
 
+/// A part of a row's links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkSlice {
+    /// The part.
+    pub links: Vec<StoredLink>,
+    /// Links of the row up to its end, those that were left out included.
+    pub passed: usize,
+    /// The row has no more.
+    pub ended: bool,
+}
+
 /// Unpacks a row. CPU-bound.
 ///
 /// # Errors
 /// [`StoreError::Damaged`].
 pub fn unpack_links(row: &[u8]) -> Result<Vec<StoredLink>, StoreError> {
-    with_links(row, |links| {
-        links
-            .drain(..)
-            .map(|Packed(to_url, anchor, rel, nofollow)| StoredLink {
-                to_url: to_url.into_owned(),
-                anchor: anchor.into_owned(),
-                rel: rel.into_owned(),
-                nofollow: nofollow != 0,
-            })
-            .collect()
+    slice_links(row, 0, usize::MAX, usize::MAX).map(|slice| slice.links)
+}
+
+/// Unpacks a part of a row: after the first `skip` links at most `most`, and no further ones
+/// once they have `max_bytes`. What comes after the part is not looked at. CPU-bound.
+///
+/// # Errors
+/// [`StoreError::Damaged`].
+pub fn slice_links(
+    row: &[u8],
+    skip: usize,
+    most: usize,
+    max_bytes: usize,
+) -> Result<LinkSlice, StoreError> {
+    let (mut links, mut bytes) = (Vec::new(), 0);
+    let (passed, ended) = walk(row, skip, |Packed(to, anchor, rel, nofollow)| {
+        bytes += to.len() + anchor.len() + rel.len();
+        links.push(StoredLink {
+            to_url: to.into_owned(),
+            anchor: anchor.into_owned(),
+            rel: rel.into_owned(),
+            nofollow: nofollow != 0,
+        });
+        links.len() < most && bytes < max_bytes
+    })?;
+    Ok(LinkSlice {
+        links,
+        passed,
+        ended,
     })
 }
 
@@ -103,51 +137,99 @@ pub fn each_link(
     row: &[u8],
     mut take: impl FnMut(Cow<'_, str>, Cow<'_, str>, bool),
 ) -> Result<(), StoreError> {
-    with_links(row, |links| {
-        for Packed(to, anchor, _, nofollow) in links.drain(..) {
-            take(to, anchor, nofollow != 0);
-        }
+    walk(row, 0, |Packed(to, anchor, _, nofollow)| {
+        take(to, anchor, nofollow != 0);
+        true
     })
+    .map(drop)
 }
 
-/// How many links a row has. CPU-bound.
-///
-/// # Errors
-/// [`StoreError::Damaged`].
-pub fn count_links(row: &[u8]) -> Result<usize, StoreError> {
-    if row.is_empty() {
-        return Ok(0);
-    }
-    with_json(row, |json| {
-        let links: Vec<serde::de::IgnoredAny> = serde_json::from_slice(json)?;
-        Ok(links.len())
-    })
-}
-
-fn with_links<T: Default>(
+/// Hands the links of a row on, after the first `skip`, for as long as `take` returns true.
+/// How many links were passed in all, and whether that was the end of the row.
+fn walk(
     row: &[u8],
-    work: impl FnOnce(&mut Vec<Packed<'_>>) -> T,
-) -> Result<T, StoreError> {
+    skip: usize,
+    take: impl FnMut(Packed<'_>) -> bool,
+) -> Result<(usize, bool), StoreError> {
     if row.is_empty() {
-        return Ok(T::default());
+        return Ok((0, true));
     }
-    with_json(row, |json| {
-        let mut links: Vec<Packed<'_>> = serde_json::from_slice(json)?;
-        Ok(work(&mut links))
-    })
-}
-
-fn with_json<T>(
-    row: &[u8],
-    work: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
-) -> Result<T, StoreError> {
-    let damaged = |error: &dyn std::fmt::Display| StoreError::Damaged(format!("links: {error}"));
+    let mut walk = Walk {
+        skip,
+        take,
+        passed: 0,
+        stopped: false,
+    };
     let bytes = get_frame_content_size(row)
         .ok()
         .flatten()
         .and_then(|bytes| usize::try_from(bytes).ok())
         .filter(|bytes| *bytes <= MAX_BYTES)
         .ok_or_else(|| damaged(&"no length, or one beyond the limit"))?;
+    let done = if bytes <= KEPT_BYTES {
+        with_json(row, bytes, |json| {
+            let mut json = serde_json::Deserializer::from_slice(json);
+            json.deserialize_seq(&mut walk).and_then(|()| json.end())
+        })
+    } else {
+        // Never whole in memory.
+        let reader = zstd::Decoder::new(row).map_err(|error| damaged(&error))?;
+        let reader = BufReader::new(reader.take(MAX_BYTES as u64));
+        let mut json = serde_json::Deserializer::from_reader(reader);
+        let read = json.deserialize_seq(&mut walk).and_then(|()| json.end());
+        read.map_err(|error| damaged(&error))
+    };
+    match done {
+        // The parser has no other way to stop early.
+        Err(_) if walk.stopped => Ok((walk.passed, false)),
+        Err(error) => Err(error),
+        Ok(()) => Ok((walk.passed, true)),
+    }
+}
+
+/// Visits links one by one.
+struct Walk<F> {
+    skip: usize,
+    take: F,
+    passed: usize,
+    stopped: bool,
+}
+
+impl<'de, F: FnMut(Packed<'_>) -> bool> Visitor<'de> for &mut Walk<F> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of links")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut links: A) -> Result<(), A::Error> {
+        while self.passed < self.skip {
+            if links.next_element::<IgnoredAny>()?.is_none() {
+                return Ok(());
+            }
+            self.passed += 1;
+        }
+        while let Some(link) = links.next_element::<Packed<'de>>()? {
+            self.passed += 1;
+            if !(self.take)(link) {
+                self.stopped = true;
+                return Err(serde::de::Error::custom("enough"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn damaged(error: &dyn fmt::Display) -> StoreError {
+    StoreError::Damaged(format!("links: {error}"))
+}
+
+/// Unpacks a row of so many bytes into the thread's buffer.
+fn with_json<T>(
+    row: &[u8],
+    bytes: usize,
+    work: impl FnOnce(&[u8]) -> Result<T, serde_json::Error>,
+) -> Result<T, StoreError> {
     UNPACKER.with_borrow_mut(|unpacker| {
         if unpacker.is_none() {
             *unpacker = Some(Unpacker {
@@ -162,11 +244,7 @@ fn with_json<T>(
         json.reserve(bytes);
         let done = context.decompress_to_buffer(row, json);
         let done = done.map_err(|error| damaged(&error));
-        let worked = done.and_then(|_| work(json).map_err(|error| damaged(&error)));
-        if json.capacity() > KEPT_BYTES {
-            *json = Vec::new();
-        }
-        worked
+        done.and_then(|_| work(json).map_err(|error| damaged(&error)))
     })
 }
 
@@ -202,7 +280,6 @@ mod tests {
         assert_eq!(back, links);
         assert_eq!(unpack_links(&pack_links(std::iter::empty())).unwrap(), []);
         assert_eq!(unpack_links(b"").unwrap(), []);
-        assert_eq!(count_links(&row).unwrap(), links.len());
         let mut each = Vec::new();
         each_link(&row, |to, anchor, nofollow| {
             each.push((to.into_owned(), anchor.into_owned(), nofollow));
@@ -214,6 +291,40 @@ mod tests {
         assert!(unpack_links(cut).is_err());
         assert_eq!(unpack_links(&row).unwrap(), unpacked);
         assert!(unpack_links(b"junk").is_err());
+    }
+
+    #[test]
+    fn a_part_of_a_row_is_what_the_whole_row_has_there() {
+        // The second one is beyond what is unpacked at once.
+        for (count, length) in [(50, 20), (500, 5_000)] {
+            let to = |n: usize| format!("https://e.org/{n}/{}", "x".repeat(length));
+            let urls: Vec<String> = (0..count).map(to).collect();
+            let row = pack_links(urls.iter().map(|url| (url.as_str(), "anchor", "", false)));
+            let whole = unpack_links(&row).unwrap();
+            assert_eq!(whole.len(), count);
+            for (skip, most) in [(0, 1), (3, 7), (count - 2, 9), (count, 1), (count + 9, 1)] {
+                let slice = slice_links(&row, skip, most, usize::MAX).unwrap();
+                let end = (skip + most).min(count);
+                assert_eq!(
+                    slice.links,
+                    whole.get(skip.min(end)..end).unwrap(),
+                    "{skip}"
+                );
+                assert_eq!(
+                    (slice.passed, slice.ended),
+                    (end, skip + most > count),
+                    "{skip}"
+                );
+            }
+            // One is always taken, and none once the bytes are there.
+            let slice = slice_links(&row, 5, 100, 1).unwrap();
+            assert_eq!(
+                (slice.links.len(), slice.passed, slice.ended),
+                (1, 6, false)
+            );
+            let cut = row.get(..row.len() - 1).unwrap();
+            assert!(slice_links(cut, count, 1, 1).is_err());
+        }
     }
 
     #[test]

@@ -65,22 +65,54 @@ impl Store {
         Ok(found.is_some())
     }
 
-    /// Takes the run that has waited longest: queued, or running with a lease that has
-    /// run out. `until` is when the new lease runs out.
+    /// As [`lease_fair_run`](Self::lease_fair_run), of any project.
     pub async fn lease_run(
         &self,
         owner: &str,
         now: DateTime<Utc>,
         until: DateTime<Utc>,
     ) -> Result<Option<LeasedRun>, StoreError> {
-        let skip = self.skip_locked();
+        self.lease_fair_run(owner, now, until, &[]).await
+    }
+
+    /// Takes a run that is queued, or running with a lease that has run out: of the project
+    /// that has the fewest runs under way, the one that has waited longest. Those of `full`
+    /// projects are left out. `until` is when the new lease runs out.
+    pub async fn lease_fair_run(
+        &self,
+        owner: &str,
+        now: DateTime<Utc>,
+        until: DateTime<Utc>,
+        full: &[ProjectId],
+    ) -> Result<Option<LeasedRun>, StoreError> {
+        // Of the runs alone: the counts of a LEFT JOIN cannot be locked.
+        let skip = if self.is_shared() {
+            "FOR UPDATE OF r SKIP LOCKED"
+        } else {
+            ""
+        };
+        let mut others = String::new();
+        for project in full {
+            others.push_str(if others.is_empty() {
+                " AND r.project_id NOT IN ("
+            } else {
+                ", "
+            });
+            others.push_str(&project.to_string());
+        }
+        if !others.is_empty() {
+            others.push(')');
+        }
         let sql = format!(
             "UPDATE runs SET status = 'running', started_at = COALESCE(started_at, $2),
                  lease_owner = $1, lease_until = $3, lease_epoch = lease_epoch + 1
              WHERE id = (
-                 SELECT id FROM runs
-                 WHERE status IN ('queued', 'running') AND lease_until <= $2
-                 ORDER BY id LIMIT 1{skip})
+                 SELECT r.id FROM runs r LEFT JOIN (
+                     SELECT project_id, count(*) AS runs FROM runs
+                     WHERE status = 'running' AND lease_until > $2 GROUP BY project_id
+                 ) busy ON busy.project_id = r.project_id
+                 WHERE r.status IN ('queued', 'running') AND r.lease_until <= $2{others}
+                 ORDER BY COALESCE(busy.runs, 0), r.id LIMIT 1 {skip})
              RETURNING lease_epoch, engine_state, {}",
             columns!()
         );

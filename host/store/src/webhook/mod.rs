@@ -5,7 +5,7 @@ mod list;
 pub(crate) mod outbox;
 
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
-pub use outbox::{AttemptResult, NewAttempt, TakenDelivery};
+pub use outbox::{AttemptResult, DueDelivery, NewAttempt, TakenDelivery};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};

@@ -53,6 +53,17 @@ pub struct TakenDelivery {
     pub error_message: Option<String>,
 }
 
+/// A delivery that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueDelivery {
+    /// Which.
+    pub id: DeliveryId,
+    /// Whose it is.
+    pub project: ProjectId,
+    /// Scheme, host and port of its URL.
+    pub target: String,
+}
+
 /// An attempt that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAttempt {
@@ -106,6 +117,7 @@ struct TakenRow {
 #[derive(sqlx::FromRow)]
 struct Candidate {
     id: i64,
+    project_id: i64,
     target: String,
 }
 
@@ -189,15 +201,16 @@ per_database! {
 }
 
 impl Store {
-    /// Deliveries that are due, as (id, target), the one that waits longest first. Those to
-    /// `busy` targets are left out.
+    /// Deliveries that are due, the one that waits longest first. Those to `busy` targets and
+    /// of `full` projects are left out.
     pub async fn due_deliveries(
         &self,
         now: DateTime<Utc>,
         busy: &[String],
+        full: &[ProjectId],
         limit: u32,
-    ) -> Result<Vec<(DeliveryId, String)>, StoreError> {
-        let mut sql = "SELECT id, target FROM deliveries WHERE state = 'pending' AND next_at <= $1"
+    ) -> Result<Vec<DueDelivery>, StoreError> {
+        let mut sql = "SELECT id, project_id, target FROM deliveries WHERE state = 'pending' AND next_at <= $1"
             .to_owned();
         if !busy.is_empty() {
             sql.push_str(" AND target NOT IN (");
@@ -205,6 +218,18 @@ impl Store {
                 sql.push_str(if index == 0 { "$" } else { ", $" });
                 sql.push_str(&(index + 3).to_string());
             }
+            sql.push(')');
+        }
+        for (index, project) in full.iter().enumerate() {
+            let before = if index == 0 {
+                " AND project_id NOT IN ("
+            } else {
+                ", "
+            };
+            sql.push_str(before);
+            sql.push_str(&project.to_string());
+        }
+        if !full.is_empty() {
             sql.push(')');
         }
         sql.push_str(" ORDER BY next_at, target LIMIT $2");
@@ -219,7 +244,11 @@ impl Store {
         });
         Ok(rows
             .into_iter()
-            .map(|row| (DeliveryId(row.id), row.target))
+            .map(|row| DueDelivery {
+                id: DeliveryId(row.id),
+                project: ProjectId(row.project_id),
+                target: row.target,
+            })
             .collect())
     }
 

@@ -66,8 +66,8 @@ async fn ended(store: &Store, project: ProjectId, webhook: &RunWebhook) -> RunId
 }
 
 async fn take(store: &Store, at: DateTime<Utc>) -> Vec<TakenDelivery> {
-    let due = store.due_deliveries(at, &[], 10).await.unwrap();
-    let ids: Vec<_> = due.into_iter().map(|(id, _)| id).collect();
+    let due = store.due_deliveries(at, &[], &[], 10).await.unwrap();
+    let ids: Vec<_> = due.into_iter().map(|due| due.id).collect();
     store
         .take_deliveries(&ids, "node", at, at + seconds(20))
         .await
@@ -141,10 +141,13 @@ async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
         "https://a.example:443".to_owned(),
         "https://b.example:443".to_owned(),
     ];
-    assert_eq!(store.due_deliveries(now(), &busy, 10).await.unwrap(), []);
+    assert_eq!(
+        store.due_deliveries(now(), &busy, &[], 10).await.unwrap(),
+        []
+    );
     assert_eq!(
         store
-            .due_deliveries(now() - seconds(1), &[], 10)
+            .due_deliveries(now() - seconds(1), &[], &[], 10)
             .await
             .unwrap(),
         []
