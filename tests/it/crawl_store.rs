@@ -38,6 +38,7 @@ promises! {
     a_recent_done_run_is_found
     a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing
     a_released_run_is_taken_at_once
+    projects_take_turns_at_workers
     a_commit_writes_pages_links_frontier_and_usage_together
 }
 
@@ -381,4 +382,35 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     assert!(store.release_lease(one.lease).await.unwrap());
     let again = lease(&store, "two", now()).await.unwrap();
     assert_eq!(again.engine_state, r#"{"host":"x"}"#);
+}
+
+/// One project queues three runs, another one comes after it.
+async fn projects_take_turns_at_workers(options: Options) {
+    let (store, greedy) = open(&options).await;
+    let new = NewProject {
+        name: "second",
+        tier: "free",
+        actor: "cli",
+        key: NewKey {
+            hash: KeyHash::of("second"),
+            prefix: "orb_87654321",
+            label: None,
+        },
+    };
+    let second = store.create_project(&new, now()).await.unwrap();
+    for url in ["https://a.org/1", "https://a.org/2", "https://a.org/3"] {
+        create(&store, &new_run(greedy, url)).await;
+    }
+    create(&store, &new_run(second, "https://b.org/")).await;
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        order.push(lease(&store, "node", now()).await.unwrap().lease.project);
+    }
+    assert_eq!(order, [greedy, second, greedy]);
+    // Whoever has its share is left out.
+    let until = now() + seconds(10);
+    let full = store.lease_fair_run("node", now(), until, &[greedy]);
+    assert!(full.await.unwrap().is_none());
+    let rest = store.lease_fair_run("node", now(), until, &[second]);
+    assert_eq!(rest.await.unwrap().unwrap().lease.project, greedy);
 }
