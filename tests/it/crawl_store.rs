@@ -409,8 +409,9 @@ async fn projects_take_turns_at_workers(options: Options) {
     assert_eq!(order, [greedy, second, greedy]);
     // Whoever has its share is left out.
     let until = now() + seconds(10);
-    let full = store.lease_fair_run("node", now(), until, &[greedy]);
+    let (first, other) = ([greedy], [second]);
+    let full = store.lease_fair_run("node", now(), until, &first);
     assert!(full.await.unwrap().is_none());
-    let rest = store.lease_fair_run("node", now(), until, &[second]);
+    let rest = store.lease_fair_run("node", now(), until, &other);
     assert_eq!(rest.await.unwrap().unwrap().lease.project, greedy);
 }

@@ -158,6 +158,7 @@ impl Crawl {
         let checked = self
             .request()?
             .check(&service.pipeline, tier.aggressive, &project.tier)
+            .await
             .map_err(|error| anyhow!("{error}{}", hint(&error.to_string())))?;
         let spec = checked
             .spec
