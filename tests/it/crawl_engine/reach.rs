@@ -16,6 +16,7 @@ promises! {
     the_host_that_the_seed_redirects_to_is_in_scope
     a_seed_that_cannot_be_fetched_fails_the_run
     sitemaps_are_read_and_no_links_followed
+    no_more_sitemaps_are_read_than_a_run_can_use
     traps_do_not_fill_a_run
 }
 
@@ -275,6 +276,68 @@ async fn sitemaps_are_read_and_no_links_followed(service: Service) {
     let run = crawl(&service, &spec).await;
     assert_eq!(run.status, RunState::Failed);
     assert!(run.error_message.unwrap().contains("404"));
+}
+
+async fn no_more_sitemaps_are_read_than_a_run_can_use(service: Service) {
+    let ground = Ground::of(|hit| {
+        let host = hit.headers.get("host").cloned().unwrap_or_default();
+        match hit.path.as_str() {
+            "/maps/index.xml" => {
+                let maps = (0..100)
+                    .map(|n| format!("<sitemap><loc>http://{host}/maps/{n}.xml</loc></sitemap>"));
+                Answer::text(format!(
+                    "<sitemapindex>{}</sitemapindex>",
+                    maps.collect::<String>()
+                ))
+            }
+            path if path.starts_with("/maps/") => {
+                let urls = (0..1_000).map(|n| format!("<url><loc>{path}/{n}</loc></url>"));
+                Answer::text(format!("<urlset>{}</urlset>", urls.collect::<String>()))
+            }
+            path if path.ends_with(".txt") => Answer::status(404),
+            _ => Answer::page("x", &[]),
+        }
+    })
+    .await;
+    let spec = CrawlSpec {
+        seed_kind: SeedKind::Sitemap,
+        max_pages: 1,
+        // Time enough to read them all before the page.
+        delay_ms: 100,
+        ..spec(&ground.url("/maps/index.xml"))
+    };
+    let run = crawl(&service, &spec).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 1));
+    let read = (0..100)
+        .filter(|n| ground.count(&format!("/maps/{n}.xml")) > 0)
+        .count();
+    assert!(read <= 4, "{read}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_too_old_ends_with_what_it_has() {
+    let service = Service::with(|config| config.crawl.max_age_seconds = 2).await;
+    let ground = Ground::of(|hit| match hit.path.as_str() {
+        path if path.ends_with(".txt") => Answer::status(404),
+        _ => Answer::page("x", &["/next"]),
+    })
+    .await;
+    let slow = CrawlSpec {
+        delay_ms: 3_600_000,
+        respect_robots: false,
+        ..spec(&ground.url("/"))
+    };
+    let run = crawl(&service, &slow).await;
+    assert_eq!((run.status, run.page_count), (RunState::Done, 1));
+    assert!(run.error_message.unwrap().contains("2 seconds"));
+    // The robots.txt that it waits for leaves it no time for a page.
+    let none = CrawlSpec {
+        respect_robots: true,
+        ..slow
+    };
+    let run = crawl(&service, &none).await;
+    assert_eq!((run.status, run.page_count), (RunState::Failed, 0));
+    assert!(run.error_message.unwrap().contains("2 seconds"));
 }
 
 async fn traps_do_not_fill_a_run(service: Service) {

@@ -105,10 +105,14 @@ pub(super) async fn create_crawl(
     match submit::submit(&app.crawls, project, &spec, origin, tier.concurrent_runs.0).await? {
         Created::New(run) => reference(StatusCode::ACCEPTED, &run),
         Created::Replayed(run) => replayed(&run),
-        Created::CapReached => Err(ApiError::rate_limited(
-            "as many crawls are queued and running as the project may have at once",
-            RETRY_AFTER,
-        )),
+        Created::CapReached => {
+            let (cap, tier) = (tier.concurrent_runs.0.unwrap_or(0), &ctx.principal.tier);
+            let message = format!(
+                "as many crawls are queued and running as the project may have at once: {cap} \
+                 (setting tiers.{tier}.concurrent_runs)"
+            );
+            Err(ApiError::rate_limited(message, RETRY_AFTER))
+        }
     }
 }
 

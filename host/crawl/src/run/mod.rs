@@ -122,6 +122,10 @@ impl Crawler {
             return None;
         }
         if let Some(site) = self.site.take() {
+            // A run that is too old does not wait for more.
+            if self.end.is_none() {
+                site.abort();
+            }
             let _ = site.await;
         }
         let failure = self.failure.take().filter(|_| self.rows == 0);

@@ -17,6 +17,7 @@ crate::support::on_both_databases! {
     a_recent_done_run_is_found
     a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing
     a_released_run_is_taken_at_once
+    projects_take_turns_at_workers
     a_commit_writes_pages_links_frontier_and_usage_together
     the_body_of_a_page_that_is_there_already_is_not_kept
     a_shared_body_stays_until_its_last_page_goes
@@ -454,4 +455,36 @@ async fn the_first_page_of_a_sitemap_is_no_seed(options: Options) {
         let found = store.orphans(project, run.id).await.unwrap();
         assert_eq!(found.len(), orphans);
     }
+}
+
+/// One project queues three runs, another one comes after it.
+async fn projects_take_turns_at_workers(options: Options) {
+    let (store, greedy) = open(&options).await;
+    let new = NewProject {
+        name: "second",
+        tier: "free",
+        actor: "cli",
+        key: NewKey {
+            hash: KeyHash::of("second"),
+            prefix: "orb_87654321",
+            label: None,
+        },
+    };
+    let second = store.create_project(&new, now()).await.unwrap();
+    for url in ["https://a.org/1", "https://a.org/2", "https://a.org/3"] {
+        create(&store, &new_run(greedy, url)).await;
+    }
+    create(&store, &new_run(second, "https://b.org/")).await;
+    let mut order = Vec::new();
+    for _ in 0..3 {
+        order.push(lease(&store, "node", now()).await.unwrap().lease.project);
+    }
+    assert_eq!(order, [greedy, second, greedy]);
+    // Whoever has its share is left out.
+    let until = now() + seconds(10);
+    let (first, other) = ([greedy], [second]);
+    let full = store.lease_fair_run("node", now(), until, &first);
+    assert!(full.await.unwrap().is_none());
+    let rest = store.lease_fair_run("node", now(), until, &other);
+    assert_eq!(rest.await.unwrap().unwrap().lease.project, greedy);
 }
