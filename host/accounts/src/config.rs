@@ -14,10 +14,14 @@ const PLACEHOLDER: &str = "sk_placeholder";
 
 /// `[signup]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 #[expect(missing_docs, reason = "described in the reference")]
 pub struct SignupConfig {
-    pub enabled: bool,
+    /// Unset until [`SignupConfig::resolved`]: open while every listener is on loopback.
+    pub open: Option<bool>,
+    /// The setting's old name; `open` wins.
+    #[serde(skip_serializing)]
+    pub enabled: Option<bool>,
     pub challenge_secret: Option<Secret>,
     pub challenge_url: String,
     pub attempts_per_ip: u32,
@@ -27,7 +31,8 @@ pub struct SignupConfig {
 impl Default for SignupConfig {
     fn default() -> Self {
         Self {
-            enabled: true,
+            open: None,
+            enabled: None,
             challenge_secret: None,
             challenge_url: "https://challenges.cloudflare.com/turnstile/v0/siteverify".to_owned(),
             attempts_per_ip: 3,
@@ -48,7 +53,8 @@ pub struct BillingConfig {
     pub prices: BTreeMap<String, String>,
     pub success_url: Option<String>,
     pub cancel_url: Option<String>,
-    pub mock: bool,
+    /// Unset until [`BillingConfig::resolved`]: on while every listener is on loopback.
+    pub mock: Option<bool>,
 }
 
 impl Default for BillingConfig {
@@ -61,7 +67,7 @@ impl Default for BillingConfig {
             prices: BTreeMap::new(),
             success_url: None,
             cancel_url: None,
-            mock: true,
+            mock: None,
         }
     }
 }
@@ -96,6 +102,20 @@ impl Default for MailConfig {
 }
 
 impl SignupConfig {
+    /// With the default filled in: open only where nobody but this machine reaches the
+    /// service.
+    pub fn resolved(&self, only_loopback: bool) -> Self {
+        Self {
+            open: Some(self.open.or(self.enabled).unwrap_or(only_loopback)),
+            ..self.clone()
+        }
+    }
+
+    /// Whether strangers may sign up; not while the default is open.
+    pub fn is_open(&self) -> bool {
+        self.open.or(self.enabled).unwrap_or(false)
+    }
+
     /// Checks what types alone do not.
     ///
     /// # Errors
@@ -106,6 +126,21 @@ impl SignupConfig {
 }
 
 impl BillingConfig {
+    /// With the default filled in: a mock only where nobody but this machine reaches the
+    /// service.
+    pub fn resolved(&self, only_loopback: bool) -> Self {
+        Self {
+            mock: Some(self.mock.unwrap_or(only_loopback)),
+            ..self.clone()
+        }
+    }
+
+    /// Whether visiting the mock checkout stands for paying: the mock is on, and there is no
+    /// provider.
+    pub fn is_mock(&self) -> bool {
+        self.mock.unwrap_or(false) && self.provider().is_none()
+    }
+
     /// Checks what types alone do not.
     ///
     /// # Errors

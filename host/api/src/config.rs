@@ -15,9 +15,17 @@ use serde::{Deserialize, Serialize};
 pub struct HttpConfig {
     pub max_body_bytes: usize,
     pub header_timeout_ms: u64,
+    pub idle_timeout_ms: u64,
+    pub write_timeout_ms: u64,
     pub body_timeout_ms: u64,
     pub request_timeout_ms: u64,
     pub shutdown_ms: u64,
+    pub max_connections: Option<usize>,
+    pub max_connections_per_address: Option<usize>,
+    pub http2_max_streams: u32,
+    pub http2_ping_ms: u64,
+    pub log_requests_per_day: u64,
+    pub rate: RateConfig,
 }
 
 impl Default for HttpConfig {
@@ -25,11 +33,58 @@ impl Default for HttpConfig {
         Self {
             max_body_bytes: 16 << 20,
             header_timeout_ms: 30_000,
+            idle_timeout_ms: 60_000,
+            write_timeout_ms: 60_000,
             body_timeout_ms: 60_000,
             request_timeout_ms: 300_000,
             shutdown_ms: 8_000,
+            max_connections: None,
+            max_connections_per_address: None,
+            http2_max_streams: 100,
+            http2_ping_ms: 30_000,
+            log_requests_per_day: 100_000,
+            rate: RateConfig::default(),
         }
     }
+}
+
+/// `[http.rate]`.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[expect(missing_docs, reason = "described in the reference")]
+pub struct RateConfig {
+    pub key: RateLimit,
+    pub address: RateLimit,
+    pub keyless: RateLimit,
+}
+
+impl Default for RateConfig {
+    fn default() -> Self {
+        Self {
+            key: RateLimit {
+                per_second: 200,
+                burst: 2_000,
+            },
+            address: RateLimit {
+                per_second: 500,
+                burst: 5_000,
+            },
+            keyless: RateLimit {
+                per_second: 20,
+                burst: 500,
+            },
+        }
+    }
+}
+
+/// A bucket of `burst` requests that refills at `per_second`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// Requests a second in the long run; 0: no limit.
+    pub per_second: u32,
+    /// Requests at once.
+    pub burst: u32,
 }
 
 impl HttpConfig {
@@ -38,6 +93,16 @@ impl HttpConfig {
     /// # Errors
     /// The first setting that breaks a rule.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless(
+            self.max_connections != Some(0) && self.max_connections_per_address != Some(0),
+            "http.max_connections",
+            "must be at least 1, and so must http.max_connections_per_address",
+        )?;
+        InvalidSetting::unless(
+            self.http2_max_streams > 0,
+            "http.http2_max_streams",
+            "must be at least 1",
+        )?;
         InvalidSetting::unless(
             self.shutdown_ms <= 9_500,
             "http.shutdown_ms",
@@ -65,6 +130,8 @@ pub struct ApiSettings {
     pub serves_tls: bool,
     /// Metrics are on the API's own port, too.
     pub public_metrics: bool,
+    /// Requests logged per project and UTC day.
+    pub log_requests_per_day: u64,
     /// `[cloud]`: search engines and their prices.
     pub cloud: CloudConfig,
 }

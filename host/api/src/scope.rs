@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_store::Principal;
 
 use crate::app::App;
+use crate::rates::Verdict;
 
 /// One request's identity. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,6 +18,7 @@ struct Inner {
     id: String,
     client: Arc<str>,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
+    rate: OnceLock<Verdict>,
 }
 
 impl Scope {
@@ -25,6 +27,7 @@ impl Scope {
             id: fresh_id(),
             client,
             known: OnceLock::new(),
+            rate: OnceLock::new(),
         }))
     }
 
@@ -46,6 +49,16 @@ impl Scope {
     /// Whose request it is, once its key was accepted.
     pub(super) fn principal(&self) -> Option<&Arc<Principal>> {
         self.0.known.get().map(|(principal, _)| principal)
+    }
+
+    /// Notes what the key's rate limit says.
+    pub(super) fn note_rate(&self, verdict: Verdict) {
+        let _ = self.0.rate.set(verdict);
+    }
+
+    /// What the key's rate limit says, once its key was accepted.
+    pub(super) fn rate(&self) -> Option<&Verdict> {
+        self.0.rate.get()
     }
 
     /// When it was accepted.

@@ -6,7 +6,9 @@
 
 pub mod cli;
 pub mod config;
+pub mod doors;
 pub mod housekeeping;
+pub mod listen;
 pub mod serve;
 pub mod service;
 pub mod telemetry;

@@ -132,7 +132,7 @@ pub(super) async fn signup(
     headers: HeaderMap,
     payload: Payload<SignupRequest>,
 ) -> Result<Response, ApiError> {
-    if !app.accounts.signup.enabled {
+    if !app.accounts.signup.is_open() {
         return Err(ApiError::forbidden("this server takes no signups"));
     }
     let applicant = payload.value.check(scope.client())?;

@@ -2,11 +2,12 @@
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
 mod load;
+mod private;
 mod reference;
 mod settings;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -216,7 +217,8 @@ impl Config {
             "concurrent and max_uses must be at least 1",
         )?;
         unless(
-            !self.signup.enabled || self.tiers.contains_key("free"),
+            !self.signup.resolved(self.only_loopback()).is_open()
+                || self.tiers.contains_key("free"),
             "tiers",
             "signup needs tier free",
         )?;
@@ -228,6 +230,13 @@ impl Config {
         self.signup.validate()?;
         self.mail.validate()?;
         self.billing.validate(&self.mail)
+    }
+
+    /// Whether only this machine reaches the listeners.
+    pub fn only_loopback(&self) -> bool {
+        std::iter::once(self.listen)
+            .chain(self.metrics.listen)
+            .all(|address| address.ip().to_canonical().is_loopback())
     }
 
     /// The networks that the guard lets through.
@@ -320,6 +329,7 @@ impl Config {
             listen: self.listen,
             serves_tls: self.tls_cert.is_some(),
             public_metrics: self.metrics.public,
+            log_requests_per_day: self.http.log_requests_per_day,
             cloud: self.cloud.clone(),
         })
     }
@@ -339,26 +349,19 @@ impl Config {
         }
     }
 
-    /// Creates the data folder, for this user only: keys and compiled code live there.
+    /// Creates the data folder, and makes its files this user's alone: keys and compiled code
+    /// live there.
     ///
     /// # Errors
     /// That of the file system, naming the folder.
     pub fn create_data_dir(&self) -> anyhow::Result<()> {
-        create_private_dir(&self.data_dir).map_err(|error| {
+        private::prepare(self).map_err(|error| {
             anyhow::anyhow!(
-                "cannot create the data folder {}: {error}; name another with --data-dir",
+                "cannot write to the data folder {}: {error}; name another with --data-dir",
                 self.data_dir.display()
             )
         })
     }
-}
-
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
 }
 
 fn nets(setting: &'static str, nets: &[String]) -> Result<Vec<IpNet>, InvalidSetting> {

@@ -92,7 +92,15 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "http.header_timeout_ms",
-        "Time for a client to send a request's head, in milliseconds; also how long an idle connection is kept.",
+        "Time for a client to send the first request's head, TLS handshake included, in milliseconds.",
+    ),
+    setting(
+        "http.idle_timeout_ms",
+        "Time between an answer and the next request's head on the same connection, in milliseconds.",
+    ),
+    setting(
+        "http.write_timeout_ms",
+        "Time that a client may take no byte of its answer, in milliseconds.",
     ),
     setting(
         "http.body_timeout_ms",
@@ -105,6 +113,38 @@ pub(super) const SETTINGS: &[Setting] = &[
     setting(
         "http.shutdown_ms",
         "On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).",
+    ),
+    setting(
+        "http.max_connections",
+        "Open connections of a listener. Beyond it the connection that has been quiet for longest is closed; a new one is refused where all are busy. Unset: half of the files that this process may open, at most 10000.",
+    ),
+    setting(
+        "http.max_connections_per_address",
+        "Of these, from one IPv4 address or one IPv6 /64 network; not counted for trusted_proxies. Unset: a quarter of http.max_connections.",
+    ),
+    setting(
+        "http.http2_max_streams",
+        "Requests at once on one HTTP/2 connection.",
+    ),
+    setting(
+        "http.http2_ping_ms",
+        "How often an HTTP/2 client is pinged, in milliseconds; it has as long to answer. 0: never.",
+    ),
+    setting(
+        "http.log_requests_per_day",
+        "Requests that GET /v1/logs remembers per project and UTC day, by process; further ones are answered and not logged.",
+    ),
+    setting(
+        "http.rate.key",
+        "Requests of one key: `burst` at once, `per_second` in the long run (0: no limit); beyond it 429 with Retry-After, RateLimit and RateLimit-Policy.",
+    ),
+    setting(
+        "http.rate.address",
+        "As http.rate.key, for all requests of one IPv4 address or IPv6 /64 network. GET /v1/health is not counted.",
+    ),
+    setting(
+        "http.rate.keyless",
+        "As http.rate.address, for requests without a valid key.",
     ),
     setting("fetch.allow_nets", "As allow_nets; both lists count."),
     setting(
@@ -406,8 +446,8 @@ pub(super) const SETTINGS: &[Setting] = &[
         "US dollars for 10^9 bytes through the mobile pool.",
     ),
     setting(
-        "signup.enabled",
-        "Whether strangers may sign up (POST /v1/signup).",
+        "signup.open",
+        "Whether strangers may sign up (POST /v1/signup). Unset: only while `listen` and `metrics.listen` are on loopback.",
     ),
     setting(
         "signup.challenge_secret",
@@ -449,7 +489,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "billing.mock",
-        "Whether, without a provider key, visiting the mock checkout URL completes a paid signup. Anybody may: set it to false where strangers can sign up.",
+        "Whether, without a provider key, visiting the mock checkout URL completes a paid signup without paying. Unset: only while `listen` and `metrics.listen` are on loopback.",
     ),
     setting(
         "mail.smtp_url",
