@@ -29,6 +29,11 @@ use crate::app::App;
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+/// For our own pages: their scripts and styles come from here, and they are in no frame.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
+     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
 /// Longest path and query, in bytes; longer ones are answered 414.
 const MAX_URI: usize = 8 << 10;
 
@@ -88,7 +93,10 @@ impl Connection {
     pub async fn answer(self, mut request: Request<Body>) -> Response {
         let started = Instant::now();
         let (client, client_text) = self.client(request.headers());
-        let scope = Scope::new(client_text);
+        let scope = Scope::new(
+            client_text,
+            self.trusted || self.peer.to_canonical().is_loopback(),
+        );
         request.extensions_mut().insert(scope.clone());
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let has_key = request.headers().contains_key(header::AUTHORIZATION);
@@ -116,9 +124,7 @@ impl Connection {
             }
             Err(refused) => *refused,
         };
-        response
-            .headers_mut()
-            .insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+        protect(response.headers_mut());
         if let Ok(id) = HeaderValue::from_str(scope.id()) {
             response.headers_mut().insert(REQUEST_ID, id);
         }
@@ -239,6 +245,21 @@ fn is_free(uri: &Uri) -> bool {
 
 fn is_trusted(proxies: &[IpNet], ip: IpAddr) -> bool {
     proxies.iter().any(|net| net.contains(&ip))
+}
+
+/// What browsers are told of every answer: take its type as it says; of pages also what they
+/// may load, and that nobody may frame them.
+fn protect(headers: &mut HeaderMap) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    let is_html = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+    if is_html {
+        headers.insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        let referrer = HeaderValue::from_static("no-referrer");
+        headers.insert(header::REFERRER_POLICY, referrer);
+    }
 }
 
 fn enveloped(answer: &Response) -> Response {

@@ -17,15 +17,17 @@ pub struct Scope(Arc<Inner>);
 struct Inner {
     id: String,
     client: Arc<str>,
+    is_peer_trusted: bool,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
     rate: OnceLock<Verdict>,
 }
 
 impl Scope {
-    pub(super) fn new(client: Arc<str>) -> Self {
+    pub(super) fn new(client: Arc<str>, is_peer_trusted: bool) -> Self {
         Self(Arc::new(Inner {
             id: fresh_id(),
             client,
+            is_peer_trusted,
             known: OnceLock::new(),
             rate: OnceLock::new(),
         }))
@@ -39,6 +41,11 @@ impl Scope {
     /// Who asks: the peer's address, or what trusted proxies say of it.
     pub fn client(&self) -> &str {
         &self.0.client
+    }
+
+    /// Whether the connection comes from this machine or from a trusted proxy.
+    pub(super) fn is_peer_trusted(&self) -> bool {
+        self.0.is_peer_trusted
     }
 
     /// Notes whose request it turned out to be, and when that was.

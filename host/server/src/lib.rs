@@ -9,6 +9,7 @@ pub mod config;
 pub mod doors;
 pub mod housekeeping;
 pub mod listen;
+pub mod probe;
 pub mod serve;
 pub mod service;
 pub mod telemetry;

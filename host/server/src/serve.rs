@@ -15,6 +15,7 @@ use orbweaver_pipeline::search_index;
 use crate::config::Role;
 use crate::housekeeping;
 use crate::listen::{Server, Settings, tls};
+use crate::probe;
 use crate::service::Service;
 
 /// A service that listens.
@@ -76,6 +77,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         servers.push(server);
     }
     let mut background = JoinSet::new();
+    background.spawn(probe::run());
     background.spawn(housekeeping::run(service.clone()));
     background.spawn(cleanup::run(app.crawls.clone()));
     if roles.contains(&Role::Worker) {

@@ -14,6 +14,7 @@ use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use orbweaver_actors as actors;
+use orbweaver_pipeline::blocking;
 
 /// An actor's answer.
 #[derive(Serialize, ToSchema)]
@@ -62,8 +63,9 @@ pub(super) async fn run_actor(
     let actor = ctx.app.pipeline.engine.actor(&name);
     let actor = actor.ok_or_else(|| missing(&ctx.app, &name))?;
     let digest = payload.digest();
-    let input = payload.value;
-    check(&ctx.app, &actor, &input)?;
+    let (app, input) = (ctx.app.clone(), payload.value);
+    // A schema's patterns and a large input cost more than a request's share of a thread.
+    let input = blocking(move || check(&app, &actor, &input).map(|()| input)).await??;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let token = token.whole();

@@ -60,7 +60,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     setting(
         "public_url",
-        "Address that clients reach the API at, such as https://crawl.example.com, for links in answers. Unset, what the request's Host header says.",
+        "Address that clients reach the API at, such as https://crawl.example.com, for links in answers. Unset, what the Host header of requests from this machine or trusted_proxies says, else the listen address.",
     ),
     flagged(
         "browser",
