@@ -311,7 +311,8 @@ CREATE INDEX signup_attempts_age ON signup_attempts (ts);
 
 -- Paid signups that wait for, or had, their payment.
 CREATE TABLE signup_intents (
-    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- 53 random bits: whoever has the number may pay, so it must not be guessed.
+    id           INTEGER PRIMARY KEY,
     project_name TEXT NOT NULL,
     email        TEXT NOT NULL,
     tier         TEXT NOT NULL,

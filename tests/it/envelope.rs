@@ -192,3 +192,20 @@ async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
     client.get("/plain").await.error(418, "INVALID_INPUT");
     client.get("/nothing").await.error(404, "NOT_FOUND");
 }
+
+#[tokio::test]
+async fn pages_say_what_they_may_load_and_every_answer_keeps_its_type() {
+    let service = Service::start().await;
+    for path in ["/v1/health", "/nothing", "/openapi.json", "/docs/"] {
+        let answer = service.stranger().get(path).await;
+        assert_eq!(
+            answer.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+    }
+    let page = service.stranger().get("/docs/").await;
+    let policy = page.header("content-security-policy").expect("a policy");
+    assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
+    assert_eq!(page.header("x-frame-options"), Some("DENY"));
+}

@@ -4,6 +4,7 @@ use chrono::TimeDelta;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_origin::{Origin, Reply, SmtpServer};
+use orbweaver_server::config::Config;
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -94,13 +95,71 @@ async fn checkouts_are_refused_by_rule() {
         .post(WEBHOOK, &json!({}))
         .await
         .error(501, "NOT_IMPLEMENTED");
-    let closed = Service::with(|config| config.billing.mock = false).await;
+    let closed = Service::with(|config| config.billing.mock = Some(false)).await;
     let made = closed.stranger().post(SIGNUP, &pro("shop")).await.ok();
     closed
         .stranger()
         .get(&path(&made["checkout_url"]))
         .await
-        .error(404, "NOT_FOUND");
+        .error(501, "NOT_IMPLEMENTED");
+    let mock = format!("/v1/billing/mock/{}?token=00", made["intent_id"]);
+    let closed = closed.stranger();
+    closed.get(&mock).await.error(404, "NOT_FOUND");
+}
+
+#[tokio::test]
+async fn intents_have_ids_that_cannot_be_guessed() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let mut ids = Vec::new();
+        for name in ["one", "two"] {
+            let made = service.stranger().post(SIGNUP, &pro(name)).await.ok();
+            ids.push(made["intent_id"].as_i64().unwrap());
+        }
+        assert!(ids[0].abs_diff(ids[1]) > 1_000, "{ids:?}");
+        assert!(ids.iter().all(|id| *id > 1_000 && *id < 1 << 53), "{ids:?}");
+        let checkout = |id: i64| format!("/v1/billing/checkout?intent_id={id}");
+        let stranger = service.stranger();
+        for neighbour in [1, 2, ids[0] - 1, ids[0] + 1] {
+            stranger
+                .get(&checkout(neighbour))
+                .await
+                .error(404, "NOT_FOUND");
+        }
+        stranger.get(&checkout(ids[0])).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn signup_and_mock_payment_are_off_where_others_reach_the_service() {
+    let public = |config: &mut Config| config.listen = ([0, 0, 0, 0], 0).into();
+    let service = Service::with(public).await;
+    let message = service
+        .stranger()
+        .post(SIGNUP, &pro("shop"))
+        .await
+        .error(403, "FORBIDDEN");
+    assert!(message.contains("signups"), "{message}");
+    let service = Service::with(|config| {
+        public(config);
+        config.signup.open = Some(true);
+    })
+    .await;
+    let made = service.stranger().post(SIGNUP, &pro("shop")).await.ok();
+    let checkout = path(&made["checkout_url"]);
+    service
+        .stranger()
+        .get(&checkout)
+        .await
+        .error(501, "NOT_IMPLEMENTED");
+    let metrics = Service::with(|config| {
+        config.metrics.listen = Some(([0, 0, 0, 0], 0).into());
+    })
+    .await;
+    metrics
+        .stranger()
+        .post(SIGNUP, &pro("shop"))
+        .await
+        .error(403, "FORBIDDEN");
 }
 
 /// A service with a provider and a mail server.

@@ -221,7 +221,7 @@ async fn the_key_is_mailed_and_waits_while_mail_is_down() {
 
 #[tokio::test]
 async fn signup_can_be_closed() {
-    let service = Service::with(|config| config.signup.enabled = false).await;
+    let service = Service::with(|config| config.signup.open = Some(false)).await;
     sign_up(&service, &shop("shop"))
         .await
         .error(403, "FORBIDDEN");

@@ -65,6 +65,13 @@ pub async fn checkout(
         return Err(BillingError::Paid);
     }
     let Some(key) = accounts.billing.provider() else {
+        if !accounts.billing.is_mock() {
+            return Err(BillingError::NotConfigured(
+                "this server takes no payments; set billing.provider_key (or billing.mock = true, \
+                 to try paid signups out)"
+                    .to_owned(),
+            ));
+        }
         let url = format!(
             "{base}/v1/billing/mock/{}?token={}",
             intent.id,
@@ -90,10 +97,7 @@ pub async fn checkout(
 
 /// Whether this is the token of an intent's mock checkout, and mock checkouts count.
 pub fn is_mock_token(accounts: &Accounts, intent: IntentId, token: &str) -> bool {
-    let billing = &accounts.billing;
-    billing.mock
-        && billing.provider().is_none()
-        && accounts.seal.verify(&mock_message(intent), token)
+    accounts.billing.is_mock() && accounts.seal.verify(&mock_message(intent), token)
 }
 
 fn mock_message(intent: IntentId) -> String {

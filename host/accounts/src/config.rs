@@ -14,8 +14,10 @@ const PLACEHOLDER: &str = "sk_placeholder";
 settings! {
     /// `[signup]`.
     pub struct SignupConfig {
-        /// Whether strangers may sign up (POST /v1/signup).
-        pub enabled: bool = true,
+        /// Whether strangers may sign up (POST /v1/signup). Unset: only while `listen` and
+        /// `metrics.listen` are on loopback.
+        #[serde(alias = "enabled")]
+        pub open: Option<bool>,
         /// Secret of the bot challenge (Turnstile and alike). Set, `turnstile_token` is required
         /// and verified.
         pub challenge_secret: Option<Secret>,
@@ -48,8 +50,9 @@ settings! {
         /// Where the provider sends who has not; unset, /docs here.
         pub cancel_url: Option<HttpUrl>,
         /// Whether, without a provider key, visiting the mock checkout URL completes a paid
-        /// signup. Anybody may: set it to false where strangers can sign up.
-        pub mock: bool = true,
+        /// signup without paying. Unset: only while `listen` and `metrics.listen` are on
+        /// loopback.
+        pub mock: Option<bool>,
     }
 }
 
@@ -75,7 +78,38 @@ impl BillingConfig {
     }
 }
 
+impl SignupConfig {
+    /// With the default filled in: open only where nobody but this machine reaches the
+    /// service.
+    pub fn resolved(&self, only_loopback: bool) -> Self {
+        Self {
+            open: Some(self.open.unwrap_or(only_loopback)),
+            ..self.clone()
+        }
+    }
+
+    /// Whether strangers may sign up; not while the default is open.
+    pub fn is_open(&self) -> bool {
+        self.open.unwrap_or(false)
+    }
+}
+
 impl BillingConfig {
+    /// With the default filled in: a mock only where nobody but this machine reaches the
+    /// service.
+    pub fn resolved(&self, only_loopback: bool) -> Self {
+        Self {
+            mock: Some(self.mock.unwrap_or(only_loopback)),
+            ..self.clone()
+        }
+    }
+
+    /// Whether visiting the mock checkout stands for paying: the mock is on, and there is no
+    /// provider.
+    pub fn is_mock(&self) -> bool {
+        self.mock.unwrap_or(false) && self.provider().is_none()
+    }
+
     /// Checks what types alone do not.
     ///
     /// # Errors

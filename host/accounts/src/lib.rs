@@ -1,5 +1,6 @@
 //! Projects and their keys, what they may use and used, and how strangers get one.
 
+pub mod address;
 pub mod auth;
 pub mod billing;
 pub mod bootstrap;

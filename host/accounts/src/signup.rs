@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::issue::FreshKey;
 use super::mail::KeyMail;
+use crate::address::customer;
 use crate::context::Accounts;
 use crate::outbound::{AGENT, form};
 
@@ -76,7 +77,9 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
         successes: settings.per_day,
     };
     let now = accounts.clock.now();
-    let origin = applicant.ip.map_or_else(String::new, counted_as);
+    let origin = applicant
+        .ip
+        .map_or_else(String::new, |ip| customer(ip).to_string());
     let attempt = match accounts
         .store
         .note_signup_attempt(&origin, limits, now)
@@ -111,7 +114,8 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
         tier: &applicant.tier,
     };
     if applicant.tier != FREE {
-        let done = accounts.store.add_intent(&new, limits, now).await?;
+        let id = random_intent_id()?;
+        let done = accounts.store.add_intent(id, &new, limits, now).await?;
         return done_or_refused(done).map(Outcome::Intent);
     }
     let key = FreshKey::generate().map_err(internal)?;
@@ -129,6 +133,18 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
     accounts.mailer.wake();
     tracing::info!(%project, "a project signed up");
     Ok(Outcome::Project(project, key))
+}
+
+/// An id that cannot be guessed: 53 random bits from the operating system, which every JSON
+/// reader keeps exactly (RFC 8259, section 6).
+fn random_intent_id() -> Result<IntentId, SignupError> {
+    loop {
+        let bits = getrandom::u64().map_err(internal)? >> 11;
+        match i64::try_from(bits) {
+            Ok(0) | Err(_) => {}
+            Ok(id) => return Ok(IntentId(id)),
+        }
+    }
 }
 
 /// A project that a payment made.
@@ -211,17 +227,6 @@ fn key_mail(
         .map_err(internal)
 }
 
-/// Whom attempts are counted by: an IPv6 network of 64 bits is one customer.
-fn counted_as(ip: IpAddr) -> String {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.to_string(),
-        IpAddr::V6(ip) => {
-            let [a, b, c, d, ..] = ip.segments();
-            format!("{a:x}:{b:x}:{c:x}:{d:x}::/64")
-        }
-    }
-}
-
 #[derive(Deserialize)]
 struct Verdict {
     success: bool,
@@ -269,14 +274,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_counted_by_customer() {
-        for (ip, counted) in [
-            ("203.0.113.7", "203.0.113.7"),
-            ("::ffff:203.0.113.7", "203.0.113.7"),
-            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-            ("2001:db8:1:2:ffff::1", "2001:db8:1:2::/64"),
-        ] {
-            assert_eq!(counted_as(ip.parse().unwrap()), counted);
-        }
+    fn intent_ids_are_random_and_exact_in_json() {
+        let ids: std::collections::HashSet<i64> = (0..1_000)
+            .map(|_| random_intent_id().unwrap().get())
+            .collect();
+        assert_eq!(ids.len(), 1_000);
+        assert!(ids.iter().all(|id| (1..1 << 53).contains(id)));
+        // Guessing one of a million intents takes 2^33 tries: the upper bits are in use.
+        assert!(ids.iter().any(|id| *id >= 1 << 52));
+        assert!(ids.iter().any(|id| *id < 1 << 52));
     }
 }

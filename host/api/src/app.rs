@@ -16,6 +16,7 @@ use orbweaver_store::Store;
 
 use crate::config::ApiSettings;
 use crate::heartbeat::Heartbeat;
+use crate::rates::Rates;
 
 /// The service's rooms, each with its own door. Cheap to clone.
 #[derive(Clone)]
@@ -43,6 +44,8 @@ pub struct AppParts {
     pub heartbeat: Heartbeat,
     /// Metrics, where they are collected.
     pub metrics: Option<PrometheusHandle>,
+    /// How often clients may ask.
+    pub rates: Rates,
     /// What the interface is told of the configuration.
     pub settings: ApiSettings,
 }

@@ -7,22 +7,71 @@ use ipnet::IpNet;
 use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis};
 use orbweaver_core::settings;
 use orbweaver_pipeline::config::CloudConfig;
+use serde::{Deserialize, Serialize};
 
 settings! {
     /// `[http]`: this server's own HTTP.
     pub struct HttpConfig {
         /// Largest request body, in bytes; a larger one is answered 413.
         pub max_body_bytes: usize = 16 << 20,
-        /// Time for a client to send a request's head, in milliseconds; also how long an idle
-        /// connection is kept.
+        /// Time for a client to send the first request's head, TLS handshake included, in
+        /// milliseconds.
         pub header_timeout_ms: Millis = Millis(30_000),
+        /// Time between an answer and the next request's head on the same connection, in
+        /// milliseconds.
+        pub idle_timeout_ms: Millis = Millis(60_000),
+        /// Time that a client may take no byte of its answer, in milliseconds.
+        pub write_timeout_ms: Millis = Millis(60_000),
         /// Time for a client to send a request's body, in milliseconds.
         pub body_timeout_ms: Millis = Millis(60_000),
         /// Longest time to an answer, in milliseconds; then 408.
         pub request_timeout_ms: Millis = Millis(300_000),
         /// On SIGTERM, time for running requests to finish, in milliseconds (at most 9500).
         pub shutdown_ms: Millis = Millis(8_000),
+        /// Open connections of a listener. Beyond it the connection that has been quiet for
+        /// longest is closed; a new one is refused where all are busy. Unset: half of the files
+        /// that this process may open, at most 10000.
+        pub max_connections: Option<usize>,
+        /// Of these, from one IPv4 address or one IPv6 /64 network; not counted for
+        /// trusted_proxies. Unset: a quarter of http.max_connections.
+        pub max_connections_per_address: Option<usize>,
+        /// Requests at once on one HTTP/2 connection.
+        pub http2_max_streams: u32 = 100,
+        /// How often an HTTP/2 client is pinged, in milliseconds; it has as long to answer. 0:
+        /// never.
+        pub http2_ping_ms: Millis = Millis(30_000),
+        /// Requests that GET /v1/logs remembers per project and UTC day, by process; further ones
+        /// are answered and not logged.
+        pub log_requests_per_day: u64 = 100_000,
+        /// `[http.rate]`.
+        #[section]
+        pub rate: RateConfig,
     }
+}
+
+settings! {
+    /// `[http.rate]`: rates of requests.
+    #[derive(Copy)]
+    pub struct RateConfig {
+        /// Requests of one key: `burst` at once, `per_second` in the long run (0: no limit);
+        /// beyond it 429 with Retry-After, RateLimit and RateLimit-Policy.
+        pub key: RateLimit = RateLimit { per_second: 200, burst: 2_000 },
+        /// As http.rate.key, for all requests of one IPv4 address or IPv6 /64 network.
+        /// GET /v1/health is not counted.
+        pub address: RateLimit = RateLimit { per_second: 500, burst: 5_000 },
+        /// As http.rate.address, for requests without a valid key.
+        pub keyless: RateLimit = RateLimit { per_second: 20, burst: 500 },
+    }
+}
+
+/// A bucket of `burst` requests that refills at `per_second`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RateLimit {
+    /// Requests a second in the long run; 0: no limit.
+    pub per_second: u32,
+    /// Requests at once.
+    pub burst: u32,
 }
 
 impl HttpConfig {
@@ -31,6 +80,16 @@ impl HttpConfig {
     /// # Errors
     /// The first setting that breaks a rule.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
+        InvalidSetting::unless(
+            self.max_connections != Some(0) && self.max_connections_per_address != Some(0),
+            "http.max_connections",
+            "must be at least 1, and so must http.max_connections_per_address",
+        )?;
+        InvalidSetting::unless(
+            self.http2_max_streams > 0,
+            "http.http2_max_streams",
+            "must be at least 1",
+        )?;
         InvalidSetting::unless(
             self.shutdown_ms <= Millis(9_500),
             "http.shutdown_ms",
@@ -58,6 +117,8 @@ pub struct ApiSettings {
     pub serves_tls: bool,
     /// Metrics are on the API's own port, too.
     pub public_metrics: bool,
+    /// Requests logged per project and UTC day.
+    pub log_requests_per_day: u64,
     /// `[cloud]`: search engines and their prices.
     pub cloud: CloudConfig,
 }

@@ -40,6 +40,16 @@ impl FromRequestParts<App> for Ctx {
             return Err(ApiError::unauthorized("the key is not valid"));
         };
         scope.identify(&principal, now);
+        match app.rates.count_key(principal.key) {
+            Ok(verdict) => verdict
+                .into_iter()
+                .for_each(|verdict| scope.note_rate(verdict)),
+            Err(refused) => {
+                let refusal = refused.refusal();
+                scope.note_rate(refused);
+                return Err(refusal);
+            }
+        }
         if principal.suspended {
             return Err(ApiError::forbidden("the project is suspended"));
         }

@@ -4,21 +4,16 @@
 //! One hand-written service instead of a stack of layers: every request passes here, and
 //! each layer would cost it a box or two.
 
-use std::convert::Infallible;
-use std::future::{Future, Ready, ready};
 use std::net::{IpAddr, SocketAddr};
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
-use bytes::Bytes;
 use futures::FutureExt as _;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header};
 use ipnet::IpNet;
 use orbweaver_store::LogEntry;
 use tower::Service;
@@ -26,11 +21,21 @@ use tracing::Instrument as _;
 
 use super::error::ApiError;
 use super::measure::Measures;
+use super::rates::Verdict;
+use super::request_log::{RequestLog, logged_method, logged_path};
 use super::scope::Scope;
 use crate::app::App;
 
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+/// For our own pages: their scripts and styles come from here, and they are in no frame.
+const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
+     object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+);
+/// Longest path and query, in bytes; longer ones are answered 414.
+const MAX_URI: usize = 8 << 10;
 
 /// The service for every connection.
 #[derive(Clone)]
@@ -42,39 +47,33 @@ pub struct Entry {
 struct Inner {
     app: App,
     measures: Measures,
+    log: RequestLog,
 }
 
 impl Entry {
     /// Around a router; `paths` are the routes that metrics tell apart.
     pub(super) fn new(app: App, router: Router, paths: Vec<String>) -> Self {
         let measures = Measures::new(paths);
+        let log = RequestLog::new(app.settings.log_requests_per_day);
         Self {
-            inner: Arc::new(Inner { app, measures }),
+            inner: Arc::new(Inner { app, measures, log }),
             router,
         }
     }
 }
 
-/// A connection is accepted: its peer is known from here on.
-impl Service<SocketAddr> for Entry {
-    type Response = Connection;
-    type Error = Infallible;
-    type Future = Ready<Result<Connection, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, peer: SocketAddr) -> Self::Future {
+impl Entry {
+    /// The service of a connection from this peer.
+    pub fn connection(&self, peer: SocketAddr) -> Connection {
         let trusted = is_trusted(&self.inner.app.settings.trusted_proxies, peer.ip());
         let Self { inner, router } = self.clone();
-        ready(Ok(Connection {
+        Connection {
             inner,
             router,
             peer: peer.ip(),
             peer_text: peer.ip().to_string().into(),
             trusted,
-        }))
+        }
     }
 }
 
@@ -89,45 +88,110 @@ pub struct Connection {
     trusted: bool,
 }
 
-impl<B> Service<Request<B>> for Connection
-where
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<axum::BoxError>,
-{
-    type Response = Response;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<B>) -> Self::Future {
-        let this = self.clone();
-        Box::pin(async move { Ok(this.answer(request.map(Body::new)).await) })
-    }
-}
-
 impl Connection {
-    async fn answer(mut self, mut request: Request<Body>) -> Response {
+    /// Answers a request.
+    pub async fn answer(self, mut request: Request<Body>) -> Response {
         let started = Instant::now();
-        let scope = Scope::new(self.client(request.headers()));
+        let (client, client_text) = self.client(request.headers());
+        let scope = Scope::new(
+            client_text,
+            self.trusted || self.peer.to_canonical().is_loopback(),
+        );
         request.extensions_mut().insert(scope.clone());
         let (method, uri) = (request.method().clone(), request.uri().clone());
+        let has_key = request.headers().contains_key(header::AUTHORIZATION);
+        let inner = Arc::clone(&self.inner);
+        let app = &inner.app;
+
+        let mut response = match self.before(&uri, client, has_key) {
+            Ok(keyless) => {
+                let mut response = self.work(request, &scope).await;
+                let mut verdict = scope.rate().cloned().or(keyless);
+                let is_failure = response.status().is_client_error();
+                if has_key && scope.principal().is_none() && is_failure && !is_free(&uri) {
+                    match app.rates.count_keyless(client) {
+                        Ok(counted) => verdict = counted,
+                        Err(refused) => {
+                            response = refused.refusal().into_response();
+                            verdict = Some(refused);
+                        }
+                    }
+                }
+                if let Some(verdict) = verdict {
+                    verdict.write(response.headers_mut());
+                }
+                response
+            }
+            Err(refused) => *refused,
+        };
+        protect(response.headers_mut());
+        if let Ok(id) = HeaderValue::from_str(scope.id()) {
+            response.headers_mut().insert(REQUEST_ID, id);
+        }
+        let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+        inner.measures.record(&method, uri.path(), status, elapsed);
+        if let Some(principal) = scope.principal() {
+            let ts = scope.began(app);
+            if !inner.log.admits(principal.project, ts) {
+                return response;
+            }
+            let entry = LogEntry {
+                ts,
+                method: logged_method(method.as_str()),
+                path: logged_path(uri.path()),
+                status,
+                duration_ms: millis(elapsed),
+                client_ip: scope.client().to_owned(),
+                request_id: scope.id().to_owned(),
+                key_prefix: principal.prefix.clone(),
+            };
+            app.store.log_request(principal.project, entry);
+        }
+        response
+    }
+
+    /// What is refused before any work, else what the limit for requests without a key says.
+    fn before(
+        &self,
+        uri: &Uri,
+        client: IpAddr,
+        has_key: bool,
+    ) -> Result<Option<Verdict>, Box<Response>> {
+        if uri
+            .path_and_query()
+            .is_some_and(|uri| uri.as_str().len() > MAX_URI)
+        {
+            return Err(Box::new(ApiError::uri_too_long(MAX_URI).into_response()));
+        }
+        if is_free(uri) {
+            return Ok(None);
+        }
+        let rates = &self.inner.app.rates;
+        let counted = rates.count_address(client).and_then(|_| match has_key {
+            true => Ok(None),
+            false => rates.count_keyless(client),
+        });
+        counted.map_err(|refused| {
+            let mut response = refused.refusal().into_response();
+            refused.write(response.headers_mut());
+            Box::new(response)
+        })
+    }
+
+    /// The router's answer, within the time limit and with the envelope.
+    async fn work(mut self, request: Request<Body>, scope: &Scope) -> Response {
         let span = tracing::info_span!(
             "request",
             id = %scope.id(),
-            %method,
-            path = uri.path(),
+            method = %request.method(),
+            path = request.uri().path(),
             status = tracing::field::Empty
         );
-
-        let app = &self.inner.app;
         // Nothing of a request outlives its panic: what handlers share is behind locks that
         // do not poison, or is replaced as a whole.
         let work = AssertUnwindSafe(self.router.call(request)).catch_unwind();
-        let done =
-            tokio::time::timeout(app.settings.request_timeout, work.instrument(span.clone())).await;
+        let limit = self.inner.app.settings.request_timeout;
+        let done = tokio::time::timeout(limit, work.instrument(span.clone())).await;
         let mut response = match done {
             Ok(Ok(Ok(response))) => response,
             Ok(Ok(Err(never))) => match never {},
@@ -142,35 +206,16 @@ impl Connection {
         if failed && !is_json(response.headers()) {
             response = enveloped(&response);
         }
-        if let Ok(id) = HeaderValue::from_str(scope.id()) {
-            response.headers_mut().insert(REQUEST_ID, id);
-        }
-        let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        span.in_scope(|| tracing::debug!(status, ms = millis(elapsed), "answered"));
+        let status = response.status().as_u16();
+        span.in_scope(|| tracing::debug!(status, "answered"));
         span.record("status", i64::from(status));
-        self.inner
-            .measures
-            .record(&method, uri.path(), status, elapsed);
-        if let Some(principal) = scope.principal() {
-            let entry = LogEntry {
-                ts: scope.began(app),
-                method: method.to_string(),
-                path: uri.path().to_owned(),
-                status,
-                duration_ms: millis(elapsed),
-                client_ip: scope.client().to_owned(),
-                request_id: scope.id().to_owned(),
-                key_prefix: principal.prefix.clone(),
-            };
-            app.store.log_request(principal.project, entry);
-        }
         response
     }
 
     /// Who asked: the peer, or what trusted proxies say of it.
-    fn client(&self, headers: &HeaderMap) -> Arc<str> {
+    fn client(&self, headers: &HeaderMap) -> (IpAddr, Arc<str>) {
         if !self.trusted {
-            return Arc::clone(&self.peer_text);
+            return (self.peer, Arc::clone(&self.peer_text));
         }
         // The last entry was written by the nearest proxy; what stands before the first one
         // that is not ours is hearsay.
@@ -182,20 +227,39 @@ impl Connection {
             .filter_map(|entry| entry.trim().parse().ok())
             .collect();
         let proxies = &self.inner.app.settings.trusted_proxies;
-        forwarded
+        let client = forwarded
             .iter()
             .rev()
             .copied()
             .find(|ip| !is_trusted(proxies, *ip))
             .or_else(|| forwarded.first().copied())
-            .unwrap_or(self.peer)
-            .to_string()
-            .into()
+            .unwrap_or(self.peer);
+        (client, client.to_string().into())
     }
+}
+
+/// Liveness probes cost nothing and are never refused.
+fn is_free(uri: &Uri) -> bool {
+    uri.path() == "/v1/health"
 }
 
 fn is_trusted(proxies: &[IpNet], ip: IpAddr) -> bool {
     proxies.iter().any(|net| net.contains(&ip))
+}
+
+/// What browsers are told of every answer: take its type as it says; of pages also what they
+/// may load, and that nobody may frame them.
+fn protect(headers: &mut HeaderMap) {
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    let is_html = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+    if is_html {
+        headers.insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+        let referrer = HeaderValue::from_static("no-referrer");
+        headers.insert(header::REFERRER_POLICY, referrer);
+    }
 }
 
 fn enveloped(answer: &Response) -> Response {

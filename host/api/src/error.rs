@@ -184,6 +184,15 @@ impl ApiError {
         )
     }
 
+    /// 414.
+    pub fn uri_too_long(limit: usize) -> Self {
+        Self::new(
+            StatusCode::URI_TOO_LONG,
+            Code::InvalidInput,
+            format!("the request's path and query are longer than {limit} bytes"),
+        )
+    }
+
     /// 500: says nothing to the client, everything to the log.
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %cause, "request failed");

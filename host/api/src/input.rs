@@ -9,43 +9,64 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 use crate::app::App;
+use orbweaver_pipeline::blocking;
+
+/// Largest body that is read at once, in bytes: less than a millisecond's work.
+const INLINE_BYTES: usize = 64 << 10;
 
 /// A JSON object. Whatever `Content-Type` says: the contract's clients send JSON only.
 #[derive(Debug)]
 pub struct Payload<T> {
     /// Its value.
     pub value: T,
-    raw: Bytes,
+    digest: [u8; 32],
 }
 
 impl<T> Payload<T> {
     /// SHA-256 of the body as sent.
     pub fn digest(&self) -> [u8; 32] {
-        Sha256::digest(&self.raw).into()
+        self.digest
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<App> for Payload<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let raw = whole_body(request, app).await?;
-        let value = parse(&raw)?;
-        Ok(Self { value, raw })
+        let (value, digest) = read_json(raw, |raw| parse(raw)).await?;
+        Ok(Self { value, digest })
     }
+}
+
+/// Reads a body and its SHA-256: a large one where that holds up nobody.
+async fn read_json<T: Send + 'static>(
+    raw: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+) -> Result<(T, [u8; 32]), ApiError> {
+    let is_small = raw.len() <= INLINE_BYTES;
+    let work = move || Ok((read(&raw)?, Sha256::digest(&raw).into()));
+    if is_small {
+        return work();
+    }
+    blocking(work).await?
 }
 
 /// A JSON object, or no body at all, which stands for `{}`.
 #[derive(Debug)]
 pub struct Optional<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Optional<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Optional<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let raw = whole_body(request, app).await?;
-        let is_empty = raw.iter().all(u8::is_ascii_whitespace);
-        parse(if is_empty { b"{}" } else { &raw }).map(Self)
+        let read = |raw: &[u8]| {
+            let is_empty = raw.iter().all(u8::is_ascii_whitespace);
+            parse(if is_empty { b"{}" } else { raw })
+        };
+        let (value, _) = read_json(raw, read).await?;
+        Ok(Self(value))
     }
 }
 
@@ -70,27 +91,28 @@ async fn whole_body(request: Request, app: &App) -> Result<Bytes, ApiError> {
 pub struct OptionalPayload<T> {
     /// Its value.
     pub value: T,
-    raw: Bytes,
+    digest: [u8; 32],
 }
 
 impl<T> OptionalPayload<T> {
     /// SHA-256 of the body as sent.
     pub fn digest(&self) -> [u8; 32] {
-        Sha256::digest(&self.raw).into()
+        self.digest
     }
 }
 
-impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalPayload<T> {
+impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for OptionalPayload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let raw = body(request, app, app.settings.max_body_bytes).await?;
-        let value = if raw.iter().all(u8::is_ascii_whitespace) || &raw[..] == b"null" {
-            T::default()
-        } else {
-            parse(&raw)?
+        let raw = whole_body(request, app).await?;
+        let read = |raw: &[u8]| match raw {
+            raw if raw.iter().all(u8::is_ascii_whitespace) => Ok(T::default()),
+            b"null" => Ok(T::default()),
+            raw => parse(raw),
         };
-        Ok(Self { value, raw })
+        let (value, digest) = read_json(raw, read).await?;
+        Ok(Self { value, digest })
     }
 }
 

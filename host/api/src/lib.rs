@@ -25,6 +25,8 @@ mod measure;
 mod metrics;
 mod openapi;
 mod plugins;
+mod rates;
+mod request_log;
 mod robots;
 mod router;
 mod scan;
@@ -36,6 +38,7 @@ mod validate;
 mod webhook;
 
 pub use app::{App, AppParts};
-pub use entry::{Entry, REQUEST_ID};
+pub use entry::{Connection, Entry, REQUEST_ID};
 pub use error::ApiError;
+pub use rates::Rates;
 pub use router::{around, document, metrics_service, service};

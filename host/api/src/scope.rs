@@ -8,6 +8,7 @@ use orbweaver_accounts::random;
 use orbweaver_store::Principal;
 
 use crate::app::App;
+use crate::rates::Verdict;
 
 /// One request's identity. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,15 +18,19 @@ pub struct Scope(Arc<Inner>);
 struct Inner {
     id: String,
     client: Arc<str>,
+    is_peer_trusted: bool,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
+    rate: OnceLock<Verdict>,
 }
 
 impl Scope {
-    pub(super) fn new(client: Arc<str>) -> Self {
+    pub(super) fn new(client: Arc<str>, is_peer_trusted: bool) -> Self {
         Self(Arc::new(Inner {
             id: fresh_id(),
             client,
+            is_peer_trusted,
             known: OnceLock::new(),
+            rate: OnceLock::new(),
         }))
     }
 
@@ -39,6 +44,11 @@ impl Scope {
         &self.0.client
     }
 
+    /// Whether the connection comes from this machine or from a trusted proxy.
+    pub(super) fn is_peer_trusted(&self) -> bool {
+        self.0.is_peer_trusted
+    }
+
     /// Notes whose request it turned out to be, and when that was.
     pub(super) fn identify(&self, principal: &Arc<Principal>, at: DateTime<Utc>) {
         let _ = self.0.known.set((Arc::clone(principal), at));
@@ -47,6 +57,16 @@ impl Scope {
     /// Whose request it is, once its key was accepted.
     pub(super) fn principal(&self) -> Option<&Arc<Principal>> {
         self.0.known.get().map(|(principal, _)| principal)
+    }
+
+    /// Notes what the key's rate limit says.
+    pub(super) fn note_rate(&self, verdict: Verdict) {
+        let _ = self.0.rate.set(verdict);
+    }
+
+    /// What the key's rate limit says, once its key was accepted.
+    pub(super) fn rate(&self) -> Option<&Verdict> {
+        self.0.rate.get()
     }
 
     /// When it was accepted.

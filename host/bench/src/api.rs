@@ -84,6 +84,9 @@ async fn measure(args: &Args) -> Result<()> {
                 "127.0.0.0/8",
             ])
             .env("ORBWEAVER_BOOTSTRAP_KEY", KEY)
+            // What is measured is the service, not its limits.
+            .env("ORBWEAVER_HTTP__RATE__KEY__PER_SECOND", "0")
+            .env("ORBWEAVER_HTTP__RATE__ADDRESS__PER_SECOND", "0")
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

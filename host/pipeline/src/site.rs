@@ -6,6 +6,13 @@ use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde_json::value::RawValue;
 
+/// Memory for policies, and for the robots.txt that each entry keeps alive, in bytes.
+const MAX_CACHED_BYTES: u64 = 32 << 20;
+/// What an entry takes besides its texts, in bytes.
+const ENTRY_BYTES: usize = 256;
+/// A robots.txt in memory: its text, and its rules, which take up to this many times as much.
+const RULES_PER_TEXT: usize = 8;
+
 /// What a site says about itself.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
@@ -41,7 +48,16 @@ pub struct Policies(moka::sync::Cache<usize, (Arc<RobotsAnswer>, Arc<RawValue>)>
 
 impl Default for Policies {
     fn default() -> Self {
-        Self(moka::sync::Cache::new(1_000))
+        Self(
+            moka::sync::Cache::builder()
+                .max_capacity(MAX_CACHED_BYTES)
+                .weigher(|_, (robots, policy): &(Arc<RobotsAnswer>, Arc<RawValue>)| {
+                    let text = robots.text.as_ref().map_or(0, String::len);
+                    let bytes = policy.get().len() + RULES_PER_TEXT * text + ENTRY_BYTES;
+                    u32::try_from(bytes).unwrap_or(u32::MAX)
+                })
+                .build(),
+        )
     }
 }
 

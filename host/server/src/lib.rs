@@ -6,7 +6,10 @@
 
 pub mod cli;
 pub mod config;
+pub mod doors;
 pub mod housekeeping;
+pub mod listen;
+pub mod probe;
 pub mod serve;
 pub mod service;
 pub mod telemetry;

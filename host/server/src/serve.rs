@@ -3,11 +3,7 @@
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
-use axum_server::Handle;
-use axum_server::accept::NoDelayAcceptor;
-use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
-use hyper_util::rt::TokioTimer;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use orbweaver_accounts::mail;
 use orbweaver_actors::plugins;
@@ -15,8 +11,10 @@ use orbweaver_api::{self as api, Entry};
 use orbweaver_crawl::{self as crawl, Crawls, Seat, cleanup, scheduler, webhooks};
 use orbweaver_pipeline::search_index;
 
-use crate::config::{Config, Role};
+use crate::config::Role;
 use crate::housekeeping;
+use crate::listen::{Server, Settings, tls};
+use crate::probe;
 use crate::service::Service;
 
 /// A service that listens.
@@ -27,10 +25,9 @@ pub struct Running {
     /// Where metrics are, if they have a port of their own.
     pub metrics_address: Option<SocketAddr>,
     service: Service,
-    handle: Handle<SocketAddr>,
     background: JoinSet<()>,
     workers: JoinSet<()>,
-    servers: Vec<JoinHandle<std::io::Result<()>>>,
+    servers: Vec<Server>,
 }
 
 /// Binds and serves; returns once requests are answered.
@@ -49,27 +46,37 @@ pub async fn start(service: Service) -> anyhow::Result<Running> {
 pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Running> {
     let (app, config) = (service.app(), service.config());
     let roles = &config.roles;
-    let handle = Handle::new();
     let (mut address, mut metrics_address, mut servers) = (None, None, Vec::new());
     if roles.contains(&Role::Api) {
-        let tls = tls(config).await?;
-        let (at, server) =
-            listen(config, config.listen, tls, &handle, entry).with_context(|| {
-                let at = config.listen;
-                format!("cannot listen on {at}; is the port taken? name another with --listen")
-            })?;
-        address = Some(at);
+        let certificate = config.tls_cert.as_ref().zip(config.tls_key.as_ref());
+        let settings = Settings {
+            http: &config.http,
+            trusted_proxies: config.trusted_proxies.clone(),
+            tls: certificate
+                .map(|(cert, key)| tls::acceptor(cert, key))
+                .transpose()?,
+        };
+        let server = Server::start(config.listen, settings, entry).with_context(|| {
+            let at = config.listen;
+            format!("cannot listen on {at}; is the port taken? name another with --listen")
+        })?;
+        address = Some(server.address);
         servers.push(server);
     }
     if let Some(at) = config.metrics.listen {
-        let entry = api::metrics_service(app.clone());
-        let (at, server) = listen(config, at, None, &handle, entry)
+        let settings = Settings {
+            http: &config.http,
+            trusted_proxies: Vec::new(),
+            tls: None,
+        };
+        let server = Server::start(at, settings, api::metrics_service(app.clone()))
             .with_context(|| format!("metrics.listen: cannot listen on {at}"))?;
-        tracing::info!(address = %at, "metrics are at /metrics");
-        metrics_address = Some(at);
+        tracing::info!(address = %server.address, "metrics are at /metrics");
+        metrics_address = Some(server.address);
         servers.push(server);
     }
     let mut background = JoinSet::new();
+    background.spawn(probe::run());
     background.spawn(housekeeping::run(service.clone()));
     background.spawn(cleanup::run(app.crawls.clone()));
     if roles.contains(&Role::Worker) {
@@ -91,7 +98,6 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         address,
         metrics_address,
         service,
-        handle,
         background,
         workers,
         servers,
@@ -121,51 +127,6 @@ async fn work(crawls: Crawls) {
     }
 }
 
-async fn tls(config: &Config) -> anyhow::Result<Option<RustlsConfig>> {
-    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else {
-        return Ok(None);
-    };
-    // Fails only where a provider was chosen before, which serves as well.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let loaded = RustlsConfig::from_pem_file(cert, key).await;
-    loaded
-        .map(Some)
-        .with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))
-}
-
-type Server = JoinHandle<std::io::Result<()>>;
-
-fn listen(
-    config: &Config,
-    at: SocketAddr,
-    tls: Option<RustlsConfig>,
-    handle: &Handle<SocketAddr>,
-    service: Entry,
-) -> std::io::Result<(SocketAddr, Server)> {
-    let listener = std::net::TcpListener::bind(at)?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let mut server = axum_server::from_tcp(listener)?
-        .handle(handle.clone())
-        .acceptor(NoDelayAcceptor);
-    server
-        .http_builder()
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(config.http.header_timeout_ms.as_duration())
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(256);
-    let task = match tls {
-        Some(tls) => {
-            let server = server.map(|tcp| RustlsAcceptor::new(tls).acceptor(tcp));
-            tokio::spawn(server.serve(service))
-        }
-        None => tokio::spawn(server.serve(service)),
-    };
-    Ok((address, task))
-}
-
 impl Running {
     /// The service.
     pub fn service(&self) -> &Service {
@@ -176,14 +137,13 @@ impl Running {
     /// ends the background work and writes what is queued.
     pub async fn stop(mut self) {
         let grace = self.service.config().http.shutdown_ms.as_duration();
-        self.handle.graceful_shutdown(Some(grace));
+        for server in &self.servers {
+            server.begin_stop();
+        }
         self.service.crawls.live.stop();
         self.service.crawls.webhooks.stop();
-        for server in self.servers {
-            if !matches!(server.await, Ok(Ok(()))) {
-                tracing::warn!("a server did not end well");
-            }
-        }
+        let servers = self.servers.into_iter();
+        futures::future::join_all(servers.map(|server| server.stopped(grace))).await;
         while let Some(ended) = self.workers.join_next().await {
             if let Err(error) = ended {
                 tracing::error!(%error, "a worker ended badly");

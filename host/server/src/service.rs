@@ -16,7 +16,7 @@ use orbweaver_accounts::{Accounts, AccountsParts};
 use orbweaver_actors::plugins::Overlay;
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
-use orbweaver_api::{App, AppParts};
+use orbweaver_api::{App, AppParts, Rates};
 use orbweaver_crawl::links::Places;
 use orbweaver_crawl::webhooks::Webhooks;
 use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
@@ -126,8 +126,8 @@ pub async fn build_with(
         usage: Usage::new(store.clone()),
         mailer: Mailer::new(&config.mail)?,
         seal: Seal::load(config.secret_key.as_ref(), &config.data_dir)?,
-        signup: config.signup.clone(),
-        billing: config.billing.clone(),
+        signup: config.signup.resolved(config.only_loopback()),
+        billing: config.billing.resolved(config.only_loopback()),
     });
     let scans = Scans::from(ScansParts {
         store: store.clone(),
@@ -185,6 +185,7 @@ pub async fn build_with(
         actors,
         heartbeat: Heartbeat::default(),
         metrics,
+        rates: Rates::new(&config.http.rate),
         settings: config.api(),
     });
     Ok(Service(Arc::new(Inner {

@@ -1,7 +1,7 @@
 //! GET /v1/billing/checkout.
 
-use axum::Json;
 use axum::extract::State;
+use axum::{Extension, Json};
 use http::HeaderMap;
 use orbweaver_core::ids::IntentId;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::app::App;
 use crate::base::base_url;
 use crate::error::ErrorBody;
 use crate::input::Query;
+use crate::scope::Scope;
 use orbweaver_accounts::billing;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -50,11 +51,12 @@ pub(super) struct Checkout {
 )]
 pub(super) async fn checkout(
     State(app): State<App>,
+    Extension(scope): Extension<Scope>,
     headers: HeaderMap,
     query: Query<Params>,
 ) -> JsonAnswer<Checkout> {
     let intent = IntentId(query.0.intent_id);
-    let base = base_url(&app, &headers);
+    let base = base_url(&app, &scope, &headers);
     let checkout = billing::checkout(&app.accounts, intent, &base).await?;
     Ok(Json(Checkout {
         intent_id: intent.get(),

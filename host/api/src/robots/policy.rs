@@ -16,7 +16,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
 use crate::validate;
-use orbweaver_pipeline::ScanError;
+use orbweaver_pipeline::{ScanError, blocking};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -99,7 +99,11 @@ pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> JsonAnswer<
         files.robots_as(fetcher, &parsed, agent),
         files.llms_txt(fetcher, &parsed)
     );
-    answer(url, &robots, llms_txt, agent).map(Json)
+    let agent = agent.map(str::to_owned);
+    // Wildcards of a whole robots.txt against every known crawler: a second of work at worst.
+    blocking(move || answer(url, &robots, llms_txt, agent.as_deref()))
+        .await?
+        .map(Json)
 }
 
 fn answer(

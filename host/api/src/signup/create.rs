@@ -132,7 +132,7 @@ pub(super) async fn signup(
     headers: HeaderMap,
     payload: Payload<SignupRequest>,
 ) -> Result<Response, ApiError> {
-    if !app.accounts.signup.enabled {
+    if !app.accounts.signup.is_open() {
         return Err(ApiError::forbidden("this server takes no signups"));
     }
     let applicant = payload.value.check(scope.client())?;
@@ -145,7 +145,7 @@ pub(super) async fn signup(
             prefix: key.prefix().to_owned(),
         }),
         Outcome::Intent(intent) => {
-            let base = base_url(&app, &headers);
+            let base = base_url(&app, &scope, &headers);
             // A provider that fails now may do better when the client asks again.
             let checkout_url = match billing::checkout(&app.accounts, intent, &base).await {
                 Ok(checkout) => checkout.url,

@@ -167,7 +167,7 @@ async fn an_actors_answer_is_checked() {
         ("(i32.const 0) (i32.const 16) (i32.const 3)", "`nul`"),
         ("(i32.const 0) (i32.const 16) (i32.const 0)", "nothing"),
     ] {
-        let run = format!("(call $return {answer}) i32.const 0");
+        let run = format!("(call $return {answer} (i32.const 0)) i32.const 0");
         let answer = attack(Actor {
             run: &run,
             callback: "unreachable",
@@ -187,7 +187,7 @@ async fn an_actors_answer_is_checked() {
         ("(i32.const 0) (i32.const -1) (i32.const 4)", "pointer"),
         ("(i32.const 7) (i32.const 16) (i32.const 4)", "case"),
     ] {
-        let run = format!("(call $return {answer}) i32.const 0");
+        let run = format!("(call $return {answer} (i32.const 0)) i32.const 0");
         let answer = attack(Actor {
             run: &run,
             callback: "unreachable",

@@ -127,10 +127,10 @@ impl Actor<'_> {
   (core func $return (canon task.return (result $answer) (memory (core memory $mem "memory"))))
   {builtins}
   (core module $m
-    (import "host" "return" (func $return (param i32 i32 i32)))
+    (import "host" "return" (func $return (param i32 i32 i32 i32)))
     {imports}
     (import "mem" "memory" (memory 2))
-    (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4)))
+    (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4) (i32.const 0)))
     (func (export "run") (param i32 i32) (result i32) {run})
     (func (export "callback") (param i32 i32 i32) (result i32) {callback}))
   (core instance $i (instantiate $m

@@ -9,10 +9,11 @@ use orbweaver_store::Store;
 use super::Common;
 use super::out::out;
 use crate::config::Config;
+use crate::doors::open_doors;
 use orbweaver_pipeline::Pipeline;
 
-/// Say what is missing on this machine and how to get it. Changes nothing but the data
-/// folder, which it creates. Exit code 1 when something that `serve` needs is missing.
+/// Say what is missing on this machine and how to get it, and what strangers may use. Changes
+/// nothing but the data folder, which it creates. Exit code 1 when something that `serve` needs is missing.
 #[derive(Args)]
 pub(super) struct Doctor {}
 
@@ -27,6 +28,8 @@ enum State {
     Good,
     /// Works without; something is not offered.
     Less,
+    /// Works; strangers may use what they should not.
+    Open,
     /// `serve` will not work.
     Bad,
 }
@@ -34,7 +37,7 @@ enum State {
 impl Doctor {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let config = common.load()?.config;
-        let findings = [
+        let mut findings = vec![
             data_dir(&config),
             database(&config).await,
             plugins(&config).await,
@@ -42,10 +45,13 @@ impl Doctor {
             browser(&config),
             tls(&config),
         ];
+        let doors = open_doors(&config).into_iter();
+        findings.extend(doors.map(|door| finding(door.name, State::Open, door.says)));
         for Finding { what, state, says } in &findings {
             let mark = match state {
                 State::Good => "ok",
                 State::Less => "less",
+                State::Open => "OPEN",
                 State::Bad => "BAD",
             };
             out!("{mark:<5} {what:<12} {says}")?;

@@ -124,6 +124,9 @@ async fn project_named(store: &Store, name: &str) -> anyhow::Result<Project> {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    if matches!(cli.command, Command::Serve(_)) {
+        serve::close_umask();
+    }
     match run(cli) {
         Ok(code) => code,
         Err(error) if out::nobody_reads(&error) => ExitCode::SUCCESS,

@@ -9,6 +9,8 @@ use clap::Args;
 use super::Common;
 use super::out::out;
 use crate::config::{Config, load};
+use crate::doors::open_doors;
+use crate::listen::open_files;
 use crate::traces::Traces;
 use crate::{serve, service, telemetry};
 use orbweaver_accounts::bootstrap::{self, First};
@@ -50,6 +52,7 @@ impl Serve {
             Some(traces) => telemetry::start_logs_and_traces(&config.log, traces)?,
         }
         let metrics = telemetry::start_metrics()?;
+        open_files::raise();
         let service = service::build(config, Clock::system(), Some(metrics)).await?;
         let first = bootstrap::run(
             &service.store,
@@ -57,7 +60,9 @@ impl Serve {
             service.config().bootstrap_key.as_ref(),
         )
         .await?;
-        warn_of_mock_payment(service.config());
+        for door in open_doors(service.config()) {
+            tracing::warn!(door = door.name, "{}", door.says);
+        }
         let running = serve::start(service).await?;
         // The service serves whether or not anybody reads its greeting.
         let _ = greet(running.service().config(), running.address, first.as_ref());
@@ -71,16 +76,9 @@ impl Serve {
     }
 }
 
-/// Without a payment provider, visiting a paid signup's checkout URL completes it: right for
-/// trying out, and for nobody else.
-fn warn_of_mock_payment(config: &Config) {
-    let billing = &config.billing;
-    if billing.mock && billing.provider().is_none() && !config.listen.ip().is_loopback() {
-        tracing::warn!(
-            "anybody who reaches this address may sign up for a paid tier without paying: set \
-             billing.mock = false, or billing.provider_key"
-        );
-    }
+/// Files that this process creates are its user's alone, whatever made them.
+pub(super) fn close_umask() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
 fn greet(

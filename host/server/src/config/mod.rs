@@ -2,6 +2,7 @@
 //! `ORBWEAVER_…` variables, then flags; later sources win.
 
 mod load;
+mod private;
 mod reference;
 mod settings;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -19,6 +19,8 @@ use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use orbweaver_pipeline::PipelineSettings;
 use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
 use serde::{Deserialize, Serialize};
+
+use super::private;
 
 settings! {
     /// Every setting. `orbweaver config` prints them with their help texts.
@@ -49,7 +51,8 @@ settings! {
         /// that share a database share it. Unset, a file `secret.key` in the data folder.
         pub secret_key: Option<Secret>,
         /// Address that clients reach the API at, such as `https://crawl.example.com`, for links in
-        /// answers. Unset, what the request's Host header says.
+        /// answers. Unset, what the Host header of requests from this machine or trusted_proxies
+        /// says, else the listen address.
         pub public_url: Option<HttpUrl>,
         /// Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium,
         /// chromium-browser, google-chrome.
@@ -241,7 +244,8 @@ impl Config {
             "concurrent and max_uses must be at least 1",
         )?;
         unless(
-            !self.signup.enabled || self.tiers.contains_key("free"),
+            !self.signup.resolved(self.only_loopback()).is_open()
+                || self.tiers.contains_key("free"),
             "tiers",
             "signup needs tier free",
         )?;
@@ -252,6 +256,13 @@ impl Config {
         self.cloud.validate()?;
         self.mail.validate()?;
         self.billing.validate(&self.mail)
+    }
+
+    /// Whether only this machine reaches the listeners.
+    pub fn only_loopback(&self) -> bool {
+        std::iter::once(self.listen)
+            .chain(self.metrics.listen)
+            .all(|address| address.ip().to_canonical().is_loopback())
     }
 
     /// The database's URL: the configured one, or a SQLite file in the data folder.
@@ -302,6 +313,7 @@ impl Config {
             listen: self.listen,
             serves_tls: self.tls_cert.is_some(),
             public_metrics: self.metrics.public,
+            log_requests_per_day: self.http.log_requests_per_day,
             cloud: self.cloud.clone(),
         }
     }
@@ -321,24 +333,17 @@ impl Config {
         }
     }
 
-    /// Creates the data folder, for this user only: keys and compiled code live there.
+    /// Creates the data folder, and makes its files this user's alone: keys and compiled code
+    /// live there.
     ///
     /// # Errors
     /// That of the file system, naming the folder.
     pub fn create_data_dir(&self) -> anyhow::Result<()> {
-        create_private_dir(&self.data_dir).map_err(|error| {
+        private::prepare(self).map_err(|error| {
             anyhow::anyhow!(
-                "cannot create the data folder {}: {error}; name another with --data-dir",
+                "cannot write to the data folder {}: {error}; name another with --data-dir",
                 self.data_dir.display()
             )
         })
     }
-}
-
-fn create_private_dir(dir: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
 }

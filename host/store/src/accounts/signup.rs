@@ -248,9 +248,13 @@ impl Store {
         })
     }
 
-    /// Records a paid signup that waits for its payment.
+    /// Records a paid signup that waits for its payment, under an id that the caller drew.
+    ///
+    /// # Errors
+    /// When the database fails, or the id exists.
     pub async fn add_intent(
         &self,
+        id: IntentId,
         new: &NewSignup<'_>,
         limits: SignupLimits,
         now: DateTime<Utc>,
@@ -259,18 +263,19 @@ impl Store {
             if let Some(obstacle) = sql::signup::obstacle(tx, new, limits, now).await? {
                 return Ok(obstacle);
             }
-            let id: i64 = sqlx::query_scalar(
-                "INSERT INTO signup_intents (project_name, email, tier, created_at)
-                 VALUES ($1, $2, $3, $4) RETURNING id",
+            sqlx::query(
+                "INSERT INTO signup_intents (id, project_name, email, tier, created_at)
+                 VALUES ($1, $2, $3, $4, $5)",
             )
+            .bind(id.get())
             .bind(new.project_name)
             .bind(new.email)
             .bind(new.tier)
             .bind(to_ms(now))
-            .fetch_one(&mut *tx)
+            .execute(&mut *tx)
             .await?;
             sql::signup::note_success(tx, new.attempt).await?;
-            Ok(SignedUp::Done(IntentId(id)))
+            Ok(SignedUp::Done(id))
         })
     }
 

@@ -1,0 +1,238 @@
+//! Rate limits: per key, and per address for all requests and for those without a valid key.
+//!
+//! Each limit is a bucket of `burst` requests that refills at `per_second` (GCRA). What
+//! remains is told by the fields of draft-ietf-httpapi-ratelimit-headers-10.
+
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use governor::clock::{Clock as _, MonotonicClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+use orbweaver_accounts::address::customer;
+use orbweaver_core::ids::KeyId;
+
+use crate::config::{RateConfig, RateLimit};
+use crate::error::ApiError;
+
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
+/// Buckets kept of one limit. The least recently used one goes first; whoever comes back then
+/// has a full bucket.
+const MOST_BUCKETS: u64 = 50_000;
+/// A bucket that nobody uses for so long is full again with every setting that makes sense.
+const KEPT: Duration = Duration::from_secs(600);
+
+type Bucket = RateLimiter<NotKeyed, InMemoryState, MonotonicClock, StateInformationMiddleware>;
+
+/// The limits of one process. Cheap to clone.
+#[derive(Clone)]
+pub struct Rates(Arc<Limits>);
+
+struct Limits {
+    key: Option<Limit<KeyId>>,
+    address: Option<Limit<IpAddr>>,
+    keyless: Option<Limit<IpAddr>>,
+}
+
+/// One limit, with a bucket for each `K`.
+struct Limit<K> {
+    name: &'static str,
+    quota: Quota,
+    per_second: u32,
+    /// `RateLimit-Policy`.
+    policy: HeaderValue,
+    clock: MonotonicClock,
+    buckets: Cache<K, Arc<Bucket>>,
+}
+
+/// What a limit says of a request.
+#[derive(Clone, Debug)]
+pub(super) struct Verdict {
+    name: &'static str,
+    policy: HeaderValue,
+    /// Requests that the bucket still holds.
+    remaining: u32,
+    /// Seconds until the bucket is full, or, of a refused request, until it holds one.
+    reset: u64,
+}
+
+impl Rates {
+    /// As configured.
+    pub fn new(config: &RateConfig) -> Self {
+        Self(Arc::new(Limits {
+            key: Limit::new("key", config.key),
+            address: Limit::new("address", config.address),
+            keyless: Limit::new("keyless", config.keyless),
+        }))
+    }
+
+    /// Counts a request of this key.
+    ///
+    /// # Errors
+    /// The verdict, where the key has asked too much.
+    pub(super) fn count_key(&self, key: KeyId) -> Result<Option<Verdict>, Verdict> {
+        self.0
+            .key
+            .as_ref()
+            .map(|limit| limit.count(key))
+            .transpose()
+    }
+
+    /// Counts a request from this address.
+    ///
+    /// # Errors
+    /// The verdict, where the address has asked too much.
+    pub(super) fn count_address(&self, ip: IpAddr) -> Result<Option<Verdict>, Verdict> {
+        let limit = self.0.address.as_ref();
+        limit.map(|limit| limit.count(customer(ip))).transpose()
+    }
+
+    /// Counts a request without a valid key from this address.
+    ///
+    /// # Errors
+    /// The verdict, where the address has asked too much.
+    pub(super) fn count_keyless(&self, ip: IpAddr) -> Result<Option<Verdict>, Verdict> {
+        let limit = self.0.keyless.as_ref();
+        limit.map(|limit| limit.count(customer(ip))).transpose()
+    }
+}
+
+impl<K: std::hash::Hash + Eq + Send + Sync + 'static> Limit<K> {
+    /// None where the limit is off.
+    fn new(name: &'static str, limit: RateLimit) -> Option<Self> {
+        let per_second = NonZeroU32::new(limit.per_second)?;
+        let burst = NonZeroU32::new(limit.burst.max(1))?;
+        let window = burst.get().div_ceil(per_second.get());
+        let policy = HeaderValue::from_str(&format!("\"{name}\";q={burst};w={window}")).ok()?;
+        Some(Self {
+            name,
+            quota: Quota::per_second(per_second).allow_burst(burst),
+            per_second: per_second.get(),
+            policy,
+            clock: MonotonicClock,
+            buckets: Cache::builder()
+                .max_capacity(MOST_BUCKETS)
+                .eviction_policy(EvictionPolicy::lru())
+                .time_to_idle(KEPT)
+                .build(),
+        })
+    }
+
+    fn count(&self, key: K) -> Result<Verdict, Verdict> {
+        let bucket = match self.buckets.get(&key) {
+            Some(bucket) => bucket,
+            None => self.buckets.get_with(key, || {
+                let bucket = RateLimiter::direct_with_clock(self.quota, MonotonicClock);
+                Arc::new(bucket.with_middleware::<StateInformationMiddleware>())
+            }),
+        };
+        match bucket.check() {
+            Ok(state) => {
+                let remaining = state.remaining_burst_capacity();
+                let missing = self.quota.burst_size().get().saturating_sub(remaining);
+                let reset = u64::from(missing.div_ceil(self.per_second));
+                Ok(self.verdict(remaining, reset))
+            }
+            Err(refused) => {
+                let wait = refused.wait_time_from(self.clock.now());
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Err(self.verdict(0, seconds.max(1)))
+            }
+        }
+    }
+
+    fn verdict(&self, remaining: u32, reset: u64) -> Verdict {
+        Verdict {
+            name: self.name,
+            policy: self.policy.clone(),
+            remaining,
+            reset,
+        }
+    }
+}
+
+impl Verdict {
+    /// 429, for a verdict that refuses.
+    pub(super) fn refusal(&self) -> ApiError {
+        let message = match self.name {
+            "key" => "too many requests with this key; http.rate.key sets how many",
+            "address" => "too many requests from this address; http.rate.address sets how many",
+            _ => {
+                "too many requests without a valid key from this address; http.rate.keyless sets \
+                 how many"
+            }
+        };
+        ApiError::rate_limited(message, self.reset)
+    }
+
+    /// Adds `RateLimit-Policy` and `RateLimit`.
+    pub(super) fn write(&self, headers: &mut HeaderMap) {
+        headers.insert(POLICY, self.policy.clone());
+        let text = format!("\"{}\";r={};t={}", self.name, self.remaining, self.reset);
+        if let Ok(value) = HeaderValue::from_str(&text) {
+            headers.insert(REMAINING, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(per_second: u32, burst: u32) -> Option<Limit<IpAddr>> {
+        Limit::new("address", RateLimit { per_second, burst })
+    }
+
+    #[test]
+    fn a_bucket_is_used_up_and_tells_so_by_the_draft() {
+        let limit = limit(1, 3).unwrap();
+        let ip: IpAddr = "192.0.2.1".parse().unwrap();
+        let mut headers = HeaderMap::new();
+        limit.count(ip).unwrap().write(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"address\";q=3;w=3");
+        assert_eq!(headers["ratelimit"], "\"address\";r=2;t=1");
+        limit.count(ip).unwrap();
+        limit.count(ip).unwrap();
+        let refused = limit.count(ip).unwrap_err();
+        assert_eq!((refused.remaining, refused.reset), (0, 1));
+        // Another address has a bucket of its own.
+        limit.count("192.0.2.2".parse().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_limit_of_0_is_off() {
+        assert!(limit(0, 100).is_none());
+    }
+
+    #[test]
+    fn buckets_are_bounded_in_number() {
+        let limit = limit(1, 3).unwrap();
+        for number in 0..(MOST_BUCKETS as u32 + 5_000) {
+            limit.count(IpAddr::from(number.to_be_bytes())).unwrap();
+        }
+        limit.buckets.run_pending_tasks();
+        assert!(limit.buckets.entry_count() <= MOST_BUCKETS);
+    }
+
+    #[test]
+    fn an_ipv6_network_has_one_bucket() {
+        let rates = Rates::new(&RateConfig {
+            keyless: RateLimit {
+                per_second: 1,
+                burst: 1,
+            },
+            ..RateConfig::default()
+        });
+        rates.count_keyless("2001:db8::1".parse().unwrap()).unwrap();
+        rates
+            .count_keyless("2001:db8::2".parse().unwrap())
+            .unwrap_err();
+    }
+}

@@ -1,0 +1,120 @@
+//! The data folder's files are this user's alone: keys, pages and compiled code lie there.
+
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::Config;
+
+/// Creates the data folder (0700) and its database file (0600), and closes what an older
+/// version or an open umask left open: the database with its companions, `secret.key` and the
+/// compiled plugins. The mode of a folder that exists already is its owner's business.
+///
+/// # Errors
+/// When the folder or the database file cannot be created.
+pub(super) fn prepare(config: &Config) -> io::Result<()> {
+    create_dir(&config.data_dir)?;
+    if let Some(database) = sqlite_file(config) {
+        // SQLite gives its -wal and -shm files the mode of the database file.
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&database)?;
+        close_companions(&database);
+    }
+    close(&config.data_dir.join("secret.key"), 0o600);
+    close(&config.compiled_dir(), 0o700);
+    Ok(())
+}
+
+fn create_dir(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// The file of a SQLite database; none for PostgreSQL, and for a URL with options that decide
+/// how the file is opened.
+fn sqlite_file(config: &Config) -> Option<PathBuf> {
+    let url = config.database_url();
+    let path = url.expose().strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    let is_file = !path.is_empty() && !path.contains('?') && path != ":memory:";
+    is_file.then(|| PathBuf::from(path))
+}
+
+/// The database and the files beside it whose names begin with its name.
+fn close_companions(database: &Path) {
+    let (Some(dir), Some(name)) = (database.parent(), database.file_name()) else {
+        return;
+    };
+    let name = name.as_encoded_bytes();
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    for entry in entries {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().as_encoded_bytes().starts_with(name) {
+            close(&entry.path(), 0o600);
+        }
+    }
+}
+
+/// Takes the rights of others from a file or folder, where it exists.
+fn close(path: &Path, mode: u32) {
+    let Ok(meta) = std::fs::symlink_metadata(path) else {
+        return;
+    };
+    if meta.is_symlink() || meta.permissions().mode() & 0o077 == 0 {
+        return;
+    }
+    if let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode)) {
+        tracing::warn!(%error, path = %path.display(), "other users may read this file");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_in_an_open_folder_are_this_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+        let config = Config {
+            data_dir: dir.path().to_owned(),
+            ..Config::default()
+        };
+        // Left by an older version.
+        for name in ["orbweaver.db-wal", "orbweaver.db.lock", "secret.key"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+            let open = Permissions::from_mode(0o644);
+            std::fs::set_permissions(dir.path().join(name), open).unwrap();
+        }
+        std::fs::create_dir(dir.path().join("compiled")).unwrap();
+        prepare(&config).unwrap();
+        for name in [
+            "orbweaver.db",
+            "orbweaver.db-wal",
+            "orbweaver.db.lock",
+            "secret.key",
+        ] {
+            assert_eq!(mode(&dir.path().join(name)), 0o600, "{name}");
+        }
+        assert_eq!(mode(&dir.path().join("compiled")), 0o700);
+        assert_eq!(mode(dir.path()), 0o755, "the operator's own choice");
+    }
+
+    #[test]
+    fn a_new_data_folder_is_this_users_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let config = Config {
+            data_dir: dir.path().join("a/b"),
+            ..Config::default()
+        };
+        prepare(&config).unwrap();
+        assert_eq!(mode(&config.data_dir), 0o700);
+    }
+}

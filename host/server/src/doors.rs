@@ -1,0 +1,179 @@
+//! What an operator may have left open by mistake.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use orbweaver_fetch::Sandbox;
+
+use crate::config::Config;
+
+/// Something that strangers may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenDoor {
+    /// Short name, for lists.
+    pub name: &'static str,
+    /// What is open, and how to close it.
+    pub says: String,
+}
+
+/// What the doors are judged by besides the configuration.
+struct Machine {
+    /// This process runs as root.
+    is_root: bool,
+    /// There is a browser.
+    has_browser: bool,
+    /// Permission bits of the data folder, where there is one.
+    data_mode: Option<u32>,
+}
+
+/// The doors that this configuration leaves open on this machine: `serve` warns of them at
+/// start, `doctor` lists them.
+pub fn open_doors(config: &Config) -> Vec<OpenDoor> {
+    let meta = std::fs::metadata(&config.data_dir).ok();
+    let machine = Machine {
+        is_root: rustix::process::geteuid().is_root(),
+        has_browser: orbweaver_fetch::find_browser(config.browser.as_deref()).is_some(),
+        data_mode: meta.map(|meta| meta.permissions().mode() & 0o777),
+    };
+    judge(config, &machine)
+}
+
+fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
+    let is_public = !config.only_loopback();
+    let listens_publicly = !config.listen.ip().to_canonical().is_loopback();
+    let rate = &config.http.rate;
+    let limits = [rate.key, rate.address, rate.keyless];
+    let dir = config.data_dir.display();
+    let mut doors = Vec::new();
+    let mut door = |is_open: bool, name: &'static str, says: String| {
+        if is_open {
+            doors.push(OpenDoor { name, says });
+        }
+    };
+    door(
+        machine.has_browser
+            && match config.rendering.sandbox {
+                Sandbox::Auto => machine.is_root,
+                Sandbox::Off => true,
+                Sandbox::On => false,
+            },
+        "sandbox",
+        "the browser runs without its sandbox, since this process runs as root or \
+         rendering.sandbox is off: a page that breaks out of the browser is this user; run as \
+         another user than root, with rendering.sandbox = \"auto\""
+            .to_owned(),
+    );
+    door(
+        listens_publicly && config.tls_cert.is_none() && config.trusted_proxies.is_empty(),
+        "tls",
+        format!(
+            "keys and answers cross the network unencrypted, since {} is not loopback: set \
+             tls_cert and tls_key, or listen on loopback behind a proxy, or name the proxy in \
+             trusted_proxies",
+            config.listen
+        ),
+    );
+    door(
+        is_public && config.billing.resolved(false).is_mock(),
+        "mock billing",
+        "anybody may get a paid tier without paying, since billing.mock is on: set it to false, \
+         or set billing.provider_key"
+            .to_owned(),
+    );
+    door(
+        is_public
+            && config.signup.resolved(false).is_open()
+            && config.signup.challenge_secret.is_none(),
+        "signup",
+        "programs may sign up, since signup.open is on without a challenge: set \
+         signup.challenge_secret, or signup.open = false"
+            .to_owned(),
+    );
+    door(
+        is_public && limits.iter().any(|limit| limit.per_second == 0),
+        "rate limits",
+        "a limit of http.rate is off: one client may ask as much as it can".to_owned(),
+    );
+    door(
+        listens_publicly && config.metrics.public
+            || config
+                .metrics
+                .listen
+                .is_some_and(|at| !at.ip().to_canonical().is_loopback()),
+        "metrics",
+        "anybody who reaches this machine reads the metrics: set metrics.public = false, and \
+         metrics.listen to a loopback address"
+            .to_owned(),
+    );
+    door(
+        machine.data_mode.is_some_and(|mode| mode & 0o077 != 0),
+        "data folder",
+        format!(
+            "other users of this machine may list {dir} (mode {:03o}): chmod 700 {dir}",
+            machine.data_mode.unwrap_or_default()
+        ),
+    );
+    doors
+}
+
+#[cfg(test)]
+mod tests {
+    use orbweaver_accounts::secret::Secret;
+    use orbweaver_api::config::RateLimit;
+
+    use super::*;
+
+    const CLOSED: Machine = Machine {
+        is_root: false,
+        has_browser: true,
+        data_mode: Some(0o700),
+    };
+
+    fn names(config: &Config, machine: &Machine) -> Vec<&'static str> {
+        judge(config, machine)
+            .into_iter()
+            .map(|door| door.name)
+            .collect()
+    }
+
+    #[test]
+    fn the_defaults_leave_nothing_open() {
+        assert_eq!(names(&Config::default(), &CLOSED), [""; 0]);
+    }
+
+    #[test]
+    fn every_open_door_is_named() {
+        let mut config = Config {
+            listen: ([0, 0, 0, 0], 8080).into(),
+            ..Config::default()
+        };
+        assert_eq!(names(&config, &CLOSED), ["tls"]);
+        config.billing.mock = Some(true);
+        config.signup.open = Some(true);
+        config.metrics.public = true;
+        config.http.rate.key = RateLimit {
+            per_second: 0,
+            burst: 1,
+        };
+        let open = Machine {
+            is_root: true,
+            has_browser: true,
+            data_mode: Some(0o755),
+        };
+        let all = [
+            "sandbox",
+            "tls",
+            "mock billing",
+            "signup",
+            "rate limits",
+            "metrics",
+            "data folder",
+        ];
+        assert_eq!(names(&config, &open), all);
+        config.signup.challenge_secret = Some(Secret::new("s"));
+        config.trusted_proxies = vec!["10.0.0.1/32".parse().unwrap()];
+        assert_eq!(
+            names(&config, &CLOSED),
+            ["mock billing", "rate limits", "metrics"]
+        );
+    }
+}

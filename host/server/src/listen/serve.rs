@@ -1,0 +1,144 @@
+//! One connection: TLS, then HTTP/1.1 or HTTP/2, until it ends or keeps the service waiting.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Request;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use orbweaver_api::Entry;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::activity::{Activity, InFlight, Patience, Watched};
+use super::connections::Place;
+
+/// Time for a connection that expired or was evicted to tell its client so (HTTP/2 GOAWAY).
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// What all connections of a listener share.
+pub(super) struct Protocols {
+    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) http: Builder<TokioExecutor>,
+    pub(super) patience: Patience,
+    pub(super) entry: Entry,
+}
+
+impl Protocols {
+    /// Serves a connection to its end. Once `stop` is cancelled it ends after the requests
+    /// that are under way.
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: Place,
+        stop: CancellationToken,
+    ) {
+        let activity = Arc::clone(&place.activity);
+        let stream = Watched {
+            stream,
+            activity: Arc::clone(&activity),
+        };
+        let Some(tls) = &self.tls else {
+            return self.http(stream, peer, &activity, &stop).await;
+        };
+        let shaken = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            () = activity.evicted() => return,
+            _ = activity.expired(self.patience) => return,
+            shaken = tls.accept(stream) => shaken,
+        };
+        match shaken {
+            Ok(stream) => self.http(stream, peer, &activity, &stop).await,
+            Err(error) => tracing::debug!(%error, %peer, "a TLS handshake failed"),
+        }
+    }
+
+    async fn http<S>(
+        &self,
+        stream: S,
+        peer: SocketAddr,
+        activity: &Arc<Activity>,
+        stop: &CancellationToken,
+    ) where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let connection = self.entry.connection(peer);
+        let service = service_fn(|request: Request<Incoming>| {
+            let request_under_way = activity.request();
+            let answer = connection
+                .clone()
+                .answer(request.map(axum::body::Body::new));
+            async move {
+                let answer = answer.await;
+                Ok::<_, Infallible>(answer.map(|body| Counted {
+                    body,
+                    _request: request_under_way,
+                }))
+            }
+        });
+        let mut serving = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            biased;
+            ended = serving.as_mut() => return log(ended, peer),
+            () = stop.cancelled() => {
+                serving.as_mut().graceful_shutdown();
+                // Requests under way end as they do at other times.
+                tokio::select! {
+                    biased;
+                    ended = serving.as_mut() => return log(ended, peer),
+                    () = activity.evicted() => {}
+                    _ = activity.expired(self.patience) => {}
+                }
+            }
+            () = activity.evicted() => {}
+            expiry = activity.expired(self.patience) => {
+                tracing::debug!(?expiry, %peer, "a connection is closed");
+            }
+        }
+        serving.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(FAREWELL, serving).await;
+    }
+}
+
+fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>, peer: SocketAddr) {
+    if let Err(error) = ended {
+        tracing::debug!(%error, %peer, "a connection broke off");
+    }
+}
+
+/// An answer's body: its request is under way for as long as it is there.
+struct Counted<B> {
+    body: B,
+    _request: InFlight,
+}
+
+impl<B: Body + Unpin> Body for Counted<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

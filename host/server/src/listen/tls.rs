@@ -1,0 +1,31 @@
+//! TLS served directly.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsAcceptor;
+
+/// Loads a certificate chain and its private key (PEM).
+///
+/// # Errors
+/// When one of the files cannot be read, or the two do not fit together.
+pub(crate) fn acceptor(cert: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
+    load(cert, key).with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))
+}
+
+fn load(cert: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
+    // Fails only where a provider was chosen before, which serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let chain: Vec<CertificateDer<'static>> =
+        CertificateDer::pem_file_iter(cert)?.collect::<Result<_, _>>()?;
+    let key = PrivateKeyDer::from_pem_file(key)?;
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
