@@ -12,6 +12,7 @@ use super::mail::KeyMail;
 use crate::address::customer;
 use crate::context::Accounts;
 use crate::outbound::{AGENT, form};
+use crate::random;
 
 /// Tiers that strangers may ask for; `free` costs nothing.
 pub const TIERS: [&str; 4] = ["free", "pro", "agency", "studio"];
@@ -139,7 +140,7 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
 /// reader keeps exactly (RFC 8259, section 6).
 fn random_intent_id() -> Result<IntentId, SignupError> {
     loop {
-        let bits = getrandom::u64().map_err(internal)? >> 11;
+        let bits = u64::from_le_bytes(random::bytes().map_err(internal)?) >> 11;
         match i64::try_from(bits) {
             Ok(0) | Err(_) => {}
             Ok(id) => return Ok(IntentId(id)),
