@@ -2,7 +2,7 @@
 //!
 //! Every change to a project or a key counts a number in the database up, in the same
 //! transaction. Whoever is about to use something remembered asks [`Registry::generation`],
-//! which looks at that number again once the last look is [`FRESH`] old: a change made by
+//! which looks at that number again once the last look is `FRESH` old: a change made by
 //! another process (another node, or the command line) is seen that much later at most, and
 //! a look costs nothing while nobody asks. This process notes its own changes at once.
 

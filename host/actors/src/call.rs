@@ -81,7 +81,7 @@ struct FetcherAnswer<'a> {
     elapsed_ms: u64,
 }
 
-/// Runs an actor on an input that passed [`check_urls`]; billed when this returns.
+/// Runs an actor on an input that passed [`check_urls`](crate::check_urls); billed when this returns.
 ///
 /// # Errors
 /// Why there is no answer. What was fetched until then is billed.

@@ -1,9 +1,9 @@
 //! Crawls: what a run is asked to do, and the engine that does it; monitors, which start runs
 //! by a schedule; webhooks, which tell of their end.
 //!
-//! A worker leases runs and works on each in a task ([`run`]) that decides what is fetched
+//! A worker leases runs and works on each in a task (`run`) that decides what is fetched
 //! next; fetches run beside it and hand back finished rows; one task of the process writes
-//! them ([`commit`]). What a run has found and done is in the database after every commit,
+//! them (`commit`). What a run has found and done is in the database after every commit,
 //! so that any worker can go on with it.
 
 pub mod cleanup;

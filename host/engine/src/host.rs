@@ -12,7 +12,7 @@ use http::HttpHost;
 use rendering::RenderingHost;
 
 /// The host of one actor or fetcher call: it knows the project that pays. Every capability
-/// is missing by default, and what is missing answers [`HostError::Denied`].
+/// is missing by default, and what is missing answers [`HostError::Denied`](crate::HostError::Denied).
 pub trait Host: Send + Sync + 'static {
     /// HTTP requests.
     fn http(&self) -> Option<&dyn HttpHost> {

@@ -2,7 +2,7 @@
 //!
 //! A run and its deliveries end up in the database in one transaction ([`end_run`]), so that
 //! nothing is told of a run that did not end, and a run that ended is told of whatever
-//! happens to this process. Workers take what is due and try it ([`worker`]): at least once,
+//! happens to this process. Workers take what is due and try it (`worker`): at least once,
 //! with the same `webhook-id` every time.
 
 mod attempt;

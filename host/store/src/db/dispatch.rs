@@ -40,7 +40,7 @@ impl Lite {
 /// ([`crate::sql`]). Within [`transact!`] and [`read!`], `sql` is the module of the database
 /// at hand:
 ///
-/// ```ignore
+/// ```text
 /// per_database! {
 ///     pub(crate) async fn touch(conn: &mut Conn, key: KeyId) -> Result<(), StoreError> { … }
 /// }
