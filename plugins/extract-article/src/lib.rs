@@ -1,10 +1,10 @@
 //! The `article` role: the main content of a page as plain text and as clean HTML.
 //!
 //! Three passes over the snapshot's flat list of nodes, none of them recursive:
-//! [`measure`] counts characters, links and running text and reads what class names say,
-//! [`choose`] sums that up the tree and picks the subtree that holds the content, and
-//! [`clean`] takes out of it what is not content. How strict each is depends on the
-//! [`kind`] of page: an article is one text, a forum thread or a listing is many.
+//! `measure` counts characters, links and running text and reads what class names say,
+//! `choose` sums that up the tree and picks the subtree that holds the content, and
+//! `clean` takes out of it what is not content. How strict each is depends on the
+//! `kind` of page: an article is one text, a forum thread or a listing is many.
 
 mod article;
 mod choose;
