@@ -46,7 +46,7 @@ impl Shared {
         // Boxed: the fetch's state is large, and every entry under way has one.
         match (&self.proxy, self.spec.proxy_pool) {
             (None, Some(pool)) => {
-                Box::pin(fetcher.fetch_through(pool.into(), country, random, request)).await
+                Box::pin(fetcher.fetch_through(pool, country, random, request)).await
             }
             (proxy, _) => {
                 let proxy = proxy.clone();

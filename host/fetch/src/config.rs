@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use orbweaver_core::setting::{Millis, nets};
 use orbweaver_core::settings;
 
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 
 settings! {
     /// `[fetch]`: settings of a [`Fetcher`](crate::Fetcher).
@@ -19,7 +19,7 @@ settings! {
         /// Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or
         /// socks5 URLs. `{country}` in a URL stands for the ISO-2 code asked for, in lower
         /// case, `{session}` for a number new with each request.
-        pub proxy_pools: BTreeMap<Pool, Vec<ProxyUrl>>,
+        pub proxy_pools: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
         /// Whether HTTP proxies may be given names, which they resolve again themselves: false
         /// refuses that. Matters for proxies inside your network that do not refuse private
         /// destinations; SOCKS5 proxies are given judged addresses.

@@ -17,7 +17,7 @@ use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
 use crate::pools::{Candidate, Pools};
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
@@ -134,12 +134,12 @@ impl Fetcher {
     }
 
     /// Whether a proxy pool is configured.
-    pub fn has_pool(&self, pool: Pool) -> bool {
+    pub fn has_pool(&self, pool: ProxyPool) -> bool {
         !self.0.pools.proxies(pool).is_empty()
     }
 
     /// Whether a pool has proxies that take a country.
-    pub fn has_countries(&self, pool: Pool) -> bool {
+    pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.0.pools.has_countries(pool)
     }
 
@@ -150,7 +150,7 @@ impl Fetcher {
     /// A country that is no ISO-2 code.
     pub fn pool_candidates(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
     ) -> Result<Vec<Candidate>, FetchError> {
@@ -171,7 +171,7 @@ impl Fetcher {
     /// Why there is no response, the last proxy's where all failed.
     pub async fn fetch_through(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
         request: Request,

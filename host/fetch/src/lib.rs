@@ -35,7 +35,7 @@ pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Fetcher, PROXY_TRIES};
 pub use http::Method;
 pub use pools::Candidate;
-pub use proxy::{InvalidProxy, Pool, ProxyUrl};
+pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
 pub use response::{Headers, Hop, Raw, Response, Timings};

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use orbweaver_fetch::{Pool, ProxyUrl, RenderRequest, Rendered, Response};
+use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
 use crate::error::ScanError;
@@ -33,7 +33,7 @@ pub struct Job {
     /// ISO-2 code of the country to appear from.
     pub country: Option<String>,
     /// The proxy pool to go through; by default isp.
-    pub pool: Option<Pool>,
+    pub pool: Option<ProxyPool>,
     /// The project's own proxy, for what this host fetches.
     pub proxy: Option<ProxyUrl>,
 }
@@ -67,7 +67,7 @@ pub struct Loaded {
     /// A browser rendered it.
     pub rendered: bool,
     /// The pool that it came through.
-    pub pool: Option<Pool>,
+    pub pool: Option<ProxyPool>,
     /// Millionths of a US dollar.
     pub cost_micros: u64,
     /// PNG, if asked for, or why there is none.

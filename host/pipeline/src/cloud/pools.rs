@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
+use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use super::money::of_bytes;
@@ -13,9 +13,9 @@ use crate::config::Prices;
 use crate::error::ScanError;
 
 /// Pools from the one that is hardest to tell from a person to the one that is easiest.
-const STEALTHIEST: [Pool; 4] = [Pool::Residential, Pool::Mobile, Pool::Isp, Pool::Datacenter];
+const STEALTHIEST: [ProxyPool; 4] = [ProxyPool::Residential, ProxyPool::Mobile, ProxyPool::Isp, ProxyPool::Datacenter];
 /// Pools from cheap to dear.
-const CHEAPEST: [Pool; 4] = [Pool::Datacenter, Pool::Isp, Pool::Residential, Pool::Mobile];
+const CHEAPEST: [ProxyPool; 4] = [ProxyPool::Datacenter, ProxyPool::Isp, ProxyPool::Residential, ProxyPool::Mobile];
 
 /// The backend that goes through others' addresses.
 pub(super) struct Pools {
@@ -36,16 +36,16 @@ impl Pools {
     }
 
     /// The configured pools that a job can go through, those hardest to detect first.
-    pub(super) fn stealthiest(&self, job: &Job) -> Vec<Pool> {
+    pub(super) fn stealthiest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&STEALTHIEST, job)
     }
 
     /// The same, the cheapest first.
-    pub(super) fn cheapest(&self, job: &Job) -> Vec<Pool> {
+    pub(super) fn cheapest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&CHEAPEST, job)
     }
 
-    fn usable(&self, order: &[Pool], job: &Job) -> Vec<Pool> {
+    fn usable(&self, order: &[ProxyPool], job: &Job) -> Vec<ProxyPool> {
         order
             .iter()
             .copied()
@@ -100,7 +100,7 @@ impl Backend for Pools {
     }
 
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let name = pool.as_str();
         if !self.fetcher.has_pool(pool) {
             return Some(
@@ -122,7 +122,7 @@ impl Backend for Pools {
     }
 
     async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let candidates = self
             .fetcher
