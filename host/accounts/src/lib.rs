@@ -1,16 +1,16 @@
 //! Projects and their keys, what they may use and used, and how strangers get one.
 
-pub mod address;
 pub mod auth;
 pub mod billing;
 pub mod bootstrap;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod customer_address;
 pub mod fair;
-pub mod issue;
 pub mod key;
 pub mod mail;
+pub mod new_key;
 mod outbound;
 pub mod project_name;
 pub mod quota;

@@ -7,10 +7,10 @@ use orbweaver_fetch::{Method, Request};
 use orbweaver_store::{Attempt, NewSignup, SignedUp, SignupLimits, StoreError};
 use serde::Deserialize;
 
-use super::issue::FreshKey;
 use super::mail::KeyMail;
-use crate::address::customer;
+use super::new_key::FreshKey;
 use crate::context::Accounts;
+use crate::customer_address::customer;
 use crate::outbound::{AGENT, form};
 use crate::random;
 

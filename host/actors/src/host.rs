@@ -11,7 +11,9 @@ use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
-use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response,
+};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;

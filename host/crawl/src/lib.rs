@@ -8,14 +8,15 @@
 
 pub mod cleanup;
 mod commit;
+mod concurrency;
 pub mod config;
 mod context;
 mod entry;
 mod fetch;
+mod follow;
 mod frontier;
 mod handle;
-mod limiter;
-pub mod links;
+pub mod link_reader;
 mod live;
 mod page;
 pub mod patterns;

@@ -27,7 +27,9 @@ use url::Url;
 use utoipa::ToSchema;
 
 /// A proxy pool of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ProxyPool {
     /// Data-centre addresses.

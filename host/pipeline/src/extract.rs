@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extractor_cache::Keys;
 use crate::pipeline::Pipeline;
-use crate::results::Keys;
 use crate::roles::{Outcome, RoleError, RoleRequest};
 
 impl Pipeline {

@@ -2,7 +2,6 @@
 //! parsed once, every role in one call, the answer put together from the plugins' own JSON.
 
 mod answer;
-mod answers;
 mod blocking;
 pub mod blocklist;
 mod charge;
@@ -13,9 +12,10 @@ pub mod convert;
 mod document;
 mod error;
 mod extract;
+mod extractor_cache;
+mod kept_answers;
 mod picture;
 mod pipeline;
-mod results;
 mod roles;
 pub mod rules;
 mod scan;

@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use orbweaver_engine::{Engine, EngineConfig};
 use orbweaver_fetch::{FetchConfig, Fetcher, Resolver, SystemResolver};
 
-use crate::answers::Answers;
 use crate::config::ScanConfig;
-use crate::results::ResultCache;
+use crate::extractor_cache::ResultCache;
+use crate::kept_answers::Answers;
 use crate::site::Policies;
 
 /// What a [`Pipeline`] is made from.

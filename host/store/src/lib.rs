@@ -36,7 +36,7 @@ pub use accounts::{
     ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, NewKey, NewProject, NewSignup,
     Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
-pub use bodies::{BodyEncoding, StoredBody};
+pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use db::{Options, Store};
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer};

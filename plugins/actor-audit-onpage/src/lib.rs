@@ -6,7 +6,7 @@
 //! or is no HTML, is judged by its address and headers alone.
 
 pub mod checks;
-mod codes;
+mod language_codes;
 mod facts;
 mod report;
 mod robots_file;

@@ -112,8 +112,7 @@ impl ScrapeRequest {
                 url: self.url,
                 render: self.chrome.unwrap_or(false).then_some(WaitPoint::Load),
                 country: country("proxy_country", self.proxy_country)?,
-                pool: (choice == Choice::Proxy)
-                    .then(|| self.proxy_pool.unwrap_or(ProxyPool::Isp)),
+                pool: (choice == Choice::Proxy).then(|| self.proxy_pool.unwrap_or(ProxyPool::Isp)),
                 ..Job::default()
             },
         })

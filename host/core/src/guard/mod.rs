@@ -7,14 +7,14 @@
 //! point anywhere, so a name's verdict only saves a lookup.
 
 mod address;
-mod hosts;
+mod host_list;
 mod names;
 mod policy;
 mod ports;
 mod refusal;
 mod strict;
 
-pub use hosts::HostList;
+pub use host_list::HostList;
 pub use policy::{Policy, Target};
 pub use refusal::{Host, Refusal, Rule};
 pub use strict::{join_strict, parse_strict};

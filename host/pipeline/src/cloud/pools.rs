@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request};
+use orbweaver_fetch::{
+    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request,
+};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use super::money::of_bytes;
@@ -13,9 +15,19 @@ use crate::config::Prices;
 use crate::error::ScanError;
 
 /// Pools from the one that is hardest to tell from a person to the one that is easiest.
-const STEALTHIEST: [ProxyPool; 4] = [ProxyPool::Residential, ProxyPool::Mobile, ProxyPool::Isp, ProxyPool::Datacenter];
+const STEALTHIEST: [ProxyPool; 4] = [
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+    ProxyPool::Isp,
+    ProxyPool::Datacenter,
+];
 /// Pools from cheap to dear.
-const CHEAPEST: [ProxyPool; 4] = [ProxyPool::Datacenter, ProxyPool::Isp, ProxyPool::Residential, ProxyPool::Mobile];
+const CHEAPEST: [ProxyPool; 4] = [
+    ProxyPool::Datacenter,
+    ProxyPool::Isp,
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+];
 
 /// The backend that goes through others' addresses.
 pub(super) struct Pools {

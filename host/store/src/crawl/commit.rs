@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::frontier::{FrontierChange, NewFrontier};
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
 use crate::db::{Store, transact};
 use crate::error::StoreError;

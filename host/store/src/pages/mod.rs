@@ -24,7 +24,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use crate::accounts::CloudMode;
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{Store, number, read};
 use crate::error::StoreError;
