@@ -131,6 +131,7 @@ impl Slots {
     ///
     /// # Errors
     /// [`Busy`] at once when the project's queue is full.
+    #[crate::boxed]
     pub async fn acquire(&self, project: ProjectId) -> Result<Slot, Busy> {
         let (_waiting, granted) = self.enqueue(project)?;
         // The sender is in the queue for as long as `_waiting` lives, or has sent.

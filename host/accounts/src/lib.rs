@@ -23,3 +23,7 @@ pub mod tiers;
 pub mod usage;
 
 pub use context::{Accounts, AccountsParts};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -159,6 +159,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database.
+    #[crate::boxed]
     pub async fn caps(&self, project: ProjectId) -> Result<TierConfig, QuotaError> {
         let inner = &self.0;
         let generation = inner.registry.generation().await?;
@@ -179,6 +180,7 @@ impl Quota {
     ///
     /// # Errors
     /// The cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
@@ -192,6 +194,7 @@ impl Quota {
     ///
     /// # Errors
     /// The cap that leaves nothing.
+    #[crate::boxed]
     pub async fn reserve_up_to(
         &self,
         project: ProjectId,
@@ -205,6 +208,7 @@ impl Quota {
     ///
     /// # Errors
     /// The cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve_for(
         &self,
         project: ProjectId,
@@ -229,6 +233,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database; never [`QuotaError::Capped`].
+    #[crate::boxed]
     pub async fn reserve_each(
         &self,
         project: ProjectId,
@@ -315,6 +320,7 @@ impl Quota {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn renew(&self) -> Result<(), StoreError> {
         let live: Vec<ReservationId> = self.0.live.lock().iter().copied().collect();
         self.0.store.renew(&live, self.0.clock.now() + TTL).await

@@ -68,6 +68,7 @@ pub enum SignupError {
 ///
 /// # Errors
 /// Why not; nothing but the attempt stays then.
+#[crate::boxed]
 pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outcome, SignupError> {
     let settings = &accounts.signup;
     if settings.challenge_secret.is_some() && applicant.challenge.is_none() {
@@ -163,6 +164,7 @@ pub struct Completed {
 ///
 /// # Errors
 /// [`SignupError::Refused`] when there is no such intent.
+#[crate::boxed]
 pub async fn complete(
     accounts: &Accounts,
     intent: IntentId,

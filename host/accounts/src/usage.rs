@@ -63,6 +63,7 @@ impl Usage {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn of(&self, project: ProjectId, now: DateTime<Utc>) -> Result<Used, StoreError> {
         let date = now.date_naive();
         // Read before the figures, so that a change in between shows.

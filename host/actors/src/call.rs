@@ -85,6 +85,7 @@ struct FetcherAnswer<'a> {
 ///
 /// # Errors
 /// Why there is no answer. What was fetched until then is billed.
+#[crate::boxed]
 pub async fn run_actor(
     actors: &Actors,
     principal: &Arc<Principal>,
@@ -114,6 +115,7 @@ pub async fn run_actor(
 ///
 /// # Errors
 /// As [`run_actor`].
+#[crate::boxed]
 pub async fn run_fetcher(
     actors: &Actors,
     principal: &Arc<Principal>,

@@ -38,3 +38,7 @@ pub use context::{Crawls, CrawlsParts};
 pub use live::LiveRuns;
 pub use seat::{Seat, seat};
 pub use worker::run as work;
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

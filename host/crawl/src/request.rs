@@ -147,6 +147,7 @@ impl CrawlRequest {
     /// # Errors
     /// 422 with the first field that breaks a rule, in the contract's order; 501 where
     /// everything is in order and the proxy pool is not configured.
+    #[crate::boxed]
     pub async fn check(
         self,
         pipeline: &Pipeline,

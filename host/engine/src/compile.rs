@@ -46,6 +46,7 @@ impl Compiler {
     /// # Errors
     /// [`LoadError::Compile`] if it does not compile, or not within the time limit; the time
     /// spent waiting for a turn does not count.
+    #[crate::boxed]
     pub async fn compile(
         &self,
         engine: &wasmtime::Engine,

@@ -80,6 +80,7 @@ impl Loader {
     }
 
     /// Reads a plugin file, at most as much as is allowed.
+    #[crate::boxed]
     pub async fn read(&self, path: PathBuf) -> Result<Arc<[u8]>, LoadError> {
         let max = self.static_limits.max_component_bytes;
         let read = move || -> Result<Arc<[u8]>, LoadError> {
@@ -99,6 +100,7 @@ impl Loader {
     }
 
     /// The whole way: inspect, check grants, compile, link, self-test.
+    #[crate::boxed]
     pub async fn load(
         &self,
         config: &EngineConfig,

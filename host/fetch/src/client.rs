@@ -101,6 +101,7 @@ impl Clients {
     /// The client for requests through `proxy`, whose own address is judged like a target's:
     /// a literal here, since the connector does not pass it to the resolver, and a name both
     /// here and when it is connected to.
+    #[crate::boxed]
     pub async fn get(
         &self,
         proxy: Option<&ProxyUrl>,
@@ -135,6 +136,7 @@ impl Clients {
     }
 
     /// Judges a proxy: its URL, then the addresses of its name, which are returned.
+    #[crate::boxed]
     pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<Vec<IpAddr>, Fault> {
         let named = |fault: Fault| Fault {
             message: format!("proxy {proxy}: {}", fault.message),
@@ -149,6 +151,7 @@ impl Clients {
 
     /// Judges the addresses of a target that a proxy connects to; see the module
     /// [`proxy`](crate::proxy) for what that is worth.
+    #[crate::boxed]
     pub async fn judge_behind(
         &self,
         proxy: &ProxyUrl,

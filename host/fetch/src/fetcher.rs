@@ -117,6 +117,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// A refusal, or DNS.
+    #[crate::boxed]
     pub async fn judge_resolved(&self, url: &str) -> Result<Target, FetchError> {
         let target = self
             .judge(url)
@@ -169,6 +170,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why there is no response, the last proxy's where all failed.
+    #[crate::boxed]
     pub async fn fetch_through(
         &self,
         pool: ProxyPool,
@@ -216,6 +218,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why there is no response; see [`Kind`].
+    #[crate::boxed]
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
         let result = self.run(&request, started).await;

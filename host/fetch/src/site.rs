@@ -158,12 +158,14 @@ impl SiteFiles {
 
     /// robots.txt of a URL's origin. A file that can't be fetched disallows everything (RFC
     /// 9309), as does a 429, and is requested again after a minute.
+    #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
         self.robots_as(fetcher, url, None).await
     }
 
     /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
     /// crawler with a file of its own.
+    #[crate::boxed]
     pub async fn robots_as(
         &self,
         fetcher: &Fetcher,
@@ -180,11 +182,13 @@ impl SiteFiles {
     }
 
     /// llms.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::Llms).await
     }
 
     /// llms-full.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::LlmsFull).await
     }

@@ -50,6 +50,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// A body that is no text, or a plugin that failed.
+    #[crate::boxed]
     pub async fn convert(
         &self,
         document: &mut Document,

@@ -18,6 +18,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When the stored body cannot be read; a plugin's failure is in the outcome.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         document: &mut Document,

@@ -39,3 +39,7 @@ pub use scan::scan;
 pub use site::Site;
 pub use spec::{Content, ScanSpec};
 pub use stored::{KeptContent, PageContent, Parts, StoredError};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

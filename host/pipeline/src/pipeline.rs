@@ -43,6 +43,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// A setting that cannot be used.
+    #[crate::boxed]
     pub async fn start(settings: PipelineSettings) -> anyhow::Result<Self> {
         Self::with_resolver(settings, Arc::new(SystemResolver)).await
     }
@@ -52,6 +53,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`start`](Self::start).
+    #[crate::boxed]
     pub async fn with_resolver(
         settings: PipelineSettings,
         resolver: Arc<dyn Resolver>,

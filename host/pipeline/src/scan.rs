@@ -25,6 +25,7 @@ use crate::spec::ScanSpec;
 ///
 /// # Errors
 /// Why there is none; nothing is stored then, and billed only if the bill says so.
+#[crate::boxed]
 pub async fn scan(
     scans: &Scans,
     principal: &Arc<Principal>,

@@ -71,6 +71,7 @@ per_database! {
 
 impl Store {
     /// Claims a key for a request, or says what became of the request that did so before.
+    #[crate::boxed]
     pub async fn claim_idempotency(
         &self,
         project: ProjectId,
@@ -139,6 +140,7 @@ impl Store {
     }
 
     /// Keeps the answer; `None` when it is too large to keep.
+    #[crate::boxed]
     pub async fn keep_answer(
         &self,
         project: ProjectId,
@@ -165,6 +167,7 @@ impl Store {
     }
 
     /// Gives the key up, so that a retry does the work: the request failed, unbilled.
+    #[crate::boxed]
     pub async fn release_idempotency(
         &self,
         project: ProjectId,

@@ -48,3 +48,7 @@ pub use presence::{Seating, WorkerSeat};
 pub use purge::Retention;
 pub use quota::{Amount, Ask, Granted, NewUsage, PageCap, PageCaps, UsageDay};
 pub use search::{IndexEntry, SearchHit, Unindexed};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -177,6 +177,7 @@ impl Store {
     }
 
     /// The newest entries first, everything logged before this call included.
+    #[crate::boxed]
     pub async fn logs(
         &self,
         project: ProjectId,

@@ -85,6 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// The database. Where the file system has no locks, everything ends by its time.
+    #[crate::boxed]
     pub async fn join(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(());
@@ -122,6 +123,7 @@ impl Store {
     /// # Errors
     /// The database. Where the file system has no locks the seat is everybody's, and leases
     /// run out by their time.
+    #[crate::boxed]
     pub async fn take_seat(&self) -> Result<Seating, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(Seating::Ours(WorkerSeat { _lock: None }));

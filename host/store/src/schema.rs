@@ -6,6 +6,7 @@ use crate::error::StoreError;
 impl Store {
     /// Every table and column, sorted: both databases must agree on them. The full-text
     /// index is left out: each database has its own kind.
+    #[crate::boxed]
     pub async fn columns(&self) -> Result<Vec<(String, String)>, StoreError> {
         Ok(match &self.db {
             Db::Lite(lite) => {

@@ -63,6 +63,7 @@ pub struct SearchHit {
 
 impl Store {
     /// How far indexing has come: every page up to this id was looked at.
+    #[crate::boxed]
     pub async fn indexed_through(&self) -> Result<i64, StoreError> {
         let value = self.setting(THROUGH).await?;
         Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
@@ -70,6 +71,7 @@ impl Store {
 
     /// Adds pages to the index and notes that indexing has come to `through`. A page that is
     /// gone meanwhile, or whose URL has a younger one in the index, is left out.
+    #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
         // On SQLite every transaction makes a piece of the index that is merged later: one for
         // all. On PostgreSQL rows are locked meanwhile: one for each.
@@ -146,6 +148,7 @@ impl Store {
 
     /// Pages of the project with all these terms, best first; where none has all, those with
     /// all the words though not side by side; where none has those, those with any.
+    #[crate::boxed]
     pub async fn search(
         &self,
         project: ProjectId,

@@ -28,6 +28,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Sends what is due, for as long as the process runs; returns at once where mail is not
 /// configured.
+#[crate::boxed]
 pub async fn run(accounts: Accounts) {
     let Some(inner) = accounts.mailer.0.clone() else {
         return;

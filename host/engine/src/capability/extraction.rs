@@ -23,6 +23,7 @@ impl ExtractionCapability {
     }
 
     /// A role's answer for a page.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         role: &str,

@@ -65,6 +65,7 @@ impl HttpCapability {
     }
 
     /// One request.
+    #[crate::boxed]
     pub async fn fetch(&self, request: GuestRequest) -> Result<HostPage, CallFailure> {
         // Thousands may wait for their turn, each with a large body.
         let _held = self.requests.hold(request.held_bytes())?;
@@ -83,6 +84,7 @@ impl HttpCapability {
     }
 
     /// Many requests, at most `concurrency` at once; answers in their order.
+    #[crate::boxed]
     pub async fn fetch_many(
         &self,
         requests: Vec<GuestRequest>,

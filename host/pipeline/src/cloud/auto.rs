@@ -187,6 +187,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When the process is stopping.
+    #[crate::boxed]
     pub async fn verdict(&self) -> Result<Verdict, ScanError> {
         let (response, rendered) = (self.response.clone(), self.rendered);
         blocking(move || of(&response, rendered)).await

@@ -66,6 +66,7 @@ impl Cloud {
     /// # Errors
     /// What is not configured, or why there is no response; [`ScanError::Busy`] where too
     /// many pages wait to be rendered.
+    #[crate::boxed]
     pub async fn load(
         &self,
         project: ProjectId,
@@ -120,6 +121,7 @@ impl Cloud {
     ///
     /// # Errors
     /// Why there is none; [`ScanError::NotConfigured`] without a browser.
+    #[crate::boxed]
     pub async fn render(
         &self,
         principal: &Principal,

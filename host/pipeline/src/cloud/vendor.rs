@@ -201,6 +201,7 @@ impl Vendor {
     }
 
     /// Searches the web; content where the provider fetched it.
+    #[crate::boxed]
     pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>, ScanError> {
         let body = json!({
             "search": query,
@@ -254,6 +255,7 @@ impl Vendor {
     }
 
     /// US dollars left: credits are ten thousand to the dollar.
+    #[crate::boxed]
     pub async fn balance(&self) -> Result<f64, ScanError> {
         let answer = self.call(Method::GET, "/data/credits", None).await?;
         let credits = answer

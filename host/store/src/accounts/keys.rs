@@ -306,6 +306,7 @@ pub enum Revoked {
 
 impl Store {
     /// The project of a key; `None` when the key is unknown, revoked or expired.
+    #[crate::boxed]
     pub async fn principal(
         &self,
         hash: &KeyHash,
@@ -345,6 +346,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] when that key is stored already.
+    #[crate::boxed]
     pub async fn add_key(
         &self,
         project: ProjectId,
@@ -365,6 +367,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] when that key is stored already.
+    #[crate::boxed]
     pub async fn rotate_keys(
         &self,
         project: ProjectId,
@@ -387,6 +390,7 @@ impl Store {
     }
 
     /// Revokes the keys of that prefix, unless no active key would be left.
+    #[crate::boxed]
     pub async fn revoke_key(
         &self,
         project: ProjectId,
@@ -418,6 +422,7 @@ impl Store {
     }
 
     /// Events of a project's keys, oldest first.
+    #[crate::boxed]
     pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
         let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
             sqlx::query_as(
@@ -439,6 +444,7 @@ impl Store {
     }
 
     /// Every key of a project, oldest first.
+    #[crate::boxed]
     pub async fn keys(&self, project: ProjectId) -> Result<Vec<ApiKey>, StoreError> {
         self.writer.barrier().await?;
         let rows: Vec<KeyRow> = read!(self.db, pool => {

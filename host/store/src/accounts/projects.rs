@@ -190,6 +190,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] when the name is taken.
+    #[crate::boxed]
     pub async fn create_project(
         &self,
         new: &NewProject<'_>,
@@ -215,6 +216,7 @@ impl Store {
     }
 
     /// All projects, oldest first.
+    #[crate::boxed]
     pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -229,6 +231,7 @@ impl Store {
     }
 
     /// The project of that name.
+    #[crate::boxed]
     pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {
         let row: Option<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -244,6 +247,7 @@ impl Store {
     }
 
     /// Changes a project; `false` when there is none of that id.
+    #[crate::boxed]
     pub async fn change_project(
         &self,
         project: ProjectId,
@@ -271,6 +275,7 @@ impl Store {
 
     /// Suspends a project from `since` on, or lets it go on; `false` when there is none of
     /// that id.
+    #[crate::boxed]
     pub async fn suspend_project(
         &self,
         project: ProjectId,
@@ -288,6 +293,7 @@ impl Store {
     }
 
     /// The project's tier; `None` when it is suspended, or there is none of that id.
+    #[crate::boxed]
     pub async fn active_tier(&self, project: ProjectId) -> Result<Option<String>, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar(

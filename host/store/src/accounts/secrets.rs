@@ -10,6 +10,7 @@ use crate::time::to_ms;
 impl Store {
     /// The project's secret of that name. Where there is none, `fresh` becomes it; of two
     /// callers at once, one's does.
+    #[crate::boxed]
     pub async fn project_secret(
         &self,
         project: ProjectId,

@@ -144,6 +144,7 @@ per_database! {
 
 impl Store {
     /// A stored body of the project.
+    #[crate::boxed]
     pub async fn body(
         &self,
         project: ProjectId,
@@ -170,6 +171,7 @@ impl Store {
     }
 
     /// Projects whose stored bodies have more than `bytes` bytes, and how many they have.
+    #[crate::boxed]
     pub async fn projects_above(&self, bytes: u64) -> Result<Vec<(ProjectId, u64)>, StoreError> {
         let rows: Vec<(i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(

@@ -48,6 +48,7 @@ pub enum Committed {
 
 impl Store {
     /// Writes batches of several runs in one transaction; the result of each, in order.
+    #[crate::boxed]
     pub async fn commit_crawl(&self, batches: &[RunBatch]) -> Result<Vec<Committed>, StoreError> {
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;

@@ -255,6 +255,7 @@ per_database! {
 
 impl Store {
     /// URLs of a leased run that wait, in the order of discovery, after `seq`.
+    #[crate::boxed]
     pub async fn frontier_queued(
         &self,
         run: RunId,
@@ -285,6 +286,7 @@ impl Store {
     }
 
     /// Everything that a leased run knows of, in the order of discovery, after `seq`.
+    #[crate::boxed]
     pub async fn frontier_known(
         &self,
         run: RunId,

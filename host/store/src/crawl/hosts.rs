@@ -10,6 +10,7 @@ impl Store {
     /// The next moment at which a host may be asked, for all nodes: after the end of a
     /// Retry-After ([`close_host`](Self::close_host)) and, with a Crawl-delay, so much after
     /// the moment that was reserved before, which this one reserves.
+    #[crate::boxed]
     pub async fn host_slot(
         &self,
         host: &str,
@@ -46,6 +47,7 @@ impl Store {
     }
 
     /// Closes a host until then, for all nodes: a server asked for it.
+    #[crate::boxed]
     pub async fn close_host(&self, host: &str, until: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
@@ -62,6 +64,7 @@ impl Store {
     }
 
     /// Forgets hosts that have been open since then.
+    #[crate::boxed]
     pub async fn forget_hosts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM crawl_hosts WHERE next_at < $1")

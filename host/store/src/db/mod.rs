@@ -65,6 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Open`] with what to check.
+    #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
             open_postgres(options).await?
@@ -116,6 +117,7 @@ impl Store {
     }
 
     /// A round trip to the database.
+    #[crate::boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self.db, pool => {
             sqlx::query_scalar::<_, i64>("SELECT CAST(1 AS BIGINT)").fetch_one(pool).await?;
@@ -124,6 +126,7 @@ impl Store {
     }
 
     /// Writes what is queued and closes all connections.
+    #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
         match &self.db {

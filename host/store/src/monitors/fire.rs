@@ -58,6 +58,7 @@ struct MonitorRow {
 impl Store {
     /// Projects with monitors that are due, the one that waits longest first. Suspended
     /// projects are left out: their fires wait.
+    #[crate::boxed]
     pub async fn due_projects(&self, now: DateTime<Utc>) -> Result<Vec<DueProject>, StoreError> {
         // `+ 0`: few monitors are due, and an index finds just them.
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
@@ -88,6 +89,7 @@ impl Store {
 
     /// The project's monitors that are due and whose last run is over, the one that waits
     /// longest first.
+    #[crate::boxed]
     pub async fn due_monitors(
         &self,
         project: ProjectId,
@@ -121,6 +123,7 @@ impl Store {
     /// Queues the run of a fire and sets the monitor to its next one, in one transaction. The
     /// run's baseline is the monitor's last run that is one: done, with pages, and whose seed
     /// was not refused for the moment.
+    #[crate::boxed]
     pub async fn fire_monitor(
         &self,
         project: ProjectId,

@@ -148,6 +148,7 @@ fn ended_early(run: &Run) -> bool {
 impl Store {
     /// The difference between two runs of the project. It is empty where one of the runs
     /// does not exist.
+    #[crate::boxed]
     pub async fn diff(
         &self,
         project: ProjectId,
@@ -192,6 +193,7 @@ impl Store {
 
     /// Counts of the difference between two runs; `None` unless both are the
     /// project's. `early`: the new run is about to end before it has fetched all its pages.
+    #[crate::boxed]
     pub async fn count_diff(
         &self,
         project: ProjectId,

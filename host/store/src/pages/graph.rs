@@ -118,6 +118,7 @@ impl Store {
     /// Pages of a run that no other page of it links to, by ascending id; the seed is left
     /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
     /// itself does not count.
+    #[crate::boxed]
     pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
         let Some(asked) = self.run(project, run).await? else {
             return Ok(Vec::new());
@@ -150,6 +151,7 @@ impl Store {
 
     /// The pages of a run by the hash of their key, and of every key of the run that
     /// redirects to one.
+    #[crate::boxed]
     pub async fn run_index(
         &self,
         project: ProjectId,

@@ -82,6 +82,7 @@ per_database! {
 impl Store {
     /// Links of a run's pages, by ascending page, from page `from` on: at most `limit` pages,
     /// and no further ones once they have `max_bytes` as stored.
+    #[crate::boxed]
     pub async fn run_links(
         &self,
         project: ProjectId,
@@ -133,6 +134,7 @@ impl Store {
     }
 
     /// Links of one page of a run; `None` where it has none, or is not the run's.
+    #[crate::boxed]
     pub async fn page_links(
         &self,
         project: ProjectId,

@@ -69,6 +69,7 @@ struct RecordRow {
 
 impl Store {
     /// Pages of a run of the project, by ascending id; none where the run is not there.
+    #[crate::boxed]
     pub async fn run_pages(
         &self,
         project: ProjectId,
@@ -131,6 +132,7 @@ impl Store {
     }
 
     /// A page of the project, unless its run was deleted.
+    #[crate::boxed]
     pub async fn page(
         &self,
         project: ProjectId,

@@ -143,6 +143,7 @@ impl TryFrom<PageRow> for StoredPage {
 
 impl Store {
     /// The youngest page of the project that answers the query.
+    #[crate::boxed]
     pub async fn cached_page(
         &self,
         project: ProjectId,

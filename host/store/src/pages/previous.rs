@@ -83,6 +83,7 @@ impl TryFrom<PreviousRow> for PreviousPage {
 
 impl Store {
     /// The page of a run of the project by its normalised URL.
+    #[crate::boxed]
     pub async fn previous_page(
         &self,
         project: ProjectId,

@@ -227,6 +227,7 @@ per_database! {
 
 impl Store {
     /// The highest id of a stored page; 0 without any.
+    #[crate::boxed]
     pub async fn newest_page(&self) -> Result<i64, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
@@ -236,6 +237,7 @@ impl Store {
     }
 
     /// HTML pages answered with 200 whose ids are in `(after, through]`, the oldest first.
+    #[crate::boxed]
     pub async fn unindexed(
         &self,
         after: i64,

@@ -136,6 +136,7 @@ struct Counted {
 impl Store {
     /// Reserves pages. Exact on all nodes: the sum of billed and reserved pages never
     /// passes a cap.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
@@ -192,6 +193,7 @@ impl Store {
     }
 
     /// Postpones the end of reservations that are still in use.
+    #[crate::boxed]
     pub async fn renew(
         &self,
         reservations: &[ReservationId],

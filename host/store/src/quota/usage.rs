@@ -147,11 +147,13 @@ struct DayRow {
 
 impl Store {
     /// Bills a call, once per token; committed when this returns.
+    #[crate::boxed]
     pub async fn bill(&self, usage: NewUsage) -> Result<(), StoreError> {
         self.writer.scan(None, Some(usage)).await.map(|_| ())
     }
 
     /// Stores a page and bills its call in one transaction; committed when this returns.
+    #[crate::boxed]
     pub async fn save_page(
         &self,
         page: NewPage,
@@ -161,6 +163,7 @@ impl Store {
     }
 
     /// Sums per day from `first` on, oldest first; days without usage are left out.
+    #[crate::boxed]
     pub async fn usage_days(
         &self,
         project: ProjectId,
@@ -193,6 +196,7 @@ impl Store {
 
     /// What was billed since `since`, to the millisecond, as far as it has cloud pages:
     /// cloud pages and their cost in millionths of a US dollar.
+    #[crate::boxed]
     pub async fn cloud_usage_since(
         &self,
         project: ProjectId,
@@ -217,6 +221,7 @@ impl Store {
 
     /// The sum of all usage events: pages, cloud pages, millionths of a US dollar. For
     /// comparing with the sums per day, which must be equal.
+    #[crate::boxed]
     pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
         let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
             sqlx::query_as(
@@ -237,6 +242,7 @@ impl Store {
     }
 
     /// Which of these tokens are billed already.
+    #[crate::boxed]
     pub async fn billed_tokens(
         &self,
         project: ProjectId,

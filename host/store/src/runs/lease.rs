@@ -52,6 +52,7 @@ struct LeasedRow {
 
 impl Store {
     /// Whether a run waits for a worker; cheaper than an attempt to lease one.
+    #[crate::boxed]
     pub async fn has_waiting_run(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let found: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -66,6 +67,7 @@ impl Store {
     }
 
     /// As [`lease_fair_run`](Self::lease_fair_run), of any project.
+    #[crate::boxed]
     pub async fn lease_run(
         &self,
         owner: &str,
@@ -78,6 +80,7 @@ impl Store {
     /// Takes a run that is queued, or running with a lease that has run out: of the project
     /// that has the fewest runs under way, the one that has waited longest. Those of `full`
     /// projects are left out. `until` is when the new lease runs out.
+    #[crate::boxed]
     pub async fn lease_fair_run(
         &self,
         owner: &str,
@@ -142,6 +145,7 @@ impl Store {
 
     /// Extends leases: those that this worker still holds. A run that is not among them was deleted
     /// or taken over.
+    #[crate::boxed]
     pub async fn extend_leases(
         &self,
         leases: &[Lease],
@@ -172,6 +176,7 @@ impl Store {
 
     /// Hands a run back, so that the next worker can take it at once; `false` when it is
     /// not ours any more.
+    #[crate::boxed]
     pub async fn release_lease(&self, lease: Lease) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
@@ -187,6 +192,7 @@ impl Store {
     }
 
     /// Notes what is known of the run's site; `false` when the lease is not ours any more.
+    #[crate::boxed]
     pub async fn note_site(
         &self,
         lease: Lease,
@@ -212,6 +218,7 @@ impl Store {
 
     /// Ends a run and writes what its webhook is told, in one transaction; `false` when the
     /// lease is not ours any more.
+    #[crate::boxed]
     pub async fn end_run(
         &self,
         lease: Lease,

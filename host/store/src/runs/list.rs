@@ -46,6 +46,7 @@ struct ItemRow {
 
 impl Store {
     /// Runs of the project as lists show them, the youngest first.
+    #[crate::boxed]
     pub async fn run_items(
         &self,
         project: ProjectId,
@@ -87,6 +88,7 @@ impl Store {
 
     /// The run that an Idempotency-Key of the project stands for, if it was accepted after
     /// `since`.
+    #[crate::boxed]
     pub async fn run_by_key(
         &self,
         project: ProjectId,

@@ -29,6 +29,7 @@ impl Store {
     /// Deletes a run of the project: from here on no request finds it or its pages, and a
     /// worker that is at it finds its lease gone. `false` where there is none.
     /// [`remove_deleted`](Self::remove_deleted) removes what it stored.
+    #[crate::boxed]
     pub async fn delete_run(
         &self,
         project: ProjectId,
@@ -57,6 +58,7 @@ impl Store {
     }
 
     /// Removes a piece of what deleted runs stored. To be called until it is finished.
+    #[crate::boxed]
     pub async fn remove_deleted(&self) -> Result<Removed, StoreError> {
         let nothing = Removed {
             finished: true,
@@ -99,6 +101,7 @@ impl Store {
     }
 
     /// Removes the project's oldest scanned pages, a piece at a time.
+    #[crate::boxed]
     pub async fn remove_oldest_scans(&self, project: ProjectId) -> Result<Removed, StoreError> {
         transact!(self.db, tx => {
             let blobs = sql::pages::delete_oldest_scans(tx, project, PAGES).await?;
@@ -112,6 +115,7 @@ impl Store {
 
     /// Gives a piece of the database's free space back to the file system; `false` when there
     /// is none left. PostgreSQL's autovacuum does so by itself.
+    #[crate::boxed]
     pub async fn release_space(&self) -> Result<bool, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(false);
@@ -134,6 +138,7 @@ impl Store {
     }
 
     /// Runs of every project that ended before `before`, oldest first; at most `limit`.
+    #[crate::boxed]
     pub async fn runs_ended_before(
         &self,
         before: DateTime<Utc>,
@@ -157,6 +162,7 @@ impl Store {
     }
 
     /// The project's run that ended first.
+    #[crate::boxed]
     pub async fn oldest_ended_run(&self, project: ProjectId) -> Result<Option<RunId>, StoreError> {
         let id: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(

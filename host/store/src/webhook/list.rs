@@ -126,6 +126,7 @@ impl From<AttemptRow> for DeliveryAttempt {
 impl Store {
     /// Deliveries of a run of the project, in the order of their events; none for a run that
     /// is not the project's.
+    #[crate::boxed]
     pub async fn deliveries(
         &self,
         project: ProjectId,
@@ -182,6 +183,7 @@ impl Store {
 
     /// Asks for a delivery of the run once more, now, with the whole schedule of retries
     /// before it; `false` when the run has no such delivery.
+    #[crate::boxed]
     pub async fn redeliver(
         &self,
         project: ProjectId,

@@ -203,6 +203,7 @@ per_database! {
 impl Store {
     /// Deliveries that are due, the one that waits longest first. Those to `busy` targets and
     /// of `full` projects are left out.
+    #[crate::boxed]
     pub async fn due_deliveries(
         &self,
         now: DateTime<Utc>,
@@ -254,6 +255,7 @@ impl Store {
 
     /// Takes those of these deliveries that are still due, until `until`: then any node may
     /// take them again, unless they are settled.
+    #[crate::boxed]
     pub async fn take_deliveries(
         &self,
         ids: &[DeliveryId],
@@ -300,6 +302,7 @@ impl Store {
 
     /// Keeps an attempt, settles the delivery by it and brings the run's webhook state up to
     /// date; `false` when the delivery was taken again meanwhile, or is gone with its run.
+    #[crate::boxed]
     pub async fn settle_delivery(
         &self,
         taken: &TakenDelivery,
@@ -353,6 +356,7 @@ impl Store {
 
     /// Makes due at once what a process that is no more was trying; how many. Only for a
     /// database that no other process writes to.
+    #[crate::boxed]
     pub async fn recover_deliveries(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
