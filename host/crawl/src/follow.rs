@@ -10,7 +10,7 @@ use crate::scope::Verdict;
 use crate::shared::Shared;
 
 /// The stored form of a page's links, as the page pass returns them.
-fn read(stored: &[StoredLink]) -> Links {
+pub(crate) fn read(stored: &[StoredLink]) -> Links {
     let links = stored.iter().map(|link| Link {
         to: &link.to_url,
         anchor: &link.anchor,

@@ -16,7 +16,7 @@ use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
 use orbweaver_urls::{Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
-use crate::follow::{judge, pack};
+use crate::follow::{judge, pack, read};
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::{KeptContent, blocking};

@@ -40,7 +40,7 @@ pub enum Claim {
     OtherBody,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AnswerRow {
     body_hash: Vec<u8>,
     status: Option<i64>,

@@ -103,7 +103,7 @@ impl Recent {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LogRow {
     ts: i64,
     method: String,

@@ -38,7 +38,7 @@ pub struct DueMail {
     pub created_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MailRow {
     id: i64,
     recipient: String,

@@ -26,7 +26,7 @@ pub struct UploadedPlugin {
     pub uploaded_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UploadRow {
     kind: String,
     name: String,

@@ -58,7 +58,6 @@ impl RequestBudget {
     }
 
     /// Waits until fewer requests than the limit are under way.
-    #[crate::boxed]
     pub async fn slot(&self) -> Result<SemaphorePermit<'_>, HostError> {
         self.slots
             .acquire()

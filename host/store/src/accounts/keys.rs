@@ -114,7 +114,7 @@ pub struct Principal {
     pub suspended: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PrincipalRow {
     project_id: i64,
     name: String,
@@ -129,7 +129,7 @@ struct PrincipalRow {
 }
 
 /// What decides whether a key works.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct ValidityRow {
     id: i64,
     prefix: String,
@@ -143,7 +143,7 @@ impl ValidityRow {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     prefix: String,

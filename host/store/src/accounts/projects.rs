@@ -116,7 +116,7 @@ pub(crate) struct SignedUpProject<'a> {
     pub(crate) actor: &'a str,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     id: i64,
     name: String,

@@ -77,7 +77,7 @@ pub struct Intent {
     pub project: Option<ProjectId>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct IntentRow {
     id: i64,
     project_name: String,

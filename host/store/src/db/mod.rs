@@ -168,7 +168,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .connect_with(connect.clone())
         .await
         .map_err(failed)?;
-    sqlx::migrate!("../../migrations/sqlite")
+    sqlx_macros::migrate!("../../migrations/sqlite")
         .run(&write)
         .await
         .map_err(migration_failed)?;
@@ -209,7 +209,7 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
                  database in the URL"
             ))
         })?;
-    sqlx::migrate!("../../migrations/postgres")
+    sqlx_macros::migrate!("../../migrations/postgres")
         .run(&pool)
         .await
         .map_err(migration_failed)?;

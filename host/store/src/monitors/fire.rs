@@ -41,14 +41,14 @@ pub enum Fired {
     Gone,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     project_id: i64,
     tier: String,
     active: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MonitorRow {
     id: i64,
     schedule: String,

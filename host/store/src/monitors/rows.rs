@@ -82,7 +82,7 @@ pub struct MonitorChange {
     pub spec: Option<(String, bool)>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(super) struct MonitorRow {
     id: i64,
     project_id: i64,

@@ -45,13 +45,13 @@ pub struct RunDiff {
     pub unchanged: u64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Count {
     class: String,
     pages: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Row {
     class: String,
     url: String,

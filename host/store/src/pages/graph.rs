@@ -29,7 +29,7 @@ pub struct Orphan {
     pub fetched_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Node {
     id: i64,
     key_hash: Option<i64>,
@@ -37,7 +37,7 @@ struct Node {
     is_seed: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct OrphanRow {
     id: i64,
     url: String,

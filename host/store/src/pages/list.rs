@@ -49,7 +49,7 @@ pub struct PageRecord {
     pub page: StoredPage,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     url: String,
@@ -58,7 +58,7 @@ struct ItemRow {
     fetched_at: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct RecordRow {
     run_id: Option<i64>,
     metadata: Option<String>,

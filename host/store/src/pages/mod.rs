@@ -103,7 +103,7 @@ pub struct CacheQuery<'a> {
     pub since: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(crate) struct PageRow {
     id: i64,
     url: String,

@@ -40,7 +40,7 @@ pub struct PreviousPage {
     pub links: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PreviousRow {
     url_key: String,
     final_url: String,

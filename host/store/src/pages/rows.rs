@@ -44,14 +44,14 @@ pub(crate) type PageIds = HashMap<(RunId, i64), i64>;
 /// A page that was removed, with the row of its body.
 pub(crate) type RemovedPage = (i64, Option<i64>);
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     run_id: i64,
     seq: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UnindexedRow {
     id: i64,
     project_id: i64,

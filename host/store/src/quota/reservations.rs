@@ -126,7 +126,7 @@ pub enum Granted {
     Capped(PageCap),
 }
 
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, sqlx_macros::FromRow)]
 struct Counted {
     today: i64,
     cloud: i64,

@@ -46,7 +46,7 @@ pub struct UsageDay {
 }
 
 /// A usage event that was not billed before.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Billed {
     project_id: i64,
     ts: i64,
@@ -137,7 +137,7 @@ per_database! {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DayRow {
     day: String,
     pages: i64,

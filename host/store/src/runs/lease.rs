@@ -42,7 +42,7 @@ pub struct Ending {
     pub error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LeasedRow {
     lease_epoch: i64,
     engine_state: String,

@@ -31,7 +31,7 @@ pub struct RunItem {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     monitor_id: Option<i64>,

@@ -89,7 +89,7 @@ pub struct Delivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DeliveryRow {
     id: i64,
     message_id: String,
@@ -101,7 +101,7 @@ struct DeliveryRow {
     finished_at: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AttemptRow {
     delivery_id: i64,
     number: i64,

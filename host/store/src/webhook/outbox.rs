@@ -88,7 +88,7 @@ pub enum AttemptResult {
     Retry(DateTime<Utc>),
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct TakenRow {
     id: i64,
     takes: i64,
@@ -114,7 +114,7 @@ struct TakenRow {
     error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Candidate {
     id: i64,
     project_id: i64,
