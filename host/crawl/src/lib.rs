@@ -24,7 +24,6 @@ pub mod request;
 mod run;
 pub mod scheduler;
 mod scope;
-mod seat;
 mod seed;
 mod shared;
 pub mod spec;
@@ -32,8 +31,9 @@ pub mod submit;
 mod traps;
 pub mod webhooks;
 mod worker;
+mod worker_lock;
 
 pub use context::{Crawls, CrawlsParts};
 pub use live::LiveRuns;
-pub use seat::{Seat, seat};
 pub use worker::run as work;
+pub use worker_lock::{WorkerLockHolder, wait_for_worker_lock};

@@ -1,4 +1,4 @@
-//! Bodies of pages: their encodings, and (in `rows`) the table they are in.
+//! Bodies of pages: their encodings; their table is in `rows`.
 
 pub(crate) mod rows;
 
@@ -14,18 +14,18 @@ use crate::error::StoreError;
 /// How a stored body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEncoding {
-    /// As it is.
+    /// Not compressed.
     Identity,
-    /// A gzip stream, as it was received.
+    /// A gzip stream as received.
     Gzip,
-    /// A Brotli stream, as it was received.
+    /// A Brotli stream as received.
     Brotli,
-    /// A zstd stream: packed here, or as it was received.
+    /// A zstd stream: compressed here, or as received.
     Zstd,
 }
 
 impl BodyEncoding {
-    /// The word in the database, equal to the content coding's name.
+    /// The name in the database, equal to the content coding's name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -56,7 +56,7 @@ impl FromStr for BodyEncoding {
     }
 }
 
-/// An encoded body, as the database holds it.
+/// An encoded body as stored in the database.
 #[derive(Clone, PartialEq, Eq)]
 pub struct StoredBody {
     /// SHA-256 of the decoded body: a project stores each body once.
@@ -70,7 +70,7 @@ pub struct StoredBody {
 }
 
 impl StoredBody {
-    /// A body stored as it was received; `decoded` is its decoded form.
+    /// A body stored as received; `decoded` is its decoded form.
     pub fn received(decoded: &[u8], encoding: BodyEncoding, bytes: Bytes) -> Self {
         Self {
             hash: Sha256::digest(decoded).into(),
@@ -80,11 +80,11 @@ impl StoredBody {
         }
     }
 
-    /// Packs a decoded body with zstd at level 1. CPU-bound (about 3 ms a megabyte).
+    /// Compresses a decoded body with zstd at level 1. CPU-bound (about 3 ms per megabyte).
     pub fn pack(decoded: &[u8]) -> Self {
         let hash = Sha256::digest(decoded).into();
         let size = decoded.len() as u64;
-        // Bodies that do not shrink (images, tiny pages) are kept as they are.
+        // Bodies that do not shrink (images, tiny pages) are stored uncompressed.
         match zstd::bulk::compress(decoded, 1) {
             Ok(packed) if packed.len() < decoded.len() => Self {
                 hash,
@@ -107,7 +107,7 @@ impl StoredBody {
     /// [`StoreError::Damaged`] when the bytes do not decode to `size` bytes.
     pub fn unpack(&self) -> Result<Vec<u8>, StoreError> {
         let damaged = |error: &dyn fmt::Display| StoreError::Damaged(format!("body: {error}"));
-        // One byte more than stated shows a stream that is longer.
+        // One byte more than stated, to detect a longer stream.
         let limit = self.size.saturating_add(1);
         let mut decoded = Vec::with_capacity(usize::try_from(self.size).unwrap_or(0));
         let bytes: &[u8] = &self.bytes;
@@ -124,7 +124,7 @@ impl StoredBody {
         }
         .map_err(|error| damaged(&error))?;
         if decoded.len() as u64 != self.size {
-            return Err(damaged(&"its length is not the stored one"));
+            return Err(damaged(&"its length differs from the stored one"));
         }
         Ok(decoded)
     }
