@@ -1,4 +1,4 @@
-//! Projects and their keys, what they may use and used, and how strangers get one.
+//! Projects, their keys, quota and usage, signup and billing.
 
 pub mod auth;
 pub mod billing;

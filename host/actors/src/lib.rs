@@ -1,5 +1,5 @@
-//! Actors and per-domain fetchers: a call of a plugin that works with the host's means, and
-//! what it costs; and the plugins that an administrator uploads.
+//! Actors and per-domain fetchers: plugin calls that use the host's services, and their bills.
+//! Also the plugins that an administrator uploads.
 
 mod call;
 mod context;

@@ -1,9 +1,9 @@
-//! The one place in Orbweaver that talks to the network.
+//! HTTP client of Orbweaver: the only crate that uses the network.
 //!
-//! [`Fetcher::fetch`] judges the URL, resolves and judges every address and connects to
-//! just those, follows redirects by the same rules, and decodes the body under limits of
-//! time and size. Whatever goes wrong is a [`FetchError`] with a stable word. The HTTP
-//! library behind it shows nowhere in this interface.
+//! [`Fetcher::fetch`] checks the URL, resolves its name, checks every address and connects only
+//! to those. It follows redirects by the same rules, and decodes the body within limits of time
+//! and size. Every failure is a [`FetchError`] with a stable kind. The HTTP library is not part
+//! of this interface.
 
 mod browser;
 mod classify;

@@ -1,5 +1,5 @@
-//! The choice of a pool's proxy: round robin, with recently failed proxies last. No proxy is
-//! excluded: the failure may have been the site's.
+//! Choice of a pool's proxy: round robin, with recently failed proxies last. No proxy is
+//! excluded, because the site may have caused the failure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,11 +10,11 @@ use tokio::time::Instant;
 
 use crate::proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 
-/// Failures in a row after which the break does not grow any more.
+/// Failures in a row after which the pause of a proxy grows no more.
 const MAX_FAILURES: u32 = 8;
 const FIRST_BREAK: Duration = Duration::from_secs(1);
 
-/// A proxy to go through, with its placeholders filled.
+/// A proxy to use, with its placeholders filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its URL.
@@ -43,18 +43,18 @@ impl Pools {
         }
     }
 
-    /// The proxies of a pool.
+    /// All proxies of a pool.
     pub fn proxies(&self, pool: ProxyPool) -> &[ProxyUrl] {
         self.proxies.get(&pool).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a pool has proxies whose URL takes a country.
+    /// Whether a pool has proxies with a `{country}` placeholder.
     pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.proxies(pool).iter().any(ProxyUrl::takes_country)
     }
 
-    /// The proxies of a pool in the order in which to try them. With a country, those that
-    /// take one; without, those that need none where there are any.
+    /// The proxies of a pool in the order of trying. With a country: those with the placeholder.
+    /// Without: those without it, or all if there are none.
     pub fn candidates(
         &self,
         pool: ProxyPool,
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_country_is_asked_of_those_that_take_one() {
+    fn a_country_uses_only_proxies_with_the_placeholder() {
         let both = pools(&["http://plain", "http://u-{country}:p@gate"]);
         assert_eq!(shown(&both, Some("DE")), ["http://u-de:p@gate"]);
         assert_eq!(shown(&both, None), ["http://plain"]);

@@ -1,5 +1,5 @@
-//! A page through the configured extractors: fetched or taken from the store, decoded and
-//! parsed once, every role in one call, the answer put together from the plugins' own JSON.
+//! The pipeline: fetches a page or loads it from the store, decodes and parses it once, runs all
+//! roles in one call, and assembles the answer from the plugins' own JSON.
 
 mod answer;
 mod blocking;

@@ -1,10 +1,10 @@
 //! The SSRF guard: which targets may be connected to. These are the public internet over http
-//! and https, and the networks that the operator opened.
+//! and https, and the networks that the operator allows.
 //!
-//! A request is judged three times: its URL ([`Policy::judge_url`]), every address that
-//! its name resolves to ([`Policy::judge_answers`], after which the answer is pinned), and
-//! again both for every redirect. Judging names alone is no protection: a public name may
-//! point anywhere, so a name's verdict only saves a lookup.
+//! "Judge" means to check against these rules. A request is judged three times: its URL
+//! ([`Policy::judge_url`]), every address that its name resolves to ([`Policy::judge_answers`],
+//! after which the answer is pinned), and both again for every redirect. Judging names alone is
+//! no protection, since a public name may resolve to any address; it only saves a lookup.
 
 mod address;
 mod host_list;

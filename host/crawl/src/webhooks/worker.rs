@@ -31,7 +31,7 @@ const PAGE: usize = 256;
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
     if !crawls.store.is_shared() {
-        // Whoever has the worker's seat delivers alone, so what was being tried was tried by
+        // The holder of the worker lock delivers alone, so what was being tried was tried by
         // a process that died.
         match crawls.store.recover_deliveries(crawls.clock.now()).await {
             Ok(0) => {}

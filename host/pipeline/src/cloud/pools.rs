@@ -1,4 +1,4 @@
-//! The configured proxy pools: a proxy that fails gives way to the next one of its pool.
+//! The configured proxy pools. If a proxy fails, the next one of its pool is tried.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use super::money::of_bytes;
 use crate::config::Prices;
 use crate::error::ScanError;
 
-/// Pools from the one that is hardest to tell from a person to the one that is easiest.
+/// Pools from the hardest to detect to the easiest.
 const STEALTHIEST: [ProxyPool; 4] = [
     ProxyPool::Residential,
     ProxyPool::Mobile,
     ProxyPool::Isp,
     ProxyPool::Datacenter,
 ];
-/// Pools from cheap to dear.
+/// Pools from the cheapest to the most expensive.
 const CHEAPEST: [ProxyPool; 4] = [
     ProxyPool::Datacenter,
     ProxyPool::Isp,
@@ -29,7 +29,7 @@ const CHEAPEST: [ProxyPool; 4] = [
     ProxyPool::Mobile,
 ];
 
-/// The backend that goes through others' addresses.
+/// The proxy backend.
 pub(super) struct Pools {
     fetcher: Fetcher,
     renderer: Renderer,
@@ -47,12 +47,12 @@ impl Pools {
         }
     }
 
-    /// The configured pools that a job can go through, those hardest to detect first.
+    /// The configured pools that suit a job, the hardest to detect first.
     pub(super) fn stealthiest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&STEALTHIEST, job)
     }
 
-    /// The same, the cheapest first.
+    /// The configured pools that suit a job, the cheapest first.
     pub(super) fn cheapest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&CHEAPEST, job)
     }
@@ -116,14 +116,14 @@ impl Backend for Pools {
         let name = pool.as_str();
         if !self.fetcher.has_pool(pool) {
             return Some(
-                format!("no proxy pool `{name}` is configured: set fetch.proxy_pools.{name}")
+                format!("proxy pool `{name}` is not configured: set fetch.proxy_pools.{name}")
                     .into(),
             );
         }
         if job.country.is_some() && !self.fetcher.has_countries(pool) {
             return Some(
                 format!(
-                    "proxy pool `{name}` takes no country: put {{country}} into a URL of \
+                    "proxy pool `{name}` does not support a country: put {{country}} into a URL of \
                      fetch.proxy_pools.{name}"
                 )
                 .into(),
@@ -154,7 +154,7 @@ impl Backend for Pools {
                     tracing::warn!(
                         proxy = %candidate.proxy,
                         pool = pool.as_str(),
-                        "a proxy gave no page, the next one is tried: {error}"
+                        "a proxy failed, trying the next one: {error}"
                     );
                     self.fetcher.report(&candidate, false);
                     last = Some(error);
@@ -169,7 +169,7 @@ impl Backend for Pools {
     }
 }
 
-/// Failures that another proxy may not have.
+/// Whether another proxy may succeed where this failure occurred.
 fn may_be_the_proxy(error: &FetchError) -> bool {
     matches!(
         error.kind,

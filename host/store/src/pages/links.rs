@@ -1,4 +1,4 @@
-//! The table `page_links`: the links of crawled pages, packed.
+//! The table `page_links`: the links of crawled pages, in compressed rows.
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
@@ -11,16 +11,16 @@ use crate::error::StoreError;
 pub struct PackedLinks {
     /// The page they are on.
     pub page: PageId,
-    /// Packed.
+    /// The compressed links.
     pub links: Vec<u8>,
 }
 
-/// Links of some of a run's pages.
+/// Links of some pages of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRows {
-    /// By ascending page.
+    /// One row per page, by ascending page id.
     pub rows: Vec<PackedLinks>,
-    /// There may be further ones.
+    /// Whether there may be more.
     pub more: bool,
 }
 
@@ -30,7 +30,7 @@ struct LinkSize {
     bytes: i64,
 }
 
-/// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) unpacks
+/// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) decodes
 /// them.
 #[derive(Debug)]
 pub(crate) struct PackedTargets {
@@ -76,7 +76,7 @@ where
 }
 
 per_database! {
-    /// Stores the links of pages, each under its page's id.
+    /// Stores the links of pages, under their page ids.
     pub(crate) async fn insert(
         conn: &mut Conn,
         pages: &[(i64, &CrawledPage)],
@@ -97,7 +97,7 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the links of a run's pages from `first` to `last`.
+    /// Deletes the links of a run's pages from `first` to `last`.
     pub(crate) async fn delete_between(
         conn: &mut Conn,
         run: RunId,
@@ -115,8 +115,8 @@ per_database! {
 }
 
 impl Store {
-    /// Links of a run's pages, by ascending page, from page `from` on: at most `limit` pages,
-    /// and no further ones once they have `max_bytes` as stored.
+    /// Links of a run's pages, by ascending page id, from page `from` on: at most `limit` pages,
+    /// and none after `max_bytes` stored bytes are reached.
     #[crate::boxed]
     pub async fn run_links(
         &self,
@@ -168,7 +168,7 @@ impl Store {
         Ok(LinkRows { rows, more })
     }
 
-    /// Links of one page of a run; `None` where it has none, or is not the run's.
+    /// Links of one page of a run; `None` if it has none, or is not a page of the run.
     #[crate::boxed]
     pub async fn page_links(
         &self,
@@ -189,7 +189,7 @@ impl Store {
         })
     }
 
-    /// Targets of a run's pages, by ascending page, after page `after`; at most `limit` pages.
+    /// Targets of a run's pages, by ascending page id, after page `after`; at most `limit` pages.
     pub(crate) async fn run_targets(
         &self,
         project: ProjectId,
