@@ -60,6 +60,7 @@ impl Keys {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn authenticate(
         &self,
         key: &str,

@@ -53,6 +53,7 @@ pub struct Checkout {
 ///
 /// # Errors
 /// See [`BillingError`].
+#[crate::boxed]
 pub async fn checkout(
     accounts: &Accounts,
     intent: IntentId,

@@ -24,6 +24,7 @@ pub enum FirstStart {
 ///
 /// # Errors
 /// When the database or the system's randomness fails.
+#[crate::boxed]
 pub async fn run(
     store: &Store,
     clock: &Clock,

@@ -131,6 +131,7 @@ impl Slots {
     ///
     /// # Errors
     /// [`Busy`] at once when the project's queue is full.
+    #[crate::boxed]
     pub async fn acquire(&self, project: ProjectId) -> Result<Slot, Busy> {
         let (_waiting, granted) = self.enqueue(project)?;
         // The sender stays in the queue until `_waiting` is dropped or the slot is sent.

@@ -161,6 +161,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database.
+    #[crate::boxed]
     pub async fn caps(&self, project: ProjectId) -> Result<TierConfig, QuotaError> {
         let inner = &self.0;
         let generation = inner.registry.generation().await?;
@@ -181,6 +182,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Capped`] with the cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
@@ -194,6 +196,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Capped`] with the cap that leaves nothing.
+    #[crate::boxed]
     pub async fn reserve_up_to(
         &self,
         project: ProjectId,
@@ -207,6 +210,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Capped`] with the cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve_for(
         &self,
         project: ProjectId,
@@ -231,6 +235,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database; never [`QuotaError::Capped`].
+    #[crate::boxed]
     pub async fn reserve_each(
         &self,
         project: ProjectId,
@@ -317,6 +322,7 @@ impl Quota {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn renew(&self) -> Result<(), StoreError> {
         let live: Vec<ReservationId> = self.0.live.lock().iter().copied().collect();
         self.0.store.renew(&live, self.0.clock.now() + TTL).await

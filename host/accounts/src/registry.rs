@@ -48,6 +48,7 @@ impl Registry {
     ///
     /// # Errors
     /// When the database cannot be read: then no cached entry may be used.
+    #[crate::boxed]
     pub async fn generation(&self) -> Result<u64, StoreError> {
         if !self.is_fresh() {
             let mut version = self.0.version.lock().await;

@@ -7,10 +7,10 @@ use orbweaver_fetch::{Method, Request};
 use orbweaver_store::{Attempt, NewSignup, SignedUp, SignupLimits, StoreError};
 use serde::Deserialize;
 
-use super::issue::FreshKey;
 use super::mail::KeyMail;
-use crate::address::customer;
+use super::new_key::FreshKey;
 use crate::context::Accounts;
+use crate::customer_address::customer;
 use crate::outbound::{AGENT, form};
 use crate::random;
 
@@ -68,6 +68,7 @@ pub enum SignupError {
 ///
 /// # Errors
 /// See [`SignupError`]; then only the attempt is recorded.
+#[crate::boxed]
 pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outcome, SignupError> {
     let settings = &accounts.signup;
     if settings.challenge_secret.is_some() && applicant.challenge.is_none() {
@@ -163,6 +164,7 @@ pub struct Completed {
 ///
 /// # Errors
 /// [`SignupError::Refused`] if there is no such intent.
+#[crate::boxed]
 pub async fn complete(
     accounts: &Accounts,
     intent: IntentId,

@@ -63,6 +63,7 @@ impl Usage {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn current(
         &self,
         project: ProjectId,

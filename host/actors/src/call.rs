@@ -85,6 +85,7 @@ struct FetcherAnswer<'a> {
 ///
 /// # Errors
 /// Why it failed. Pages fetched until then are billed.
+#[crate::boxed]
 pub async fn run_actor(
     actors: &Actors,
     principal: &Arc<Principal>,
@@ -114,6 +115,7 @@ pub async fn run_actor(
 ///
 /// # Errors
 /// Same as [`run_actor`].
+#[crate::boxed]
 pub async fn run_fetcher(
     actors: &Actors,
     principal: &Arc<Principal>,

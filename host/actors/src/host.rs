@@ -11,7 +11,9 @@ use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
-use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response,
+};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -81,9 +83,9 @@ impl CallHost {
     }
 
     /// The pool that a plugin chose, and its price.
-    fn pool(&self, choice: &ProxyChoice) -> Result<(Pool, f64), HostError> {
+    fn pool(&self, choice: &ProxyChoice) -> Result<(ProxyPool, f64), HostError> {
         let ProxyChoice { pool, country } = choice;
-        let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
+        let named: ProxyPool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
             HostError::InvalidInput(format!("proxy_pool: `{pool}` is not a proxy pool"))
         })?;
         let fetcher = &self.actors.pipeline.fetcher;
@@ -102,7 +104,7 @@ impl CallHost {
     async fn send(
         &self,
         request: Request,
-        way: Option<(Pool, Option<&str>)>,
+        way: Option<(ProxyPool, Option<&str>)>,
     ) -> Result<Response, HostError> {
         let fetcher = &self.actors.pipeline.fetcher;
         let Some((pool, country)) = way else {

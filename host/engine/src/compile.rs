@@ -46,6 +46,7 @@ impl Compiler {
     /// # Errors
     /// [`LoadError::Compile`] if it fails to compile or exceeds the time limit; waiting for a turn
     /// does not count.
+    #[crate::boxed]
     pub async fn compile(
         &self,
         engine: &wasmtime::Engine,

@@ -84,6 +84,7 @@ impl Engine {
 
     /// Loads every plugin of the folder; one that fails does not prevent the others from
     /// serving. If no folder is configured, the report is empty.
+    #[crate::boxed]
     pub async fn load_dir(&self) -> LoadReport {
         folder::load(&self.inner).await
     }
@@ -172,6 +173,7 @@ impl Engine {
     /// Runs roles on a page. The answers are in the order of `calls`, each a JSON text. Every
     /// component gets one new instance for the page and all of its roles. Dropping the future
     /// interrupts running guests.
+    #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         self.inner.extract(page, calls).await
     }
@@ -188,6 +190,7 @@ impl Engine {
     /// # Errors
     /// [`PluginError::InvalidInput`] names the field that breaks the schema; the other errors say
     /// how the call failed.
+    #[crate::boxed]
     pub async fn run_actor(
         &self,
         name: &str,
@@ -205,6 +208,7 @@ impl Engine {
     ///
     /// # Errors
     /// Same as [`Engine::run_actor`].
+    #[crate::boxed]
     pub async fn run_fetcher(
         &self,
         domain: &str,
@@ -227,6 +231,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::NotFound`].
+    #[crate::boxed]
     pub async fn check_input(
         &self,
         kind: Kind,

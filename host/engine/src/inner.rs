@@ -82,6 +82,7 @@ impl Inner {
     ///
     /// # Errors
     /// [`LoadError`] with a short text without escape sequences.
+    #[crate::boxed]
     pub async fn load(
         &self,
         bytes: Arc<[u8]>,
@@ -124,6 +125,7 @@ impl Inner {
     /// # Errors
     /// [`PluginError::InvalidInput`] names field and rule; [`PluginError::Limit`] if the check
     /// takes longer than a call of the plugin may.
+    #[crate::boxed]
     pub async fn check_input(
         &self,
         plugin: &Arc<Plugin>,
@@ -145,6 +147,7 @@ impl Inner {
     }
 
     /// Runs roles on a page; the answers are in the order of `calls`.
+    #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         let mut answers = Answers::new(calls.len());
         let (pooled, on_demand) = self.group(calls, &mut answers);
@@ -260,6 +263,7 @@ impl Inner {
     }
 
     /// Runs an actor or fetcher once a slot is free.
+    #[crate::boxed]
     pub async fn run(
         &self,
         plugin: Arc<Plugin>,

@@ -67,3 +67,7 @@ pub use manifest::{FetcherInfo, FetcherPath, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::CallOutput;
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -80,6 +80,7 @@ impl Loader {
     }
 
     /// Reads a plugin file, up to the allowed size.
+    #[crate::boxed]
     pub async fn read(&self, path: PathBuf) -> Result<Arc<[u8]>, LoadError> {
         let max = self.static_limits.max_component_bytes;
         let read = move || -> Result<Arc<[u8]>, LoadError> {
@@ -99,6 +100,7 @@ impl Loader {
     }
 
     /// All steps: inspect, check grants, compile, link, self-test.
+    #[crate::boxed]
     pub async fn load(
         &self,
         config: &EngineConfig,

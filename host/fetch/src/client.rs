@@ -101,6 +101,7 @@ impl Clients {
     /// The client for requests through `proxy`. The proxy's address is checked like a target's:
     /// a literal here, since the connector does not pass it to the resolver; a name here and
     /// again when it is connected to.
+    #[crate::boxed]
     pub async fn get(
         &self,
         proxy: Option<&ProxyUrl>,
@@ -135,6 +136,7 @@ impl Clients {
     }
 
     /// Checks a proxy's URL and the addresses of its name, which are returned.
+    #[crate::boxed]
     pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<Vec<IpAddr>, Fault> {
         let named = |fault: Fault| Fault {
             message: format!("proxy {proxy}: {}", fault.message),
@@ -149,6 +151,7 @@ impl Clients {
 
     /// Checks the addresses of a target that a proxy connects to. For the limits of this check
     /// see the module [`proxy`](crate::proxy).
+    #[crate::boxed]
     pub async fn judge_behind(
         &self,
         proxy: &ProxyUrl,

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use orbweaver_core::setting::{Millis, nets};
 use orbweaver_core::settings;
 
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 
 settings! {
     /// `[fetch]`: settings of a [`Fetcher`](crate::Fetcher).
@@ -19,7 +19,7 @@ settings! {
         /// Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or
         /// socks5 URLs. In a URL, `{country}` is replaced by the requested ISO-2 code in lower
         /// case, and `{session}` by a new number for each request.
-        pub proxy_pools: BTreeMap<Pool, Vec<ProxyUrl>>,
+        pub proxy_pools: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
         /// Whether requests may go through HTTP proxies, which resolve host names themselves.
         /// Set false if a proxy inside your network can reach private addresses; SOCKS5 proxies
         /// get addresses that were already checked.

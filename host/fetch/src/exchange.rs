@@ -120,6 +120,7 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
 
 impl Head {
     /// Reads and decodes the body.
+    #[crate::boxed]
     pub async fn read(mut self, bounds: &Bounds<'_>) -> Result<Received, Fault> {
         if self.bodyless {
             return Ok(Received::default());

@@ -17,7 +17,7 @@ use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
 use crate::pools::{Candidate, Pools};
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
@@ -116,6 +116,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// A refusal, or a DNS failure.
+    #[crate::boxed]
     pub async fn judge_resolved(&self, url: &str) -> Result<Target, FetchError> {
         let target = self
             .judge(url)
@@ -133,12 +134,12 @@ impl Fetcher {
     }
 
     /// Whether a proxy pool is configured.
-    pub fn has_pool(&self, pool: Pool) -> bool {
+    pub fn has_pool(&self, pool: ProxyPool) -> bool {
         !self.0.pools.proxies(pool).is_empty()
     }
 
     /// Whether a pool has proxies with a `{country}` placeholder.
-    pub fn has_countries(&self, pool: Pool) -> bool {
+    pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.0.pools.has_countries(pool)
     }
 
@@ -149,7 +150,7 @@ impl Fetcher {
     /// When `country` is not an ISO-2 code.
     pub fn pool_candidates(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
     ) -> Result<Vec<Candidate>, FetchError> {
@@ -168,9 +169,10 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why there is no response; the last proxy's error if all failed.
+    #[crate::boxed]
     pub async fn fetch_through(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
         request: Request,
@@ -215,6 +217,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why there is no response; see [`Kind`].
+    #[crate::boxed]
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
         let result = self.run(&request, started).await;

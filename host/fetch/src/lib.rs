@@ -35,8 +35,12 @@ pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Fetcher, PROXY_TRIES};
 pub use http::Method;
 pub use pools::Candidate;
-pub use proxy::{InvalidProxy, Pool, ProxyUrl};
+pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
 pub use response::{Headers, Hop, Raw, Response, Timings};
 pub use site::{RobotsAnswer, RobotsFailure, RobotsVerdict, SiteFiles, TextFile};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::proxy::{InvalidProxy, Pool, ProxyUrl};
+use crate::proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 
 /// Failures in a row after which the pause of a proxy grows no more.
 const MAX_FAILURES: u32 = 8;
@@ -19,14 +19,14 @@ const FIRST_BREAK: Duration = Duration::from_secs(1);
 pub struct Candidate {
     /// Its URL.
     pub proxy: ProxyUrl,
-    entry: (Pool, usize),
+    entry: (ProxyPool, usize),
 }
 
 /// The configured pools and the health of their proxies.
 pub(crate) struct Pools {
-    proxies: BTreeMap<Pool, Vec<ProxyUrl>>,
+    proxies: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
     turn: AtomicUsize,
-    health: Mutex<HashMap<(Pool, usize), Health>>,
+    health: Mutex<HashMap<(ProxyPool, usize), Health>>,
 }
 
 struct Health {
@@ -35,7 +35,7 @@ struct Health {
 }
 
 impl Pools {
-    pub fn new(proxies: BTreeMap<Pool, Vec<ProxyUrl>>) -> Self {
+    pub fn new(proxies: BTreeMap<ProxyPool, Vec<ProxyUrl>>) -> Self {
         Self {
             proxies,
             turn: AtomicUsize::new(0),
@@ -44,12 +44,12 @@ impl Pools {
     }
 
     /// All proxies of a pool.
-    pub fn proxies(&self, pool: Pool) -> &[ProxyUrl] {
+    pub fn proxies(&self, pool: ProxyPool) -> &[ProxyUrl] {
         self.proxies.get(&pool).map_or(&[], Vec::as_slice)
     }
 
     /// Whether a pool has proxies with a `{country}` placeholder.
-    pub fn has_countries(&self, pool: Pool) -> bool {
+    pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.proxies(pool).iter().any(ProxyUrl::takes_country)
     }
 
@@ -57,7 +57,7 @@ impl Pools {
     /// Without: those without it, or all if there are none.
     pub fn candidates(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
     ) -> Result<Vec<Candidate>, InvalidProxy> {
@@ -124,11 +124,11 @@ mod tests {
 
     fn pools(urls: &[&str]) -> Pools {
         let proxies = urls.iter().map(|url| url.parse().unwrap()).collect();
-        Pools::new([(Pool::Isp, proxies)].into())
+        Pools::new([(ProxyPool::Isp, proxies)].into())
     }
 
     fn shown(pools: &Pools, country: Option<&str>) -> Vec<String> {
-        let found = pools.candidates(Pool::Isp, country, 7).unwrap();
+        let found = pools.candidates(ProxyPool::Isp, country, 7).unwrap();
         found
             .into_iter()
             .map(|candidate| candidate.proxy.expose().to_owned())
@@ -140,7 +140,7 @@ mod tests {
         let pools = pools(&["http://a", "http://b", "http://c"]);
         let firsts: Vec<String> = (0..3).map(|_| shown(&pools, None).remove(0)).collect();
         assert_eq!(firsts, ["http://a", "http://b", "http://c"]);
-        let all = pools.candidates(Pool::Isp, None, 0).unwrap();
+        let all = pools.candidates(ProxyPool::Isp, None, 0).unwrap();
         let b = all
             .iter()
             .find(|one| one.proxy.expose() == "http://b")
@@ -161,8 +161,8 @@ mod tests {
         assert_eq!(shown(&both, None), ["http://plain"]);
         let plain = pools(&["http://plain"]);
         assert!(shown(&plain, Some("DE")).is_empty());
-        assert!(!plain.has_countries(Pool::Isp) && both.has_countries(Pool::Isp));
-        assert!(both.candidates(Pool::Isp, Some("x/"), 0).is_err());
-        assert!(shown(&both, None).len() == 1 && both.proxies(Pool::Mobile).is_empty());
+        assert!(!plain.has_countries(ProxyPool::Isp) && both.has_countries(ProxyPool::Isp));
+        assert!(both.candidates(ProxyPool::Isp, Some("x/"), 0).is_err());
+        assert!(shown(&both, None).len() == 1 && both.proxies(ProxyPool::Mobile).is_empty());
     }
 }

@@ -24,11 +24,14 @@ use std::str::FromStr;
 use orbweaver_core::guard::{Host, Rule, parse_strict};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
+use utoipa::ToSchema;
 
 /// A kind of proxy, as named in the API.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
-pub enum Pool {
+pub enum ProxyPool {
     /// Data-centre addresses.
     Datacenter,
     /// Static addresses of access providers.
@@ -39,7 +42,7 @@ pub enum Pool {
     Mobile,
 }
 
-impl Pool {
+impl ProxyPool {
     /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -108,6 +108,7 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     /// The accepted addresses of a name, or of a literal address.
+    #[crate::boxed]
     pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
         // The client of a SOCKS proxy resolves literals too.
         if let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() {

@@ -158,12 +158,14 @@ impl SiteFiles {
 
     /// robots.txt of a URL's origin. If it cannot be fetched or its status is 429, everything
     /// is disallowed (RFC 9309), and it is requested again after a minute.
+    #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
         self.robots_as(fetcher, url, None).await
     }
 
     /// Same as [`robots`](Self::robots), fetched with this user agent: some sites send each
     /// crawler a different file.
+    #[crate::boxed]
     pub async fn robots_as(
         &self,
         fetcher: &Fetcher,
@@ -180,11 +182,13 @@ impl SiteFiles {
     }
 
     /// llms.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::Llms).await
     }
 
     /// llms-full.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::LlmsFull).await
     }

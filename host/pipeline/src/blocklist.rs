@@ -55,6 +55,7 @@ impl Blocklist {
     ///
     /// # Errors
     /// When a file cannot be read.
+    #[crate::boxed]
     pub async fn load(config: &BlocklistConfig, fetcher: &Fetcher) -> anyhow::Result<Self> {
         let mut sources = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
@@ -87,6 +88,7 @@ impl Blocklist {
     }
 
     /// Keeps the list current; never returns.
+    #[crate::boxed]
     pub async fn run(mut self) {
         if self.sources.is_empty() {
             return;

@@ -3,7 +3,7 @@
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_core::setting::{InvalidSetting, Millis, Seconds, list};
 use orbweaver_core::settings;
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 
 settings! {
     /// `[cloud]`: backends beyond this host.
@@ -51,12 +51,12 @@ settings! {
 
 impl Prices {
     /// US dollars per 10^9 bytes through a pool.
-    pub const fn gigabyte(&self, pool: Pool) -> f64 {
+    pub const fn gigabyte(&self, pool: ProxyPool) -> f64 {
         match pool {
-            Pool::Datacenter => self.datacenter_gb,
-            Pool::Isp => self.isp_gb,
-            Pool::Residential => self.residential_gb,
-            Pool::Mobile => self.mobile_gb,
+            ProxyPool::Datacenter => self.datacenter_gb,
+            ProxyPool::Isp => self.isp_gb,
+            ProxyPool::Residential => self.residential_gb,
+            ProxyPool::Mobile => self.mobile_gb,
         }
     }
 

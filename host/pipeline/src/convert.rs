@@ -49,6 +49,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When the body is not text, or a plugin failed.
+    #[crate::boxed]
     pub async fn convert(
         &self,
         document: &mut Document,

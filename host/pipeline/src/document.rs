@@ -172,6 +172,7 @@ impl Document {
     ///
     /// # Errors
     /// When the stored body cannot be read.
+    #[crate::boxed]
     pub async fn page(&mut self) -> Result<Arc<Page>, ScanError> {
         if let Some(page) = &self.page {
             return Ok(Arc::clone(page));

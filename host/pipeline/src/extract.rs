@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extractor_cache::Keys;
 use crate::pipeline::Pipeline;
-use crate::results::Keys;
 use crate::roles::{Outcome, RoleError, RoleRequest};
 
 impl Pipeline {
@@ -18,6 +18,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When the stored body cannot be read. A plugin's failure is part of the outcome.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         document: &mut Document,

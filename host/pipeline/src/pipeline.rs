@@ -7,9 +7,9 @@ use anyhow::Context as _;
 use orbweaver_engine::{Engine, EngineConfig};
 use orbweaver_fetch::{FetchConfig, Fetcher, Resolver, SystemResolver};
 
-use crate::answers::Answers;
 use crate::config::ScanConfig;
-use crate::results::ResultCache;
+use crate::extractor_cache::ResultCache;
+use crate::kept_answers::Answers;
 use crate::site::Policies;
 
 /// Settings of a [`Pipeline`].
@@ -43,6 +43,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// When a setting cannot be used.
+    #[crate::boxed]
     pub async fn start(settings: PipelineSettings) -> anyhow::Result<Self> {
         Self::with_resolver(settings, Arc::new(SystemResolver)).await
     }
@@ -52,6 +53,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// As [`start`](Self::start).
+    #[crate::boxed]
     pub async fn with_resolver(
         settings: PipelineSettings,
         resolver: Arc<dyn Resolver>,

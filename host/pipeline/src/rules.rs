@@ -3,6 +3,7 @@
 use std::fmt;
 
 use http::HeaderValue;
+use orbweaver_core::guard::{Refusal, Rule};
 use orbweaver_engine::Kind;
 use orbweaver_fetch::ProxyUrl;
 
@@ -22,6 +23,8 @@ pub struct InvalidField {
     pub field: String,
     /// The rule.
     pub rule: String,
+    /// The guard's rule, where the guard refused the field's URL.
+    pub guard: Option<Rule>,
 }
 
 impl InvalidField {
@@ -30,6 +33,15 @@ impl InvalidField {
         Self {
             field: field.to_owned(),
             rule: rule.to_string(),
+            guard: None,
+        }
+    }
+
+    /// A field whose URL the guard refused.
+    fn refused(field: &str, refusal: &Refusal) -> Self {
+        Self {
+            guard: Some(refusal.rule),
+            ..Self::new(field, refusal)
         }
     }
 }
@@ -54,7 +66,7 @@ pub fn url(pipeline: &Pipeline, field: &str, url: &str) -> Result<(), InvalidFie
         .fetcher
         .judge(url)
         .map(|_| ())
-        .map_err(|refusal| InvalidField::new(field, refusal))
+        .map_err(|refusal| InvalidField::refused(field, &refusal))
 }
 
 /// Checks a proxy URL (http, https or socks5), whose form the guard must accept. The addresses
@@ -69,7 +81,7 @@ pub fn proxy(pipeline: &Pipeline, field: &str, proxy: &str) -> Result<(), Invali
     pipeline
         .fetcher
         .judge_proxy(&proxy)
-        .map_err(|refusal| InvalidField::new(field, refusal))
+        .map_err(|refusal| InvalidField::refused(field, &refusal))
 }
 
 /// Checks a value for the `User-Agent` header.

@@ -11,10 +11,10 @@ use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
 use crate::answer::assemble;
-use crate::answers::{KeptAnswer, SHARED};
 use crate::charge::{Bill, Charge, base_amount};
 use crate::context::Scans;
 use crate::error::ScanError;
+use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::site_lookup::{Lookup, look_up};
@@ -25,6 +25,7 @@ use crate::spec::ScanSpec;
 ///
 /// # Errors
 /// Why it failed. Then nothing is stored, and it is billed only if the bill says so.
+#[crate::boxed]
 pub async fn scan(
     scans: &Scans,
     principal: &Arc<Principal>,

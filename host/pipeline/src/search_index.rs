@@ -20,6 +20,7 @@ const BATCH: u32 = 200;
 const TEXT_BYTES: usize = 256 << 10;
 
 /// Runs as long as the process.
+#[crate::boxed]
 pub async fn run(store: Store) {
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

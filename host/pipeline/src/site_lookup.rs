@@ -54,6 +54,7 @@ fn spawn(pipeline: &Pipeline, url: Url) -> JoinHandle<Site> {
 
 impl Pipeline {
     /// What a URL's site says in robots.txt, llms.txt and llms-full.txt.
+    #[crate::boxed]
     pub async fn site(&self, url: &str) -> Site {
         Lookup::start(self, url).finish(self, url).await
     }

@@ -10,7 +10,6 @@ use orbweaver_core::user_agent;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 
-use crate::answers::PageKey;
 use crate::blocking::blocking;
 use crate::charge::Charge;
 use crate::cloud::backend::{
@@ -20,6 +19,7 @@ use crate::cloud::detect::Verdict;
 use crate::context::Scans;
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::kept_answers::PageKey;
 use crate::spec::ScanSpec;
 
 /// A page and its row in the store.

@@ -110,6 +110,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`StoredError::NoBody`] where what is asked for needs one; a fault of ours.
+    #[crate::boxed]
     pub async fn stored(
         &self,
         store: &Store,

@@ -17,7 +17,7 @@ use orbweaver_actors::plugins::Overlay;
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
-use orbweaver_crawl::links::Places;
+use orbweaver_crawl::link_reader::Places;
 use orbweaver_crawl::webhooks::Webhooks;
 use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
 use orbweaver_fetch::{Resolver, SystemResolver};

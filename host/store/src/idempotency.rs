@@ -40,7 +40,7 @@ pub enum Claim {
     OtherBody,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AnswerRow {
     body_hash: Vec<u8>,
     status: Option<i64>,
@@ -71,6 +71,7 @@ per_database! {
 
 impl Store {
     /// Claims a key for a request, or returns the state of the earlier request with this key.
+    #[crate::boxed]
     pub async fn claim_idempotency(
         &self,
         project: ProjectId,
@@ -139,6 +140,7 @@ impl Store {
     }
 
     /// Keeps the answer; `None` if it is too large to keep.
+    #[crate::boxed]
     pub async fn keep_answer(
         &self,
         project: ProjectId,
@@ -165,6 +167,7 @@ impl Store {
     }
 
     /// Releases the key, so that a retry does the work: the request failed and was not billed.
+    #[crate::boxed]
     pub async fn release_idempotency(
         &self,
         project: ProjectId,

@@ -36,7 +36,7 @@ pub use accounts::{
     ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, NewKey, NewProject, NewSignup,
     Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
-pub use bodies::{BodyEncoding, StoredBody};
+pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use db::{Options, Store};
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer};
@@ -50,3 +50,7 @@ pub use quota::{
     Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageDay,
 };
 pub use search::{IndexEntry, SearchHit, UnindexedPage};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -103,7 +103,7 @@ impl Recent {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LogRow {
     ts: i64,
     method: String,
@@ -177,6 +177,7 @@ impl Store {
     }
 
     /// The newest entries first, including everything logged before this call.
+    #[crate::boxed]
     pub async fn logs(
         &self,
         project: ProjectId,

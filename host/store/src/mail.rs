@@ -38,7 +38,7 @@ pub struct DueMail {
     pub created_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MailRow {
     id: i64,
     recipient: String,
@@ -90,6 +90,7 @@ per_database! {
 impl Store {
     /// Claims a due mail until `until`. If the process dies before it is sent or postponed, it
     /// is due again then.
+    #[crate::boxed]
     pub async fn claim_mail(
         &self,
         seal_id: &str,
@@ -123,6 +124,7 @@ impl Store {
     }
 
     /// The time at which the next mail is due.
+    #[crate::boxed]
     pub async fn next_mail_at(&self, seal_id: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
         let next: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar("SELECT MIN(next_attempt_at) FROM mail_outbox WHERE seal_id = $1")
@@ -134,6 +136,7 @@ impl Store {
     }
 
     /// Removes a mail that was sent or given up.
+    #[crate::boxed]
     pub async fn remove_mail(&self, id: MailId) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM mail_outbox WHERE id = $1")
@@ -145,6 +148,7 @@ impl Store {
     }
 
     /// Records why a mail was not sent and when to try again.
+    #[crate::boxed]
     pub async fn postpone_mail(
         &self,
         id: MailId,

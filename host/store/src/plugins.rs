@@ -26,7 +26,7 @@ pub struct UploadedPlugin {
     pub uploaded_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UploadRow {
     kind: String,
     name: String,
@@ -38,12 +38,14 @@ struct UploadRow {
 
 impl Store {
     /// Number of changes of the uploads so far.
+    #[crate::boxed]
     pub async fn plugins_version(&self) -> Result<i64, StoreError> {
         let count = self.setting(VERSION).await?;
         Ok(count.and_then(|text| text.parse().ok()).unwrap_or(0))
     }
 
     /// All uploads, by kind and name.
+    #[crate::boxed]
     pub async fn uploaded_plugins(&self) -> Result<Vec<UploadedPlugin>, StoreError> {
         let rows: Vec<UploadRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -65,6 +67,7 @@ impl Store {
     }
 
     /// The component of an upload; `None` if it was changed or deleted meanwhile.
+    #[crate::boxed]
     pub async fn plugin_component(
         &self,
         upload: &UploadedPlugin,
@@ -130,6 +133,7 @@ impl Store {
     }
 
     /// Deletes an upload. Returns whether there was one.
+    #[crate::boxed]
     pub async fn delete_plugin(&self, kind: &str, name: &str) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let removed = sqlx::query("DELETE FROM plugins WHERE kind = $1 AND name = $2")

@@ -85,6 +85,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database fails. If the file system has no locks, everything ends at its expiry.
+    #[crate::boxed]
     pub async fn join(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(());
@@ -122,6 +123,7 @@ impl Store {
     /// # Errors
     /// When the database fails. If the file system has no locks, every process gets the lock,
     /// and leases end at their expiry.
+    #[crate::boxed]
     pub async fn try_lock_worker(&self) -> Result<WorkerLockAttempt, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(WorkerLockAttempt::Acquired(WorkerLock { _lock: None }));

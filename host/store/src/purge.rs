@@ -22,6 +22,7 @@ pub struct Retention {
 
 impl Store {
     /// Deletes expired rows; returns how many.
+    #[crate::boxed]
     pub async fn purge(&self, keep: &Retention, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let before = |age: Duration| {
             TimeDelta::from_std(age)

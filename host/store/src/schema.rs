@@ -6,6 +6,7 @@ use crate::error::StoreError;
 impl Store {
     /// Every table and column, sorted: both databases must have the same. The full-text index is
     /// left out, because it differs between the databases.
+    #[crate::boxed]
     pub async fn columns(&self) -> Result<Vec<(String, String)>, StoreError> {
         Ok(match &self.db {
             Db::Lite(lite) => {

@@ -63,6 +63,7 @@ pub struct SearchHit {
 
 impl Store {
     /// Id up to which every page was indexed or skipped.
+    #[crate::boxed]
     pub async fn indexed_through(&self) -> Result<i64, StoreError> {
         let value = self.setting(THROUGH).await?;
         Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
@@ -70,6 +71,7 @@ impl Store {
 
     /// Adds pages to the index and sets the id up to which indexing has come to `through`. A page
     /// that was deleted meanwhile, or whose URL has a newer one in the index, is left out.
+    #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
         // On SQLite every transaction creates an index segment that is merged later: use one for
         // all. On PostgreSQL the transaction locks rows: use one per page.
@@ -146,6 +148,7 @@ impl Store {
 
     /// Pages of the project with all these terms, best first; if none has all, those with all the
     /// words but not next to each other; if there are none, those with any word.
+    #[crate::boxed]
     pub async fn search(
         &self,
         project: ProjectId,

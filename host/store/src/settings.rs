@@ -37,6 +37,7 @@ per_database! {
 
 impl Store {
     /// The value of a setting.
+    #[crate::boxed]
     pub async fn setting(&self, name: &str) -> Result<Option<String>, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar("SELECT value FROM settings WHERE name = $1")
@@ -47,6 +48,7 @@ impl Store {
     }
 
     /// Sets the value of a setting.
+    #[crate::boxed]
     pub async fn set_setting(&self, name: &str, value: &str) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
@@ -62,6 +64,7 @@ impl Store {
     }
 
     /// Number of changes to projects and keys so far, by any process.
+    #[crate::boxed]
     pub async fn accounts_version(&self) -> Result<i64, StoreError> {
         let value = self.setting(ACCOUNTS_VERSION).await?;
         value.map_or(Ok(0), |value| {

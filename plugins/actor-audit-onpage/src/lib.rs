@@ -6,7 +6,7 @@
 //! only URL and headers are checked.
 
 pub mod checks;
-mod codes;
+mod language_codes;
 mod facts;
 mod report;
 mod robots_file;

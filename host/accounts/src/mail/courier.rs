@@ -28,6 +28,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 
 /// Sends due mails for as long as the process runs; returns at once if mail is not
 /// configured.
+#[crate::boxed]
 pub async fn run(accounts: Accounts) {
     let Some(inner) = accounts.mailer.0.clone() else {
         return;

@@ -51,6 +51,7 @@ impl Overlay {
     ///
     /// # Errors
     /// Why it was not accepted.
+    #[crate::boxed]
     pub async fn upload(
         &self,
         store: &Store,
@@ -93,6 +94,7 @@ impl Overlay {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn remove(
         &self,
         store: &Store,
@@ -114,6 +116,7 @@ impl Overlay {
     ///
     /// # Errors
     /// When the database fails; updates made until then stay.
+    #[crate::boxed]
     pub async fn follow(&self, store: &Store, engine: &Engine) -> Result<(), StoreError> {
         let mut known = self.0.lock().await;
         let version = store.plugins_version().await?;

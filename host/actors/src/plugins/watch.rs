@@ -8,6 +8,7 @@ use crate::context::Actors;
 const POLL: Duration = Duration::from_secs(1);
 
 /// Follows the uploads as long as the process lives.
+#[crate::boxed]
 pub async fn watch(actors: Actors) {
     let mut failing = false;
     loop {

@@ -7,14 +7,14 @@
 //! no protection, since a public name may resolve to any address; it only saves a lookup.
 
 mod address;
-mod hosts;
+mod host_list;
 mod names;
 mod policy;
 mod ports;
 mod refusal;
 mod strict;
 
-pub use hosts::HostList;
+pub use host_list::HostList;
 pub use policy::{Policy, Target};
 pub use refusal::{Host, Refusal, Rule};
 pub use strict::{join_strict, parse_strict};

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::hosts::HostList;
+use super::host_list::HostList;
 use super::refusal::{Host, Refusal, Rule};
 use super::strict::parse_strict;
 use super::{address, names, ports, strict};

@@ -44,6 +44,11 @@ impl Rule {
             Self::Listed => "host_blocklisted",
         }
     }
+
+    /// Whether `allow_nets` can open what this rule refuses.
+    pub const fn is_private_network(self) -> bool {
+        matches!(self, Self::Name | Self::Address)
+    }
 }
 
 /// Why a target is refused. The message names the rule and never contains credentials.

@@ -28,6 +28,7 @@ const SLACK: TimeDelta = TimeDelta::seconds(10);
 const PAGE: usize = 256;
 
 /// Works until [`Webhooks::stop`](super::Webhooks::stop).
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     if !crawls.store.is_shared() {
         // The holder of the worker lock delivers alone, so what was being tried was tried by

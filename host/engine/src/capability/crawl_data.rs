@@ -34,23 +34,27 @@ impl CrawlDataCapability {
     }
 
     /// Returns a finished run.
+    #[crate::boxed]
     pub async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
         self.granted()?.run(id).await
     }
 
     /// Returns pages of a run.
+    #[crate::boxed]
     pub async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
         let limit = limit.clamp(1, MAX_BATCH);
         self.granted()?.pages(run, after, limit).await
     }
 
     /// Returns links of a run.
+    #[crate::boxed]
     pub async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
         let pages = pages.clamp(1, MAX_BATCH);
         self.granted()?.links(run, after, pages).await
     }
 
     /// Returns a stored page. Its body counts as fetched bytes.
+    #[crate::boxed]
     pub async fn open_page(&self, page: i64) -> Result<HostPage, CallFailure> {
         let crawls = self.granted()?;
         self.requests.bytes_left()?;

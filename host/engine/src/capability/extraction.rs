@@ -23,6 +23,7 @@ impl ExtractionCapability {
     }
 
     /// Runs a role on a page.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         role: &str,

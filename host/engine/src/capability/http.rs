@@ -65,6 +65,7 @@ impl HttpCapability {
     }
 
     /// Sends one request.
+    #[crate::boxed]
     pub async fn fetch(&self, request: GuestRequest) -> Result<HostPage, CallFailure> {
         // Thousands of requests may wait for their turn, each with a large body.
         let _held = self.requests.hold(request.held_bytes())?;
@@ -83,6 +84,7 @@ impl HttpCapability {
     }
 
     /// Sends many requests, at most `concurrency` in parallel; answers are in their order.
+    #[crate::boxed]
     pub async fn fetch_many(
         &self,
         requests: Vec<GuestRequest>,

@@ -32,6 +32,7 @@ impl RenderingCapability {
     }
 
     /// Renders one page.
+    #[crate::boxed]
     pub async fn render(&self, url: &str, wait_for: WaitFor) -> Result<HostPage, CallFailure> {
         if !self.grants.render {
             return Err(not_granted("render").into());
@@ -50,6 +51,7 @@ impl RenderingCapability {
     }
 
     /// Renders many pages, at most `concurrency` in parallel; answers are in their order.
+    #[crate::boxed]
     pub async fn render_many(
         &self,
         urls: Vec<String>,

@@ -43,6 +43,7 @@ impl Chromium {
     ///
     /// # Errors
     /// The reason, as a message for the operator.
+    #[crate::boxed]
     pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Self, String> {
         let Started {
             process,
@@ -129,6 +130,7 @@ impl Chromium {
     }
 
     /// Ends it at once and waits until all its processes are gone.
+    #[crate::boxed]
     pub async fn end(&self) {
         self.process.kill();
         self.process.ended().await;

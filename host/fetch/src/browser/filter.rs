@@ -69,6 +69,7 @@ struct Shared {
 
 impl Filter {
     /// Starts a proxy on a free port. `max_bytes` limits what the page loads in total.
+    #[crate::boxed]
     pub async fn start(fetcher: Fetcher, max_bytes: u64) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;

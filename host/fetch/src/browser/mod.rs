@@ -95,6 +95,7 @@ impl Renderer {
     }
 
     /// Process group of the running browser, if one runs.
+    #[crate::boxed]
     pub async fn process_group(&self) -> Option<i32> {
         let current = self.0.current.lock().await;
         current.browser.as_ref().and_then(|browser| browser.group())
@@ -105,6 +106,7 @@ impl Renderer {
     /// # Errors
     /// Why it failed; see [`Kind`]. Every request of the page's main frame counts as a
     /// redirect: if the guard refuses one, the error is [`Kind::Refused`].
+    #[crate::boxed]
     pub async fn render(&self, request: RenderRequest) -> Result<Rendered, FetchError> {
         let started = Instant::now();
         let result = self.run(&request, started).await;
@@ -318,6 +320,7 @@ impl Renderer {
     }
 
     /// Ends the browser with everything in it; later renders fail.
+    #[crate::boxed]
     pub async fn shutdown(&self) {
         self.0.turns.close();
         let browser = {

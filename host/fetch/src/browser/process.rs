@@ -242,6 +242,7 @@ impl Process {
     }
 
     /// Waits until no process of the group is left, not even a zombie.
+    #[crate::boxed]
     pub async fn ended(&self) {
         while self.ended.clone().changed().await.is_ok() {}
     }

@@ -83,6 +83,7 @@ struct Picture {
 impl Tab {
     /// HTML of the current document with its doctype. Read through the protocol, because a page
     /// can change what scripts see.
+    #[crate::boxed]
     pub async fn html(&self) -> Result<String, Trouble> {
         let session = Some(self.session.as_str());
         let document: Root = self
@@ -101,6 +102,7 @@ impl Tab {
     }
 
     /// The body, as received, of a document that is not HTML.
+    #[crate::boxed]
     pub async fn body(&self, request: &str) -> Result<Bytes, Trouble> {
         let raw: RawBody = self
             .connection
@@ -118,6 +120,7 @@ impl Tab {
     }
 
     /// Screenshot of the whole page as PNG, including lazily loaded content.
+    #[crate::boxed]
     pub async fn picture(&self) -> Result<Bytes, Trouble> {
         let session = Some(self.session.as_str());
         let frame = self.watch.with(|state| state.frame.clone());

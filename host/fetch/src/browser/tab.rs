@@ -91,6 +91,7 @@ struct Navigation {
 
 impl Tab {
     /// Opens an empty page; the caller sets the deadline.
+    #[crate::boxed]
     pub async fn open(
         connection: &Connection,
         fetcher: &Fetcher,
@@ -173,6 +174,7 @@ impl Tab {
 
     /// Navigates to a URL accepted by the guard and waits for the requested point. Returns
     /// whether it was reached by the deadline; fails if there is no document by then.
+    #[crate::boxed]
     pub async fn go(
         &self,
         request: &RenderRequest,
@@ -280,6 +282,7 @@ impl Tab {
 
     /// Closes the page and its context. Returns false if the browser does not confirm it in
     /// time.
+    #[crate::boxed]
     pub async fn close(self, deadline: Instant) -> bool {
         let params = json!({"browserContextId": self.context});
         let disposed =

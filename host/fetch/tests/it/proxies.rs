@@ -1,5 +1,5 @@
 use orbweaver_core::guard::{HostList, Rule};
-use orbweaver_fetch::{FetchConfig, Fetcher, Kind, Pool, ProxyUrl, Request, SubKind};
+use orbweaver_fetch::{FetchConfig, Fetcher, Kind, ProxyPool, ProxyUrl, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
 
 use crate::support::{Names, config, fetcher, with_config, with_names};
@@ -177,14 +177,14 @@ fn proxies_are_picked_from_pools() {
         "http://u-{country}:p@two.example:2".parse().unwrap(),
     ];
     let config = FetchConfig {
-        proxy_pools: [(Pool::Isp, pool)].into(),
+        proxy_pools: [(ProxyPool::Isp, pool)].into(),
         ..FetchConfig::default()
     };
     let fetcher = Fetcher::new(config).unwrap();
-    assert!(fetcher.has_pool(Pool::Isp) && !fetcher.has_pool(Pool::Mobile));
+    assert!(fetcher.has_pool(ProxyPool::Isp) && !fetcher.has_pool(ProxyPool::Mobile));
     let picked = |pool, country| fetcher.pool_candidates(pool, country, 1);
-    assert_eq!(picked(Pool::Mobile, None).unwrap(), []);
-    let german = picked(Pool::Isp, Some("DE")).unwrap();
+    assert_eq!(picked(ProxyPool::Mobile, None).unwrap(), []);
+    let german = picked(ProxyPool::Isp, Some("DE")).unwrap();
     assert_eq!(german[0].proxy.expose(), "http://u-de:p@two.example:2");
-    assert!(picked(Pool::Isp, Some("../x")).is_err());
+    assert!(picked(ProxyPool::Isp, Some("../x")).is_err());
 }

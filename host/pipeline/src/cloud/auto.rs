@@ -191,6 +191,7 @@ impl Loaded {
     ///
     /// # Errors
     /// When the process is shutting down.
+    #[crate::boxed]
     pub async fn verdict(&self) -> Result<Verdict, ScanError> {
         let (response, rendered) = (self.response.clone(), self.rendered);
         blocking(move || of(&response, rendered)).await

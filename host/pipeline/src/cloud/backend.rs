@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use orbweaver_fetch::{Pool, ProxyUrl, RenderRequest, Rendered, Response};
+use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
 use crate::error::ScanError;
@@ -33,7 +33,7 @@ pub struct Job {
     /// ISO 3166-1 alpha-2 code of the country to fetch from.
     pub country: Option<String>,
     /// Proxy pool to use; default isp.
-    pub pool: Option<Pool>,
+    pub pool: Option<ProxyPool>,
     /// The project's own proxy, used by the local backend.
     pub proxy: Option<ProxyUrl>,
 }
@@ -67,7 +67,7 @@ pub struct Loaded {
     /// Whether a browser rendered it.
     pub rendered: bool,
     /// The proxy pool that was used.
-    pub pool: Option<Pool>,
+    pub pool: Option<ProxyPool>,
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
     /// The screenshot as PNG, if requested, or why there is none.

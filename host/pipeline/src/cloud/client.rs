@@ -66,6 +66,7 @@ impl Cloud {
     /// # Errors
     /// What to configure, or why there is no response; [`ScanError::Busy`] if too many pages
     /// wait to be rendered.
+    #[crate::boxed]
     pub async fn load(
         &self,
         project: ProjectId,
@@ -120,6 +121,7 @@ impl Cloud {
     ///
     /// # Errors
     /// Why it failed; [`ScanError::NotConfigured`] without a browser.
+    #[crate::boxed]
     pub async fn render(
         &self,
         principal: &Principal,

@@ -8,11 +8,11 @@
 mod auto;
 pub mod backend;
 mod client;
-pub mod crawl;
 pub mod detect;
 mod local;
 mod money;
 mod pools;
+pub mod small_crawl;
 pub mod vendor;
 
 pub use client::Cloud;

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
+use orbweaver_fetch::{
+    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request,
+};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use super::money::of_bytes;
@@ -13,9 +15,19 @@ use crate::config::Prices;
 use crate::error::ScanError;
 
 /// Pools from the hardest to detect to the easiest.
-const STEALTHIEST: [Pool; 4] = [Pool::Residential, Pool::Mobile, Pool::Isp, Pool::Datacenter];
+const STEALTHIEST: [ProxyPool; 4] = [
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+    ProxyPool::Isp,
+    ProxyPool::Datacenter,
+];
 /// Pools from the cheapest to the most expensive.
-const CHEAPEST: [Pool; 4] = [Pool::Datacenter, Pool::Isp, Pool::Residential, Pool::Mobile];
+const CHEAPEST: [ProxyPool; 4] = [
+    ProxyPool::Datacenter,
+    ProxyPool::Isp,
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+];
 
 /// The proxy backend.
 pub(super) struct Pools {
@@ -36,16 +48,16 @@ impl Pools {
     }
 
     /// The configured pools that suit a job, the hardest to detect first.
-    pub(super) fn stealthiest(&self, job: &Job) -> Vec<Pool> {
+    pub(super) fn stealthiest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&STEALTHIEST, job)
     }
 
     /// The configured pools that suit a job, the cheapest first.
-    pub(super) fn cheapest(&self, job: &Job) -> Vec<Pool> {
+    pub(super) fn cheapest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&CHEAPEST, job)
     }
 
-    fn usable(&self, order: &[Pool], job: &Job) -> Vec<Pool> {
+    fn usable(&self, order: &[ProxyPool], job: &Job) -> Vec<ProxyPool> {
         order
             .iter()
             .copied()
@@ -100,7 +112,7 @@ impl Backend for Pools {
     }
 
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let name = pool.as_str();
         if !self.fetcher.has_pool(pool) {
             return Some(
@@ -122,7 +134,7 @@ impl Backend for Pools {
     }
 
     async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let candidates = self
             .fetcher

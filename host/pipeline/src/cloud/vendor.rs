@@ -205,6 +205,7 @@ impl Vendor {
     }
 
     /// Searches the web; results have content where the provider includes it.
+    #[crate::boxed]
     pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>, ScanError> {
         let body = json!({
             "search": query,
@@ -258,6 +259,7 @@ impl Vendor {
     }
 
     /// Balance in US dollars: ten thousand credits are one dollar.
+    #[crate::boxed]
     pub async fn balance(&self) -> Result<f64, ScanError> {
         let answer = self.call(Method::GET, "/data/credits", None).await?;
         let credits = answer

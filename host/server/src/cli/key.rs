@@ -10,7 +10,7 @@ use orbweaver_store::{KeyState, Revoked, Store};
 use super::Common;
 use super::out::out;
 use orbweaver_accounts::clock::Clock;
-use orbweaver_accounts::issue::FreshKey;
+use orbweaver_accounts::new_key::FreshKey;
 
 /// Create, list and revoke a project's keys. Can be used while the service runs.
 #[derive(Subcommand)]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use metrics::{counter, gauge};
-use orbweaver_accounts::address::customer;
+use orbweaver_accounts::customer_address::customer;
 use parking_lot::Mutex;
 
 use super::activity::Activity;

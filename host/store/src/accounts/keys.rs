@@ -114,7 +114,7 @@ pub struct Principal {
     pub suspended: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PrincipalRow {
     project_id: i64,
     name: String,
@@ -129,7 +129,7 @@ struct PrincipalRow {
 }
 
 /// The columns that decide whether a key is valid.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct ValidityRow {
     id: i64,
     prefix: String,
@@ -143,7 +143,7 @@ impl ValidityRow {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     prefix: String,
@@ -307,6 +307,7 @@ pub enum Revoked {
 
 impl Store {
     /// The project and key of a hash; `None` if the key is unknown, revoked or expired.
+    #[crate::boxed]
     pub async fn principal(
         &self,
         hash: &KeyHash,
@@ -346,6 +347,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] if that key is stored already.
+    #[crate::boxed]
     pub async fn add_key(
         &self,
         project: ProjectId,
@@ -366,6 +368,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] if that key is stored already.
+    #[crate::boxed]
     pub async fn rotate_keys(
         &self,
         project: ProjectId,
@@ -388,6 +391,7 @@ impl Store {
     }
 
     /// Revokes the keys with this prefix, unless no active key would be left.
+    #[crate::boxed]
     pub async fn revoke_key(
         &self,
         project: ProjectId,
@@ -419,6 +423,7 @@ impl Store {
     }
 
     /// Events of a project's keys, oldest first.
+    #[crate::boxed]
     pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
         let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
             sqlx::query_as(
@@ -440,6 +445,7 @@ impl Store {
     }
 
     /// Every key of a project, oldest first.
+    #[crate::boxed]
     pub async fn keys(&self, project: ProjectId) -> Result<Vec<ApiKey>, StoreError> {
         self.writer.barrier().await?;
         let rows: Vec<KeyRow> = read!(self.db, pool => {

@@ -116,7 +116,7 @@ pub(crate) struct SignedUpProject<'a> {
     pub(crate) actor: &'a str,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     id: i64,
     name: String,
@@ -190,6 +190,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] if the name is taken.
+    #[crate::boxed]
     pub async fn create_project(
         &self,
         new: &NewProject<'_>,
@@ -215,6 +216,7 @@ impl Store {
     }
 
     /// All projects, oldest first.
+    #[crate::boxed]
     pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -229,6 +231,7 @@ impl Store {
     }
 
     /// The project with this name.
+    #[crate::boxed]
     pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {
         let row: Option<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -244,6 +247,7 @@ impl Store {
     }
 
     /// Changes a project; `false` if it does not exist.
+    #[crate::boxed]
     pub async fn change_project(
         &self,
         project: ProjectId,
@@ -271,6 +275,7 @@ impl Store {
 
     /// Suspends a project from `since` on; `None` ends the suspension. `false` if it does not
     /// exist.
+    #[crate::boxed]
     pub async fn suspend_project(
         &self,
         project: ProjectId,
@@ -288,6 +293,7 @@ impl Store {
     }
 
     /// The project's tier; `None` if it is suspended or does not exist.
+    #[crate::boxed]
     pub async fn active_tier(&self, project: ProjectId) -> Result<Option<String>, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar(

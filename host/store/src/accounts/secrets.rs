@@ -10,6 +10,7 @@ use crate::time::to_ms;
 impl Store {
     /// The project's secret with this name. If there is none, `fresh` is stored; of two parallel
     /// calls, both return the one stored first.
+    #[crate::boxed]
     pub async fn project_secret(
         &self,
         project: ProjectId,

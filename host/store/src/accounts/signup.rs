@@ -77,7 +77,7 @@ pub struct Intent {
     pub project: Option<ProjectId>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct IntentRow {
     id: i64,
     project_name: String,
@@ -196,6 +196,7 @@ per_database! {
 
 impl Store {
     /// Records an attempt to sign up, unless a limit is reached.
+    #[crate::boxed]
     pub async fn note_signup_attempt(
         &self,
         ip: &str,
@@ -208,6 +209,7 @@ impl Store {
     }
 
     /// Deletes an attempt that failed because of this service.
+    #[crate::boxed]
     pub async fn forget_signup_attempt(&self, attempt: i64) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM signup_attempts WHERE id = $1")
@@ -219,6 +221,7 @@ impl Store {
     }
 
     /// Creates the project of a free signup, its key and the mail with the key.
+    #[crate::boxed]
     pub async fn sign_up(
         &self,
         new: &NewSignup<'_>,
@@ -252,6 +255,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database fails, or the id is in use.
+    #[crate::boxed]
     pub async fn add_intent(
         &self,
         id: IntentId,
@@ -280,6 +284,7 @@ impl Store {
     }
 
     /// A paid signup. Intents belong to no project: anyone who knows the id may pay.
+    #[crate::boxed]
     pub async fn intent(&self, id: IntentId) -> Result<Option<Intent>, StoreError> {
         let row: Option<IntentRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -294,6 +299,7 @@ impl Store {
     }
 
     /// Stores the provider's checkout session of an intent.
+    #[crate::boxed]
     pub async fn note_checkout(
         &self,
         id: IntentId,
@@ -318,6 +324,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Exists`] if the name is taken.
+    #[crate::boxed]
     pub async fn complete_intent(
         &self,
         intent: &Intent,

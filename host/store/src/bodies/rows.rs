@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use orbweaver_core::ids::{BlobId, ProjectId};
 
-use super::StoredBody;
+use super::encoding::StoredBody;
 use crate::db::{Store, number, per_database, pieces, read, signed};
 use crate::error::StoreError;
 
@@ -20,14 +20,14 @@ pub(crate) struct NewBody<'a> {
 /// Rows of stored bodies, by project and SHA-256 of the decoded body.
 pub(crate) type BodyRows = HashMap<(ProjectId, [u8; 32]), i64>;
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     project_id: i64,
     hash: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct BodyRow {
     hash: Vec<u8>,
     size: i64,
@@ -144,6 +144,7 @@ per_database! {
 
 impl Store {
     /// A stored body of the project.
+    #[crate::boxed]
     pub async fn body(
         &self,
         project: ProjectId,
@@ -170,6 +171,7 @@ impl Store {
     }
 
     /// Projects whose stored bodies take more than `bytes` bytes, with their totals.
+    #[crate::boxed]
     pub async fn projects_above(&self, bytes: u64) -> Result<Vec<(ProjectId, u64)>, StoreError> {
         let rows: Vec<(i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::frontier::{FrontierChange, NewFrontier};
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
 use crate::db::{Store, transact};
 use crate::error::StoreError;
@@ -48,6 +48,7 @@ pub enum Committed {
 
 impl Store {
     /// Writes batches of several runs in one transaction; the result of each, in order.
+    #[crate::boxed]
     pub async fn commit_crawl(&self, batches: &[RunBatch]) -> Result<Vec<Committed>, StoreError> {
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;

@@ -90,7 +90,7 @@ pub struct KnownRow {
     pub redirect_to: Option<u64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct QueuedRow {
     seq: i64,
     url: String,
@@ -99,7 +99,7 @@ struct QueuedRow {
     next_at: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct StateRow {
     seq: i64,
     url: String,
@@ -109,7 +109,7 @@ struct StateRow {
     redirect_to: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct RedirectRow {
     seq: i64,
     key_hash: i64,
@@ -255,6 +255,7 @@ per_database! {
 
 impl Store {
     /// Queued URLs of a leased run after position `seq`, in the order of discovery.
+    #[crate::boxed]
     pub async fn frontier_queued(
         &self,
         run: RunId,
@@ -285,6 +286,7 @@ impl Store {
     }
 
     /// All known URLs of a leased run after position `seq`, in the order of discovery.
+    #[crate::boxed]
     pub async fn frontier_known(
         &self,
         run: RunId,

@@ -10,6 +10,7 @@ impl Store {
     /// The earliest time of the next request to a host, for all nodes: after the end of a
     /// Retry-After ([`close_host`](Self::close_host)). With a Crawl-delay also that long after
     /// the previously reserved time; the new time is then reserved.
+    #[crate::boxed]
     pub async fn host_slot(
         &self,
         host: &str,
@@ -46,6 +47,7 @@ impl Store {
     }
 
     /// Closes a host until a time, for all nodes, because its server asked for it.
+    #[crate::boxed]
     pub async fn close_host(&self, host: &str, until: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
@@ -62,6 +64,7 @@ impl Store {
     }
 
     /// Deletes hosts that have been open since `before`.
+    #[crate::boxed]
     pub async fn forget_hosts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM crawl_hosts WHERE next_at < $1")

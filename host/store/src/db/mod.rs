@@ -65,6 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::Open`], which says what to check.
+    #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
             open_postgres(options).await?
@@ -115,6 +116,7 @@ impl Store {
     }
 
     /// Checks that the database answers.
+    #[crate::boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self.db, pool => {
             sqlx::query_scalar::<_, i64>("SELECT CAST(1 AS BIGINT)").fetch_one(pool).await?;
@@ -123,6 +125,7 @@ impl Store {
     }
 
     /// Writes all queued jobs and closes all connections.
+    #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
         match &self.db {
@@ -164,7 +167,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .connect_with(connect.clone())
         .await
         .map_err(failed)?;
-    sqlx::migrate!("../../migrations/sqlite")
+    sqlx_macros::migrate!("../../migrations/sqlite")
         .run(&write)
         .await
         .map_err(migration_failed)?;
@@ -205,7 +208,7 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
                  database in the URL"
             ))
         })?;
-    sqlx::migrate!("../../migrations/postgres")
+    sqlx_macros::migrate!("../../migrations/postgres")
         .run(&pool)
         .await
         .map_err(migration_failed)?;

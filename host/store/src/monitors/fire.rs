@@ -41,14 +41,14 @@ pub enum Fired {
     Gone,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     project_id: i64,
     tier: String,
     active: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MonitorRow {
     id: i64,
     schedule: String,
@@ -58,6 +58,7 @@ struct MonitorRow {
 impl Store {
     /// Projects with due monitors, longest waiting first. Suspended projects are left out: their
     /// fires wait.
+    #[crate::boxed]
     pub async fn due_projects(&self, now: DateTime<Utc>) -> Result<Vec<DueProject>, StoreError> {
         // `+ 0` makes SQLite use the index on due monitors, of which there are few.
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
@@ -87,6 +88,7 @@ impl Store {
     }
 
     /// The project's due monitors whose last run has ended, longest waiting first.
+    #[crate::boxed]
     pub async fn due_monitors(
         &self,
         project: ProjectId,
@@ -120,6 +122,7 @@ impl Store {
     /// Queues the run of a fire and sets the monitor's next fire, in one transaction. The run's
     /// baseline is the monitor's last suitable run: done, with pages, and whose seed was not
     /// temporarily refused.
+    #[crate::boxed]
     pub async fn fire_monitor(
         &self,
         project: ProjectId,

@@ -82,7 +82,7 @@ pub struct MonitorChange {
     pub spec: Option<(String, bool)>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(super) struct MonitorRow {
     id: i64,
     project_id: i64,
@@ -121,6 +121,7 @@ impl From<MonitorRow> for Monitor {
 impl Store {
     /// Creates a monitor, unless its Idempotency-Key already created one or the project has
     /// `cap` monitors, paused ones included.
+    #[crate::boxed]
     pub async fn create_monitor(
         &self,
         new: &NewMonitor,
@@ -184,6 +185,7 @@ impl Store {
     }
 
     /// Every monitor of the project, paused ones included, oldest first.
+    #[crate::boxed]
     pub async fn monitors(&self, project: ProjectId) -> Result<Vec<Monitor>, StoreError> {
         let rows: Vec<MonitorRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
@@ -197,6 +199,7 @@ impl Store {
     }
 
     /// A monitor of the project.
+    #[crate::boxed]
     pub async fn monitor(
         &self,
         project: ProjectId,
@@ -215,6 +218,7 @@ impl Store {
     }
 
     /// Changes a monitor of the project; `None` if it does not exist.
+    #[crate::boxed]
     pub async fn change_monitor(
         &self,
         project: ProjectId,
@@ -245,6 +249,7 @@ impl Store {
     }
 
     /// Deletes a monitor of the project; its runs are kept. `false` if it does not exist.
+    #[crate::boxed]
     pub async fn delete_monitor(
         &self,
         project: ProjectId,

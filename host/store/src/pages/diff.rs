@@ -44,13 +44,13 @@ pub struct RunDiff {
     pub unchanged: u64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Count {
     class: String,
     pages: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Row {
     class: String,
     url: String,
@@ -147,6 +147,7 @@ fn ended_early(run: &Run) -> bool {
 impl Store {
     /// The difference between two runs of the project. It is empty if one of the runs does not
     /// exist.
+    #[crate::boxed]
     pub async fn diff(
         &self,
         project: ProjectId,
@@ -191,6 +192,7 @@ impl Store {
 
     /// Counts of the difference between two runs; `None` unless both belong to the project.
     /// `early`: the new run is about to end before it has fetched all its pages.
+    #[crate::boxed]
     pub async fn count_diff(
         &self,
         project: ProjectId,

@@ -29,7 +29,7 @@ pub struct Orphan {
     pub fetched_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Node {
     id: i64,
     key_hash: Option<i64>,
@@ -37,7 +37,7 @@ struct Node {
     is_seed: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct OrphanRow {
     id: i64,
     url: String,
@@ -118,6 +118,7 @@ impl Store {
     /// Pages of a run to which no other page of it links, by ascending id, except the seed. A
     /// link to a URL that redirects counts for its target; a page's link to itself does not
     /// count.
+    #[crate::boxed]
     pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
         let Some(asked) = self.run(project, run).await? else {
             return Ok(Vec::new());
@@ -150,6 +151,7 @@ impl Store {
 
     /// Maps hashes of URL keys to pages of a run: each page's own key, and keys that redirect to
     /// it.
+    #[crate::boxed]
     pub async fn run_index(
         &self,
         project: ProjectId,

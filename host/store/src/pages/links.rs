@@ -6,11 +6,10 @@ use super::CrawledPage;
 use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
 
-/// A page's links as stored; [`unpack_links`](super::unpack_links) decodes them.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+/// A page's links as they are stored; [`unpack_links`](super::unpack_links) unpacks them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedLinks {
-    #[sqlx(rename = "page_id", try_from = "i64")]
-    /// The page that contains them.
+    /// The page they are on.
     pub page: PageId,
     /// The compressed links.
     pub links: Vec<u8>,
@@ -25,7 +24,7 @@ pub struct LinkRows {
     pub more: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LinkSize {
     page_id: i64,
     bytes: i64,
@@ -33,11 +32,47 @@ struct LinkSize {
 
 /// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) decodes
 /// them.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(crate) struct PackedTargets {
-    #[sqlx(rename = "page_id", try_from = "i64")]
     pub(crate) page: PageId,
     pub(crate) targets: Vec<u8>,
+}
+
+/// The page and one packed column of a row.
+fn packed<'r, R>(row: &'r R, column: &'static str) -> sqlx::Result<(PageId, Vec<u8>)>
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    Ok((PageId(row.try_get("page_id")?), row.try_get(column)?))
+}
+
+impl<'r, R> sqlx::FromRow<'r, R> for PackedLinks
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> sqlx::Result<Self> {
+        let (page, links) = packed(row, "links")?;
+        Ok(Self { page, links })
+    }
+}
+
+impl<'r, R> sqlx::FromRow<'r, R> for PackedTargets
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> sqlx::Result<Self> {
+        let (page, targets) = packed(row, "targets")?;
+        Ok(Self { page, targets })
+    }
 }
 
 per_database! {
@@ -82,6 +117,7 @@ per_database! {
 impl Store {
     /// Links of a run's pages, by ascending page id, from page `from` on: at most `limit` pages,
     /// and none after `max_bytes` stored bytes are reached.
+    #[crate::boxed]
     pub async fn run_links(
         &self,
         project: ProjectId,
@@ -133,6 +169,7 @@ impl Store {
     }
 
     /// Links of one page of a run; `None` if it has none, or is not a page of the run.
+    #[crate::boxed]
     pub async fn page_links(
         &self,
         project: ProjectId,

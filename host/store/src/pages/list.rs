@@ -49,7 +49,7 @@ pub struct PageRecord {
     pub page: StoredPage,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     url: String,
@@ -58,7 +58,7 @@ struct ItemRow {
     fetched_at: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct RecordRow {
     run_id: Option<i64>,
     metadata: Option<String>,
@@ -69,6 +69,7 @@ struct RecordRow {
 
 impl Store {
     /// Pages of a run of the project, by ascending id; empty if the run does not exist.
+    #[crate::boxed]
     pub async fn run_pages(
         &self,
         project: ProjectId,
@@ -131,6 +132,7 @@ impl Store {
     }
 
     /// A page of the project, unless its run was deleted.
+    #[crate::boxed]
     pub async fn page(
         &self,
         project: ProjectId,

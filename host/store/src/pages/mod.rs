@@ -24,7 +24,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use crate::accounts::CloudMode;
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{Store, number, read};
 use crate::error::StoreError;
@@ -103,7 +103,7 @@ pub struct CacheQuery<'a> {
     pub since: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(crate) struct PageRow {
     id: i64,
     url: String,
@@ -143,6 +143,7 @@ impl TryFrom<PageRow> for StoredPage {
 
 impl Store {
     /// The newest page of the project that satisfies the query.
+    #[crate::boxed]
     pub async fn cached_page(
         &self,
         project: ProjectId,

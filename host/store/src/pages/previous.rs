@@ -40,7 +40,7 @@ pub struct PreviousPage {
     pub links: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PreviousRow {
     url_key: String,
     final_url: String,
@@ -83,6 +83,7 @@ impl TryFrom<PreviousRow> for PreviousPage {
 
 impl Store {
     /// The page of a run of the project by its normalised URL.
+    #[crate::boxed]
     pub async fn previous_page(
         &self,
         project: ProjectId,

@@ -44,14 +44,14 @@ pub(crate) type PageIds = HashMap<(RunId, i64), i64>;
 /// A deleted page's id, with the row of its body.
 pub(crate) type RemovedPage = (i64, Option<i64>);
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     run_id: i64,
     seq: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UnindexedRow {
     id: i64,
     project_id: i64,
@@ -227,6 +227,7 @@ per_database! {
 
 impl Store {
     /// The highest id of a stored page; 0 if there is none.
+    #[crate::boxed]
     pub async fn newest_page(&self) -> Result<i64, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
@@ -236,6 +237,7 @@ impl Store {
     }
 
     /// HTML pages with status 200 whose ids are in `(after, through]`, oldest first.
+    #[crate::boxed]
     pub async fn unindexed(
         &self,
         after: i64,

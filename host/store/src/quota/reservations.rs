@@ -126,7 +126,7 @@ pub enum ReservationResult {
     Capped(PageCap),
 }
 
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, sqlx_macros::FromRow)]
 struct Counted {
     today: i64,
     cloud: i64,
@@ -136,6 +136,7 @@ struct Counted {
 impl Store {
     /// Reserves pages. Exact across all nodes: the sum of billed and reserved pages never
     /// exceeds a cap.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
@@ -192,6 +193,7 @@ impl Store {
     }
 
     /// Extends reservations that are still in use.
+    #[crate::boxed]
     pub async fn renew(
         &self,
         reservations: &[ReservationId],

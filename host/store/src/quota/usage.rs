@@ -46,7 +46,7 @@ pub struct UsageDay {
 }
 
 /// A usage event that is new.
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Billed {
     project_id: i64,
     ts: i64,
@@ -136,7 +136,7 @@ per_database! {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DayRow {
     day: String,
     pages: i64,
@@ -146,11 +146,13 @@ struct DayRow {
 
 impl Store {
     /// Bills a call, once per token; committed when this returns.
+    #[crate::boxed]
     pub async fn bill(&self, usage: NewUsage) -> Result<(), StoreError> {
         self.writer.scan(None, Some(usage)).await.map(|_| ())
     }
 
     /// Stores a page and bills its call in one transaction; committed when this returns.
+    #[crate::boxed]
     pub async fn save_page(
         &self,
         page: NewPage,
@@ -160,6 +162,7 @@ impl Store {
     }
 
     /// Totals per day from `first` on, oldest first; days without usage are left out.
+    #[crate::boxed]
     pub async fn usage_days(
         &self,
         project: ProjectId,
@@ -192,6 +195,7 @@ impl Store {
 
     /// Cloud usage billed since `since`, to the millisecond: cloud pages and their cost in
     /// millionths of a US dollar.
+    #[crate::boxed]
     pub async fn cloud_usage_since(
         &self,
         project: ProjectId,
@@ -216,6 +220,7 @@ impl Store {
 
     /// Totals of all usage events: pages, cloud pages, millionths of a US dollar. For checking the
     /// totals per day, which must be equal.
+    #[crate::boxed]
     pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
         let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
             sqlx::query_as(
@@ -236,6 +241,7 @@ impl Store {
     }
 
     /// Those of these tokens that are already billed.
+    #[crate::boxed]
     pub async fn billed_tokens(
         &self,
         project: ProjectId,

@@ -42,7 +42,7 @@ pub struct Ending {
     pub error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LeasedRow {
     lease_epoch: i64,
     engine_state: String,
@@ -52,6 +52,7 @@ struct LeasedRow {
 
 impl Store {
     /// Whether a run waits for a worker; cheaper than trying to lease one.
+    #[crate::boxed]
     pub async fn has_waiting_run(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let found: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -66,6 +67,7 @@ impl Store {
     }
 
     /// Same as [`lease_fair_run`](Self::lease_fair_run), for any project.
+    #[crate::boxed]
     pub async fn lease_run(
         &self,
         owner: &str,
@@ -78,6 +80,7 @@ impl Store {
     /// Leases a run that is queued, or running with an expired lease. It chooses the project with
     /// the fewest leased runs, and of that project the run that has waited longest. Runs of
     /// `full` projects are left out. `until` is the expiry of the new lease.
+    #[crate::boxed]
     pub async fn lease_fair_run(
         &self,
         owner: &str,
@@ -142,6 +145,7 @@ impl Store {
 
     /// Extends leases; returns those that this worker still holds. The run of any other was deleted
     /// or taken over.
+    #[crate::boxed]
     pub async fn extend_leases(
         &self,
         leases: &[Lease],
@@ -172,6 +176,7 @@ impl Store {
 
     /// Releases the lease, so that another worker can take the run at once; `false` if the lease
     /// is no longer held.
+    #[crate::boxed]
     pub async fn release_lease(&self, lease: Lease) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
@@ -187,6 +192,7 @@ impl Store {
     }
 
     /// Stores what is known about the run's site; `false` if the lease is no longer held.
+    #[crate::boxed]
     pub async fn note_site(
         &self,
         lease: Lease,
@@ -212,6 +218,7 @@ impl Store {
 
     /// Ends a run and writes its webhook deliveries, in one transaction; `false` if the lease
     /// is no longer held.
+    #[crate::boxed]
     pub async fn end_run(
         &self,
         lease: Lease,

@@ -31,7 +31,7 @@ pub struct RunItem {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     monitor_id: Option<i64>,
@@ -46,6 +46,7 @@ struct ItemRow {
 
 impl Store {
     /// Runs of the project for lists, newest first.
+    #[crate::boxed]
     pub async fn run_items(
         &self,
         project: ProjectId,
@@ -87,6 +88,7 @@ impl Store {
 
     /// The run created with this Idempotency-Key of the project, if it was accepted after
     /// `since`.
+    #[crate::boxed]
     pub async fn run_by_key(
         &self,
         project: ProjectId,

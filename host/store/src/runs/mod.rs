@@ -240,6 +240,7 @@ pub struct Run {
 impl Store {
     /// Queues a run, unless its Idempotency-Key already created one or the project has `cap`
     /// queued and running runs.
+    #[crate::boxed]
     pub async fn create_run(&self, new: &NewRun, cap: Option<u32>) -> Result<Created, StoreError> {
         transact!(self.db, tx => {
             // Without the lock, two requests could both use the last free place.
@@ -260,6 +261,7 @@ impl Store {
     }
 
     /// A run of the project.
+    #[crate::boxed]
     pub async fn run(&self, project: ProjectId, id: RunId) -> Result<Option<Run>, StoreError> {
         let row: Option<RunRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
@@ -274,6 +276,7 @@ impl Store {
     }
 
     /// Runs of the project, newest first.
+    #[crate::boxed]
     pub async fn runs(
         &self,
         project: ProjectId,
@@ -298,6 +301,7 @@ impl Store {
     }
 
     /// Number of queued and running runs of the project.
+    #[crate::boxed]
     pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
         let count: i64 = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -312,6 +316,7 @@ impl Store {
     }
 
     /// The newest done run of the project for that seed, not older than `since`.
+    #[crate::boxed]
     pub async fn recent_done_run(
         &self,
         project: ProjectId,

@@ -29,6 +29,7 @@ impl Store {
     /// Deletes a run of the project: from now on no request finds it or its pages, and a worker's
     /// lease on it is invalid. `false` if there is none. [`remove_deleted`](Self::remove_deleted)
     /// deletes its rows.
+    #[crate::boxed]
     pub async fn delete_run(
         &self,
         project: ProjectId,
@@ -57,6 +58,7 @@ impl Store {
     }
 
     /// Deletes a piece of the rows of deleted runs. To be called until it is finished.
+    #[crate::boxed]
     pub async fn remove_deleted(&self) -> Result<DeletionStep, StoreError> {
         let nothing = DeletionStep {
             finished: true,
@@ -99,6 +101,7 @@ impl Store {
     }
 
     /// Deletes the project's oldest scan pages, a piece at a time.
+    #[crate::boxed]
     pub async fn remove_oldest_scans(
         &self,
         project: ProjectId,
@@ -115,6 +118,7 @@ impl Store {
 
     /// Returns a piece of the database's free space to the file system; `false` if there is none
     /// left. PostgreSQL's autovacuum does this by itself.
+    #[crate::boxed]
     pub async fn release_space(&self) -> Result<bool, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(false);
@@ -137,6 +141,7 @@ impl Store {
     }
 
     /// Runs of every project that ended before `before`, oldest first; at most `limit`.
+    #[crate::boxed]
     pub async fn runs_ended_before(
         &self,
         before: DateTime<Utc>,
@@ -160,6 +165,7 @@ impl Store {
     }
 
     /// The project's run that ended earliest.
+    #[crate::boxed]
     pub async fn oldest_ended_run(&self, project: ProjectId) -> Result<Option<RunId>, StoreError> {
         let id: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(

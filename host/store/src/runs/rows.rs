@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::pages::unreliable;
 use crate::time::{from_ms, to_ms};
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(super) struct RunRow {
     id: i64,
     project_id: i64,
@@ -44,7 +44,7 @@ pub(super) struct RunRow {
 }
 
 /// Number of skipped links and URLs, by [`SkipReason`].
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct SkippedRow {
     skipped_robots: i64,
     skipped_scope: i64,

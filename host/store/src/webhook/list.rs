@@ -89,7 +89,7 @@ pub struct Delivery {
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DeliveryRow {
     id: i64,
     message_id: String,
@@ -101,7 +101,7 @@ struct DeliveryRow {
     finished_at: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AttemptRow {
     delivery_id: i64,
     number: i64,
@@ -126,6 +126,7 @@ impl From<AttemptRow> for DeliveryAttempt {
 impl Store {
     /// Deliveries of a run of the project, in the order of their events; empty if the run is not
     /// the project's.
+    #[crate::boxed]
     pub async fn deliveries(
         &self,
         project: ProjectId,
@@ -182,6 +183,7 @@ impl Store {
 
     /// Schedules another delivery now, with the whole schedule of retries; `false` if the run
     /// has no such delivery.
+    #[crate::boxed]
     pub async fn redeliver(
         &self,
         project: ProjectId,

@@ -88,7 +88,7 @@ pub enum AttemptResult {
     Retry(DateTime<Utc>),
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct TakenRow {
     id: i64,
     takes: i64,
@@ -114,7 +114,7 @@ struct TakenRow {
     error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Candidate {
     id: i64,
     project_id: i64,
@@ -203,6 +203,7 @@ per_database! {
 impl Store {
     /// Due deliveries, longest waiting first. Those to `busy` targets and of `full` projects are
     /// left out.
+    #[crate::boxed]
     pub async fn due_deliveries(
         &self,
         now: DateTime<Utc>,
@@ -254,6 +255,7 @@ impl Store {
 
     /// Takes those of these deliveries that are still due, until `until`: then any node may take
     /// them again, unless they are settled.
+    #[crate::boxed]
     pub async fn take_deliveries(
         &self,
         ids: &[DeliveryId],
@@ -300,6 +302,7 @@ impl Store {
 
     /// Stores an attempt, settles the delivery accordingly and updates the run's webhook status;
     /// `false` if the delivery was taken again meanwhile, or was deleted with its run.
+    #[crate::boxed]
     pub async fn settle_delivery(
         &self,
         taken: &TakenDelivery,
@@ -353,6 +356,7 @@ impl Store {
 
     /// Makes deliveries due that a dead process was attempting; returns how many. Only for a
     /// database that no other process uses.
+    #[crate::boxed]
     pub async fn recover_deliveries(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(

@@ -23,9 +23,10 @@ use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_crawl as crawl;
 use orbweaver_crawl::WorkerLockHolder;
-use orbweaver_crawl::request::CrawlRequest;
+use orbweaver_crawl::request::{CrawlRequest, RequestError};
 use orbweaver_crawl::spec::SeedKind;
 use orbweaver_crawl::submit::{self, Origin};
+use orbweaver_pipeline::rules::InvalidField;
 
 use crate::{serve, service, telemetry};
 
@@ -158,7 +159,7 @@ impl Crawl {
             .request()?
             .check(&service.pipeline, tier.aggressive, &project.tier)
             .await
-            .map_err(|error| anyhow!("{error}{}", hint(&error.to_string())))?;
+            .map_err(|error| anyhow!("{error}{}", hint(&error)))?;
         let spec = checked
             .spec
             .with_project_proxy(project.proxy_url.as_deref());
@@ -276,11 +277,13 @@ async fn work(service: Service, others: Arc<AtomicBool>) {
     }
 }
 
-fn hint(message: &str) -> &'static str {
-    if message.contains("not public") || message.contains("not on the public internet") {
-        "; use --allow-net to allow a private network"
-    } else {
-        ""
+/// What the user can do about a refusal of the guard.
+fn hint(error: &RequestError) -> &'static str {
+    match error {
+        RequestError::Invalid(InvalidField {
+            guard: Some(rule), ..
+        }) if rule.is_private_network() => "; --allow-net opens a private network",
+        _ => "",
     }
 }
 

@@ -217,8 +217,9 @@ async fn links(document: &mut Document) -> Result<Vec<String>, ScanError> {
     blocking(move || {
         let facts = page_pass(&page.parts().html, &url);
         let mut bytes = 0;
-        let links = facts.links.iter().filter(|link| !link.nofollow);
-        links
+        facts
+            .links
+            .iter()
             .map(|link| link.to.to_owned())
             .take_while(|url| {
                 bytes += url.len();
