@@ -419,6 +419,7 @@ async fn two_events_are_two_deliveries() {
             })
             .to_vec(),
         diff: None,
+        urls: None,
     };
     let run = delivering.end(&receiver.url(), true, Some(&told)).await;
     let mut events =

@@ -11,6 +11,9 @@ pub const PROJECT: &str = "default";
 /// Its tier.
 pub const TIER: &str = "self_hosted";
 
+/// Who made them, for the record.
+const ACTOR: &str = "start";
+
 /// What the first start made.
 #[derive(Debug)]
 pub enum First {
@@ -20,7 +23,7 @@ pub enum First {
     Configured,
 }
 
-/// Creates project `default` and its key if there is no project yet.
+/// Creates project `default` if there is no project yet, and its first key if it has none.
 ///
 /// # Errors
 /// When the database or the system's randomness fails.
@@ -29,30 +32,60 @@ pub async fn run(
     clock: &Clock,
     configured: Option<&Secret>,
 ) -> anyhow::Result<Option<First>> {
-    if !store.projects().await?.is_empty() {
-        return Ok(None);
-    }
+    let projects = store.projects().await?;
+    let keyless = match projects.as_slice() {
+        [] => None,
+        // Made by the command line, which needs no key.
+        [only] if only.name == PROJECT && store.keys(only.id).await?.is_empty() => Some(only.id),
+        _ => return Ok(None),
+    };
     let key = match configured {
         Some(key) => key.clone(),
         None => Secret::new(key::generate()?),
     };
-    let project = NewProject {
-        name: PROJECT,
-        tier: TIER,
-        key: NewKey {
-            hash: KeyHash::of(key.expose()),
-            prefix: key::shown(key.expose()),
-            label: Some("first key"),
-        },
-        actor: "start",
+    let row = NewKey {
+        hash: KeyHash::of(key.expose()),
+        prefix: key::shown(key.expose()),
+        label: Some("first key"),
     };
-    match store.create_project(&project, clock.now()).await {
-        Ok(_) => Ok(Some(match configured {
+    let made = match keyless {
+        Some(project) => store
+            .add_key(project, &row, ACTOR, clock.now())
+            .await
+            .map(drop),
+        None => {
+            let project = NewProject {
+                name: PROJECT,
+                tier: TIER,
+                key: row,
+                actor: ACTOR,
+            };
+            store.create_project(&project, clock.now()).await.map(drop)
+        }
+    };
+    match made {
+        Ok(()) => Ok(Some(match configured {
             Some(_) => First::Configured,
             None => First::Fresh(key),
         })),
         // Another node was faster.
         Err(StoreError::Exists(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Creates project `default`, without a key, if there is no project yet: the command line works
+/// on the database itself. The first start of the service makes its key.
+///
+/// # Errors
+/// When the database fails.
+pub async fn project_alone(store: &Store, clock: &Clock) -> anyhow::Result<()> {
+    if !store.projects().await?.is_empty() {
+        return Ok(());
+    }
+    match store.create_project_alone(PROJECT, TIER, clock.now()).await {
+        // Another process was faster.
+        Ok(_) | Err(StoreError::Exists(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

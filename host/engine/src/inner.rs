@@ -1,7 +1,7 @@
 //! State that all clones of an [`Engine`](crate::Engine) share.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
+use crate::coming::Coming;
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub loader: Loader,
     /// The plugin folder as the last scan saw it, and the files refused.
     pub folder: Mutex<FolderState>,
+    /// Files of the folder that are still to be loaded.
+    pub coming: Coming,
     pool: Pool,
     registry: ArcSwap<Registry>,
     /// Held while a new registry is made from the old one.
@@ -71,6 +74,7 @@ impl Inner {
             changes: watch::Sender::new(0),
             stats: AllStats::default(),
             folder: Mutex::default(),
+            coming: Coming::default(),
             page_slots: Semaphore::new(threads * PAGES_PER_THREAD),
             interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
@@ -112,6 +116,26 @@ impl Inner {
     /// Counts changes of the registry and of what was refused.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
+    }
+
+    /// Waits for files of the folder that are still to be loaded: those whose names
+    /// `is_wanted`.
+    pub async fn arrival(&self, is_wanted: impl Fn(&str) -> bool) {
+        if self.coming.is_empty() {
+            return;
+        }
+        let mut changes = self.changes();
+        while self.coming.want(&is_wanted) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Tells those who wait that a file is loaded or refused.
+    pub fn arrived(&self, file: &Path) {
+        self.coming.done(file);
+        self.changes.send_modify(|count| *count += 1);
     }
 
     /// Actor and fetcher calls that could begin without waiting.

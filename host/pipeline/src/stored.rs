@@ -92,6 +92,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
+    /// Why there is no content, where the body is no HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub notice: Option<String>,
 }
 
 /// What a crawl keeps of a page that is stored without its body, as JSON in its row.
@@ -142,6 +146,7 @@ impl Pipeline {
             content_hash: None,
             extensions,
             errors: Vec::new(),
+            notice: None,
         };
         let Some(mut document) = Document::from_store(store, project, page) else {
             let needs_body = parts.html || parts.markdown || parts.article;
@@ -154,6 +159,7 @@ impl Pipeline {
             answer.signals = Some(Some(kept.signals));
             return Ok(to_json(&answer, 4_096)?);
         };
+        answer.notice = document.notice();
         let outcome = self.extract(&mut document, &parts.roles()).await?;
         answer.errors.clone_from(&outcome.errors);
         let page = match document.kind {

@@ -2,6 +2,7 @@
 //! and pages, as other modules keep them, are re-exported here.
 
 mod commit;
+pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
 
@@ -15,4 +16,5 @@ pub use crate::runs::{
     RunState, SkipReason,
 };
 pub use commit::{Committed, RunBatch};
+pub use errors::FailedUrl;
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};
