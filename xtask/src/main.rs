@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod fuzz;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -50,6 +51,14 @@ enum Command {
     /// Benchmarks; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// A fuzz target under libFuzzer, guided by coverage.
+    Fuzz(fuzz::Fuzz),
+    /// Many projects, faults and hostile clients at once, then an audit.
+    Soak {
+        /// `--minutes N`, `--postgres`, and what `--help` tells.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// A new plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -64,6 +73,8 @@ fn main() -> Result<()> {
         Command::Lint => lint::run_all(),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Soak { args } => bench::Bench::Soak { args }.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

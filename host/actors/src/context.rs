@@ -35,6 +35,8 @@ pub struct ActorsParts {
     pub overlay: Overlay,
     /// Calls of actors and fetchers at once, in turns by project.
     pub slots: Slots,
+    /// Uploads of plugins at once, from the first byte of their body on.
+    pub uploads: Slots,
     /// What proxies cost.
     pub prices: Prices,
     /// Largest decoded body that a plugin may be given, in bytes.

@@ -11,7 +11,9 @@ use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
-use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response, SubKind,
+};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -406,7 +408,7 @@ fn failure(error: FetchError) -> HostError {
             HostError::Denied(error.message)
         }
         FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
-        FetchKind::Internal => internal(&error.message),
+        FetchKind::Internal if error.sub != Some(SubKind::Busy) => internal(&error.message),
         _ => HostError::FetchFailed(error.message),
     }
 }

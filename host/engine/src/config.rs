@@ -31,6 +31,8 @@ settings! {
         pub max_actors: usize = 64,
         /// Actor and fetcher calls of one project that may wait; more are answered 429.
         pub actor_queue_per_project: usize = 256,
+        /// Uploads of plugins that may wait for those under way; more are answered 429.
+        pub upload_queue: usize = 4,
         /// Which extractor serves a role, where it is not the one of the role's name:
         /// `{ article = "my-article" }`.
         pub roles: BTreeMap<String, String>,

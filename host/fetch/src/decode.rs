@@ -123,6 +123,11 @@ impl Body {
         self.wire
     }
 
+    /// Bytes that it takes in memory, as received and decoded.
+    pub fn held_bytes(&self) -> u64 {
+        (self.raw.len() + self.out.len()) as u64
+    }
+
     /// Takes what arrived. The first error is final; what was decoded until then stays.
     pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
         self.wire += input.len() as u64;

@@ -5,6 +5,7 @@
 //! time and size. Whatever goes wrong is a [`FetchError`] with a stable word. The HTTP
 //! library behind it shows nowhere in this interface.
 
+mod bodies;
 mod browser;
 mod classify;
 mod client;

@@ -61,8 +61,8 @@ impl Pipeline {
 
 impl Pipeline {
     /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
-    pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
-        self.policies.of(robots)
+    pub async fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
+        self.policies.of(robots).await
     }
 }
 
@@ -76,7 +76,7 @@ pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
         files.llms_full_txt(fetcher, url),
     );
     Site {
-        policy: pipeline.policies.of(&robots),
+        policy: pipeline.policies.of(&robots).await,
         llms,
         llms_full,
     }

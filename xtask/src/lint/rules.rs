@@ -17,7 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["orbweaver-crawl", "orbweaver-actors"],
     &["orbweaver-api"],
     &["orbweaver-server"],
-    &["orbweaver-bench"],
+    &["orbweaver-bench", "orbweaver-fuzz"],
 ];
 
 /// Libraries that a single crate may use: the library and the crate. Benchmarks measure the
