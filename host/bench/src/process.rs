@@ -17,7 +17,7 @@ pub fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks()? + ticks()?) / TICKS))
 }
 
-/// Peak resident memory, in MiB.
+/// The most memory that was resident, in MiB.
 pub fn peak_mib(pid: u32) -> Result<f64> {
     status(pid, "VmHWM:")
 }

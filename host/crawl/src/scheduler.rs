@@ -16,12 +16,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::context::Crawls;
 
-/// Interval at which the scheduler looks.
+/// How often the scheduler looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Monitors fired at a time, which limits the time of a round; the next one follows at once.
+/// Fires of one look, so that no look lasts long; the next one follows at once.
 const FIRES: usize = 64;
 
-/// Runs until the process ends.
+/// Runs for as long as the process does; ends with the task that holds it.
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
     let mut look = interval(LOOK);
@@ -41,7 +41,7 @@ pub async fn run(crawls: Crawls) {
     }
 }
 
-/// Fires the due monitors; returns how many it looked at.
+/// Fires what is due; how many fires it looked into.
 ///
 /// # Errors
 /// If the database fails.

@@ -24,11 +24,11 @@ const PIECE: usize = 1_000;
 /// Maximum nesting of indexes.
 const MAX_NESTING: u32 = 5;
 
-/// Reads the run's sitemaps and sends the listed URLs, in order. Ends when everything is read
-/// or the receiver is gone.
+/// Reads the run's sitemaps and hands over what they list, in order. Ends when everything
+/// is read or nobody takes any more.
 ///
 /// # Errors
-/// Why the first sitemap can't be read; sitemaps that it lists may fail.
+/// Why the first sitemap can't be read; those that it names may fail.
 pub(super) async fn read(
     shared: Arc<Shared>,
     found: mpsc::Sender<Vec<String>>,

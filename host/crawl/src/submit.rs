@@ -21,8 +21,8 @@ pub struct Origin {
     pub idem_key: Option<String>,
 }
 
-/// Queues a run, unless the project has `cap` queued and running ones or the key belongs to
-/// an earlier run. The project's proxy must be in the spec
+/// Queues a run, unless the project has `cap` queued and running ones or the key stands for
+/// a run already. The project's proxy is to be in the spec
 /// ([`CrawlSpec::with_project_proxy`]).
 ///
 /// # Errors

@@ -17,9 +17,9 @@ use crate::context::Crawls;
 use crate::handle::{Fate, RunHandle};
 use crate::run;
 
-/// Interval at which the worker looks for runs that other processes queued or lost.
+/// How often the worker looks for runs that other processes queued or lost.
 const LOOK: Duration = Duration::from_millis(500);
-/// Interval at which unused hosts are forgotten.
+/// How often hosts that are no longer in use are forgotten.
 const FORGET: Duration = Duration::from_secs(600);
 /// Time for open requests when the process stops.
 const GRACE: Duration = Duration::from_secs(6);

@@ -18,9 +18,9 @@ use super::attempt::attempt;
 use crate::config::WebhooksConfig;
 use crate::context::Crawls;
 
-/// Interval at which the worker looks for due deliveries.
+/// How often the worker looks for deliveries that are due.
 const LOOK: Duration = Duration::from_millis(250);
-/// Time for open attempts when the process stops.
+/// Time for the attempts under way when the process stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// Lease time beyond the attempt's timeout.
 const SLACK: TimeDelta = TimeDelta::seconds(10);
