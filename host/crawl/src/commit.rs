@@ -38,7 +38,7 @@ pub(super) struct CommitItem {
     pub discovered: Vec<NewFrontier>,
     pub changes: Vec<FrontierChange>,
     pub error: bool,
-    /// The usage to bill for the page.
+    /// What the page costs.
     pub usage: Option<NewUsage>,
     /// The item's share of the queue, released when it is written.
     pub room: Option<OwnedSemaphorePermit>,
