@@ -9,6 +9,7 @@ use orbweaver_store::Principal;
 
 use crate::app::App;
 use crate::rates::Verdict;
+use crate::warnings::UnknownNames;
 
 /// One request's identity. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -21,6 +22,7 @@ struct Inner {
     is_peer_trusted: bool,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
     rate: OnceLock<Verdict>,
+    unknown: OnceLock<UnknownNames>,
 }
 
 impl Scope {
@@ -31,6 +33,7 @@ impl Scope {
             is_peer_trusted,
             known: OnceLock::new(),
             rate: OnceLock::new(),
+            unknown: OnceLock::new(),
         }))
     }
 
@@ -67,6 +70,16 @@ impl Scope {
     /// What the key's rate limit says, once its key was accepted.
     pub(super) fn rate(&self) -> Option<&Verdict> {
         self.0.rate.get()
+    }
+
+    /// Notes fields of its body that its operation does not know.
+    pub(super) fn note_unknown(&self, names: UnknownNames) {
+        let _ = self.0.unknown.set(names);
+    }
+
+    /// Fields of its body that its operation does not know.
+    pub(super) fn unknown(&self) -> Option<&UnknownNames> {
+        self.0.unknown.get()
     }
 
     /// When it was accepted.

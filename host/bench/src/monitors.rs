@@ -228,6 +228,7 @@ impl Node {
                 target: target.to_owned(),
             }],
             diff: None,
+            urls: None,
         };
         let done = Ending {
             done: true,

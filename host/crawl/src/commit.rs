@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_core::ids::RunId;
-use orbweaver_store::crawl::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, RunBatch,
+};
 use orbweaver_store::{NewUsage, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -37,7 +39,8 @@ pub(super) struct CommitItem {
     pub page: Option<CrawledPage>,
     pub discovered: Vec<NewFrontier>,
     pub changes: Vec<FrontierChange>,
-    pub error: bool,
+    /// URLs that were given up.
+    pub errors: Vec<FailedUrl>,
     /// What the page costs.
     pub usage: Option<NewUsage>,
     /// The item's share of the queue, released when it is written.
@@ -137,7 +140,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
                     pages: Vec::new(),
                     discovered: Vec::new(),
                     changes: Vec::new(),
-                    errors: 0,
+                    errors: Vec::new(),
                     usage: Vec::new(),
                 },
                 handle: Arc::clone(&item.run),
@@ -148,7 +151,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.pages.extend(item.page);
         work.batch.discovered.extend(item.discovered);
         work.batch.changes.extend(item.changes);
-        work.batch.errors += u64::from(item.error);
+        work.batch.errors.extend(item.errors);
         work.rooms.extend(item.room);
         work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {

@@ -24,7 +24,10 @@ const MAX_COOKIE_BYTES: usize = 16_384;
 
 /// A site to crawl.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[schema(as = CrawlRequest)]
+#[schema(
+    as = CrawlRequest,
+    example = json!({"url": "https://example.com/", "max_pages": 20, "depth": 2})
+)]
 pub struct CrawlRequest {
     /// The URL to start from: absolute, http or https, public, and not blocked.
     #[schema(
@@ -107,6 +110,11 @@ pub struct CrawlRequest {
     /// `cron`.
     #[schema(default = false)]
     pub aggressive: Option<bool>,
+    /// Where the project has as many crawls at once as it may, wait for a place instead of
+    /// being refused with 429; in the order of arrival, at most 1,000. A monitor's runs always
+    /// wait.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    pub queue: Option<bool>,
     /// Further extractors for every page; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     pub extractors: Option<Vec<String>>,
@@ -139,6 +147,8 @@ pub struct CheckedCrawl {
     pub cron: Option<String>,
     /// The oldest run that may answer, in seconds.
     pub max_age_seconds: Option<u64>,
+    /// Beyond the project's cap the run waits for a place.
+    pub may_wait: bool,
 }
 
 impl CrawlRequest {
@@ -188,6 +198,9 @@ impl CrawlRequest {
             return Err(InvalidField::new("aggressive", rule).into());
         }
         let extractors = self.extractors.unwrap_or_default();
+        for name in extractors.iter().take(rules::MAX_EXTRACTORS) {
+            pipeline.engine.await_role(name).await;
+        }
         rules::extractors(pipeline, &extractors)?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
@@ -231,6 +244,7 @@ impl CrawlRequest {
             spec,
             cron: self.cron,
             max_age_seconds: self.max_age_seconds,
+            may_wait: self.queue.unwrap_or(false),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Fires monitors that are due.
+//! Fires monitors that are due, and lets runs begin that wait for a place of their project.
 //!
 //! Every node with the role `scheduler` looks for them; the database ensures that each fires
 //! once ([`Store::fire_monitor`](orbweaver_store::Store::fire_monitor)). If there is no free run
@@ -48,6 +48,12 @@ pub async fn run(crawls: Crawls) {
 #[crate::boxed]
 pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     let now = crawls.clock.now();
+    for (project, tier) in crawls.store.projects_with_held_runs().await? {
+        let cap = crawls.quota.tier(&tier).concurrent_runs.0;
+        if crawls.store.admit_held_runs(project, cap).await? > 0 {
+            crawls.live.wake();
+        }
+    }
     let mut fires = 0;
     for due in crawls.store.due_projects(now).await? {
         let cap = crawls.quota.tier(&due.tier).concurrent_runs.0;

@@ -8,7 +8,7 @@ use anyhow::bail;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, Sitemap};
-use orbweaver_fetch::{Oversize, Request};
+use orbweaver_fetch::{FetchError, Kind, Oversize, Request};
 use tokio::sync::mpsc;
 use url::Url;
 
@@ -24,15 +24,20 @@ const PIECE: usize = 1_000;
 /// Maximum nesting of indexes.
 const MAX_NESTING: u32 = 5;
 
+/// What came of a sitemap.
+pub(super) enum Listed {
+    /// Some of the URLs that it lists.
+    Urls(Vec<String>),
+    /// It gave no answer.
+    Failed(String, FetchError),
+}
+
 /// Reads the run's sitemaps and hands over what they list, in order. Ends when everything
 /// is read or nobody takes any more.
 ///
 /// # Errors
 /// Why the first sitemap can't be read; those that it names may fail.
-pub(super) async fn read(
-    shared: Arc<Shared>,
-    found: mpsc::Sender<Vec<String>>,
-) -> anyhow::Result<()> {
+pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> anyhow::Result<()> {
     let seed = Url::parse(&shared.spec.url)?;
     let is_origin = seed.path() == "/" && seed.query().is_none();
     let start = if is_origin {
@@ -60,7 +65,7 @@ pub(super) async fn read(
                 let mut pages = pages.into_iter().map(|entry| entry.url).peekable();
                 while pages.peek().is_some() {
                     let piece = pages.by_ref().take(PIECE).collect();
-                    if found.send(piece).await.is_err() {
+                    if found.send(Listed::Urls(piece)).await.is_err() {
                         return Ok(());
                     }
                 }
@@ -69,6 +74,13 @@ pub(super) async fn read(
                 tracing::info!(run.id = %shared.lease.run, %error, "a sitemap can't be read");
                 if is_origin && failure.is_none() && read == 0 {
                     queue.extend(named(&shared, &seed).await, 0);
+                }
+                let unanswered = error.downcast_ref::<FetchError>();
+                if let Some(error) = unanswered.filter(|error| error.kind != Kind::Robots) {
+                    let failed = Listed::Failed(url, error.clone());
+                    if found.send(failed).await.is_err() {
+                        return Ok(());
+                    }
                 }
                 failure.get_or_insert(error);
             }

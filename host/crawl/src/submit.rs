@@ -19,10 +19,15 @@ pub struct Origin {
     pub previous: Option<RunId>,
     /// The caller's Idempotency-Key.
     pub idem_key: Option<String>,
+    /// Beyond the cap the run waits for a place.
+    pub may_wait: bool,
 }
 
-/// Queues a run, unless the project has `cap` queued and running ones or the key stands for
-/// a run already. The project's proxy is to be in the spec
+/// Runs of one project that may wait for a place.
+const MAX_WAITING: u32 = 1_000;
+
+/// Queues a run, unless the project has `cap` queued and running ones and the run may not
+/// wait, or the key stands for a run already. The project's proxy is to be in the spec
 /// ([`CrawlSpec::with_project_proxy`]).
 ///
 /// # Errors
@@ -49,7 +54,8 @@ pub async fn submit(
         has_webhook: spec.webhook_url.is_some(),
     };
     let cap = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
-    let created = crawls.store.create_run(&new, cap).await?;
+    let most_held = if origin.may_wait { MAX_WAITING } else { 0 };
+    let created = crawls.store.queue_run(&new, cap, most_held).await?;
     if matches!(created, Created::New(_)) {
         crawls.live.wake();
     }

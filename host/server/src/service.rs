@@ -23,7 +23,7 @@ use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
 use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_pipeline::blocklist::Blocklist;
 use orbweaver_pipeline::cloud::Cloud;
-use orbweaver_pipeline::{Pipeline, Scans, ScansParts};
+use orbweaver_pipeline::{Pipeline, PipelineSettings, Scans, ScansParts};
 use orbweaver_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -100,7 +100,11 @@ pub async fn build_with(
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
     store.join(clock.now()).await?;
-    let pipeline = Pipeline::with_resolver(config.pipeline(), resolver).await?;
+    let settings = PipelineSettings {
+        load_behind: true,
+        ..config.pipeline()
+    };
+    let pipeline = Pipeline::with_resolver(settings, resolver).await?;
     let overlay = Overlay::default();
     overlay.follow(&store, &pipeline.engine).await?;
     let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;

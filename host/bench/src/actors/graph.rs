@@ -99,7 +99,7 @@ async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Res
                 .collect(),
             discovered: Vec::new(),
             changes: Vec::new(),
-            errors: 0,
+            errors: Vec::new(),
             usage: Vec::new(),
         };
         let done = store.commit_crawl(&[batch]).await?;

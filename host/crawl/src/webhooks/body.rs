@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 use orbweaver_store::webhook::TakenDelivery;
 use serde::Serialize;
 
@@ -40,6 +40,9 @@ pub struct WebhookBody<'a> {
     /// The number of pages that differ; absent if nothing was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<DiffCounts>,
+    /// URLs of the first pages that differ; absent where none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff_urls: Option<&'a DiffUrls>,
 }
 
 impl<'a> WebhookBody<'a> {
@@ -60,6 +63,7 @@ impl<'a> WebhookBody<'a> {
             monitor_id: delivery.monitor,
             previous_run_id: delivery.previous.filter(|_| delivery.diff.is_some()),
             diff: delivery.diff,
+            diff_urls: delivery.urls.as_ref(),
         }
     }
 }

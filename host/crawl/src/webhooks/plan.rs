@@ -44,6 +44,18 @@ pub(super) async fn plan(
         succeeded: ending.done,
         diff,
     });
+    let diff = diff.filter(|_| ending.done);
+    let urls = match (run.previous, diff) {
+        (Some(previous), Some(diff)) if !diff.is_zero() => {
+            let early = ending.error_message.is_some();
+            Some(
+                store
+                    .diff_urls(run.project, previous, run.id, early)
+                    .await?,
+            )
+        }
+        _ => None,
+    };
     Ok(Some(match outcome {
         Outcome::NoChange => RunWebhook::Suppressed("suppressed_no_change"),
         Outcome::NoBaseline => RunWebhook::Suppressed("suppressed_no_baseline"),
@@ -57,7 +69,8 @@ pub(super) async fn plan(
                     target: target(url),
                 })
                 .collect(),
-            diff: diff.filter(|_| ending.done),
+            diff,
+            urls,
         },
     }))
 }

@@ -11,6 +11,7 @@ mod events;
 mod filter;
 mod process;
 mod render;
+mod settle;
 mod snapshot;
 mod tab;
 mod tunnel;

@@ -133,6 +133,52 @@ async fn each_wait_point_sees_its_content() {
 }
 
 #[tokio::test]
+async fn every_wait_ends_with_what_scripts_make_of_data() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/data", Reply::text("from the server"));
+    origin.set("/held/image", Reply::new(404, ""));
+    let app = "<div id=root></div><script type=module>\
+               const text = await (await fetch('/data')).text();\
+               document.getElementById('root').textContent = 'made ' + text;</script>";
+    origin.set("/app", Reply::html(app));
+    origin.set("/open", Reply::html(format!("{app}<img src=/held/image>")));
+    origin.set(
+        "/restless",
+        Reply::html(
+            "<p id=p></p><script>setInterval(() => p.append('x'), 20);\
+             setInterval(() => fetch('/data'), 50)</script>",
+        ),
+    );
+    let renderer = renderer();
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
+        let request = |path: &str| RenderRequest {
+            wait_for,
+            ..RenderRequest::new(origin.url(path))
+        };
+        let rendered = renderer.render(request("/app")).await.unwrap();
+        let html = html(&rendered);
+        assert!(
+            html.contains("made from the server"),
+            "{wait_for:?}: {html}"
+        );
+    }
+    let parsed = RenderRequest {
+        wait_for: WaitFor::DomContentLoaded,
+        ..RenderRequest::new(origin.url("/open"))
+    };
+    let parsed = renderer.render(parsed).await.unwrap();
+    assert!(html(&parsed).contains("made from the server"));
+    let started = std::time::Instant::now();
+    let restless = render(&renderer, origin.url("/restless")).await.unwrap();
+    assert!(html(&restless).contains("xxx") && !restless.partial);
+    assert!(started.elapsed() < Duration::from_secs(8));
+}
+
+#[tokio::test]
 async fn pages_share_nothing() {
     let origin = Origin::start().await.unwrap();
     origin.set(
