@@ -31,13 +31,13 @@ pub const ROLES: [&str; 6] = [
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Measure real pages (.html, .html.gz) of this folder instead of made-up ones.
+    /// Measure real pages (.html, .html.gz) of this folder instead of generated ones.
     #[arg(long)]
     pages: Option<PathBuf>,
     /// Rounds per size.
     #[arg(long, default_value_t = 200)]
     rounds: usize,
-    /// Also each role by itself.
+    /// Also each role separately.
     #[arg(long)]
     roles: bool,
 }
@@ -243,7 +243,7 @@ fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The peers' process (`xtask/peers`), asked in turns.
+/// The peers' process (`xtask/peers`), used in turns.
 struct Peers {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -278,7 +278,7 @@ impl Peers {
 impl Drop for Peers {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It ends with its input; nothing to do if it is gone already.
+        // It ends with its input; nothing to do if it has already ended.
         let _ = self.child.wait();
     }
 }

@@ -1,5 +1,5 @@
-//! Benchmarks. Every figure that matters is a ratio against a baseline measured in the
-//! same run, in turns with it, so that a noisy machine moves both.
+//! Benchmarks. Every important figure is a ratio to a baseline that is measured in the same
+//! run, in turns, so that a noisy machine affects both.
 
 mod actors;
 mod api;

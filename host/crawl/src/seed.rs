@@ -1,5 +1,5 @@
-//! What a run starts from, where that is a sitemap: it is read, and what it lists is
-//! crawled without following links.
+//! Sitemaps as the start of a run: they are read, and the listed URLs are crawled without
+//! following links.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use url::Url;
 use crate::shared::Shared;
 use orbweaver_pipeline::blocking;
 
-/// Sitemaps read for one run: an index of 50,000 sitemaps lists more than any run fetches.
+/// Maximum number of sitemaps of a run: an index of 50,000 lists more than any run fetches.
 const MAX_SITEMAPS: usize = 1_000;
-/// Bytes of the URLs of sitemaps that wait to be read.
+/// Maximum bytes of the URLs of sitemaps that wait to be read.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
-/// Listed URLs handed over at once.
+/// Listed URLs sent at a time.
 const PIECE: usize = 1_000;
-/// Indexes within indexes.
+/// Maximum nesting of indexes.
 const MAX_NESTING: u32 = 5;
 
 /// What came of a sitemap.
@@ -51,7 +51,7 @@ pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> an
     let mut failure = None;
     while let Some((url, nesting)) = queue.pop() {
         shared.wait_for(&url).await;
-        // Held until all that the sitemap lists is taken: it is in memory until then.
+        // Held until all listed URLs are taken, because they are in memory until then.
         let slots = shared.crawls.live.sitemaps();
         let _slot = slots.acquire(shared.lease.project).await?;
         match one(&shared, &url).await {
@@ -92,19 +92,19 @@ pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> an
     }
 }
 
-/// Sitemaps that wait to be read, each once. What an index of strangers adds is bounded by
-/// number and bytes before it is kept.
+/// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
+/// bytes before they are stored.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<(String, u32)>,
-    /// Bytes of the URLs that wait.
+    /// Bytes of the waiting URLs.
     bytes: usize,
-    /// Hashes of all that were ever taken.
+    /// Hashes of all URLs ever queued.
     known: HashSet<u64>,
 }
 
 impl Queue {
-    /// Takes a URL; `false` where there is no room for any more.
+    /// Queues a URL; `false` if there is no room.
     fn push(&mut self, url: String, nesting: u32) -> bool {
         if self.known.len() >= MAX_SITEMAPS || self.bytes + url.len() > MAX_QUEUED_BYTES {
             return false;
@@ -116,7 +116,7 @@ impl Queue {
         true
     }
 
-    /// Takes URLs as far as there is room.
+    /// Queues URLs as long as there is room.
     fn extend(&mut self, urls: impl IntoIterator<Item = String>, nesting: u32) {
         for url in urls {
             if !self.push(url, nesting) {
@@ -145,7 +145,7 @@ async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
 async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     let spec = &shared.spec;
     let fetcher = &shared.crawls.pipeline.fetcher;
-    // A sitemap of another host gets nothing that was meant for this one.
+    // A sitemap of another host does not receive the seed's headers and cookies.
     let trusted = shared.trusts(url);
     let request = Request {
         headers: shared.headers(trusted),
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indexes_of_indexes_leave_a_queue_of_bounded_size() {
+    fn nested_indexes_make_a_queue_of_limited_size() {
         let mut queue = Queue::default();
         queue.push("https://e.org/sitemap.xml".to_owned(), 0);
         let mut read = 0;

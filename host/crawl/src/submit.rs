@@ -1,4 +1,4 @@
-//! A checked crawl becomes a queued run.
+//! Queues a run for a checked crawl.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
@@ -10,12 +10,12 @@ use orbweaver_urls::KeyRules;
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
 
-/// Who asks for a run, and why.
+/// Who requests a run, and why.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The monitor that fires it.
     pub monitor: Option<MonitorId>,
-    /// The monitor's run before.
+    /// The monitor's previous run.
     pub previous: Option<RunId>,
     /// The caller's Idempotency-Key.
     pub idem_key: Option<String>,
@@ -31,7 +31,7 @@ const MAX_WAITING: u32 = 1_000;
 /// ([`CrawlSpec::with_project_proxy`]).
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn submit(
     crawls: &Crawls,
@@ -62,10 +62,10 @@ pub async fn submit(
     Ok(created)
 }
 
-/// The youngest done run of the project for this seed, no older than `seconds`.
+/// The newest done run of the project for this seed, no older than `seconds`.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn recent(
     crawls: &Crawls,
@@ -84,12 +84,12 @@ pub async fn recent(
         .await
 }
 
-/// The key under which a seed is known: that of its page.
+/// The key by which runs of a seed are found: the page key of its URL.
 pub fn url_key(url: &str) -> String {
     key_hash::url_key(url, KeyRules::default())
 }
 
-/// The proxy as it may be shown: without credentials.
+/// The proxy in displayable form: without credentials.
 pub fn shown_proxy(spec: &CrawlSpec) -> Option<String> {
     match spec.proxy() {
         Ok(proxy) => proxy.map(|proxy| proxy.to_string()),

@@ -21,7 +21,7 @@ use crate::run;
 const LOOK: Duration = Duration::from_millis(500);
 /// How often hosts that are no longer in use are forgotten.
 const FORGET: Duration = Duration::from_secs(600);
-/// Time for the requests under way when the process stops.
+/// Time for open requests when the process stops.
 const GRACE: Duration = Duration::from_secs(6);
 
 /// Works until [`Crawls::stop`](crate::LiveRuns::stop); then hands everything back.
@@ -68,7 +68,7 @@ pub async fn run(crawls: Crawls) {
         .await
         .is_err()
     {
-        tracing::warn!("crawls did not stop in time; their leases will run out");
+        tracing::warn!("crawls did not stop in time; their leases will expire");
     }
     drop(runs);
     drop(committer);
@@ -110,7 +110,7 @@ async fn take(
     }
 }
 
-/// Keeps a run in the process's list for as long as its task lives, however that ends.
+/// Keeps a run in the process's list as long as its task lives.
 struct Registered {
     crawls: Crawls,
     handle: Arc<RunHandle>,
@@ -181,7 +181,7 @@ async fn heartbeat(crawls: &Crawls, lease: Duration) {
                 }
             }
         }
-        // The fence keeps what another worker writes meanwhile.
+        // The epoch prevents writes of this worker if another one has taken the run.
         Err(error) => tracing::warn!(%error, "cannot extend the leases of crawls"),
     }
 }
