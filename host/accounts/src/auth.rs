@@ -70,7 +70,7 @@ impl Keys {
 
     /// Whether this key was valid in this process within the last day.
     pub fn has_seen(&self, key: &str) -> bool {
-        self.seen.contains_key(&KeyHash::of(key))
+        self.seen.contains_key(&KeyHash::digest(key))
     }
 
     /// Waits for the turn of a key that is probably a guess; to be held while it is looked up.

@@ -157,6 +157,8 @@ mod tests {
         added: 0,
         removed: 0,
         changed: 0,
+        gone: 0,
+        unvisited: 0,
         unchanged: 9,
     };
     const SOME: DiffCounts = DiffCounts { removed: 1, ..ZERO };
