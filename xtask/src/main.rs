@@ -6,6 +6,7 @@
 mod bench;
 mod build;
 mod eval;
+mod fuzz;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -54,6 +55,14 @@ enum Command {
     /// Score the extractors on pages with ground truth, which stay outside the project.
     #[command(subcommand)]
     Eval(eval::Eval),
+    /// Run a fuzz target under libFuzzer, guided by coverage.
+    Fuzz(fuzz::Fuzz),
+    /// Run many projects, faults and hostile clients at once, then an audit.
+    Soak {
+        /// `--minutes N`, `--postgres`, and the options that `--help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -69,6 +78,8 @@ fn main() -> Result<()> {
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Soak { args } => bench::Bench::Soak { args }.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

@@ -12,7 +12,7 @@ use orbweaver_engine::{
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
 use orbweaver_fetch::{
-    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response,
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
 };
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
@@ -161,7 +161,7 @@ impl CallHost {
             }
             FetchKind::Scope => HostError::Denied(error.message),
             FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
-            FetchKind::Internal => internal(&error.message),
+            FetchKind::Internal if error.sub != Some(SubKind::Busy) => internal(&error.message),
             _ => HostError::FetchFailed(error.message),
         }
     }

@@ -1,5 +1,6 @@
 //! What a request carries through the service.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -45,6 +46,11 @@ impl Scope {
     /// Who asks: the peer's address, or what trusted proxies say of it.
     pub fn client(&self) -> &str {
         &self.0.client
+    }
+
+    /// The same as an address.
+    pub(super) fn client_ip(&self) -> Option<IpAddr> {
+        self.0.client.parse().ok()
     }
 
     /// Whether the connection comes from this machine or from a trusted proxy.

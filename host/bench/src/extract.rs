@@ -100,7 +100,11 @@ fn calls(roles: &[&str]) -> Vec<RoleCall> {
         .collect()
 }
 
-fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
+/// A page for roles that are compiled natively.
+pub fn native_page<'a>(
+    html: &'a str,
+    view: &'a orbweaver_dom::View<'a>,
+) -> orbweaver_sdk::Page<'a> {
     let parts = orbweaver_sdk::Parts {
         url: URL,
         final_url: URL,
@@ -112,7 +116,8 @@ fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweave
     orbweaver_sdk::Page::from_parts(parts)
 }
 
-fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
+/// A role's answer, by the same code that is compiled for the sandbox.
+pub fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
     let extract = match role {
         "markdown" => orbweaver_extract_markdown::extract,
         "article" => orbweaver_extract_article::extract,

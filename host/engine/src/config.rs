@@ -32,7 +32,9 @@ settings! {
         pub max_actors: usize = 64,
         /// Most waiting actor and fetcher calls of one project; further ones are answered 429.
         pub actor_queue_per_project: usize = 256,
-        /// The extractor that serves a role, if not the one with the role's name:
+        /// Uploads of plugins that may wait for those under way; more are answered 429.
+        pub upload_queue: usize = 4,
+        /// Which extractor serves a role, where it is not the one of the role's name:
         /// `{ article = "my-article" }`.
         pub roles: BTreeMap<String, String>,
         /// Permissions granted to plugins, by name: "all", "none", or a table

@@ -75,6 +75,9 @@ impl fmt::Debug for Service {
     }
 }
 
+/// Uploads of plugins under way at once, each of up to 64 MiB.
+const CONCURRENT_UPLOADS: usize = 2;
+
 /// Opens everything that the configuration names, and loads the plugins.
 ///
 /// # Errors
@@ -107,7 +110,7 @@ pub async fn build_with(
     let pipeline = Pipeline::with_resolver(settings, resolver).await?;
     let overlay = Overlay::default();
     overlay.follow(&store, &pipeline.engine).await?;
-    let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
+    let blocklist = Blocklist::load(&config.blocklist, &config.data_dir, &pipeline.fetcher).await?;
     let registry = Registry::new(store.clone());
     let quota = Quota::new(
         config.tiers.clone(),
@@ -172,6 +175,11 @@ pub async fn build_with(
                 config.plugins.max_actors,
                 config.plugins.actor_queue_per_project,
             ),
+        ),
+        uploads: Slots::new(
+            "uploads of plugins",
+            "plugins.upload_queue",
+            Limits::new(CONCURRENT_UPLOADS, config.plugins.upload_queue),
         ),
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,

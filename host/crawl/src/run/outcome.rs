@@ -230,7 +230,7 @@ impl Crawler {
             let llms = files.llms_txt(&pipeline.fetcher, &url).await;
             shared.wait_for(url.as_str()).await;
             let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
-            let policy = pipeline.ai_policy(&robots);
+            let policy = pipeline.ai_policy(&robots).await;
             let policy = policy.as_deref().map(RawValue::get);
             let (lease, store) = (shared.lease, &shared.crawls.store);
             let noted = store
