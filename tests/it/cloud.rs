@@ -66,7 +66,7 @@ async fn render_returns_the_page_after_its_scripts_in_every_format() {
 }
 
 #[tokio::test]
-async fn an_application_that_fetches_its_data_is_whole_by_every_way() {
+async fn an_application_that_fetches_its_data_is_rendered_completely() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let client = service.client();
     origin.set("/robots.txt", Reply::text(""));

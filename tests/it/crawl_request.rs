@@ -413,12 +413,12 @@ async fn a_recent_finished_run_is_returned_instead_of_a_new_one() {
 }
 
 #[tokio::test]
-async fn a_run_beyond_the_cap_waits_where_the_request_says_so() {
+async fn a_run_beyond_the_cap_waits_if_requested() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let origin = Origin::start().await.expect("a site");
         origin.set("/robots.txt", Reply::text(""));
         origin.set_under("/held/", |_| Reply::html("<p>page"));
-        // A free project may have two.
+        // Tier free allows two.
         let client = service.other_project("small").await;
         let crawl = |n: u32, queue: bool| {
             let client = &client;
@@ -445,12 +445,12 @@ async fn a_run_beyond_the_cap_waits_where_the_request_says_so() {
         }
         let usage = client.get("/v1/usage").await.ok();
         assert_eq!(usage["concurrent_runs"]["used"], 2, "{usage}");
-        // What waits keeps its place before who comes later.
+        // A waiting run stays ahead of later requests.
         crawl(6, false).await.error(429, "RATE_LIMITED");
         assert_eq!(origin.count("/held/3"), 0);
         let service = match service.app.store.is_shared() {
             true => service,
-            // Waiting survives a restart.
+            // Runs still wait after a restart.
             false => service.restart().await,
         };
         let client = client.at(service.address);

@@ -1,4 +1,4 @@
-//! URLs of a run that gave no answer can be found, with the cause.
+//! Failed URLs of a run are listed, with the cause.
 
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::Config;
@@ -34,7 +34,7 @@ async fn errors(client: &Client, run: &Value) -> Vec<Value> {
     list["items"].as_array().expect("items").clone()
 }
 
-/// An address at which nothing listens.
+/// An address at which no server listens.
 async fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -94,7 +94,7 @@ async fn a_failed_url_is_listed_with_cause_and_referrers() {
 }
 
 #[tokio::test]
-async fn a_site_that_is_down_says_why() {
+async fn a_run_of_an_unreachable_site_names_the_cause() {
     let service = Service::with(impatient).await;
     let client = service.client();
     let base = closed_port().await;
@@ -141,7 +141,7 @@ async fn a_site_that_is_down_says_why() {
 }
 
 #[tokio::test]
-async fn links_to_a_site_that_is_down_are_broken() {
+async fn links_to_an_unreachable_site_are_broken() {
     let service = Service::start().await;
     let urls = json!({"urls": [format!("{}/x", closed_port().await), "http://nowhere.invalid/"]});
     let answer = service.client().post("/v1/actors/check-links", &urls).await;
@@ -160,7 +160,7 @@ async fn links_to_a_site_that_is_down_are_broken() {
     }
 }
 
-/// A run with failed URLs, on either database: listed in pieces, and gone with the run.
+/// A run with failed URLs, on either database: they are paged, and deleted with the run.
 async fn listed(postgres: bool) {
     let service = runs::without_workers(postgres, |_| {}).await;
     let client = service.client();
@@ -243,11 +243,11 @@ async fn listed(postgres: bool) {
 }
 
 #[tokio::test]
-async fn failed_urls_are_listed_in_pieces_and_go_with_their_run() {
+async fn failed_urls_are_paged_and_deleted_with_their_run() {
     listed(false).await;
 }
 
 #[tokio::test]
-async fn failed_urls_are_listed_in_pieces_and_go_with_their_run_on_postgres() {
+async fn failed_urls_are_paged_and_deleted_with_their_run_on_postgres() {
     listed(true).await;
 }

@@ -195,7 +195,7 @@ async fn the_last_key_that_does_not_expire_stays() {
             let message = answer.error(409, "CONFLICT");
             assert!(message.contains("does not expire"), "{message}");
         }
-        // A day later somebody still gets in.
+        // A day later one key is still valid.
         service.clock.advance(TimeDelta::hours(25));
         old.get(LOGS).await.error(401, "UNAUTHORIZED");
         let (newer, _) = rotate(&new, &json!({})).await;

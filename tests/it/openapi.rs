@@ -74,7 +74,7 @@ async fn every_operation_is_described_completely() {
 
 /// What "Try it out" sends: an example that only names what the operation takes.
 #[tokio::test]
-async fn every_body_has_an_example_of_its_own() {
+async fn every_request_body_has_an_example() {
     let service = Service::start().await;
     let document = service.stranger().get("/openapi.json").await.ok();
     let mut seen = 0;

@@ -93,7 +93,7 @@ async fn the_200th_page_is_scanned_and_the_201st_refused() {
 }
 
 #[tokio::test]
-async fn a_running_crawl_leaves_the_days_pages_to_others() {
+async fn a_running_crawl_does_not_reserve_all_pages_of_the_day() {
     let (service, site) = (Service::start().await, Site::start().await);
     let origin = Origin::start().await.expect("a site");
     let links: String = (0..400)
@@ -108,7 +108,7 @@ async fn a_running_crawl_leaves_the_days_pages_to_others() {
     assert_eq!(started.status, 202, "{}", started.text());
     origin.asked("/held/0", 1).await;
 
-    // The crawl is in the middle, with 1,000 pages asked for; the day has 200.
+    // The crawl is running with a maximum of 1,000 pages; the daily cap is 200.
     let (made, refused) = scans(&client, &site.url("/article"), 60).await;
     assert_eq!((made, refused.len()), (60, 0));
     let second = client
@@ -116,7 +116,7 @@ async fn a_running_crawl_leaves_the_days_pages_to_others() {
         .await;
     assert_eq!(second.status, 202, "{}", second.text());
 
-    // And the cap is met exactly, by crawl and scans together.
+    // Crawl and scans together reach the cap exactly.
     let path = format!("/v1/crawls/{}", started.json()["id"]);
     let run = loop {
         origin.release();

@@ -1,5 +1,5 @@
-//! Fields and query parameters that an operation does not know: the request does what it
-//! says otherwise, and the answer names them.
+//! Unknown fields and query parameters: the request is handled as if they were absent,
+//! and the answer names them.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn told(answer: &Answer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_crawl_names_the_fields_that_were_meant() {
+async fn unknown_fields_of_a_crawl_are_named_with_suggestions() {
     let service = runs::without_workers(false, |_| {}).await;
     let client = service.client();
     let body = json!({"url": runs::SEED, "limit": 3, "maxDepth": 1, "params": {"depth": 2}});
@@ -41,7 +41,7 @@ async fn a_crawl_names_the_fields_that_were_meant() {
 }
 
 #[tokio::test]
-async fn refused_requests_and_replays_are_told_too() {
+async fn refused_and_repeated_requests_name_unknown_fields() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let answer = client.post("/v1/scan", &json!({"urll": "x"})).await;
@@ -62,7 +62,7 @@ async fn refused_requests_and_replays_are_told_too() {
 }
 
 #[tokio::test]
-async fn query_parameters_are_told_and_lists_have_the_header_alone() {
+async fn unknown_query_parameters_are_named_and_lists_have_only_the_header() {
     let service = runs::without_workers(false, |_| {}).await;
     let page = Written::new("", "<p>x", &[]);
     let run = runs::done(&service, &[page]).await;
@@ -85,7 +85,7 @@ async fn query_parameters_are_told_and_lists_have_the_header_alone() {
 }
 
 #[tokio::test]
-async fn actors_are_held_to_their_own_schema() {
+async fn actors_are_checked_by_their_own_schema() {
     let service = Service::start().await;
     let body = json!({"urls": ["mailto:a@example.org"], "max_concurrency": 3});
     let answer = service.client().post("/v1/actors/check-links", &body).await;
@@ -97,7 +97,7 @@ async fn actors_are_held_to_their_own_schema() {
 }
 
 #[tokio::test]
-async fn many_and_strange_names_stay_short() {
+async fn many_or_long_names_are_shortened() {
     let service = Service::start().await;
     let mut body = serde_json::Map::new();
     for n in 0..5_000 {

@@ -14,7 +14,7 @@ pub const TIER: &str = "self_hosted";
 /// Who made them, for the record.
 const ACTOR: &str = "start";
 
-/// What the first start made.
+/// The project and key that the first start created.
 #[derive(Debug)]
 pub enum FirstStart {
     /// The project was created with a fresh key, which must be shown now.

@@ -30,10 +30,10 @@ use orbweaver_pipeline::{Document, ScanError, blocking};
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
 
-/// Refusals of one call that are remembered; the first tell why it failed.
+/// Number of refusals recorded for one call; the first ones explain its failure.
 const MOST_REFUSALS: usize = 64;
 
-/// Why the host could not do what a plugin asked, where the caller can do something about it.
+/// Why the host refused a plugin's call, if the client can do something about it.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
     /// A backend is not configured; says what to set.
@@ -42,7 +42,7 @@ pub(super) enum Refusal {
     Capped(CapReached),
     /// The guard or robots.txt refuses a target; says which rule.
     Target(String),
-    /// A run or a page that the input names is not there.
+    /// A run or page of the input does not exist.
     Missing(String),
 }
 
@@ -51,7 +51,7 @@ pub(super) struct CallHost {
     actors: Actors,
     principal: Arc<Principal>,
     ledger: Ledger,
-    /// The first refusals, one of each kind; the plugin may have lived with them.
+    /// The first refusals, one of each kind; the plugin may have continued after them.
     refusals: Mutex<Vec<Refusal>>,
     /// Of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
@@ -153,7 +153,7 @@ impl CallHost {
         fetched.map_err(|error| self.failure(error))
     }
 
-    /// A fetch's failure in the plugin's terms.
+    /// Converts a fetch's failure into a plugin's error.
     fn failure(&self, error: FetchError) -> HostError {
         match error.kind {
             FetchKind::Refused | FetchKind::Robots => {
@@ -451,7 +451,7 @@ fn is_sitemap(body: &[u8]) -> bool {
     matches!(local, "urlset" | "sitemapindex")
 }
 
-/// Says nothing to the plugin, everything to the log.
+/// Logs the cause and tells the plugin only that there was an error.
 fn internal(cause: &dyn std::fmt::Display) -> HostError {
     tracing::error!(error = %cause, "internal error in a plugin's request");
     HostError::Failed("the host failed".to_owned())

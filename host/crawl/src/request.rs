@@ -110,7 +110,7 @@ pub struct CrawlRequest {
     /// `cron`.
     #[schema(default = false)]
     pub aggressive: Option<bool>,
-    /// Where the project has as many crawls at once as it may, wait for a place instead of
+    /// If the project has its maximum of concurrent crawls, wait for a slot instead of
     /// being refused with 429; in the order of arrival, at most 1,000. A monitor's runs always
     /// wait.
     #[schema(default = false, extensions(("x-extension" = json!(true))))]
@@ -147,7 +147,7 @@ pub struct CheckedCrawl {
     pub cron: Option<String>,
     /// The oldest run that may answer, in seconds.
     pub max_age_seconds: Option<u64>,
-    /// Beyond the project's cap the run waits for a place.
+    /// Whether the run waits for a slot if the project's limit is reached.
     pub may_wait: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Plugin files that are still to be loaded: compiling them takes seconds each, so what a
-//! request needs goes first, and requests for what serves already do not wait.
+//! Plugin files that are not loaded yet. Compiling takes seconds for each, so the files that a
+//! request needs are loaded first, and requests for loaded plugins do not wait.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
 
-/// The files, and which of them are being loaded.
+/// The waiting files, and those that are being loaded.
 #[derive(Default)]
 pub(crate) struct Coming(Mutex<State>);
 
@@ -19,12 +19,12 @@ struct State {
 }
 
 impl Coming {
-    /// Adds files, in this order behind those that wait already.
+    /// Adds files, in this order, after those that already wait.
     pub fn add(&self, files: impl IntoIterator<Item = PathBuf>) {
         self.0.lock().waiting.extend(files);
     }
 
-    /// The next file, which counts as being loaded until [`done`](Self::done).
+    /// Takes the next file, which counts as being loaded until [`done`](Self::done).
     pub fn next(&self) -> Option<PathBuf> {
         let mut state = self.0.lock();
         let file = state.waiting.pop_front()?;
@@ -32,12 +32,12 @@ impl Coming {
         Some(file)
     }
 
-    /// A file serves now, or was refused.
+    /// Records that a file is loaded or was refused.
     pub fn done(&self, file: &Path) {
         self.0.lock().loading.remove(file);
     }
 
-    /// Whether a file of which this is true is still to come. Those that wait go first.
+    /// Whether a matching file is not loaded yet. Matching files that wait are loaded first.
     pub fn want(&self, is_wanted: impl Fn(&str) -> bool) -> bool {
         let mut state = self.0.lock();
         let named = |file: &PathBuf| {
@@ -52,7 +52,7 @@ impl Coming {
         is_coming
     }
 
-    /// Whether nothing is to come.
+    /// Whether all files are loaded.
     pub fn is_empty(&self) -> bool {
         let state = self.0.lock();
         state.waiting.is_empty() && state.loading.is_empty()
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wanted_goes_first() {
+    fn wanted_files_are_loaded_first() {
         let coming = Coming::default();
         let file = |name: &str| PathBuf::from(format!("/plugins/{name}.wasm"));
         coming.add(["extract-a", "extract-b", "actor-c"].map(file));

@@ -89,20 +89,20 @@ impl Engine {
         folder::load(&self.inner).await
     }
 
-    /// Loads the folder in the background and then watches it: calls wait for the plugins
-    /// that they need, which go first. A refusal is logged.
+    /// Loads the folder in the background and then watches it. Calls wait for the plugins
+    /// that they need, which are loaded first. A refused file is logged.
     pub fn load_dir_behind(&self) {
         folder::load_behind(&self.inner);
     }
 
-    /// Waits for the plugin of this name where its file is still to be loaded.
+    /// Waits for the plugin of this name if its file is not loaded yet.
     #[crate::boxed]
     pub async fn await_plugin(&self, kind: Kind, name: &str) {
         let file = file_name(kind, name);
         self.inner.arrival(|coming| coming == file).await;
     }
 
-    /// Waits for the plugin that serves a role where its file is still to be loaded.
+    /// Waits for the plugin of a role if its file is not loaded yet.
     #[crate::boxed]
     pub async fn await_role(&self, role: &str) {
         let name = self.inner.config.roles.get(role);
@@ -110,7 +110,7 @@ impl Engine {
             .await;
     }
 
-    /// Waits for fetchers whose files are still to be loaded.
+    /// Waits for fetchers whose files are not loaded yet.
     #[crate::boxed]
     pub async fn await_fetchers(&self) {
         let prefix = Kind::Fetcher.file_prefix();
@@ -119,14 +119,14 @@ impl Engine {
             .await;
     }
 
-    /// Waits until no file of the folder is still to be loaded.
+    /// Waits until all files of the folder are loaded.
     #[crate::boxed]
     pub async fn await_all(&self) {
         self.inner.arrival(|_| true).await;
     }
 
     /// Watches the folder until the engine is dropped: changes take effect within two
-    /// seconds, calls under way finish on what they began with.
+    /// seconds; running calls finish with the plugin that they began with.
     pub fn watch(&self) {
         folder::watch(&self.inner);
     }

@@ -20,9 +20,9 @@ use crate::plugin::{PluginInfo, Source};
 /// Polling interval where no notifications arrive: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Files loaded at once. Compilations are fewer; what waits longest is the rest of a load.
+/// Maximum number of files loaded at the same time; fewer of them are compiled at once.
 const AT_ONCE: usize = 4;
-/// From this size on a file is loaded after all others, in bytes.
+/// Files of at least this many bytes are loaded after all others.
 const LARGE_BYTES: u64 = 2 << 20;
 
 /// Result of loading the plugin folder.
@@ -62,8 +62,8 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     }
 }
 
-/// Loads the folder in the background, then watches it. What is asked for meanwhile is waited
-/// for ([`Inner::arrival`]).
+/// Loads the folder in the background, then watches it. Meanwhile requests wait for the plugins
+/// that they need ([`Inner::arrival`]).
 pub(crate) fn load_behind(engine: &Arc<Inner>) {
     let Some(dir) = engine.config.plugin_dir.clone() else {
         return;
@@ -75,7 +75,7 @@ pub(crate) fn load_behind(engine: &Arc<Inner>) {
             return watch(engine);
         }
     };
-    // Known before anybody asks.
+    // Listed before the first request arrives.
     let changed = changes(engine, found);
     engine.coming.add(changed);
     let inner = Arc::clone(engine);
@@ -136,7 +136,7 @@ async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
     load_coming(inner).await;
 }
 
-/// Notes this state of the folder and removes the plugins of files that are gone: the files
+/// Records this state of the folder and removes the plugins of missing files; returns the files
 /// to load, in their order.
 fn changes(inner: &Inner, mut found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PathBuf> {
     if let Some(only) = &inner.config.only_files {
@@ -174,7 +174,7 @@ fn changes(inner: &Inner, mut found: BTreeMap<PathBuf, Fingerprint>) -> Vec<Path
     changed
 }
 
-/// Loads what is still to come, the next files at once.
+/// Loads all waiting files, several at the same time.
 async fn load_coming(inner: &Inner) {
     let worker = || async {
         while let Some(path) = inner.coming.next() {
@@ -185,7 +185,7 @@ async fn load_coming(inner: &Inner) {
     futures::future::join_all((0..AT_ONCE).map(|_| worker())).await;
 }
 
-/// The order in which files are loaded: interpreters, which take longest, last; before them
+/// The order in which files are loaded: interpreters, which take longest, are last; before them
 /// extractors, which every page needs, then actors and fetchers.
 fn rank(path: &Path, size: u64) -> (bool, usize) {
     let name = path.file_name().map(|name| name.to_string_lossy());

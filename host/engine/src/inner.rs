@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     pub loader: Loader,
     /// State of the plugin folder at the last scan, and the files that failed to load.
     pub folder: Mutex<FolderState>,
-    /// Files of the folder that are still to be loaded.
+    /// Files of the folder that are not loaded yet.
     pub coming: Coming,
     pool: Pool,
     registry: ArcSwap<Registry>,
@@ -119,7 +119,7 @@ impl Inner {
         self.changes.subscribe()
     }
 
-    /// Waits for files of the folder that are still to be loaded: those whose names
+    /// Waits for files of the folder that are not loaded yet: those whose names match
     /// `is_wanted`.
     pub async fn arrival(&self, is_wanted: impl Fn(&str) -> bool) {
         if self.coming.is_empty() {
@@ -133,13 +133,13 @@ impl Inner {
         }
     }
 
-    /// Tells those who wait that a file is loaded or refused.
+    /// Wakes the waiting tasks because a file is loaded or refused.
     pub fn arrived(&self, file: &Path) {
         self.coming.done(file);
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Actor and fetcher calls that could begin without waiting.
+    /// Number of actor and fetcher calls that could begin without waiting.
     pub fn free_actor_slots(&self) -> usize {
         self.actor_slots.available_permits()
     }

@@ -195,7 +195,7 @@ fn tls_fault(error: &rustls::Error) -> Fault {
     Fault::new(Kind::Tls, sub, format!("TLS: {}", tls_words(error, sub)))
 }
 
-/// What went wrong, for people who know no library's names.
+/// The cause in plain words, without names of libraries.
 fn tls_words(error: &rustls::Error, sub: SubKind) -> String {
     use rustls::Error as E;
     match (error, sub) {
@@ -222,7 +222,7 @@ fn tls_words(error: &rustls::Error, sub: SubKind) -> String {
             | E::InappropriateMessage { .. }
             | E::InappropriateHandshakeMessage { .. },
             _,
-        ) => "the server breaks the rules of the handshake".to_owned(),
+        ) => "the server violates the rules of the handshake".to_owned(),
         (E::NoCertificatesPresented, _) => "the server has no certificate".to_owned(),
         (E::DecryptError | E::PeerSentOversizedRecord, _) => {
             "the server's data cannot be decrypted".to_owned()
@@ -408,7 +408,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tls_failures_are_told_in_plain_words() {
+    fn tls_failures_are_described_in_plain_words() {
         use rustls::{Error as E, OtherError};
         let chain = |name: &str| {
             let error = OtherError(Arc::new(io::Error::other(name.to_owned())));

@@ -87,7 +87,7 @@ pub struct ScanResult<'a> {
     /// Extractors that failed.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
-    /// Why there is no content, where the body is no HTML.
+    /// Why there is no content, if the body is not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,

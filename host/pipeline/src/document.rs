@@ -145,7 +145,7 @@ impl Document {
         document
     }
 
-    /// Why a body that is no HTML has no content of its own; `None` for HTML.
+    /// Why a body that is not HTML has no content; `None` for HTML.
     pub fn notice(&self) -> Option<String> {
         if self.kind == Kind::Html {
             return None;

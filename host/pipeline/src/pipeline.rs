@@ -21,7 +21,7 @@ pub struct PipelineSettings {
     pub plugins: EngineConfig,
     /// `[scan]`.
     pub scan: ScanConfig,
-    /// Plugins are loaded in the background, and whoever needs one waits for it.
+    /// Whether plugins are loaded in the background; calls wait for those that they need.
     pub load_behind: bool,
 }
 

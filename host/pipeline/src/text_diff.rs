@@ -1,4 +1,4 @@
-//! How the text of a stored page differs from that of another one.
+//! Compares the texts of two stored pages.
 
 use std::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::error::ScanError;
 use crate::pipeline::Pipeline;
 use crate::roles::RoleRequest;
 
-/// CPU time of one comparison; what it has not found by then counts as replaced.
+/// Maximum CPU time of one comparison; text not compared by then counts as replaced.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Longest text that is compared, in bytes.
 const MAX_TEXT: usize = 2 << 20;
-/// Longest difference that is told, in bytes.
+/// Maximum bytes of a reported difference.
 const MAX_DIFF: usize = 64 << 10;
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// What of a page's Markdown has changed.
+/// The changes of a page's Markdown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct TextChange {
     /// Words that only the new page has.
@@ -37,8 +37,8 @@ pub struct TextChange {
 }
 
 impl Pipeline {
-    /// Compares the Markdown of two stored pages of the project; `None` where one of them is
-    /// gone, was stored without its body, or has no text.
+    /// Compares the Markdown of two stored pages of the project; `None` if one of them is
+    /// deleted, was stored without its body, or has no text.
     ///
     /// # Errors
     /// A fault of ours.
@@ -71,7 +71,7 @@ impl Pipeline {
         let Some(mut document) = document else {
             return Ok(None);
         };
-        // As a page's content is asked for, so that both share what is cached.
+        // The same options as for a page's content, so that both share the cache.
         let role = RoleRequest::new("markdown", r#"{"only_main_content":false}"#);
         let outcome = self.extract(&mut document, &[role]).await?;
         Ok(outcome
@@ -89,7 +89,7 @@ fn compare(old: &str, new: &str) -> TextChange {
         .missing_newline_hint(false)
         .to_string();
     let (mut words_added, mut words_removed) = (0, 0);
-    // Words are compared within changed pieces only, so that a long page costs what changed.
+    // Words are compared only within changed pieces, so the cost depends on the change.
     for op in lines.ops() {
         let text = |range: std::ops::Range<usize>, of_old: bool| -> String {
             range
@@ -124,7 +124,7 @@ fn compare(old: &str, new: &str) -> TextChange {
     }
 }
 
-/// The beginning of a text, at most so many bytes.
+/// The beginning of a text, at most this many bytes.
 fn start(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or(text)
 }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_and_words_are_told() {
+    fn changed_lines_and_words_are_reported() {
         let old = "# Prices\n\nOne orb costs 5 euros today.\n\nImprint\n";
         let new = "# Prices\n\nOne orb costs 7 euros.\n\nImprint\n";
         let change = compare(old, new);
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_share_nothing_cost_little() {
+    fn unrelated_texts_are_compared_in_limited_time() {
         let text = |step: usize| -> String {
             (0..60_000)
                 .map(|n| format!("{} é\n", n * step + step))

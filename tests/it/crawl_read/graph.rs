@@ -114,7 +114,7 @@ async fn orphans_are_pages_that_no_other_page_links_to() {
 }
 
 #[tokio::test]
-async fn a_diff_tells_gone_pages_and_texts() {
+async fn a_diff_has_gone_pages_and_text_changes() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let text = |price: &str| format!("<h1>Orbs</h1><p>An orb costs {price} euros.</p>");
@@ -166,7 +166,7 @@ async fn a_diff_tells_gone_pages_and_texts() {
 }
 
 #[tokio::test]
-async fn what_a_smaller_run_did_not_visit_is_not_removed() {
+async fn pages_that_a_smaller_run_did_not_visit_are_not_removed() {
     let (service, origin) = (
         Service::start().await,
         Origin::start().await.expect("a site"),

@@ -122,7 +122,7 @@ fn compiled(cache: &TempDir) -> usize {
 }
 
 #[test]
-fn a_first_scan_compiles_what_it_needs_for_every_folder() {
+fn a_first_scan_compiles_only_the_plugins_that_it_needs() {
     let (data, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let file = data.path().join("page.html");
     std::fs::write(&file, crate::support::site::ARTICLE).unwrap();
@@ -156,7 +156,7 @@ async fn a_first_start_serves_before_all_plugins_are_compiled() {
             .env("ORBWEAVER_BOOTSTRAP_KEY", crate::support::KEY),
     );
     assert!(compiled(&cache) < 10, "{}", compiled(&cache));
-    // What is asked for is waited for, and comes first.
+    // The requested plugin is waited for, and loaded first.
     let client = crate::support::Client::new(served.address, Some(crate::support::KEY));
     let body = serde_json::json!({"urls": ["mailto:a@example.org"]});
     let answer = client.post("/v1/actors/check-links", &body).await;

@@ -176,7 +176,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
     assert_eq!(committed.expect("a database"), [Committed::Written]);
 }
 
-/// Writes URLs that gave no answer.
+/// Stores URLs without a response.
 pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>) {
     let batch = RunBatch {
         lease: leased.lease,
@@ -192,7 +192,7 @@ pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>)
     assert_eq!(committed.expect("a database"), [Committed::Written]);
 }
 
-/// Ends the run well.
+/// Ends the run with success.
 pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
     let ending = Ending {
         done: true,
@@ -215,7 +215,7 @@ pub async fn done(service: &Service, pages: &[Written]) -> RunId {
     end(service, &leased).await
 }
 
-/// Stands for the hash of a URL's key.
+/// A hash used instead of that of a URL's key.
 pub fn hash(text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();

@@ -58,7 +58,7 @@ pub struct DiffCounts {
     pub added: u64,
     /// Pages of the old run that are not in the new one.
     pub removed: u64,
-    /// Pages of both with other content, those that are gone excepted.
+    /// Pages of both whose content differs, except those that are gone.
     pub changed: u64,
     /// Pages of both runs with the same content.
     pub unchanged: u64,
@@ -71,7 +71,7 @@ pub struct DiffCounts {
     pub unvisited: u64,
 }
 
-/// URLs of pages that differ between two runs, as a webhook tells them: the first of each
+/// URLs of pages that differ between two runs, as sent by a webhook: the first of each
 /// kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffUrls {
@@ -79,11 +79,11 @@ pub struct DiffUrls {
     pub added: Vec<String>,
     /// Pages of the old run that are not in the new one.
     pub removed: Vec<String>,
-    /// Pages of both with other content.
+    /// Pages of both whose content differs.
     pub changed: Vec<String>,
     /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
     pub gone: Vec<String>,
-    /// Whether all such pages are named.
+    /// Whether the lists are complete.
     pub complete: bool,
 }
 

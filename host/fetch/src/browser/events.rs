@@ -18,7 +18,7 @@ use crate::response::{Headers, Hop};
 
 /// Documents of the main frame that are remembered, including redirects by script.
 const MAX_DOCUMENTS: usize = 32;
-/// Requests under way that are remembered.
+/// Maximum number of open requests that are tracked.
 const MAX_BUSY: usize = 1_024;
 /// Resources that a page's content may depend on; not images, media, fonts, nor connections
 /// that stay open.
@@ -67,7 +67,7 @@ pub(super) struct State {
     pub unreachable: Option<String>,
     /// Requests of the main frame so far that its content may depend on.
     pub begun: u64,
-    /// Those of them that are under way.
+    /// Those of them that are open.
     busy: HashSet<String>,
     documents: HashMap<String, Document>,
 }
@@ -85,12 +85,12 @@ impl State {
         document.is_some_and(|document| document.fired.get(point as usize) == Some(&true))
     }
 
-    /// Whether the main frame waits for nothing that its content may depend on.
+    /// Whether no open request of the main frame may affect its content.
     pub fn is_idle(&self) -> bool {
         self.busy.is_empty() && self.pending.is_none()
     }
 
-    /// Whether nothing more is to be waited for.
+    /// Whether waiting is useless.
     pub fn troubled(&self) -> bool {
         self.crashed || self.closed || self.refused.is_some() || self.unreachable.is_some()
     }

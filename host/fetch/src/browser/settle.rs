@@ -1,7 +1,7 @@
-//! The end of a load: scripts that began with the document are done.
+//! Waits after a load event until the document's scripts have finished.
 //!
-//! An application shows nothing at its `load` event: its scripts ask for data then, and make
-//! the page of it. So every wait ends with a quiet network and a quiet document, both bounded.
+//! An application shows nothing at its `load` event: its scripts request data then, and build
+//! the page from it. So every wait ends with a quiet network and document, both limited in time.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::tab::{Tab, Trouble};
 
-/// How long network and document may take to become quiet after the event waited for.
+/// Maximum time for network and document to become quiet after the event.
 const SETTLE: Duration = Duration::from_secs(5);
-/// Navigations during the wait that are followed.
+/// Maximum number of navigations followed during the wait.
 const MAX_ROUNDS: usize = 10;
 
 /// Whether the document was unchanged for a quarter of a second, or has no scripts that could
@@ -52,7 +52,7 @@ impl Tab {
         let deadline = deadline.min(Instant::now() + SETTLE);
         match timeout_at(deadline, self.quiet(point)).await {
             Ok(done) => done,
-            // What the page does beyond that does not belong to its loading.
+            // Later changes do not count as part of the load.
             Err(_) => Ok(()),
         }
     }
@@ -70,7 +70,7 @@ impl Tab {
                 Some(_) => self.unchanged().await,
                 None => None,
             };
-            // Also tells of a crash, and of a navigation that the guard refuses.
+            // Also reports a crash, and a navigation that the guard refuses.
             self.reach(point).await?;
             match unchanged {
                 Some(true) => {
@@ -88,7 +88,7 @@ impl Tab {
         Ok(())
     }
 
-    /// Whether the document was unchanged for a while; `None` where it went away meanwhile.
+    /// Whether the document was unchanged for a while; `None` if it was replaced meanwhile.
     async fn unchanged(&self) -> Option<bool> {
         let session = Some(self.session.as_str());
         let frame = self.watch.with(|state| state.frame.clone());

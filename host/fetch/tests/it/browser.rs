@@ -133,7 +133,7 @@ async fn each_wait_point_sees_its_content() {
 }
 
 #[tokio::test]
-async fn every_wait_ends_with_what_scripts_make_of_data() {
+async fn every_wait_includes_content_made_from_fetched_data() {
     let origin = Origin::start().await.unwrap();
     origin.set("/data", Reply::text("from the server"));
     origin.set("/held/image", Reply::new(404, ""));

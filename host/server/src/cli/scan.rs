@@ -19,7 +19,7 @@ use orbweaver_pipeline::{
     self as pipeline, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
 };
 
-/// A start that takes longer says why.
+/// A start that takes longer than this prints the reason.
 const SILENCE: Duration = Duration::from_millis(800);
 
 /// Scan one page, or an HTML file, and print the result.
@@ -231,7 +231,7 @@ impl Scan {
     }
 }
 
-/// Starts the pipeline; says so where plugins are compiled, which takes seconds and happens
+/// Starts the pipeline; prints a message if plugins are compiled, which takes seconds and happens
 /// once.
 async fn start(settings: PipelineSettings) -> anyhow::Result<Pipeline> {
     let mut starting = std::pin::pin!(Pipeline::start(settings));

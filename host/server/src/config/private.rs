@@ -55,7 +55,7 @@ fn private_dir(dir: PathBuf) -> Option<PathBuf> {
     }
     for parent in dir.ancestors().skip(1) {
         let found = std::fs::metadata(parent).ok()?;
-        // In a sticky folder nobody replaces what is another's.
+        // In a sticky folder users can't replace files of others.
         let is_open = found.mode() & 0o002 != 0 && found.mode() & 0o1000 == 0;
         if is_open || ![0, me].contains(&found.uid()) {
             return None;
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_others_may_write_to_is_none() {
+    fn a_cache_that_others_may_write_to_is_not_used() {
         let root = tempfile::tempdir().unwrap();
         let cache = root.path().join("cache/orbweaver/compiled");
         let found = private_dir(cache.clone()).unwrap();

@@ -142,7 +142,7 @@ impl ValidityRow {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > to_ms(now))
     }
 
-    /// Whether it works until it is revoked.
+    /// Whether it is valid until it is revoked.
     fn is_lasting(&self) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none()
     }
@@ -306,7 +306,7 @@ pub enum Revoked {
     Yes,
     /// It is the last active key, so it was not revoked.
     LastActive,
-    /// It is the last active key that does not end by itself, and stays.
+    /// It is the last active key that does not expire, and is kept.
     LastLasting,
     /// The project has no such key.
     Unknown,
@@ -421,7 +421,7 @@ impl Store {
             if takes_active && !leaves_active {
                 return Ok(Revoked::LastActive);
             }
-            // What is left would end by itself, and nobody could ask for another key then.
+            // All remaining keys would expire, and nobody could request a new key then.
             let takes_lasting = named.iter().any(ValidityRow::is_lasting);
             if takes_lasting && !others.iter().any(ValidityRow::is_lasting) {
                 return Ok(Revoked::LastLasting);

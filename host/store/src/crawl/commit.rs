@@ -32,7 +32,7 @@ pub struct RunBatch {
     pub discovered: Vec<NewFrontier>,
     /// New states of known URLs.
     pub changes: Vec<FrontierChange>,
-    /// URLs that were given up, to count and to list.
+    /// URLs that were given up, for the count and the list.
     pub errors: Vec<FailedUrl>,
     /// Usage events of the pages. Their tokens name the pages, so that each is billed once.
     pub usage: Vec<NewUsage>,

@@ -1,4 +1,4 @@
-//! The table `run_errors`: URLs of a run that gave no answer, with the cause.
+//! The table `run_errors`: URLs of a run without a response, with the cause.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,7 +17,7 @@ const CHUNK: i64 = 2_000;
 /// A URL that a run gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedUrl {
-    /// Its place in the order of discovery.
+    /// Its position in the order of discovery.
     pub seq: i64,
     /// As the link to it was written, resolved.
     pub url: String,
@@ -27,9 +27,9 @@ pub struct FailedUrl {
     pub kind: String,
     /// What went wrong.
     pub message: String,
-    /// How often it was tried, the last time included.
+    /// The number of attempts.
     pub attempts: u32,
-    /// When it failed for the last time.
+    /// The time of the last failure.
     pub failed_at: DateTime<Utc>,
 }
 
@@ -59,7 +59,7 @@ impl From<FailedRow> for FailedUrl {
 }
 
 per_database! {
-    /// Notes URLs that a run gave up, each once.
+    /// Stores URLs that a run gave up, each once.
     pub(crate) async fn insert(
         conn: &mut Conn,
         lease: Lease,
@@ -87,7 +87,7 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the first failed URLs of a run, at most `limit`: how many.
+    /// Removes up to `limit` failed URLs of a run; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
         run: RunId,
@@ -154,7 +154,7 @@ impl Store {
             for row in &rows {
                 for target in unpack_targets(&row.targets).filter(|hash| wanted.contains(hash)) {
                     let pages = referrers.entry(target).or_default();
-                    // A page's links stand together: one that repeats a link is the last.
+                    // A page's links are adjacent, so a repeated link is one of the last page.
                     if pages.len() < most && pages.last() != Some(&row.page) {
                         pages.push(row.page);
                     }

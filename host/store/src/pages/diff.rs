@@ -33,7 +33,7 @@ const MAX_URL_BYTES: usize = 64 << 10;
 /// Differing pages that are read for these.
 const MOST_ROWS: i64 = 1_000;
 
-/// A page of one run only, or of two with other content.
+/// A page of only one run, or of two with different content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferentPage {
     /// URL as requested; for pages of both runs that of the new run.
@@ -59,7 +59,7 @@ pub struct RunDiff {
     pub added: Vec<DifferentPage>,
     /// Pages of the old run only, in its order.
     pub removed: Vec<DifferentPage>,
-    /// Pages with other content, in the order of the new run.
+    /// Pages with different content, in the order of the new run.
     pub changed: Vec<DifferentPage>,
     /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
     pub gone: Vec<DifferentPage>,
@@ -180,7 +180,7 @@ impl Pair {
     }
 }
 
-/// How many links from the seed a run goes, by what it was asked for.
+/// The depth limit of a run, by its specification.
 fn depth(run: &Run) -> i64 {
     #[derive(serde::Deserialize)]
     struct Spec {

@@ -237,7 +237,7 @@ pub struct Run {
     pub progress: Progress,
 }
 
-/// The lease's end of a run that waits for a place of its project: no worker takes it.
+/// The end of the lease of a run that waits for its project's slot: no worker takes it.
 pub(crate) const HELD: i64 = i64::MAX;
 
 impl Store {
@@ -281,7 +281,7 @@ impl Store {
         })
     }
 
-    /// Projects whose runs wait for a place, with their tiers.
+    /// Projects whose runs wait for a slot, with their tiers.
     #[crate::boxed]
     pub async fn projects_with_held_runs(&self) -> Result<Vec<(ProjectId, String)>, StoreError> {
         let rows: Vec<(i64, String)> = read!(self.db, pool => {

@@ -193,7 +193,7 @@ per_database! {
         Ok(active.unsigned_abs())
     }
 
-    /// How many of the project's runs wait for a place.
+    /// The number of the project's runs that wait for a slot.
     pub(crate) async fn count_held(
         conn: &mut Conn,
         project: ProjectId,
@@ -209,7 +209,7 @@ per_database! {
         Ok(held.unsigned_abs())
     }
 
-    /// Makes a queued run wait for a place.
+    /// Makes a queued run wait for a slot.
     pub(crate) async fn hold(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
         sqlx::query("UPDATE runs SET lease_until = $2 WHERE id = $1")
             .bind(run.get())
@@ -219,7 +219,7 @@ per_database! {
         Ok(())
     }
 
-    /// Lets the first of the project's waiting runs begin: how many.
+    /// Lets the first of the project's waiting runs begin; returns how many.
     pub(crate) async fn admit(
         conn: &mut Conn,
         project: ProjectId,
