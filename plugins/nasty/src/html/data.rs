@@ -63,4 +63,5 @@ patterns! {
     "microformats-times": "<div class=h-event>", "<time class=dt-start>2020</time>", "";
     "microformats-values": "<div class=h-entry>", "<div class='p-name'><b class=value>a</b>", "";
     "microformats-roots": "<div class='", " h-a{i}", "'>b</div>";
+    "json-ld-author-references": "<h1>a</h1><script type=application/ld+json>[", r##"{"@type":"Article","author":[{"@id":"#a"},{"@id":"#b"}]},"##, "{}]</script>";
 }

@@ -52,4 +52,5 @@ patterns! {
     "paragraphs-articles": "", "<article><p>Some words, and more of them, so that this counts as text.</article>", "";
     "paragraphs-dates": "", "<p>12 May 2024 by A. B.</p>", "";
     "paragraphs-spans": "", "<span class=a>b</span><span class=c>d</span>", "";
+    "bylines-dates": "<h1>a</h1>", "<div class=byline>By <b>A B</b> <time>14 March 2024</time>", "";
 }
