@@ -39,17 +39,11 @@ pub fn person(node: Node<'_>) -> Option<String> {
 
 /// What follows a word that introduces an author, if the text begins with one.
 pub fn strip_introduction(text: &str) -> Option<&str> {
-    /// Longest introduction, in characters.
-    const LONGEST: usize = 32;
-    // Compared in lower case, which is made once.
-    let lower: String = text
-        .chars()
-        .take(LONGEST)
-        .flat_map(char::to_lowercase)
-        .collect();
+    // Nearly every text fails at its first letter.
+    let first = text.chars().next()?.to_lowercase().next()?;
     let mut known = INTRODUCTIONS
         .iter()
-        .filter(|known| lower.starts_with(**known));
+        .filter(|known| known.starts_with(first));
     known.find_map(|known| {
         let rest = after(text, known)?;
         let sign = known.ends_with([':', '：', '/', '／']);

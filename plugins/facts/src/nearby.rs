@@ -59,13 +59,15 @@ impl Nearby {
         let mut id = from;
         // The text before a date tells what happened then.
         let mut label = "";
+        let mut introduced = false;
         while let Some(node) = view.node(id).filter(|node| node.id() < to) {
             id += 1;
             if node.is_text() {
                 let text = node.text().trim();
-                self.text(text, label, manner);
+                self.text(text, label, introduced, manner);
                 if !text.is_empty() {
                     label = text;
+                    introduced = introduces(text);
                 }
                 continue;
             }
@@ -113,15 +115,15 @@ impl Nearby {
             return;
         }
         let profile = node.tag() == tag::A && leads_to_profile(node);
-        if class.author || profile {
-            if let Some(name) = byline(node) {
-                let doubt = match (class.author, profile) {
-                    (true, true) => 1,
-                    (true, false) => 2,
-                    (false, _) => 3,
-                };
-                self.bylines.push(Byline { name, doubt });
-            }
+        if (class.author || profile)
+            && let Some(name) = byline(node)
+        {
+            let doubt = match (class.author, profile) {
+                (true, true) => 1,
+                (true, false) => 2,
+                (false, _) => 3,
+            };
+            self.bylines.push(Byline { name, doubt });
         }
         if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
@@ -139,15 +141,14 @@ impl Nearby {
         }
     }
 
-    fn text(&mut self, text: &str, label: &str, manner: Manner<'_>) {
+    fn text(&mut self, text: &str, label: &str, introduced: bool, manner: Manner<'_>) {
         if text.len() > MAX_TEXT || text.len() < 4 {
             return;
         }
         if text.len() <= MAX_BYLINE_TEXT && self.bylines.len() < MAX_FOUND {
             // The introduction may stand in a text of its own, before this one.
-            let introduced = names::strip_introduction(text)
-                .or_else(|| (introduces(label) && !text.is_empty()).then_some(text));
-            if let Some(rest) = introduced.filter(|rest| looks_like_person(rest))
+            let rest = names::strip_introduction(text).or(introduced.then_some(text));
+            if let Some(rest) = rest.filter(|rest| looks_like_person(rest))
                 && let Some(name) = names::bare(rest)
             {
                 self.bylines.push(Byline { name, doubt: 4 });
