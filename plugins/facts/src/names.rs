@@ -124,19 +124,25 @@ fn cut(text: &str) -> &str {
 
 /// A byline up to the word that introduces a date.
 fn before_dates(text: &str) -> &str {
+    let lower = text.to_lowercase();
+    // Places are the same in both but for a few letters of a few scripts.
+    if lower.len() != text.len() {
+        return text;
+    }
     let mut in_word = false;
-    for (at, c) in text.char_indices() {
+    for (at, c) in lower.char_indices() {
         let begins = c.is_alphabetic() && !in_word;
         in_word = c.is_alphabetic();
-        let Some((head, tail)) = text.split_at_checked(at).filter(|_| begins && at > 0) else {
+        if !begins || at == 0 {
             continue;
-        };
+        }
+        let tail = lower.get(at..).unwrap_or("");
         if CHANGED
             .iter()
             .chain(PUBLISHED)
-            .any(|word| after(tail, word).is_some())
+            .any(|word| tail.starts_with(word))
         {
-            return head;
+            return text.get(..at).unwrap_or(text);
         }
     }
     text

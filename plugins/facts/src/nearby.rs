@@ -11,8 +11,8 @@ use crate::text::{CLASS_WORD_BYTES, class_words};
 use crate::told::{Stamp, Told};
 
 /// Nodes after and before the headline that are looked at.
-const AFTER: u32 = 400;
-const BEFORE: u32 = 120;
+const AFTER: u32 = 200;
+const BEFORE: u32 = 60;
 /// Candidates that are kept of each kind.
 const MAX_FOUND: usize = 12;
 /// Longest text of one node that may hold a date or a byline, in bytes.
@@ -92,6 +92,9 @@ impl Nearby {
     }
 
     fn time(&mut self, node: Node<'_>, class: &Class, label: &str, manner: Manner<'_>) {
+        if self.stamps.len() >= MAX_FOUND {
+            return;
+        }
         let Some(date) = time_value(node).and_then(|value| dates::read(&value, manner)) else {
             return;
         };
@@ -190,12 +193,16 @@ struct Class {
 
 impl Class {
     fn of(node: Node<'_>) -> Self {
-        let names = [attr::CLASS, attr::ID, attr::ITEMPROP, attr::REL];
         let mut said = 0;
-        for value in names.iter().filter_map(|id| node.attr(*id)) {
-            said |= class_words(value)
-                .map(meaning)
-                .fold(0, |all, one| all | one);
+        for attribute in node.attrs() {
+            if matches!(
+                attribute.id(),
+                attr::CLASS | attr::ID | attr::ITEMPROP | attr::REL
+            ) {
+                said |= class_words(attribute.value())
+                    .map(meaning)
+                    .fold(0, |all, one| all | one);
+            }
         }
         // The page itself may be called by any of these words.
         let whole = matches!(
@@ -221,12 +228,12 @@ const ELSEWHERE: u8 = 16;
 const BESIDE: u8 = 32;
 
 /// What a word of a class name says.
-fn meaning(word: &str) -> u8 {
+fn meaning(word: &[u8]) -> u8 {
     let mut lower = [0; CLASS_WORD_BYTES];
     let Some(lower) = lower.get_mut(..word.len()) else {
         return 0;
     };
-    lower.copy_from_slice(word.as_bytes());
+    lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     match &*lower {
         b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"contributor"
