@@ -39,11 +39,12 @@ pub fn person(node: Node<'_>) -> Option<String> {
 
 /// What follows a word that introduces an author, if the text begins with one.
 pub fn strip_introduction(text: &str) -> Option<&str> {
-    // Nearly every text fails at its first letter.
+    // Nearly every text fails at its first byte.
     let first = text.chars().next()?.to_lowercase().next()?;
+    let first = first_byte(first.encode_utf8(&mut [0; 4]));
     let mut known = INTRODUCTIONS
         .iter()
-        .filter(|known| known.starts_with(first));
+        .filter(|known| first_byte(known) == first);
     known.find_map(|known| {
         let rest = after(text, known)?;
         let sign = known.ends_with([':', '：', '/', '／']);
@@ -52,6 +53,10 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
         let ends = sign || rest.is_empty() || rest_trimmed.len() < rest.len() || spaceless(known);
         ends.then_some(rest_trimmed)
     })
+}
+
+fn first_byte(text: &str) -> Option<u8> {
+    text.as_bytes().first().copied()
 }
 
 /// Scripts that put no space between words.
@@ -137,11 +142,9 @@ fn before_dates(text: &str) -> &str {
             continue;
         }
         let tail = lower.get(at..).unwrap_or("");
-        if CHANGED
-            .iter()
-            .chain(PUBLISHED)
-            .any(|word| tail.starts_with(word))
-        {
+        let first = first_byte(tail);
+        let mut words = CHANGED.iter().chain(PUBLISHED);
+        if words.any(|word| first_byte(word) == first && tail.starts_with(word)) {
             return text.get(..at).unwrap_or(text);
         }
     }

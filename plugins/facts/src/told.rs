@@ -142,8 +142,25 @@ impl Told {
             .filter(|label| !label.is_empty() && label.len() <= MAX_BYTES)
         {
             let label = label.to_lowercase();
+            // Most words have a letter that the label has not.
+            let mut bytes = [false; 256];
+            for byte in label.bytes() {
+                if let Some(seen) = bytes.get_mut(usize::from(byte)) {
+                    *seen = true;
+                }
+            }
+            let possible = |word: &&&str| {
+                word.bytes()
+                    .all(|b| bytes.get(usize::from(b)) == Some(&true))
+            };
             // The word nearest to the date, if a label has both.
-            let last = |words: &[&str]| words.iter().filter_map(|word| label.rfind(word)).max();
+            let last = |words: &[&str]| {
+                words
+                    .iter()
+                    .filter(possible)
+                    .filter_map(|word| label.rfind(word))
+                    .max()
+            };
             match (last(CHANGED), last(PUBLISHED)) {
                 (Some(changed), Some(published)) if published > changed => return Self::Published,
                 (Some(_), _) => return Self::Modified,
