@@ -1,260 +1,17 @@
 //! Names of authors.
 
+mod words;
+
 use orbweaver_sdk::dom::Node;
 use orbweaver_sdk::text::{collapse, line};
 
-use crate::clock::{CHANGED, PUBLISHED};
+use crate::dates::{self, Manner};
+use crate::told::{CHANGED, PUBLISHED};
+use words::{INTRODUCTIONS, LABELS, NOT_AUTHORS};
 
 /// Longest name, in bytes and in words.
 const MAX_BYTES: usize = 100;
 const MAX_WORDS: usize = 8;
-
-/// What introduces an author's name, in lower case. Longer ones stand first.
-const INTRODUCTIONS: &[&str] = &[
-    // English
-    "this article was written by",
-    "article written by",
-    "written and reviewed by",
-    "written by",
-    "posted by",
-    "published by",
-    "article by",
-    "story by",
-    "words by",
-    "text by",
-    "recipe by",
-    "review by",
-    "reviewed by",
-    "created by",
-    "submitted by",
-    "authored by",
-    "contributed by",
-    "asked by",
-    "started by",
-    "a post by",
-    "from the desk of",
-    "by:",
-    "by",
-    "authors:",
-    "author:",
-    "authors",
-    "author",
-    "writer:",
-    "posted:",
-    // German
-    "geschrieben von",
-    "veröffentlicht von",
-    "verfasst von",
-    "ein artikel von",
-    "ein beitrag von",
-    "text von",
-    "text:",
-    "von:",
-    "von",
-    "autorin:",
-    "autor:in:",
-    "autor*in:",
-    "autor:",
-    "autor",
-    // French
-    "écrit par",
-    "rédigé par",
-    "publié par",
-    "posté par",
-    "article de",
-    "propos recueillis par",
-    "par:",
-    "par",
-    "auteur :",
-    "auteur:",
-    "autrice :",
-    "auteur",
-    // Spanish, Portuguese, Italian, Catalan, Romanian
-    "escrito por",
-    "publicado por",
-    "redactado por",
-    "postado por",
-    "por:",
-    "por",
-    "autora:",
-    "autoria:",
-    "redacción:",
-    "texto:",
-    "texto de",
-    "scritto da",
-    "pubblicato da",
-    "a cura di",
-    "di:",
-    "di",
-    "autore:",
-    "escrit per",
-    "per",
-    "scris de",
-    "publicat de",
-    "de:",
-    // Dutch and the Nordic languages
-    "geschreven door",
-    "geplaatst door",
-    "door:",
-    "door",
-    "auteur(s):",
-    "tekst:",
-    "skrevet av",
-    "skrevet af",
-    "skriven av",
-    "publicerad av",
-    "av:",
-    "av",
-    "af:",
-    "af",
-    "författare:",
-    "forfatter:",
-    "kirjoittanut",
-    "kirjoittaja:",
-    "teksti:",
-    // Slavic languages, Hungarian, Greek, Turkish
-    "napisał",
-    "napisała",
-    "autorzy:",
-    "przez",
-    "napsal",
-    "napsala",
-    "autoři:",
-    "szerző:",
-    "írta:",
-    "автор:",
-    "автор",
-    "автори:",
-    "текст:",
-    "γράφει ο",
-    "γράφει η",
-    "του",
-    "της",
-    "συντάκτης:",
-    "yazan:",
-    "yazar:",
-    // Others
-    "penulis:",
-    "oleh:",
-    "oleh",
-    "ditulis oleh",
-    "tác giả:",
-    "viết bởi",
-    "bởi",
-    "ผู้เขียน:",
-    "ผู้เขียน",
-    "เขียนโดย",
-    "โดย",
-    "כתב:",
-    "כתבה:",
-    "מאת:",
-    "מאת",
-    "بقلم:",
-    "بقلم",
-    "كتب:",
-    "كتبه",
-    "الكاتب:",
-    "نویسنده:",
-    "लेखक:",
-    "लेखक",
-    "द्वारा:",
-    "作者：",
-    "作者:",
-    "作者",
-    "文：",
-    "文:",
-    "文／",
-    "文/",
-    "撰文：",
-    "記者",
-    "记者",
-    "編輯：",
-    "编辑：",
-    "責任編集：",
-    "著者：",
-    "著者:",
-    "執筆：",
-    "執筆者：",
-    "文責：",
-    "投稿者：",
-    "投稿者:",
-    "글:",
-    "글",
-    "작성자:",
-    "작성자",
-    "기자:",
-];
-
-/// Texts beside an author's name that are none, in lower case.
-const LABELS: &[&str] = &[
-    "about",
-    "about the author",
-    "about us",
-    "author",
-    "authors",
-    "byline",
-    "comment",
-    "comments",
-    "contribute",
-    "contributor",
-    "contributors",
-    "contact",
-    "edit",
-    "editor",
-    "editorial",
-    "follow",
-    "follow me",
-    "follow us",
-    "guest",
-    "home",
-    "log in",
-    "login",
-    "member",
-    "members",
-    "menu",
-    "more",
-    "more from",
-    "more posts",
-    "new member",
-    "next",
-    "on",
-    "posts",
-    "previous",
-    "profile",
-    "read more",
-    "reply",
-    "report",
-    "save",
-    "search",
-    "see all",
-    "share",
-    "sign in",
-    "subscribe",
-    "topic author",
-    "top contributors",
-    "unknown",
-    "user",
-    "users",
-    "verified",
-    "view all",
-    "view profile",
-    "website",
-    "null",
-    "undefined",
-    "none",
-    "n/a",
-    "anonymous user",
-    "read full bio",
-    "view bio",
-    "work with us",
-    "meet the author",
-    "our authors",
-    "all posts",
-    "see more",
-    "op",
-    "original poster",
-    "insights author",
-];
 
 /// The name in a text: without what introduces it and what follows it. `None` where it can be
 /// no name.
@@ -282,15 +39,23 @@ pub fn person(node: Node<'_>) -> Option<String> {
 
 /// What follows a word that introduces an author, if the text begins with one.
 pub fn strip_introduction(text: &str) -> Option<&str> {
-    INTRODUCTIONS.iter().find_map(|known| {
+    /// Longest introduction, in characters.
+    const LONGEST: usize = 32;
+    // Compared in lower case, which is made once.
+    let lower: String = text
+        .chars()
+        .take(LONGEST)
+        .flat_map(char::to_lowercase)
+        .collect();
+    let mut known = INTRODUCTIONS
+        .iter()
+        .filter(|known| lower.starts_with(**known));
+    known.find_map(|known| {
         let rest = after(text, known)?;
         let sign = known.ends_with([':', '：', '/', '／']);
         let rest_trimmed = rest.trim_start_matches([' ', ':', '：', '\u{a0}']);
         // The word ends here: "Byron" is not introduced by "by".
-        let ends = sign
-            || rest.is_empty()
-            || rest_trimmed.len() < rest.len()
-            || !known.is_ascii() && spaceless(known);
+        let ends = sign || rest.is_empty() || rest_trimmed.len() < rest.len() || spaceless(known);
         ends.then_some(rest_trimmed)
     })
 }
@@ -354,6 +119,10 @@ fn cut(text: &str) -> &str {
         }
     }
     let text = text.get(..end).unwrap_or(text);
+    let date = dates::find(text, Manner::of("")).filter(|found| found.start > 0);
+    let text = date
+        .and_then(|found| text.get(..found.start))
+        .unwrap_or(text);
     before_dates(text)
         .trim()
         .trim_end_matches([',', ';', ':', '|', '·', '(', ' '])
@@ -395,7 +164,7 @@ pub fn is_name(text: &str) -> bool {
 pub fn is_label(text: &str) -> bool {
     let lower = text.to_lowercase();
     let lower = lower.trim_matches(|c: char| !c.is_alphanumeric());
-    LABELS.contains(&lower)
+    LABELS.contains(&lower) || NOT_AUTHORS.iter().any(|begin| lower.starts_with(begin))
 }
 
 fn is_mail(text: &str) -> bool {
@@ -418,6 +187,13 @@ mod tests {
                 "Von Anna Müller, veröffentlicht am 14. März 2024",
                 Some("Anna Müller"),
             ),
+            (
+                "Biology Forums, June 04, 2024, 11:23",
+                Some("Biology Forums"),
+            ),
+            ("Follow Sarah", None),
+            ("Updated by Jon Lee", None),
+            ("Posted\u{a0}by", None),
             ("Byron Katie", Some("Byron Katie")),
             ("Von Anna Müller", Some("Anna Müller")),
             ("Vonda Shepard", Some("Vonda Shepard")),

@@ -1,22 +1,24 @@
 //! What stands around the headline: bylines and dates.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
-use orbweaver_sdk::text::{is_hidden, line};
+use orbweaver_sdk::text::{collapse, is_hidden, line};
 
 use crate::Sources;
-use crate::clock::{Stamp, Told};
 use crate::dates::{self, Manner};
 use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::text::{CLASS_WORD_BYTES, class_words};
+use crate::told::{Stamp, Told};
 
 /// Nodes after and before the headline that are looked at.
-const AFTER: u32 = 600;
-const BEFORE: u32 = 200;
+const AFTER: u32 = 400;
+const BEFORE: u32 = 120;
 /// Candidates that are kept of each kind.
 const MAX_FOUND: usize = 12;
 /// Longest text of one node that may hold a date or a byline, in bytes.
 const MAX_TEXT: usize = 160;
+/// Longest text that begins with the introduction of a name, in bytes.
+const MAX_BYLINE_TEXT: usize = 100;
 
 /// A name near the headline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,12 +143,15 @@ impl Nearby {
         if text.len() > MAX_TEXT || text.len() < 4 {
             return;
         }
-        if self.bylines.len() < MAX_FOUND
-            && let Some(rest) = names::strip_introduction(text)
-            && looks_like_person(rest)
-            && let Some(name) = names::bare(rest)
-        {
-            self.bylines.push(Byline { name, doubt: 4 });
+        if text.len() <= MAX_BYLINE_TEXT && self.bylines.len() < MAX_FOUND {
+            // The introduction may stand in a text of its own, before this one.
+            let introduced = names::strip_introduction(text)
+                .or_else(|| (introduces(label) && !text.is_empty()).then_some(text));
+            if let Some(rest) = introduced.filter(|rest| looks_like_person(rest))
+                && let Some(name) = names::bare(rest)
+            {
+                self.bylines.push(Byline { name, doubt: 4 });
+            }
         }
         if self.stamps.len() < MAX_FOUND
             && has_year(text)
@@ -299,14 +304,16 @@ fn byline(node: Node<'_>) -> Option<String> {
         if !inner.is_text() {
             continue;
         }
-        let text = inner.text().trim();
-        if text.is_empty() {
+        let text = inner.text();
+        if text.trim().is_empty() {
             continue;
         }
         runs += 1;
         if runs > MAX_RUNS || text.len() > MAX_TEXT {
             break;
         }
+        let text = collapse(text);
+        let text = text.as_str();
         let rest = names::strip_introduction(text).unwrap_or(text);
         let lone = rest.trim_matches(|c: char| !c.is_alphanumeric());
         if names.is_empty() {
@@ -328,6 +335,11 @@ fn byline(node: Node<'_>) -> Option<String> {
         }
     }
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Whether a text is nothing but an introduction: "By".
+fn introduces(label: &str) -> bool {
+    label.len() <= 24 && names::strip_introduction(label).is_some_and(str::is_empty)
 }
 
 /// Words and signs between two names.
@@ -398,6 +410,9 @@ fn looks_like_person(text: &str) -> bool {
 /// Whether a text may hold a date with a year: a quick look before it is read.
 fn has_year(text: &str) -> bool {
     let bytes = text.as_bytes();
+    if text.is_ascii() && !bytes.iter().any(u8::is_ascii_digit) {
+        return false;
+    }
     let western = bytes.windows(4).any(|four| {
         four.iter().all(u8::is_ascii_digit) && matches!(four.first(), Some(b'1' | b'2'))
     });
@@ -441,6 +456,11 @@ mod tests {
             ),
             ("<p><a href='/author/ann-lee'>Ann Lee</a></p>", "Ann Lee"),
             ("<p>By Ann van der Lee</p>", "Ann van der Lee"),
+            ("<p><span>By</span><span>Ann Lee</span></p>", "Ann Lee"),
+            (
+                "<p class=author>Posted\u{a0}by <b>Ann Lee</b></p>",
+                "Ann Lee",
+            ),
             (
                 "<a class=username href=/u/x>orb_weaver42</a>",
                 "orb_weaver42",
