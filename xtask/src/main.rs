@@ -43,8 +43,11 @@ enum Command {
         filter: Option<String>,
     },
     /// Formatting, rules of the workspace, unused dependencies, clippy and documentation,
-    /// warnings denied, in every workspace.
-    Lint,
+    /// warnings denied, in every workspace; the book's links, and alerts.
+    Lint {
+        /// Only steps whose name contains this.
+        filter: Option<String>,
+    },
     /// Licences, sources and advisories of dependencies.
     Audit,
     /// Benchmarks; each prints ratios against a baseline of the same run.
@@ -61,7 +64,7 @@ fn main() -> Result<()> {
         Command::Plugins => build::plugins(),
         Command::BuildFixtures => build::fixtures(),
         Command::Test { filter } => test::run(filter.as_deref()),
-        Command::Lint => lint::run_all(),
+        Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::NewPlugin(new) => new.run(),
