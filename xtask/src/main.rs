@@ -1,10 +1,12 @@
-//! `cargo xtask …`: everything one does with this repository besides `cargo build`.
+//! `cargo xtask …`: all commands of this repository besides `cargo build`.
 //!
-//! Kept free of heavy dependencies, so that the first command on a fresh machine
-//! starts working within seconds.
+//! It has no heavy dependencies, so that the first command on a new machine starts within
+//! seconds.
 
 mod bench;
 mod build;
+mod eval;
+mod fuzz;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -25,35 +27,46 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Set up, build plugins and host in release, and serve.
+    /// Set up, build plugins and host in release mode, and serve.
     Start {
-        /// Passed on to `orbweaver serve`.
+        /// Arguments for `orbweaver serve`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Build everything in release: target/release/orbweaver and target/plugins/*.wasm.
+    /// Build everything in release mode: target/release/orbweaver and target/plugins/*.wasm.
     Build,
-    /// Build only the plugins into target/plugins.
+    /// Build only the plugins, into target/plugins.
     Plugins,
-    /// Build the components that tests load into target/fixtures.
+    /// Build the components that tests load, into target/fixtures.
     BuildFixtures,
     /// Set up what the tests need and run all of them.
     Test {
-        /// Only tests whose name contains this.
+        /// Run only tests whose name contains this.
         filter: Option<String>,
     },
-    /// Formatting, rules of the workspace, unused dependencies, clippy and documentation,
-    /// warnings denied, in every workspace; the book's links, and alerts.
+    /// Check formatting, rules of the workspace, unused dependencies, clippy and documentation in
+    /// every workspace, with warnings denied; the book's links, and the alerts.
     Lint {
-        /// Only steps whose name contains this.
+        /// Run only steps whose name contains this.
         filter: Option<String>,
     },
-    /// Licences, sources and advisories of dependencies.
+    /// Check licences, sources and advisories of dependencies.
     Audit,
-    /// Benchmarks; each prints ratios against a baseline of the same run.
+    /// Run a benchmark; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// A new plugin project that builds and passes its test.
+    /// Score the extractors on pages with ground truth, which stay outside the project.
+    #[command(subcommand)]
+    Eval(eval::Eval),
+    /// Run a fuzz target under libFuzzer, guided by coverage.
+    Fuzz(fuzz::Fuzz),
+    /// Run many projects, faults and hostile clients at once, then an audit.
+    Soak {
+        /// `--minutes N`, `--postgres`, and the options that `--help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
 
@@ -67,6 +80,9 @@ fn main() -> Result<()> {
         Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Soak { args } => bench::Bench::Soak { args }.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

@@ -1,4 +1,4 @@
-//! From a bearer key to the project that it speaks for.
+//! Authentication: finds the project of a bearer key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,25 +8,32 @@ use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 use orbweaver_store::{KeyHash, Principal, Store, StoreError};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::key;
 use super::registry::Registry;
 
-/// How long a key's project is remembered. Changes do not wait for it, see [`Registry`].
+/// How long a looked-up key is cached. A change to it takes effect earlier, see [`Registry`].
 const REMEMBERED: Duration = Duration::from_secs(60);
+/// How long a key that was valid once is told from one that never was, and how many are.
+const SEEN: Duration = Duration::from_secs(86_400);
+const MOST_SEEN: u64 = 50_000;
 /// How often a key's last use is written at most.
 const TOUCH_EVERY_MS: i64 = 30_000;
 
 /// Looks keys up, with a cache in front of the database.
 ///
-/// The key itself is compared nowhere: what is looked up is its SHA-256, so how long a
-/// look-up takes says nothing about any key that exists. Unknown keys are not cached, so a
-/// key works from the moment it is created. What is cached holds until anything of a
-/// project or a key changes: at once for changes made here, half a second later for others'.
+/// No code compares keys: the SHA-256 of a key is looked up, so the time of a look-up tells
+/// nothing about existing keys. Unknown keys are not cached, so a new key works at once.
+/// Cached entries are valid until any project or key changes. Changes by this process count
+/// at once, changes by other processes half a second later.
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
     registry: Registry,
     known: Cache<KeyHash, Arc<Known>>,
+    seen: Cache<KeyHash, ()>,
+    doubtful: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -37,22 +44,39 @@ struct Known {
 }
 
 impl Keys {
-    /// With an empty cache.
+    /// Creates it with an empty cache.
     pub fn new(store: Store, registry: Registry) -> Self {
         let known = Cache::builder()
             .max_capacity(10_000)
             .time_to_live(REMEMBERED)
             .build();
+        let seen = Cache::builder()
+            .max_capacity(MOST_SEEN)
+            .time_to_live(SEEN)
+            .build();
         Self {
             store,
             registry,
             known,
+            seen,
+            doubtful: Arc::new(Semaphore::new(1)),
         }
     }
 
-    /// Notes that this process changed a key or a project: nothing remembered holds.
+    /// Invalidates the cache, because this process changed a key or a project.
     pub fn changed(&self) {
         self.registry.changed();
+    }
+
+    /// Whether this key was valid in this process within the last day.
+    pub fn has_seen(&self, key: &str) -> bool {
+        self.seen.contains_key(&KeyHash::digest(key))
+    }
+
+    /// Waits for the turn of a key that is probably a guess; to be held while it is looked up.
+    #[crate::boxed]
+    pub async fn doubtful_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.doubtful).acquire_owned().await.ok()
     }
 
     /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
@@ -60,6 +84,7 @@ impl Keys {
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn authenticate(
         &self,
         key: &str,
@@ -68,7 +93,7 @@ impl Keys {
         if !key::is_well_formed(key) {
             return Ok(None);
         }
-        let hash = KeyHash::of(key);
+        let hash = KeyHash::digest(key);
         let generation = self.registry.generation().await?;
         let known = self.known.get(&hash);
         let known = match known.filter(|known| known.generation == generation) {
@@ -83,6 +108,7 @@ impl Keys {
                     touched_ms: AtomicI64::new(0),
                 });
                 self.known.insert(hash, Arc::clone(&known));
+                self.seen.insert(hash, ());
                 known
             }
         };

@@ -1,4 +1,4 @@
-//! What a plugin asks of its host, done in the name of one project and on its bill.
+//! The host side of a plugin's requests, made for one project and billed to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,9 @@ use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
-use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
+};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -22,19 +24,26 @@ use super::ledger::{Ended, Ledger};
 use crate::context::Actors;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
-use orbweaver_pipeline::cloud::{of_bytes, usd};
+use orbweaver_pipeline::cloud::{traffic_micros, usd};
 use orbweaver_pipeline::{Document, ScanError, blocking};
 
-/// Packed links of a run that are read at once, in bytes.
+/// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
 
-/// Why the host could not do what a plugin asked, where the caller can do something about it.
+/// Number of refusals recorded for one call; the first ones explain its failure.
+const MOST_REFUSALS: usize = 64;
+
+/// Why the host refused a plugin's call, if the client can do something about it.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
-    /// A backend is missing; says what to configure.
+    /// A backend is not configured; says what to set.
     NotConfigured(String),
     /// A cap is reached.
     Capped(CapReached),
+    /// The guard or robots.txt refuses a target; says which rule.
+    Target(String),
+    /// A run or page of the input does not exist.
+    Missing(String),
 }
 
 /// The host of one call.
@@ -42,8 +51,8 @@ pub(super) struct CallHost {
     actors: Actors,
     principal: Arc<Principal>,
     ledger: Ledger,
-    /// The first refusal; the plugin may have lived with it.
-    refusal: Mutex<Option<Refusal>>,
+    /// The first refusals, one of each kind; the plugin may have continued after them.
+    refusals: Mutex<Vec<Refusal>>,
     /// Of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
 }
@@ -54,7 +63,7 @@ impl CallHost {
             actors,
             principal,
             ledger,
-            refusal: Mutex::new(None),
+            refusals: Mutex::new(Vec::new()),
             graph: tokio::sync::OnceCell::new(),
         }
     }
@@ -63,13 +72,40 @@ impl CallHost {
         &self.ledger
     }
 
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.lock().clone()
+    /// What a plugin's failure goes back to, if it is one of the host's refusals. What is
+    /// missing or capped is the reason of whatever fails after it, the refusal of a target
+    /// only of a failure that tells of it.
+    pub(super) fn reason(&self, failure: &PluginError) -> Option<Refusal> {
+        let message = match failure {
+            PluginError::Denied(why)
+            | PluginError::Failed(why)
+            | PluginError::InvalidInput(why) => why,
+            _ => return None,
+        };
+        let is_input = matches!(failure, PluginError::InvalidInput(_));
+        let refusals = self.refusals.lock();
+        let explains = |refusal: &&Refusal| match refusal {
+            Refusal::NotConfigured(_) | Refusal::Capped(_) => !is_input,
+            Refusal::Target(why) | Refusal::Missing(why) => message.contains(why.as_str()),
+        };
+        refusals.iter().find(explains).cloned()
     }
 
     fn refuse(&self, refusal: Refusal, message: String) -> HostError {
-        self.refusal.lock().get_or_insert(refusal);
+        self.remember(refusal);
         HostError::Denied(message)
+    }
+
+    fn missing(&self, what: String) -> HostError {
+        self.remember(Refusal::Missing(what.clone()));
+        HostError::InvalidInput(what)
+    }
+
+    fn remember(&self, refusal: Refusal) {
+        let mut refusals = self.refusals.lock();
+        if refusals.len() < MOST_REFUSALS {
+            refusals.push(refusal);
+        }
     }
 
     fn quota(&self, error: QuotaError) -> HostError {
@@ -80,11 +116,11 @@ impl CallHost {
         }
     }
 
-    /// The pool that a plugin names, and its price.
-    fn pool(&self, choice: &ProxyChoice) -> Result<(Pool, f64), HostError> {
+    /// The pool that a plugin chose, and its price.
+    fn pool(&self, choice: &ProxyChoice) -> Result<(ProxyPool, f64), HostError> {
         let ProxyChoice { pool, country } = choice;
-        let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
-            HostError::InvalidInput(format!("proxy_pool: there is no pool `{pool}`"))
+        let named: ProxyPool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
+            HostError::InvalidInput(format!("proxy_pool: `{pool}` is not a proxy pool"))
         })?;
         let fetcher = &self.actors.pipeline.fetcher;
         let there = match country {
@@ -98,23 +134,36 @@ impl CallHost {
         Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
     }
 
-    /// Fetches through the pool that is named, else as the project does.
+    /// Fetches through the chosen pool, else through the project's own proxy if it has one.
     async fn send(
         &self,
         request: Request,
-        way: Option<(Pool, Option<&str>)>,
+        way: Option<(ProxyPool, Option<&str>)>,
     ) -> Result<Response, HostError> {
         let fetcher = &self.actors.pipeline.fetcher;
         let Some((pool, country)) = way else {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
-            // Boxed: the fetch's state is large, and a call has many of them.
+            // Boxed: the fetch's state is large, and a call may run many at once.
             let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
-            return fetched.map_err(failure);
+            return fetched.map_err(|error| self.failure(error));
         };
         let random = random::bytes().map_err(|error| internal(&error))?;
         let session = u64::from_le_bytes(random);
         let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
-        fetched.map_err(failure)
+        fetched.map_err(|error| self.failure(error))
+    }
+
+    /// Converts a fetch's failure into a plugin's error.
+    fn failure(&self, error: FetchError) -> HostError {
+        match error.kind {
+            FetchKind::Refused | FetchKind::Robots => {
+                self.refuse(Refusal::Target(error.message.clone()), error.message)
+            }
+            FetchKind::Scope => HostError::Denied(error.message),
+            FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
+            FetchKind::Internal if error.sub != Some(SubKind::Busy) => internal(&error.message),
+            _ => HostError::FetchFailed(error.message),
+        }
     }
 
     async fn finished(&self, id: i64) -> Result<Run, HostError> {
@@ -124,7 +173,9 @@ impl CallHost {
             .run(self.principal.project, RunId(id))
             .await
             .map_err(|error| internal(&error))?
-            .ok_or_else(|| HostError::InvalidInput(format!("crawl_id: there is no crawl {id}")))?;
+            .ok_or_else(|| {
+                self.missing(format!("crawl_id: there is no crawl {id} in this project"))
+            })?;
         if run.status.is_over() {
             return Ok(run);
         }
@@ -197,13 +248,13 @@ impl HttpHost for CallHost {
             Ok(response) => Ended {
                 answered: true,
                 free: is_free(response),
-                cost_usd: usd(of_bytes(response.wire_bytes, usd_per_gb)),
+                cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
             },
             Err(_) => Ended::default(),
         };
         self.ledger.settle(ticket, ended);
         let response = fetched?;
-        blocking(move || Document::page_of(response, ended.cost_usd))
+        blocking(move || Document::page_without_storing(response, ended.cost_usd))
             .await
             .map_err(|error| internal(&error))
     }
@@ -229,7 +280,7 @@ impl RenderingHost for CallHost {
         };
         self.ledger.settle(ticket, ended);
         rendered.map_err(|error| match error {
-            ScanError::Refused(why) => HostError::Denied(why),
+            ScanError::Refused(why) => self.refuse(Refusal::Target(why.clone()), why),
             ScanError::Fetch { message, .. } => HostError::FetchFailed(message),
             ScanError::NotConfigured(what) => {
                 self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
@@ -315,7 +366,7 @@ impl CrawlDataHost for CallHost {
             .await?;
         if graph.run() != RunId(run) {
             return Err(HostError::InvalidInput(
-                "run: a call reads the links of one run".to_owned(),
+                "run: a call may read the links of one run only".to_owned(),
             ));
         }
         let from = PageId(after.saturating_add(1));
@@ -334,7 +385,7 @@ impl CrawlDataHost for CallHost {
 
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
         let (store, project) = (&self.actors.store, self.principal.project);
-        let missing = || HostError::InvalidInput(format!("page: there is no page {page}"));
+        let missing = || HostError::InvalidInput(format!("page: page {page} does not exist"));
         let record = store
             .page(project, PageId(page))
             .await
@@ -346,7 +397,7 @@ impl CrawlDataHost for CallHost {
     }
 }
 
-/// Files that tell robots about a site are free.
+/// Whether it is one of the free files: robots.txt, llms.txt, a sitemap.
 fn is_free(response: &Response) -> bool {
     let path =
         url::Url::parse(&response.url).map_or_else(|_| String::new(), |url| url.path().to_owned());
@@ -361,8 +412,8 @@ fn is_free(response: &Response) -> bool {
         || is_sitemap(&response.body)
 }
 
-/// Whether a body, packed or not, is a sitemap or an index of them, by its first element, or
-/// a list of URLs by its first lines.
+/// Whether a body, compressed or not, is a sitemap or sitemap index (by its first element), or
+/// a list of URLs (by its first lines).
 fn is_sitemap(body: &[u8]) -> bool {
     let Ok(body) = sitemap::unpack(body) else {
         return false;
@@ -371,7 +422,7 @@ fn is_sitemap(body: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     if rest.starts_with("http") {
-        // The last line may be cut; where it is the only one, it tells enough.
+        // The last line may be cut; it counts only if it is the only one.
         let is_url = |line: &str| {
             let line = line.trim_end();
             ["http://", "https://"]
@@ -400,20 +451,9 @@ fn is_sitemap(body: &[u8]) -> bool {
     matches!(local, "urlset" | "sitemapindex")
 }
 
-fn failure(error: FetchError) -> HostError {
-    match error.kind {
-        FetchKind::Refused | FetchKind::Robots | FetchKind::Scope => {
-            HostError::Denied(error.message)
-        }
-        FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
-        FetchKind::Internal => internal(&error.message),
-        _ => HostError::FetchFailed(error.message),
-    }
-}
-
-/// Says nothing to the plugin, everything to the log.
+/// Logs the cause and tells the plugin only that there was an error.
 fn internal(cause: &dyn std::fmt::Display) -> HostError {
-    tracing::error!(error = %cause, "a plugin's request failed here");
+    tracing::error!(error = %cause, "internal error in a plugin's request");
     HostError::Failed("the host failed".to_owned())
 }
 
@@ -427,7 +467,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sitemaps_are_told_by_how_they_begin() {
+    fn sitemaps_are_recognised_by_their_first_bytes() {
         for body in [
             "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
             "\u{feff}<sitemapindex>",

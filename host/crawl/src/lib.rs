@@ -1,21 +1,22 @@
-//! Crawls: what a run is asked to do, and the engine that does it; monitors, which start runs
-//! by a schedule; webhooks, which tell of their end.
+//! Crawls: their requests and the engine that runs them; monitors, which start runs on a
+//! schedule; webhooks, which report the end of runs.
 //!
 //! A worker leases runs and works on each in a task (`run`) that decides what is fetched
-//! next; fetches run beside it and hand back finished rows; one task of the process writes
-//! them (`commit`). What a run has found and done is in the database after every commit,
-//! so that any worker can go on with it.
+//! next. Fetches run concurrently and return finished rows, and one task of the process writes
+//! them (`commit`). After every commit the database has all results and state of a run, so
+//! that any worker can continue it.
 
 pub mod cleanup;
 mod commit;
+mod concurrency;
 pub mod config;
 mod context;
 mod entry;
 mod fetch;
+mod follow;
 mod frontier;
 mod handle;
-mod limiter;
-pub mod links;
+pub mod link_reader;
 mod live;
 mod page;
 pub mod patterns;
@@ -24,7 +25,6 @@ pub mod request;
 mod run;
 pub mod scheduler;
 mod scope;
-mod seat;
 mod seed;
 mod shared;
 pub mod spec;
@@ -32,8 +32,13 @@ pub mod submit;
 mod traps;
 pub mod webhooks;
 mod worker;
+mod worker_lock;
 
 pub use context::{Crawls, CrawlsParts};
 pub use live::LiveRuns;
-pub use seat::{Seat, seat};
 pub use worker::run as work;
+pub use worker_lock::{WorkerLockHolder, wait_for_worker_lock};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -1,23 +1,45 @@
-//! JSON Schemas of plugins: compiled once, checked before every call.
+//! JSON Schemas of plugins: compiled once, applied to every input.
+
+mod cost;
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::text::{MAX_MESSAGE_BYTES, clean};
 
-/// Compiles a schema. References outside it are not resolved, and patterns are
-/// linear-time: the schema is untrusted.
-pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    jsonschema::options()
+/// Applications of a subschema to a value that a check may take: some seconds.
+const MAX_APPLICATIONS: u64 = 200_000_000;
+
+/// A compiled schema. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Schema {
+    validator: jsonschema::Validator,
+    /// Subschemas that are applied at most to each value of an input.
+    subschemas: u64,
+}
+
+/// Compiles a schema. References outside it are not resolved, patterns are linear-time, and
+/// references must not multiply: the schema is untrusted.
+pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
+    let subschemas = cost::subschemas(schema)?;
+    let validator = jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::regex())
         .should_validate_formats(true)
         .build(schema)
-        .map_err(|e| e.to_string())
+        .map_err(|e| e.to_string())?;
+    Ok(Schema {
+        validator,
+        subschemas,
+    })
 }
 
 /// The first violation as `field: rule`.
-pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<(), String> {
-    let Some(error) = validator.iter_errors(input).next() else {
+pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
+    let applications = cost::values(input).saturating_mul(schema.subschemas);
+    if applications > MAX_APPLICATIONS {
+        return Err("body: has too many values for the plugin's schema".to_owned());
+    }
+    let Some(error) = schema.validator.iter_errors(input).next() else {
         return Ok(());
     };
     let parent = dotted(error.instance_path().as_str());
@@ -35,7 +57,7 @@ pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<
         ),
         ValidationErrorKind::AdditionalProperties { unexpected } => (
             inside(unexpected.first().map_or("", String::as_str)),
-            "is not known".to_owned(),
+            "is unknown".to_owned(),
         ),
         ValidationErrorKind::Type { .. } => (parent, type_rule(&error)),
         ValidationErrorKind::Format { format } => (parent, format!("must be a valid {format}")),
@@ -49,7 +71,7 @@ pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<
     } else {
         field
     };
-    // Both can hold the schema's or the caller's words, of any length.
+    // Both may contain text from the schema or the caller, of any length.
     Err(clean(&format!("{field}: {rule}"), MAX_MESSAGE_BYTES))
 }
 
@@ -63,7 +85,7 @@ fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// `/items/3/url` as `items.3.url`.
+/// Converts `/items/3/url` to `items.3.url`.
 fn dotted(pointer: &str) -> String {
     pointer
         .trim_start_matches('/')
@@ -95,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_and_the_rule_are_named() {
+    fn violations_name_the_field_and_the_rule() {
         let cases = [
             (json!({}), "url: is required"),
             (json!({"url": 7}), "url: must be of type string"),
@@ -115,7 +137,7 @@ mod tests {
                 json!({"url": "http://x", "deep": {}}),
                 "deep.key: is required",
             ),
-            (json!({"url": "http://x", "odd": 1}), "odd: is not known"),
+            (json!({"url": "http://x", "odd": 1}), "odd: is unknown"),
             (json!([]), "body: must be of type object"),
         ];
         for (input, expected) in cases {

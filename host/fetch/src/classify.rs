@@ -1,4 +1,4 @@
-//! From the HTTP stack's errors to ours.
+//! Maps errors of the HTTP libraries to this crate's errors.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use crate::error::{Fault, Kind, SubKind};
 use crate::proxy_answer;
 use crate::resolve::{LookupError, ResolveError};
 
-/// How far an exchange had come when it failed.
+/// How far an exchange had got when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// No response yet.
@@ -18,8 +18,8 @@ pub(crate) enum Stage {
     Body,
 }
 
-/// The first cause of a type in an error's chain, looking into `io::Error`s, which hide
-/// what they wrap from `source`.
+/// The first cause of a type in an error's chain. Also looks into `io::Error`s, whose `source`
+/// skips the error they wrap.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -37,7 +37,7 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
     None
 }
 
-/// Whether an error in the chain says one of these in its text.
+/// Whether the text of an error in the chain contains one of these.
 fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -56,7 +56,7 @@ fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
     false
 }
 
-/// The innermost cause's text, which says most.
+/// The text of the innermost cause, which is the most specific.
 fn cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(next) = last.source() {
@@ -97,7 +97,7 @@ pub(crate) fn fault(error: &reqwest::Error, stage: Stage) -> Fault {
     )
 }
 
-/// A lookup that was made apart from a connection.
+/// The fault of a lookup made without a connection.
 pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
     match error {
         LookupError::Refused(refusal) => refusal.clone().into(),
@@ -158,7 +158,7 @@ fn connect_fault(error: &reqwest::Error) -> Fault {
             "the server reset the connection",
         )
         .retryable(),
-        // TLS that ends in the middle of its handshake.
+        // The connection ended during the TLS handshake.
         Some(io::ErrorKind::UnexpectedEof) => Fault::new(
             Kind::Tls,
             SubKind::Handshake,
@@ -190,10 +190,89 @@ fn tls_fault(error: &rustls::Error) -> Fault {
         E::AlertReceived(AlertDescription::ProtocolVersion) | E::PeerIncompatible(_) => {
             SubKind::Version
         }
-        E::InvalidMessage(_) => SubKind::Handshake,
         _ => SubKind::Handshake,
     };
-    Fault::new(Kind::Tls, sub, format!("TLS: {error}"))
+    Fault::new(Kind::Tls, sub, format!("TLS: {}", tls_words(error, sub)))
+}
+
+/// The cause in plain words, without names of libraries.
+fn tls_words(error: &rustls::Error, sub: SubKind) -> String {
+    use rustls::Error as E;
+    match (error, sub) {
+        (_, SubKind::Expired) => "the server's certificate has expired".to_owned(),
+        (_, SubKind::NotYetValid) => "the server's certificate is not valid yet".to_owned(),
+        (_, SubKind::WrongHost) => "the server's certificate is for another host name".to_owned(),
+        (_, SubKind::Untrusted) => {
+            "the server's certificate was issued by an authority that is not trusted".to_owned()
+        }
+        (_, SubKind::Revoked) => "the server's certificate is revoked".to_owned(),
+        (_, SubKind::Version) => {
+            "server and crawler have no TLS version or cipher suite in common".to_owned()
+        }
+        (E::InvalidCertificate(certificate), _) => certificate_words(certificate).to_owned(),
+        (E::AlertReceived(alert), _) => {
+            format!(
+                "the server refused the handshake (alert {})",
+                alert_words(*alert)
+            )
+        }
+        (E::InvalidMessage(_), _) => "the server's answer is not TLS".to_owned(),
+        (
+            E::PeerMisbehaved(_)
+            | E::InappropriateMessage { .. }
+            | E::InappropriateHandshakeMessage { .. },
+            _,
+        ) => "the server violates the rules of the handshake".to_owned(),
+        (E::NoCertificatesPresented, _) => "the server has no certificate".to_owned(),
+        (E::DecryptError | E::PeerSentOversizedRecord, _) => {
+            "the server's data cannot be decrypted".to_owned()
+        }
+        _ => "the handshake failed".to_owned(),
+    }
+}
+
+/// What is wrong with a certificate that is neither out of date, untrusted, revoked nor for
+/// another name. Of the checks of the chain, only the names of rustls-webpki's errors come
+/// through.
+fn certificate_words(error: &CertificateError) -> &'static str {
+    use CertificateError as C;
+    match error {
+        C::BadEncoding => "the server's certificate is malformed",
+        C::BadSignature => "the server's certificate has a wrong signature",
+        C::UnhandledCriticalExtension => {
+            "the server's certificate has a critical extension that is not known"
+        }
+        C::InvalidPurpose => "the server's certificate is not for servers",
+        other => {
+            let name = other.to_string();
+            if name.contains("CaUsedAsEndEntity") {
+                "the server uses a certificate authority's own certificate (most often one that \
+                 it signed itself)"
+            } else if name.contains("EndEntityUsedAsCa") {
+                "the server's certificate was issued by one that is no authority's"
+            } else if name.contains("UnsupportedCertVersion") {
+                "the server's certificate is of an old version (X.509 v1 or v2)"
+            } else if name.contains("UnsupportedSignatureAlgorithm") {
+                "the server's certificate is signed by an algorithm that is not accepted"
+            } else {
+                "the server's certificate is not valid"
+            }
+        }
+    }
+}
+
+/// The name of an alert as RFC 8446, section 6, writes it: `HandshakeFailure` is
+/// `handshake_failure`.
+fn alert_words(alert: AlertDescription) -> String {
+    let (mut words, mut was_lower) = (String::new(), false);
+    for c in format!("{alert:?}").chars() {
+        if c.is_ascii_uppercase() && was_lower {
+            words.push('_');
+        }
+        was_lower = c.is_ascii_lowercase();
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 const fn certificate_fault(error: &CertificateError) -> SubKind {
@@ -228,7 +307,7 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
         )
         .stale();
     }
-    // What our side finds excessive is a flood of header frames.
+    // The library reports too many header frames as this reason.
     if error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
         return Fault::new(
             Kind::HeaderTooLarge,
@@ -319,5 +398,57 @@ fn io_fault(error: &io::Error, stage: Stage) -> Fault {
             format!("the connection failed: {error}"),
         )
         .retryable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn tls_failures_are_described_in_plain_words() {
+        use rustls::{Error as E, OtherError};
+        let chain = |name: &str| {
+            let error = OtherError(Arc::new(io::Error::other(name.to_owned())));
+            E::InvalidCertificate(CertificateError::Other(error))
+        };
+        for (error, sub, words) in [
+            (
+                E::InvalidCertificate(CertificateError::Expired),
+                SubKind::Expired,
+                "TLS: the server's certificate has expired",
+            ),
+            (
+                chain("CaUsedAsEndEntity"),
+                SubKind::BadCertificate,
+                "TLS: the server uses a certificate authority's own certificate (most often one \
+                 that it signed itself)",
+            ),
+            (
+                chain("Surprise(1)"),
+                SubKind::BadCertificate,
+                "TLS: the server's certificate is not valid",
+            ),
+            (
+                E::AlertReceived(AlertDescription::HandshakeFailure),
+                SubKind::Handshake,
+                "TLS: the server refused the handshake (alert handshake_failure)",
+            ),
+            (
+                E::AlertReceived(AlertDescription::UnknownCA),
+                SubKind::Handshake,
+                "TLS: the server refused the handshake (alert unknown_ca)",
+            ),
+            (
+                E::General("x".to_owned()),
+                SubKind::Handshake,
+                "TLS: the handshake failed",
+            ),
+        ] {
+            let fault = tls_fault(&error);
+            assert_eq!((fault.sub, fault.message.as_str()), (Some(sub), words));
+        }
     }
 }

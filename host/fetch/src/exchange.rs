@@ -1,6 +1,7 @@
-//! One request, one response, within the limits.
+//! One request and its response, within the limits.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
+use crate::bodies::{Bodies, Share};
 use crate::classify::{self, Stage};
 use crate::config::Limits;
 use crate::decode::{self, Body, Decoded, Stop, malformed};
@@ -24,10 +26,11 @@ pub(crate) struct Bounds<'a> {
     pub total: Duration,
     pub max_bytes: u64,
     pub oversize: Oversize,
+    pub bodies: &'a Arc<Bodies>,
 }
 
 impl Bounds<'_> {
-    /// The fault of a fetch that passed its deadline.
+    /// The fault of a fetch past its deadline.
     pub fn late(&self) -> Fault {
         let message = format!("not finished within {} ms", self.total.as_millis());
         Fault::new(Kind::Timeout, SubKind::Total, message).retryable()
@@ -43,7 +46,7 @@ pub(crate) struct Head {
     bodyless: bool,
 }
 
-/// A body that was read; by default none.
+/// A body that was read; the default is no body.
 #[derive(Default)]
 pub(crate) struct Received {
     pub body: Bytes,
@@ -82,8 +85,8 @@ pub(crate) async fn send(
     })
 }
 
-/// Limits of number and size, which HTTP/1 and HTTP/2 count differently; and framing that
-/// two readers could read differently.
+/// Checks number and size of the headers, which HTTP/1 and HTTP/2 count differently, and
+/// rejects framing that two parsers could read differently.
 fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
     let size: usize = headers
         .iter()
@@ -120,6 +123,7 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
 
 impl Head {
     /// Reads and decodes the body.
+    #[crate::boxed]
     pub async fn read(mut self, bounds: &Bounds<'_>) -> Result<Received, Fault> {
         if self.bodyless {
             return Ok(Received::default());
@@ -143,7 +147,8 @@ impl Head {
         }
         let max = usize::try_from(bounds.max_bytes).unwrap_or(usize::MAX);
         let mut body = Body::new(&codings, max, length);
-        let stopped = self.pump(&mut body, bounds).await?;
+        let mut share = Share::new(bounds.bodies);
+        let stopped = self.pump(&mut body, &mut share, bounds).await?;
         let wire_bytes = body.wire_bytes();
         let Decoded {
             body,
@@ -158,15 +163,24 @@ impl Head {
                 return Err(Fault::new(Kind::TooLarge, None, message));
             }
         };
+        let share = Arc::new(share);
         Ok(Received {
-            body,
-            raw,
+            body: Arc::clone(&share).keep(body),
+            raw: raw.map(|raw| Raw {
+                bytes: share.keep(raw.bytes),
+                ..raw
+            }),
             truncated,
             wire_bytes,
         })
     }
 
-    async fn pump(&mut self, body: &mut Body, bounds: &Bounds<'_>) -> Result<Option<Stop>, Fault> {
+    async fn pump(
+        &mut self,
+        body: &mut Body,
+        share: &mut Share,
+        bounds: &Bounds<'_>,
+    ) -> Result<Option<Stop>, Fault> {
         let window = bounds.limits.min_rate_window_ms.as_duration();
         let least = bounds
             .limits
@@ -186,20 +200,21 @@ impl Head {
                     if let Err(stop) = body.push(&chunk) {
                         return Ok(Some(stop));
                     }
+                    share.grow(body.held_bytes())?;
                 }
                 Ok(Ok(None)) => return Ok(None),
                 Ok(Err(error)) => return Err(classify::fault(&error, Stage::Body)),
                 Err(_) if until >= bounds.deadline => return Err(bounds.late()),
                 Err(_) => {}
             }
-            // The timer never fires while a slow body keeps arriving: read the clock here too.
+            // The timer never fires while bytes keep arriving, so the clock is read here too.
             if Instant::now() >= bounds.deadline {
                 return Err(bounds.late());
             }
             if least > 0 && Instant::now() >= window_end {
                 if body.wire_bytes() - window_start_bytes < least {
                     let message = format!(
-                        "the body comes slower than {} bytes a second",
+                        "the body arrives more slowly than {} bytes a second",
                         bounds.limits.min_rate
                     );
                     return Err(Fault::new(Kind::Slow, None, message).retryable());

@@ -11,44 +11,49 @@ use orbweaver_core::content;
 use orbweaver_core::limits::MAX_ROBOTS_BYTES;
 use orbweaver_core::robots::{Robots, Rules};
 use orbweaver_core::user_agent::PRODUCT_TOKEN;
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::error::{FetchError, Kind};
-// The two files need each other: robots.txt is fetched by the fetcher that obeys it.
+// The two modules depend on each other: the fetcher that obeys robots.txt also fetches it.
 use crate::fetcher::Fetcher;
 use crate::request::{Oversize, Request};
 
-/// How long an answer holds: the contract's hour, well within RFC 9309's day.
+/// How long an answer is cached: the API's documented hour, within RFC 9309's limit of a day.
 const ANSWER_LIFE: Duration = Duration::from_secs(3600);
-/// How long a failure holds.
+/// How long a failure is cached.
 const FAILURE_LIFE: Duration = Duration::from_secs(60);
-/// Redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
+/// Most redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
 const ROBOTS_REDIRECTS: u32 = 5;
-/// Origins remembered; robots.txt of 500 KiB each are the exception.
-const MAX_ORIGINS: u64 = 10_000;
-/// Bytes of all cached texts together.
+/// Memory for robots.txt that were asked for with our own user agents, with their rules; and
+/// for the other texts.
 const MAX_CACHED_BYTES: u64 = 64 << 20;
+/// Memory for robots.txt that were asked for with user agents of callers, who may name any
+/// number of them: apart, so that nobody's agents displace what crawls need.
+const MAX_AGENTS_BYTES: u64 = 16 << 20;
+/// What a cache keeps around an entry, in bytes.
+const ENTRY_BYTES: usize = 256;
 /// Bytes of an llms.txt or llms-full.txt that are kept.
 const MAX_LLMS_BYTES: u64 = 2 << 20;
-/// The whole fetch of one such file; a page's own fetch waits for it.
+/// Time limit for such a file; a page's own fetch waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An origin's robots.txt, or what stands in for it.
+/// An origin's robots.txt, or why there is none.
 #[derive(Clone, Debug)]
 pub struct RobotsAnswer {
     /// The text; `None` where there is none.
     pub text: Option<String>,
-    /// The answer's status; `None` without one.
+    /// Status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// What it says to everybody.
+    /// The parsed file.
     pub robots: Robots,
-    /// What it says to us.
+    /// The rules for this crawler.
     pub rules: Rules,
-    /// Why there was no answer, or none of use: more redirects than are followed.
+    /// Why there was no usable response, such as too many redirects.
     pub error: Option<FetchError>,
 }
 
-/// What an origin's robots.txt says of a URL.
+/// What an origin's robots.txt says about a URL.
 #[derive(Clone, Copy, Debug)]
 pub enum RobotsVerdict<'a> {
     /// The URL may be fetched.
@@ -62,12 +67,12 @@ pub enum RobotsVerdict<'a> {
 /// Why a robots.txt is unavailable.
 #[derive(Clone, Copy, Debug)]
 pub enum RobotsFailure<'a> {
-    /// The host itself can't be reached (DNS, connection, TLS, time-out): its failure is the
-    /// cause, whatever was to be fetched.
+    /// The host cannot be reached (DNS, connection, TLS, time-out): its failure is the cause,
+    /// whatever file is requested.
     Host(&'a FetchError),
-    /// The file can't be fetched, though its host answers.
+    /// The file cannot be fetched, though its host responds.
     File(&'a FetchError),
-    /// The server's error: 5xx or 429.
+    /// The server's error status: 5xx or 429.
     Status(u16),
 }
 
@@ -81,6 +86,14 @@ impl fmt::Display for RobotsFailure<'_> {
 }
 
 impl RobotsAnswer {
+    /// Bytes that this takes in memory, its rules included.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.text.as_ref().map_or(0, String::len)
+            + self.robots.held_bytes()
+            + self.rules.held_bytes()
+    }
+
     /// What it says of a URL of its origin, to this crawler.
     pub fn verdict(&self, url: &Url) -> RobotsVerdict<'_> {
         if self.rules.allows_url(url) {
@@ -97,7 +110,7 @@ impl RobotsAnswer {
     }
 }
 
-/// Whether a fetch failed before its host answered anything, a redirect included.
+/// Whether a fetch failed before its host responded at all, even with a redirect.
 fn is_of_host(error: &FetchError) -> bool {
     let kinds = matches!(
         error.kind,
@@ -118,8 +131,16 @@ enum Name {
 #[derive(Clone)]
 struct Stored<T> {
     value: T,
-    bytes: u32,
+    /// Bytes that the value takes in memory.
+    bytes: usize,
     failed: bool,
+}
+
+impl<T> Stored<T> {
+    /// What the entry of this origin costs.
+    fn weight(&self, origin: &str) -> u32 {
+        u32::try_from(self.bytes + origin.len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+    }
 }
 
 struct Life;
@@ -137,6 +158,8 @@ impl<K, T> Expiry<K, Stored<T>> for Life {
 /// The cache. Concurrent requests for one file fetch it once.
 pub struct SiteFiles {
     robots: Cache<String, Stored<Arc<RobotsAnswer>>>,
+    /// By origin and a digest of the user agent.
+    robots_of_agents: Cache<(String, [u8; 32]), Stored<Arc<RobotsAnswer>>>,
     texts: Cache<(String, Name), Stored<TextFile>>,
 }
 
@@ -145,46 +168,53 @@ impl SiteFiles {
         Self {
             robots: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
-                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .weigher(|origin: &String, stored: &Stored<_>| stored.weight(origin))
+                .expire_after(Life)
+                .build(),
+            robots_of_agents: Cache::builder()
+                .max_capacity(MAX_AGENTS_BYTES)
+                .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
                 .expire_after(Life)
                 .build(),
             texts: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
-                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
                 .expire_after(Life)
                 .build(),
         }
     }
 
-    /// robots.txt of a URL's origin. A file that can't be fetched disallows everything (RFC
-    /// 9309), as does a 429, and is requested again after a minute.
+    /// robots.txt of a URL's origin. If it cannot be fetched or its status is 429, everything
+    /// is disallowed (RFC 9309), and it is requested again after a minute.
+    #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
-        self.robots_as(fetcher, url, None).await
+        let origin = origin(url);
+        let made = self
+            .robots
+            .get_with(origin.clone(), fetch_robots(fetcher, origin, None));
+        made.await.value
     }
 
     /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
     /// crawler with a file of its own.
-    pub async fn robots_as(
-        &self,
-        fetcher: &Fetcher,
-        url: &Url,
-        agent: Option<&str>,
-    ) -> Arc<RobotsAnswer> {
+    #[crate::boxed]
+    pub async fn robots_as(&self, fetcher: &Fetcher, url: &Url, agent: &str) -> Arc<RobotsAnswer> {
         let origin = origin(url);
-        let key = agent.map_or_else(|| origin.clone(), |agent| format!("{origin} {agent}"));
+        let key = (origin.clone(), Sha256::digest(agent).into());
         let made = self
-            .robots
-            .get_with(key, fetch_robots(fetcher, origin, agent))
-            .await;
-        made.value
+            .robots_of_agents
+            .get_with(key, fetch_robots(fetcher, origin, Some(agent)));
+        made.await.value
     }
 
     /// llms.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::Llms).await
     }
 
     /// llms-full.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::LlmsFull).await
     }
@@ -198,15 +228,9 @@ impl SiteFiles {
     }
 }
 
-/// Scheme, host and port: the reach of a robots.txt (RFC 9309, 2.3).
+/// Scheme, host and port: the scope of a robots.txt (RFC 9309, 2.3).
 fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
-}
-
-/// What a cache entry costs: its text and, roughly, what is around it.
-fn weight(text: usize) -> u32 {
-    const AROUND: usize = (MAX_CACHED_BYTES / MAX_ORIGINS) as usize;
-    u32::try_from(text + AROUND).unwrap_or(u32::MAX)
 }
 
 fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
@@ -225,7 +249,7 @@ async fn fetch_robots(
     origin: String,
     agent: Option<&str>,
 ) -> Stored<Arc<RobotsAnswer>> {
-    // One byte more than is read, so that the parser sees that the file was cut.
+    // One byte more than the parser reads, so that it sees that the file was cut.
     let request = Request {
         user_agent: agent.map(str::to_owned),
         max_redirects: Some(ROBOTS_REDIRECTS),
@@ -234,14 +258,14 @@ async fn fetch_robots(
     let result = Box::pin(fetcher.fetch(request)).await;
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
-        // Beyond the redirects that are followed: as if there were no file (RFC 9309, 2.3.1.2).
+        // Too many redirects: treated as if there were no file (RFC 9309, 2.3.1.2).
         Err(error) if error.kind == Kind::BadRedirect => {
             (Some(404), Default::default(), Some(error))
         }
         Err(error) => (None, Default::default(), Some(error)),
     };
     let found = status.is_some_and(|status| (200..300).contains(&status));
-    // A page that is served for every path is no robots.txt, whatever lines are in it.
+    // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
     let is_page = found && content::looks_like_html(&body);
     let robots = Robots::from_answer(status, if is_page { b"" } else { &body });
     let text = (found && !is_page).then(|| {
@@ -253,7 +277,6 @@ async fn fetch_robots(
         .text
         .into_owned()
     });
-    let bytes = weight(text.as_ref().map_or(0, |text| text.len() * 2));
     let failed = robots.is_unreachable();
     let answer = RobotsAnswer {
         text,
@@ -263,8 +286,8 @@ async fn fetch_robots(
         error,
     };
     Stored {
+        bytes: answer.held_bytes(),
         value: Arc::new(answer),
-        bytes,
         failed,
     }
 }
@@ -283,7 +306,7 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
         .filter(|response| response.status == 200)
         .and_then(|response| {
             let kind = content::sniff(response.content_type(), &response.body).kind;
-            // Sites that answer every path with a page have no llms.txt.
+            // Sites that send an HTML page for every path have no llms.txt.
             if kind != content::Kind::Text || content::looks_like_html(&response.body) {
                 return None;
             }
@@ -295,7 +318,7 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
             Some(Arc::<str>::from(decoded.text.as_ref()))
         });
     Stored {
-        bytes: weight(text.as_ref().map_or(0, |text| text.len())),
+        bytes: text.as_ref().map_or(0, |text| text.len()),
         value: text,
         failed,
     }

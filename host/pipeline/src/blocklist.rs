@@ -1,8 +1,11 @@
-//! The blocklist of malicious domains: read from its sources, kept current, handed to the
-//! fetcher, which refuses what is on it before anything is queued and at every redirect.
+//! The blocklist of malicious domains: loads the sources, keeps them current and passes the
+//! list to the fetcher, which refuses listed hosts before anything is queued and at redirects.
 //!
 //! A source is a file, looked at every two seconds, or a URL, asked for anew after
-//! `blocklist.refresh_seconds`. A source that fails keeps what it said last.
+//! `blocklist.refresh_seconds`. A source that fails keeps what it said last; a URL's list is
+//! kept in the data folder, so that this holds over restarts, too.
+
+mod kept;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -15,31 +18,34 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::blocking::blocking;
 use crate::config::BlocklistConfig;
+use kept::KeptLists;
 
-/// How often files are looked at.
+/// How often files are checked.
 const LOOK: Duration = Duration::from_secs(2);
-/// After a URL failed, when it is asked again.
+/// Wait after a failed fetch of a URL.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// A list's size and time to arrive: the largest public ones have 50 MB.
+/// Largest size of a list in bytes: the largest public ones have 50 MB.
 const MAX_BYTES: u64 = 128 << 20;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The sources and what they said last.
+/// The sources and their last content.
 pub struct Blocklist {
     fetcher: Fetcher,
     sources: Vec<Source>,
     refresh: Duration,
+    kept: KeptLists,
 }
 
 struct Source {
     at: Place,
-    hosts: HostList,
+    /// What it said last; none until it was read.
+    hosts: Option<HostList>,
 }
 
 enum Place {
     File {
         path: PathBuf,
-        /// Time of change and length when it was last read.
+        /// Modification time and length when it was last read.
         seen: Option<(SystemTime, u64)>,
     },
     Url {
@@ -50,12 +56,19 @@ enum Place {
 }
 
 impl Blocklist {
-    /// Reads every source and hands the list to the fetcher. A URL that fails is logged and
-    /// asked again soon, so that someone else's outage does not keep the service down.
+    /// Reads every source and hands the list to the fetcher. For a URL that fails its copy in
+    /// the data folder stands in, so that someone else's outage does not keep the service
+    /// down; it is asked again soon.
     ///
     /// # Errors
-    /// A file that cannot be read.
-    pub async fn load(config: &BlocklistConfig, fetcher: &Fetcher) -> anyhow::Result<Self> {
+    /// A file that cannot be read; with `blocklist.required` also a URL that fails and has no
+    /// copy: without its list, what it forbids would be fetched.
+    #[crate::boxed]
+    pub async fn load(
+        config: &BlocklistConfig,
+        data_dir: &Path,
+        fetcher: &Fetcher,
+    ) -> anyhow::Result<Self> {
         let mut sources = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
             let at = if is_url(source) {
@@ -66,27 +79,92 @@ impl Blocklist {
                 }
             } else {
                 let path = PathBuf::from(source);
-                // Named here, so that a wrong path shows at the start and not never.
+                // Checked here, so that a wrong path is reported at the start.
                 tokio::fs::metadata(&path)
                     .await
                     .with_context(|| format!("blocklist.sources: cannot read {source}"))?;
                 Place::File { path, seen: None }
             };
-            sources.push(Source {
-                at,
-                hosts: HostList::default(),
-            });
+            sources.push(Source { at, hosts: None });
         }
         let mut blocklist = Self {
             fetcher: fetcher.clone(),
             sources,
             refresh: config.refresh_seconds.max(Seconds(1)).as_duration(),
+            kept: KeptLists::in_data_dir(data_dir),
         };
         blocklist.refresh().await;
+        blocklist.take_copies(config.required).await?;
         Ok(blocklist)
     }
 
+    /// Reads the copies of the URLs that could not be read.
+    async fn take_copies(&mut self, required: bool) -> anyhow::Result<()> {
+        let mut taken = false;
+        for source in &mut self.sources {
+            if source.hosts.is_some() {
+                continue;
+            }
+            let url = match &source.at {
+                Place::File { path, .. } => {
+                    anyhow::bail!("blocklist.sources: cannot read {}", path.display());
+                }
+                Place::Url { url, .. } => url.clone(),
+            };
+            let (kept, asked) = (self.kept.clone(), url.clone());
+            let copy =
+                blocking(move || kept.read(&asked).map(|copy| copy.map(|text| parse(&text))));
+            match copy.await? {
+                Ok(Some(hosts)) => {
+                    tracing::warn!(
+                        url,
+                        hosts = hosts.len(),
+                        "the copy of a blocklist stands in"
+                    );
+                    source.hosts = Some(hosts);
+                    taken = true;
+                }
+                kept => {
+                    let why = kept.err().map_or_else(
+                        || "no copy of it was kept".to_owned(),
+                        |error| format!("its copy cannot be read: {error}"),
+                    );
+                    if required {
+                        anyhow::bail!(
+                            "blocklist.sources: cannot read {url}, and {why}; set \
+                             blocklist.required = false to start without it"
+                        );
+                    }
+                    tracing::error!(
+                        url,
+                        why,
+                        "a blocklist is missing: its hosts are fetched from"
+                    );
+                }
+            }
+        }
+        if taken {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Hands the lists to the fetcher.
+    fn publish(&self) {
+        let mut all = HostList::default();
+        for hosts in self
+            .sources
+            .iter()
+            .filter_map(|source| source.hosts.as_ref())
+        {
+            all.extend(hosts);
+        }
+        tracing::info!(hosts = all.len(), "the blocklist is read");
+        self.fetcher.set_blocklist(all);
+    }
+
     /// Keeps the list current; ends with the task that holds it.
+    #[crate::boxed]
     pub async fn run(mut self) {
         if self.sources.is_empty() {
             return;
@@ -99,7 +177,7 @@ impl Blocklist {
         }
     }
 
-    /// Reads what has changed, and replaces the list if something has.
+    /// Reads the sources that changed, and replaces the list if any did.
     async fn refresh(&mut self) {
         let mut changed = false;
         for source in &mut self.sources {
@@ -117,29 +195,52 @@ impl Blocklist {
                 }
                 Place::Url { .. } => Ok(None),
             };
+            let read = match read {
+                Ok(Some(text)) => taken_over(&source.at, &self.kept, text).await.map(Some),
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
             match read {
-                Ok(Some(text)) => match blocking(move || parse(&text)).await {
-                    Ok(hosts) => {
-                        source.hosts = hosts;
-                        changed = true;
-                    }
-                    Err(error) => tracing::error!(%error, "cannot read a blocklist"),
-                },
+                Ok(Some(hosts)) => {
+                    source.hosts = Some(hosts);
+                    changed = true;
+                }
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(error = %format!("{error:#}"), "a blocklist cannot be read; what it said last holds");
+                    tracing::warn!(
+                        error = %format!("{error:#}"),
+                        "cannot read a blocklist; its last content stays in use"
+                    );
                 }
             }
         }
         if changed {
-            let mut all = HostList::default();
-            for source in &self.sources {
-                all.extend(&source.hosts);
-            }
-            tracing::info!(hosts = all.len(), "the blocklist is read");
-            self.fetcher.set_blocklist(all);
+            self.publish();
         }
     }
+}
+
+/// The hosts of a text that a source gave. That of a URL is kept, unless it lists nothing: an
+/// error page is no list.
+async fn taken_over(at: &Place, kept: &KeptLists, text: String) -> anyhow::Result<HostList> {
+    let copy = match at {
+        Place::Url { url, .. } => Some((kept.clone(), url.clone())),
+        Place::File { .. } => None,
+    };
+    blocking(move || {
+        let hosts = parse(&text);
+        let Some((kept, url)) = copy else {
+            return Ok(hosts);
+        };
+        if hosts.is_empty() {
+            anyhow::bail!("blocklist {url}: lists no host");
+        }
+        if let Err(error) = kept.write(&url, &text) {
+            tracing::warn!(%error, url, "a blocklist cannot be kept for the next start");
+        }
+        Ok(hosts)
+    })
+    .await?
 }
 
 fn parse(text: &str) -> HostList {
@@ -148,7 +249,7 @@ fn parse(text: &str) -> HostList {
     hosts
 }
 
-/// The file's text, if it changed since it was last read.
+/// The file's text, if it changed since the last read.
 async fn read_file(
     path: &Path,
     seen: &mut Option<(SystemTime, u64)>,
@@ -167,7 +268,7 @@ async fn read_file(
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The list at a URL, unless it says that it has not changed.
+/// The list at a URL; `None` if the server says that it has not changed.
 async fn fetch(
     fetcher: &Fetcher,
     url: &str,

@@ -1,13 +1,13 @@
-//! The Orbweaver program: command line, configuration, the service put together from its
-//! rooms, and the background work that keeps it in order.
+//! The Orbweaver program: command line, configuration, assembly of the service, and background
+//! work.
 
-// It panics when its reader has gone; see `cli::out`.
+// `println!` panics if the output is closed; see `cli::out`.
 #![warn(clippy::print_stdout)]
 
 pub mod cli;
 pub mod config;
-pub mod doors;
 pub mod housekeeping;
+pub mod insecure_settings;
 pub mod listen;
 pub mod probe;
 pub mod serve;

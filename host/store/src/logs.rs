@@ -11,9 +11,11 @@ use crate::db::{Db, Store, per_database, read, signed};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// Entries of a project kept in memory, and projects that have some there.
+/// Entries of a project kept in memory, their bytes, and projects that have some there: 32 MiB
+/// in all.
 const RECENT: usize = 512;
-const RECENT_PROJECTS: u64 = 1_000;
+const RECENT_BYTES: usize = 128 << 10;
+const RECENT_PROJECTS: u64 = 256;
 
 /// An answered request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct LogEntry {
     pub path: String,
     /// HTTP status of the answer.
     pub status: u16,
-    /// Time to the answer's head.
+    /// Time to the start of the answer, in milliseconds.
     pub duration_ms: u64,
     /// Address of the client.
     pub client_ip: String,
@@ -36,12 +38,12 @@ pub struct LogEntry {
     pub key_prefix: String,
 }
 
-/// Which entries to list.
+/// A filter for listing entries.
 #[derive(Clone, Debug)]
 pub struct LogFilter {
-    /// At most so many.
+    /// Most entries to return.
     pub limit: u32,
-    /// Skipping so many of the newest.
+    /// Number of newest entries to skip.
     pub offset: u64,
     /// Lowest status.
     pub status_min: Option<u16>,
@@ -51,16 +53,50 @@ pub struct LogFilter {
     pub key_prefix: Option<String>,
 }
 
+impl LogEntry {
+    /// Bytes that this takes in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let texts = [
+            &self.method,
+            &self.path,
+            &self.client_ip,
+            &self.request_id,
+            &self.key_prefix,
+        ];
+        size_of::<Self>() + texts.map(String::capacity).iter().sum::<usize>()
+    }
+}
+
 impl LogFilter {
     fn statuses(&self) -> std::ops::RangeInclusive<u16> {
         self.status_min.unwrap_or(0)..=self.status_max.unwrap_or(u16::MAX)
     }
 }
 
-/// The newest entries of each project that this process logged. Where it is the only one
-/// that logs, listings of what is newest need no database.
+/// The newest entries of each project logged by this process. If no other process logs, the
+/// newest entries are listed without the database.
 #[derive(Clone, Debug)]
-pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<VecDeque<Arc<LogEntry>>>>>);
+pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<Ring>>>);
+
+/// Entries, the newest first.
+#[derive(Debug, Default)]
+struct Ring {
+    entries: VecDeque<Arc<LogEntry>>,
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, entry: Arc<LogEntry>) {
+        self.bytes += entry.held_bytes();
+        self.entries.push_front(entry);
+        while self.entries.len() > RECENT || self.bytes > RECENT_BYTES {
+            let Some(oldest) = self.entries.pop_back() else {
+                return;
+            };
+            self.bytes -= oldest.held_bytes();
+        }
+    }
+}
 
 impl Default for Recent {
     fn default() -> Self {
@@ -75,13 +111,10 @@ impl Recent {
             .get(&project)
             .unwrap_or_else(|| self.0.get_with(project, Arc::default));
         let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
-        if ring.len() == RECENT {
-            ring.pop_back();
-        }
-        ring.push_front(entry);
+        ring.push(entry);
     }
 
-    /// The answer, if enough entries are here for it.
+    /// The entries for a filter, if enough are in memory.
     fn find(&self, project: ProjectId, filter: &LogFilter) -> Option<Vec<Arc<LogEntry>>> {
         let limit = usize::try_from(filter.limit).ok()?;
         let offset = usize::try_from(filter.offset).ok()?;
@@ -89,6 +122,7 @@ impl Recent {
         let ring = self.0.get(&project)?;
         let ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         let found: Vec<Arc<LogEntry>> = ring
+            .entries
             .iter()
             .filter(|entry| statuses.contains(&entry.status))
             .filter(|entry| {
@@ -103,7 +137,7 @@ impl Recent {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LogRow {
     ts: i64,
     method: String,
@@ -116,7 +150,7 @@ struct LogRow {
 }
 
 per_database! {
-    /// Stores answered requests.
+    /// Stores entries.
     pub(crate) async fn insert(
         conn: &mut Conn,
         entries: &[(ProjectId, Arc<LogEntry>)],
@@ -143,8 +177,8 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the oldest requests, at most `limit`, as far as they are older than `before`:
-    /// how many.
+    /// Deletes the oldest entries, at most `limit`, if they are older than `before`; returns how
+    /// many.
     pub(crate) async fn delete_before(
         conn: &mut Conn,
         before: i64,
@@ -169,14 +203,15 @@ impl Store {
             ts: from_ms(to_ms(entry.ts)),
             ..entry
         });
-        // Other nodes log into a shared database, so only a file of our own is all ours.
+        // Other nodes log into a shared database; a SQLite file has only this process's entries.
         if let Db::Lite(_) = &self.db {
             self.recent.push(project, Arc::clone(&entry));
         }
         self.writer.log(project, entry);
     }
 
-    /// The newest entries first, everything logged before this call included.
+    /// The newest entries first, including everything logged before this call.
+    #[crate::boxed]
     pub async fn logs(
         &self,
         project: ProjectId,
@@ -217,5 +252,41 @@ impl Store {
             })
         };
         Ok(rows.into_iter().map(entry).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: usize) -> Arc<LogEntry> {
+        Arc::new(LogEntry {
+            ts: DateTime::UNIX_EPOCH,
+            method: "GET".to_owned(),
+            path: "/".repeat(path),
+            status: 200,
+            duration_ms: 1,
+            client_ip: "192.0.2.1".to_owned(),
+            request_id: "0".repeat(32),
+            key_prefix: "orb_AAAA".to_owned(),
+        })
+    }
+
+    #[test]
+    fn recent_entries_are_bounded_in_number_and_in_bytes() {
+        let mut ring = Ring::default();
+        for _ in 0..2 * RECENT {
+            ring.push(entry(1));
+        }
+        let short = ring.entries.len();
+        assert!(short > 256, "{short} entries of usual requests");
+        for _ in 0..2 * RECENT {
+            ring.push(entry(512));
+        }
+        let held: usize = ring.entries.iter().map(|entry| entry.held_bytes()).sum();
+        assert_eq!(held, ring.bytes);
+        assert!(held <= RECENT_BYTES && ring.entries.len() < short);
+        ring.push(entry(1 << 20));
+        assert!(ring.bytes <= RECENT_BYTES, "{}", ring.bytes);
     }
 }

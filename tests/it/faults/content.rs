@@ -1,4 +1,4 @@
-//! Rows 32 to 36: pages that are none, are endless, or say things about themselves.
+//! Faults 32 to 36: content that is not HTML or never ends, and what pages declare.
 
 use orbweaver_origin::Reply;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn scan(faulty: &Faulty, reply: Reply) -> Value {
 }
 
 #[tokio::test]
-async fn row_32_files_served_as_pages() {
+async fn fault_32_binary_files_served_as_html() {
     let faulty = Faulty::start().await;
     let files: [&[u8]; 3] = [
         b"\x89PNG\r\n\x1a\n<title>no</title>",
@@ -30,7 +30,7 @@ async fn row_32_files_served_as_pages() {
 }
 
 #[tokio::test]
-async fn row_33_html_without_end() {
+async fn fault_33_html_without_end() {
     let faulty = Faulty::with(|fetch| fetch.limits.max_body_bytes = 16 << 20).await;
     let deep = "<div>".repeat(10_000) + "<p>deep";
     let attributes: String = (0..1_000_000).map(|number| format!(" a{number}")).collect();
@@ -44,14 +44,14 @@ async fn row_33_html_without_end() {
     faulty.is_well().await;
 }
 
-/// Where a page's first link leads.
+/// The URL of a page's first link.
 async fn first_link(faulty: &Faulty, html: &str) -> Value {
     let result = scan(faulty, Reply::html(html)).await;
     result["links"][0]["to"].clone()
 }
 
 #[tokio::test]
-async fn row_34_bases() {
+async fn fault_34_base_elements() {
     let faulty = Faulty::start().await;
     let here = |path: &str| faulty.origin.url(path);
     for (base, expected) in [
@@ -70,7 +70,7 @@ async fn row_34_bases() {
 }
 
 #[tokio::test]
-async fn row_35_rel_and_robots_directives_are_recorded() {
+async fn fault_35_rel_and_robots_directives_are_recorded() {
     let faulty = Faulty::start().await;
     let html = "<meta name=robots content='noindex, noarchive'>\
                 <a href=/a rel=nofollow>a</a><a href=/b rel='ugc'>b</a>\
@@ -95,7 +95,7 @@ async fn row_35_rel_and_robots_directives_are_recorded() {
 }
 
 #[tokio::test]
-async fn row_36_canonical_and_alternates_are_recorded() {
+async fn fault_36_canonical_and_alternates_are_recorded() {
     let faulty = Faulty::start().await;
     let html = "<link rel=canonical href='http://else.example/page'>\
                 <link rel=alternate hreflang=de href='http://de.example/'><p>here";

@@ -1,5 +1,6 @@
-//! `cargo xtask lint` and `cargo xtask audit`: what CI checks before and after the tests.
+//! `cargo xtask lint` and `cargo xtask audit`: the checks of CI besides the tests.
 
+mod boxed;
 mod deploy;
 mod docs;
 mod rules;
@@ -15,12 +16,12 @@ use crate::shell::{cargo, hostile_target_dir, plugin_target_dir, root, run};
 use crate::steps::Steps;
 use tools::{DENY, MACHETE};
 
-/// Crates that stand outside every workspace of ours.
+/// Crates outside all workspaces.
 const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/rust"];
 
-/// Formatting, the workspace's own rules, unused dependencies, clippy and documentation, with
-/// warnings denied, in every workspace; the book's links, and alerts. With a filter, only steps
-/// whose name contains it.
+/// Checks formatting, the workspace's own rules, unused dependencies, clippy and documentation in
+/// every workspace, with warnings denied; the book's links, and the alerts. With a filter, runs
+/// only steps whose name contains it.
 pub fn run_all(filter: Option<&str>) -> Result<()> {
     let mut steps = Steps::default();
     let mut step = |name: &'static str, work: fn() -> Result<()>| -> Result<()> {
@@ -61,7 +62,7 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
     Ok(())
 }
 
-/// Licences, sources and bans of every dependency; advisories where their database can be
+/// Checks licences, sources and bans of every dependency, and advisories if their database can be
 /// fetched.
 pub fn audit() -> Result<()> {
     let mut steps = Steps::default();
@@ -74,7 +75,7 @@ pub fn audit() -> Result<()> {
         Ok(()) => steps.run("advisories", || {
             deny(&["check", "--disable-fetch", "advisories"])
         })?,
-        // Not a fault of the change that is checked, but whoever reads the log must see it.
+        // Not a fault of the checked change, but the reader of the log must see it.
         Err(error) => eprintln!(
             "WARNING: advisories were NOT checked: their database cannot be fetched ({error:#})"
         ),
@@ -102,7 +103,7 @@ fn formatting() -> Result<()> {
     Ok(())
 }
 
-/// Peers are never compiled here, so this is all that is checked of them but their formatting.
+/// Peers are not compiled here: only this check and their formatting apply to them.
 fn unused_dependencies() -> Result<()> {
     run(MACHETE.command()?.args([
         "--with-metadata",
@@ -115,8 +116,8 @@ fn unused_dependencies() -> Result<()> {
     ]))
 }
 
-/// In the tests' profile, so that procedural macros, build scripts and the C libraries which
-/// those compile are shared with the tests.
+/// Uses the tests' profile, so that procedural macros, build scripts and their C libraries are
+/// shared with the tests.
 fn clippy_host() -> Result<()> {
     run(cargo(root()).args([
         "clippy",
@@ -139,7 +140,7 @@ fn clippy(folder: &str, which: &[&str], target: &Path) -> Result<()> {
         .args(["--", "--deny", "warnings"]))
 }
 
-/// Broken links and the like in doc comments are errors.
+/// Broken links and similar faults in doc comments are errors.
 fn documentation() -> Result<()> {
     let strict = |command: &mut Command| -> Result<()> {
         run(command.env("RUSTDOCFLAGS", "--deny warnings"))

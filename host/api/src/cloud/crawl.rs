@@ -13,12 +13,13 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_pipeline::cloud::backend::WaitPoint;
-use orbweaver_pipeline::cloud::crawl::{Crawl, Crawled};
+use orbweaver_pipeline::cloud::small_crawl::{Crawl, Crawled};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_pipeline::convert::Format;
 
 /// A site to crawl while the caller waits.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/", "limit": 5}))]
 pub(super) struct CloudCrawlRequest {
     /// Where to begin: absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

@@ -9,13 +9,13 @@ use orbweaver_core::ids::PageId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::pages::MAX_LIMIT;
+use super::listing::MAX_LIMIT;
 use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
 use crate::validate;
-use orbweaver_crawl::links::LinkReader;
+use orbweaver_crawl::link_reader::LinkReader;
 use orbweaver_pipeline::ScanError;
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -10,7 +10,7 @@ use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
 use crate::input::Optional;
-use orbweaver_accounts::issue::FreshKey;
+use orbweaver_accounts::new_key::FreshKey;
 
 const DEFAULT_GRACE: u64 = 86_400;
 /// A year: a key that shall live longer needs no end.
@@ -19,6 +19,7 @@ const MAX_LABEL: usize = 100;
 
 /// How to replace the project's keys.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"label": "laptop", "grace_seconds": 86400}))]
 pub(super) struct RotateRequest {
     /// What to call the new key.
     #[schema(max_length = 100)]

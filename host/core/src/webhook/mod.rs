@@ -1,9 +1,9 @@
-//! Webhooks: which events a run causes, how a delivery is signed, and when it is tried again.
+//! Webhooks: the events of a run, signatures of deliveries, and the retry schedule.
 
 mod event;
 mod retry;
 mod signature;
 
-pub use event::{DiffCounts, Event, Outcome, Selection, UnknownEvent, select};
+pub use event::{DiffCounts, DiffUrls, Event, Outcome, Selection, UnknownEvent, select};
 pub use retry::{Next, RetryPolicy, Verdict};
 pub use signature::{SIGNATURE_HEADER, Signatures, sign};

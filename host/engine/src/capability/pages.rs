@@ -1,34 +1,38 @@
-//! Pages that a guest holds, charged to its call's memory.
+//! Pages that a guest holds, charged to its call's memory budget.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use orbweaver_dom::{Limits, ParseNeed};
+use tokio::sync::Semaphore;
 
 use crate::error::StopReason;
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::meter::{Meter, measured};
 use crate::page::Page;
 
-/// Bytes that a parse is expected to need for each byte of HTML: its tree and the snapshot.
-/// They are reserved before it begins; afterwards the snapshot's real size counts.
-const PARSE_FACTOR: u64 = 4;
+/// Parses under way for guests at once: each needs a core.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    Semaphore::new(std::thread::available_parallelism().map_or(2, std::num::NonZero::get))
+});
 
-/// The host's side of the WIT resource `page`. Dropping it gives the memory back. (Public for
-/// the generated bindings; its module is not.)
+/// The host side of the WIT resource `page`. Dropping it releases its memory. (Public only for the
+/// generated bindings; its module is private.)
 pub struct HostPage {
     page: Arc<Page>,
-    /// None for a page that the host gave to the guest: the caller's, the same for all roles.
+    /// `None` for the page passed to the guest as an argument, which all roles share.
     charge: Option<MemoryCharge>,
 }
 
 impl HostPage {
-    /// A page that the guest did not ask for: it costs the guest nothing.
+    /// A page passed to the guest as an argument: not charged.
     pub(crate) fn given(page: Arc<Page>) -> Self {
         Self { page, charge: None }
     }
 
-    /// A page that the guest asked for.
+    /// A page that the guest requested: charged.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    /// [`StopReason::Limit`] if it exceeds the call's memory.
     pub(crate) fn charged(page: Arc<Page>, memory: &Arc<MemoryBudget>) -> Result<Self, StopReason> {
         let charge = memory.charge(page.held_bytes())?;
         Ok(Self {
@@ -37,30 +41,35 @@ impl HostPage {
         })
     }
 
-    /// The page itself.
+    /// The shared page.
     pub(crate) fn page(&self) -> &Arc<Page> {
         &self.page
     }
 
-    /// Reserves what a parse needs, where none has been made yet.
+    /// Reserves what a parse needs at its peak, where none has been made yet, and says within
+    /// which limits it is to stay. Afterwards the snapshot's real size counts.
     ///
     /// # Errors
     /// [`StopReason::Limit`] if the call's memory does not hold it.
-    pub(crate) fn reserve_parse(&mut self) -> Result<(), StopReason> {
+    pub(crate) fn reserve_parse(&mut self) -> Result<Limits, StopReason> {
         let Some(charge) = &mut self.charge else {
-            return Ok(());
+            return Ok(Limits::default());
         };
-        let parse = match self.page.parsed() {
-            Some(_) => 0,
-            None => (self.page.parts().html.len() as u64).saturating_mul(PARSE_FACTOR),
-        };
-        charge.resize(self.page.held_bytes().saturating_add(parse))
+        if self.page.parsed().is_some() {
+            return Ok(Limits::default());
+        }
+        let html = &self.page.parts().html;
+        // What the least need exceeds is refused without a look at the page.
+        charge.resize(self.page.held_bytes().saturating_add(html.len() as u64))?;
+        let need = ParseNeed::of(html);
+        charge.resize(self.page.held_bytes().saturating_add(need.bytes))?;
+        Ok(need.limits)
     }
 
-    /// Charges what the page holds now, its snapshot included.
+    /// Charges the current size of the page, including its snapshot.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    /// [`StopReason::Limit`] if it exceeds the call's memory.
     pub(crate) fn recharge(&mut self) -> Result<(), StopReason> {
         match &mut self.charge {
             Some(charge) => charge.resize(self.page.held_bytes()),
@@ -69,19 +78,28 @@ impl HostPage {
     }
 }
 
-/// Parses a page on a thread that may be busy for long, and counts its time as the guest's.
+/// Parses a page on a blocking thread, and counts the time as CPU time of the guest.
 ///
 /// # Errors
 /// [`StopReason::Limit`] if the call's CPU time is used up.
-pub(crate) async fn parse(page: &Arc<Page>, meter: &Meter) -> Result<(), StopReason> {
+pub(crate) async fn parse(
+    page: &Arc<Page>,
+    limits: Limits,
+    meter: &Meter,
+) -> Result<(), StopReason> {
     if page.parsed().is_some() {
         return Ok(());
     }
+    // Held by the parse itself: a call that is dropped leaves its thread busy.
+    let turn = TURNS.acquire().await;
     let parsing = Arc::clone(page);
-    let parsed = tokio::task::spawn_blocking(move || measured(|| drop(parsing.snapshot().clone())));
+    let parsed = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        measured(|| drop(Arc::clone(parsing.snapshot_within(&limits))))
+    });
     match parsed.await {
         Ok(((), cpu)) => meter.charge(cpu),
-        // The parser panicked, or the engine shuts down: nobody reads the result.
+        // The parser panicked, or the engine is shutting down: nobody reads the result.
         Err(_) => Err(StopReason::Cancelled),
     }
 }

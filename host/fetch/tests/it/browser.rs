@@ -1,4 +1,4 @@
-//! Rendering in a real browser: what it gives, what it refuses, and what it survives.
+//! Rendering in a real browser: results, refusals, and failures that it survives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{Names, config, with_config, with_names};
 
-/// A renderer whose guard lets 127.0.0.1 through, and no other address of loopback.
+/// A renderer whose guard allows 127.0.0.1 and no other loopback address.
 fn renderer_with(change: impl FnOnce(&mut BrowserConfig)) -> Renderer {
     let mut browser = BrowserConfig::default();
     change(&mut browser);
@@ -64,7 +64,7 @@ fn kill(pid: i32) {
 }
 
 #[tokio::test]
-async fn scripts_run_and_the_document_comes_with_its_status_and_headers() {
+async fn scripts_run_and_the_result_has_the_documents_status_and_headers() {
     let origin = Origin::start().await.unwrap();
     origin.set("/start", Reply::redirect(302, "/app"));
     origin.set(
@@ -96,7 +96,7 @@ async fn scripts_run_and_the_document_comes_with_its_status_and_headers() {
 }
 
 #[tokio::test]
-async fn each_wait_sees_what_it_waits_for() {
+async fn each_wait_point_sees_its_content() {
     let origin = Origin::start().await.unwrap();
     origin.set("/data", Reply::text("late data"));
     origin.set("/held/image", Reply::new(404, ""));
@@ -119,17 +119,64 @@ async fn each_wait_sees_what_it_waits_for() {
         };
         renderer.render(request)
     };
-    let loaded = waiting("/app", WaitFor::Load).await.unwrap();
-    assert!(html(&loaded).contains("early"), "{}", html(&loaded));
-    let idle = waiting("/app", WaitFor::NetworkIdle).await.unwrap();
-    assert!(
-        html(&idle).contains("late data and late data"),
-        "{}",
-        html(&idle)
-    );
+    // An application shows its data only after its load event.
+    for wait_for in [WaitFor::Load, WaitFor::DomContentLoaded, WaitFor::NetworkIdle] {
+        let page = waiting("/app", wait_for).await.unwrap();
+        assert!(
+            html(&page).contains("late data and late data"),
+            "{wait_for:?}: {}",
+            html(&page)
+        );
+    }
     // The image never comes, so `load` never fires.
     let parsed = waiting("/slow", WaitFor::DomContentLoaded).await.unwrap();
     assert!(html(&parsed).contains("parsed") && !parsed.partial);
+}
+
+#[tokio::test]
+async fn every_wait_includes_content_made_from_fetched_data() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/data", Reply::text("from the server"));
+    origin.set("/held/image", Reply::new(404, ""));
+    let app = "<div id=root></div><script type=module>\
+               const text = await (await fetch('/data')).text();\
+               document.getElementById('root').textContent = 'made ' + text;</script>";
+    origin.set("/app", Reply::html(app));
+    origin.set("/open", Reply::html(format!("{app}<img src=/held/image>")));
+    origin.set(
+        "/restless",
+        Reply::html(
+            "<p id=p></p><script>setInterval(() => p.append('x'), 20);\
+             setInterval(() => fetch('/data'), 50)</script>",
+        ),
+    );
+    let renderer = renderer();
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
+        let request = |path: &str| RenderRequest {
+            wait_for,
+            ..RenderRequest::new(origin.url(path))
+        };
+        let rendered = renderer.render(request("/app")).await.unwrap();
+        let html = html(&rendered);
+        assert!(
+            html.contains("made from the server"),
+            "{wait_for:?}: {html}"
+        );
+    }
+    let parsed = RenderRequest {
+        wait_for: WaitFor::DomContentLoaded,
+        ..RenderRequest::new(origin.url("/open"))
+    };
+    let parsed = renderer.render(parsed).await.unwrap();
+    assert!(html(&parsed).contains("made from the server"));
+    let started = std::time::Instant::now();
+    let restless = render(&renderer, origin.url("/restless")).await.unwrap();
+    assert!(html(&restless).contains("xxx") && !restless.partial);
+    assert!(started.elapsed() < Duration::from_secs(8));
 }
 
 #[tokio::test]
@@ -154,7 +201,7 @@ async fn pages_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_script_that_leads_to_a_private_address_is_refused() {
+async fn a_navigation_by_script_to_a_private_address_is_refused() {
     let origin = Origin::start().await.unwrap();
     let renderer = renderer();
     for (path, to) in [
@@ -173,8 +220,8 @@ async fn a_script_that_leads_to_a_private_address_is_refused() {
     assert_eq!(error.unwrap_err().kind, Kind::Refused);
 }
 
-/// Everything that a page can open a connection with, aimed at an address that the guard
-/// refuses and that would answer.
+/// Tries every way in which a page can open a connection, to an address that the guard
+/// refuses and where a server listens.
 #[tokio::test]
 async fn nothing_that_a_page_does_reaches_a_refused_address() {
     let origin = Origin::start().await.unwrap();
@@ -253,8 +300,85 @@ async fn nothing_that_a_page_does_reaches_a_refused_address() {
     assert_eq!(reached.load(Ordering::SeqCst), 0);
 }
 
+/// What outlives a page or leaves it by another way than a request of its own.
 #[tokio::test]
-async fn a_page_that_never_ends_gives_what_there_is_and_a_busy_one_an_error() {
+async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
+    let origin = Origin::start().await.unwrap();
+    let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let there = private.local_addr().unwrap();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reached);
+    let listening = tokio::spawn(async move {
+        while private.accept().await.is_ok() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let script = |text: String| Reply::text(text).header("Content-Type", "text/javascript");
+    origin.set(
+        "/service.js",
+        script(format!(
+            "const out = () => fetch('http://{there}/service', {{mode: 'no-cors'}}).catch(() => 0);\
+             self.addEventListener('install', (e) => e.waitUntil(out()));\
+             self.addEventListener('activate', (e) => e.waitUntil(clients.claim().then(out)));"
+        )),
+    );
+    origin.set(
+        "/shared.js",
+        script(format!(
+            "onconnect = (e) => {{ fetch('http://{there}/shared', {{mode: 'no-cors'}}).catch(() => 0)\
+             .then(() => e.ports[0].postMessage(1)) }}"
+        )),
+    );
+    origin.set(
+        "/",
+        Reply::html(format!(
+            "<img src=/held/open><link rel=prefetch href=http://{there}/prefetch>\
+             <link rel=modulepreload href=http://{there}/module.js><link rel=manifest href=http://{there}/m>\
+             <script type=speculationrules>{{\"prerender\": [{{\"urls\": [\"http://{there}/prerender\"]}}],\
+             \"prefetch\": [{{\"urls\": [\"http://{there}/speculated\"]}}]}}</script>\
+             <style>@import url(http://{there}/import.css); @font-face {{ font-family: f;\
+             src: url(http://{there}/font) }} p {{ font-family: f; background: url(http://{there}/bg) }}</style>\
+             <p>text<video src=http://{there}/video autoplay></video><object data=http://{there}/object></object>\
+             <embed src=http://{there}/embed><iframe src=file:///etc/hostname></iframe>\
+             <a id=save download=x href=http://{there}/save>s</a>\
+             <a id=ping ping=http://{there}/ping href='#x'>p</a>\
+             <form id=form target=_blank method=post action=http://{there}/form><input name=a></form>\
+             <script>(async () => {{\
+               const quiet = async (f) => {{ try {{ await f() }} catch {{}} }};\
+               const soon = (ms) => new Promise((done) => setTimeout(done, ms));\
+               await quiet(() => Promise.race([navigator.serviceWorker.register('/service.js')\
+                 .then(() => navigator.serviceWorker.ready), soon(2000)]));\
+               await quiet(() => new Promise((done) => {{ const w = new SharedWorker('/shared.js');\
+                 w.port.onmessage = done; setTimeout(done, 1000) }}));\
+               await quiet(() => import('http://{there}/imported.js'));\
+               await quiet(() => fetch('http://{there}/late', {{mode: 'no-cors', keepalive: true}}));\
+               await quiet(async () => {{ document.title = 'read: ' +\
+                 await (await fetch('file:///etc/hostname')).text() }});\
+               for (const id of ['save', 'ping']) document.getElementById(id).click();\
+               document.getElementById('form').submit();\
+               for (const url of ['file:///etc/hostname', 'ftp://{there}/', 'view-source:http://{there}/'])\
+                 await quiet(() => window.open(url));\
+               await soon(500);\
+               if (!document.title.startsWith('read')) document.title = 'tried the rest';\
+               fetch('/done')\
+             }})()</script>"
+        )),
+    );
+    origin.set("/held/open", Reply::new(404, ""));
+    let renderer = renderer();
+    let done = async {
+        origin.asked("/done", 1).await;
+        origin.release();
+    };
+    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
+    let html = html(&rendered.unwrap());
+    assert!(html.contains("<title>tried the rest"), "{html}");
+    listening.abort();
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
     let origin = Origin::start().await.unwrap();
     origin.set("/held/never", Reply::html(""));
     origin.set(
@@ -279,7 +403,7 @@ async fn a_page_that_never_ends_gives_what_there_is_and_a_busy_one_an_error() {
         (error.kind, error.sub.map(SubKind::as_str)),
         (Kind::Timeout, Some("total"))
     );
-    // And the pool still serves.
+    // The pool still works.
     origin.set("/", Reply::html("fine"));
     assert!(render(&renderer, origin.url("/")).await.is_ok());
 }
@@ -289,7 +413,7 @@ async fn a_body_without_end_stops_at_the_limit() {
     let origin = Origin::start().await.unwrap();
     let renderer = renderer_with(|config| config.max_page_bytes = 300_000);
     let rendered = render(&renderer, origin.url("/fault/endless")).await;
-    // Cut off by the filter: the browser either shows what came or says that it broke.
+    // Cut off by the filter: the browser either shows the part received or reports an error.
     if let Ok(rendered) = rendered {
         assert!(rendered.response.body.len() < 1 << 20);
     }
@@ -385,7 +509,7 @@ async fn many_at_once_take_turns() {
     for (number, html) in futures::future::join_all(pages).await {
         assert!(html.contains(&format!("page {number}<")), "{html}");
     }
-    // And one that finds no turn in time says so.
+    // A page whose turn does not come in time is refused.
     let full = renderer_with(|config| {
         config.concurrent = 1;
         config.queue_ms = Millis(50);
@@ -407,7 +531,7 @@ async fn many_at_once_take_turns() {
 }
 
 #[tokio::test]
-async fn what_is_no_page_comes_as_it_is() {
+async fn documents_that_are_not_html_are_returned_unchanged() {
     let origin = Origin::start().await.unwrap();
     origin.set("/notes", Reply::text("just <b>text</b>"));
     origin.set(
@@ -430,7 +554,7 @@ async fn what_is_no_page_comes_as_it_is() {
 }
 
 #[tokio::test]
-async fn failures_have_the_reason_that_a_fetch_would_give() {
+async fn failures_have_the_same_kind_as_those_of_a_fetch() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -450,7 +574,7 @@ async fn failures_have_the_reason_that_a_fetch_would_give() {
 }
 
 #[tokio::test]
-async fn a_page_goes_through_the_proxy_that_is_asked_for() {
+async fn a_page_uses_the_requested_proxy() {
     let origin = Origin::start().await.unwrap();
     origin.set("/", Reply::html("<img src=/image>through"));
     origin.set("/image", Reply::new(200, ""));
@@ -473,7 +597,7 @@ async fn a_page_goes_through_the_proxy_that_is_asked_for() {
             (Kind::Proxy, Some("auth")),
             "{error}"
         );
-        // A page's tunnel too: the secure site is not there, but the proxy is asked for it.
+        // The page's tunnels too: the secure site does not exist, but the proxy sees the request.
         let before = proxy.asked().len();
         let secure = RenderRequest {
             url: origin.url_at("a.example", "/").replace("http:", "https:"),
@@ -486,7 +610,7 @@ async fn a_page_goes_through_the_proxy_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_picture_has_the_whole_page_and_what_loads_lazily() {
+async fn a_screenshot_has_the_whole_page_with_lazily_loaded_images() {
     let origin = Origin::start().await.unwrap();
     let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'>\
                <rect width='200' height='100' fill='#c00'/></svg>";

@@ -1,6 +1,6 @@
-//! Millionths of a US dollar, which is what is booked, and dollars, which is what is shown.
+//! Conversion between US dollars, which are shown, and millionths of them, which are billed.
 
-/// Dollars as millionths, rounded; what is no price is nothing.
+/// Converts dollars to millionths, rounded. An invalid price becomes 0.
 pub fn micros(usd: f64) -> u64 {
     if !usd.is_finite() || usd <= 0.0 {
         return 0;
@@ -14,7 +14,7 @@ pub fn micros(usd: f64) -> u64 {
     micros
 }
 
-/// Millionths as dollars.
+/// Converts millionths to dollars.
 pub fn usd(micros: u64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
@@ -24,8 +24,8 @@ pub fn usd(micros: u64) -> f64 {
     usd
 }
 
-/// What so many bytes cost at a price for 10^9 of them.
-pub fn of_bytes(bytes: u64, usd_per_gb: f64) -> u64 {
+/// Price in millionths of `bytes` bytes at `usd_per_gb` dollars per 10^9 bytes.
+pub fn traffic_micros(bytes: u64, usd_per_gb: f64) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "exact up to 9 PB")]
     let bytes = bytes as f64;
     micros(bytes / 1e9 * usd_per_gb)
@@ -41,6 +41,6 @@ mod tests {
         assert_eq!(micros(f64::NAN), 0);
         assert_eq!(micros(-1.0), 0);
         assert!((usd(1_500) - 0.0015).abs() < 1e-12);
-        assert_eq!(of_bytes(500_000_000, 2.0), 1_000_000);
+        assert_eq!(traffic_micros(500_000_000, 2.0), 1_000_000);
     }
 }

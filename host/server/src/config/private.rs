@@ -1,15 +1,17 @@
-//! The data folder's files are this user's alone: keys, pages and compiled code lie there.
+//! Restricts the data folder's files to this user: they contain keys, pages and compiled code.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use super::Config;
 
-/// Creates the data folder (0700) and its database file (0600), and closes what an older
-/// version or an open umask left open: the database with its companions, `secret.key` and the
-/// compiled plugins. The mode of a folder that exists already is its owner's business.
+/// Creates the data folder (0700) and its database file (0600), and restricts files that an older
+/// version or an open umask left accessible: the database with its companion files, `secret.key`
+/// and the compiled plugins. The mode of an existing folder is left to its owner.
 ///
 /// # Errors
 /// When the folder or the database file cannot be created.
@@ -29,11 +31,44 @@ pub(super) fn prepare(config: &Config) -> io::Result<()> {
     Ok(())
 }
 
+/// `orbweaver/compiled` in the user's cache (XDG Base Directory Specification), made where it
+/// is missing; none where there is no such cache, or others may write to it: what lies there
+/// is run as machine code.
+pub(super) fn user_cache() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    private_dir(cache.join("orbweaver").join("compiled"))
+}
+
+/// The folder, made where it is missing, if nobody but this user and root may write to it or
+/// replace it.
+fn private_dir(dir: PathBuf) -> Option<PathBuf> {
+    create_dir(&dir).ok()?;
+    let dir = dir.canonicalize().ok()?;
+    let me = rustix::process::geteuid().as_raw();
+    let own = std::fs::metadata(&dir).ok()?;
+    if own.uid() != me || own.mode() & 0o077 != 0 {
+        return None;
+    }
+    for parent in dir.ancestors().skip(1) {
+        let found = std::fs::metadata(parent).ok()?;
+        // In a sticky folder users can't replace files of others.
+        let is_open = found.mode() & 0o002 != 0 && found.mode() & 0o1000 == 0;
+        if is_open || ![0, me].contains(&found.uid()) {
+            return None;
+        }
+    }
+    Some(dir)
+}
+
 fn create_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The file of a SQLite database; none for PostgreSQL, and for a URL with options that decide
+/// The file of a SQLite database; `None` for PostgreSQL, and for a URL with options that decide
 /// how the file is opened.
 fn sqlite_file(config: &Config) -> Option<PathBuf> {
     let url = config.database_url();
@@ -43,7 +78,7 @@ fn sqlite_file(config: &Config) -> Option<PathBuf> {
     is_file.then(|| PathBuf::from(path))
 }
 
-/// The database and the files beside it whose names begin with its name.
+/// Restricts the database file and files whose names start with its name.
 fn close_companions(database: &Path) {
     let (Some(dir), Some(name)) = (database.parent(), database.file_name()) else {
         return;
@@ -58,7 +93,7 @@ fn close_companions(database: &Path) {
     }
 }
 
-/// Takes the rights of others from a file or folder, where it exists.
+/// Removes other users' access to a file or folder, if it exists.
 fn close(path: &Path, mode: u32) {
     let Ok(meta) = std::fs::symlink_metadata(path) else {
         return;
@@ -67,7 +102,7 @@ fn close(path: &Path, mode: u32) {
         return;
     }
     if let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode)) {
-        tracing::warn!(%error, path = %path.display(), "other users may read this file");
+        tracing::warn!(%error, path = %path.display(), "other users may be able to read this file");
     }
 }
 
@@ -80,20 +115,19 @@ mod tests {
     }
 
     #[test]
-    fn files_in_an_open_folder_are_this_users_alone() {
+    fn files_in_an_open_folder_are_restricted_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let config = Config {
             data_dir: dir.path().to_owned(),
             ..Config::default()
         };
-        // Left by an older version.
+        // As left by an older version.
         for name in ["orbweaver.db-wal", "orbweaver.db.lock", "secret.key"] {
             std::fs::write(dir.path().join(name), "x").unwrap();
             let open = Permissions::from_mode(0o644);
             std::fs::set_permissions(dir.path().join(name), open).unwrap();
         }
-        std::fs::create_dir(dir.path().join("compiled")).unwrap();
         prepare(&config).unwrap();
         for name in [
             "orbweaver.db",
@@ -103,12 +137,37 @@ mod tests {
         ] {
             assert_eq!(mode(&dir.path().join(name)), 0o600, "{name}");
         }
-        assert_eq!(mode(&dir.path().join("compiled")), 0o700);
-        assert_eq!(mode(dir.path()), 0o755, "the operator's own choice");
+        assert_eq!(mode(dir.path()), 0o755, "the operator chose this mode");
     }
 
     #[test]
-    fn a_new_data_folder_is_this_users_alone() {
+    fn a_cache_that_others_may_write_to_is_not_used() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = root.path().join("cache/orbweaver/compiled");
+        let found = private_dir(cache.clone()).unwrap();
+        assert_eq!(found, cache.canonicalize().unwrap());
+        assert_eq!(mode(&cache), 0o700);
+        for (path, open) in [
+            (cache.clone(), 0o770),
+            (cache.clone(), 0o750),
+            (root.path().join("cache"), 0o777),
+        ] {
+            std::fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+            assert_eq!(
+                private_dir(cache.clone()),
+                None,
+                "{} {open:o}",
+                path.display()
+            );
+            std::fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        }
+        let file = root.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(private_dir(file.join("compiled")), None);
+    }
+
+    #[test]
+    fn a_new_data_folder_is_restricted_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let config = Config {
             data_dir: dir.path().join("a/b"),

@@ -1,11 +1,12 @@
-//! Writing a run's pages: lines of JSON, Markdown files, or one line a page for people.
+//! Writes a run's pages: as lines of JSON, as Markdown files, or as one line per page.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use chrono::SecondsFormat;
 use futures::{StreamExt as _, stream};
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_store::crawl::{PageItem, PageRange, Run};
@@ -16,21 +17,23 @@ use super::files::Names;
 use crate::service::Service;
 use orbweaver_pipeline::{Parts, StoredError};
 
-/// Pages read at a time.
+/// Pages read per query.
 const CHUNK: u32 = 500;
-/// Pages extracted at once.
+/// Pages extracted in parallel.
 const AT_ONCE: usize = 8;
 
-/// Where pages go.
+/// Output of the pages.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// One JSON object a line.
+    /// A file with one JSON object per line.
     Lines(PathBuf),
+    /// A line of CSV for each, and one of names.
+    Csv(PathBuf),
     /// A Markdown file for each.
     Folder(PathBuf),
 }
 
-/// What was written.
+/// Result of writing.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) pages: usize,
@@ -39,13 +42,29 @@ pub(super) struct Done {
 
 impl Target {
     /// By the name: what ends like a file of lines is one. Tried now, so that a path that
-    /// cannot be written shows before the crawl and not after it.
-    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let lines = matches!(extension, Some("ndjson" | "jsonl" | "json"));
-        if lines && !path.is_dir() {
+    /// cannot be written shows before the crawl and not after it. A file that is there is
+    /// replaced only by `force`.
+    pub(super) fn at(path: &Path, force: bool) -> anyhow::Result<Self> {
+        let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let extension = path.extension().filter(|_| !is_folder);
+        let extension = extension.map(|extension| extension.to_string_lossy().to_lowercase());
+        let file = match extension.as_deref() {
+            Some("ndjson" | "jsonl" | "json") => Some(Self::Lines(path.to_owned())),
+            Some("csv") => Some(Self::Csv(path.to_owned())),
+            Some(other) => bail!(
+                "--out {}: .{other} is no kind of file that can be written; give a name that ends \
+                 with .ndjson or .csv, or a folder's with a slash at its end",
+                path.display()
+            ),
+            None => None,
+        };
+        if let Some(file) = file {
+            // A pipe or a device holds nothing that could be lost.
+            if !force && path.metadata().is_ok_and(|known| known.is_file()) {
+                bail!("{} exists; --force replaces it", path.display());
+            }
             drop(Lines::create(path)?);
-            return Ok(Self::Lines(path.to_owned()));
+            return Ok(file);
         }
         std::fs::create_dir_all(path)
             .with_context(|| format!("cannot create the folder {}", path.display()))?;
@@ -53,7 +72,7 @@ impl Target {
     }
 }
 
-/// A page as it is written.
+/// A page to write.
 struct Content {
     item: PageItem,
     /// The answer of GET /v1/pages/{id}?format=markdown.
@@ -85,7 +104,7 @@ pub(super) async fn write(
         let items = service.store.run_pages(project, run.id, &range).await?;
         let Some(last) = items.last() else { break };
         after = last.id;
-        let wants_content = target.is_some();
+        let wants_content = matches!(target, Some(Target::Lines(_) | Target::Folder(_)));
         let mut pages = stream::iter(items)
             .map(|item| read(service, project, item, wants_content))
             .buffered(AT_ONCE);
@@ -127,12 +146,12 @@ async fn read(
     }
 }
 
-/// A file of lines that takes its name once it is whole: until then, and where it never is,
-/// what was there before stays.
+/// A file of lines that gets its name only when complete: until then an existing file of that
+/// name is unchanged.
 struct Lines {
     file: BufWriter<File>,
     path: PathBuf,
-    /// Where it is written until then; none where the path is no regular file (a pipe).
+    /// Temporary path until then; `None` if the path is not a regular file (such as a pipe).
     part: Option<PathBuf>,
 }
 
@@ -171,10 +190,20 @@ impl Lines {
     }
 }
 
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 impl Drop for Lines {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // Not whole. What can't be removed is written over by the next try.
+            // Incomplete. If it cannot be removed, the next attempt overwrites it.
             let _ = std::fs::remove_file(part);
         }
     }
@@ -182,6 +211,7 @@ impl Drop for Lines {
 
 enum Sink {
     Lines(Lines, usize),
+    Csv(csv::Writer<Lines>, usize),
     Folder(Names, PathBuf, usize),
     People(usize),
 }
@@ -192,6 +222,11 @@ impl Sink {
             None => Self::People(0),
             Some(Target::Folder(folder)) => Self::Folder(Names::default(), folder.clone(), 0),
             Some(Target::Lines(path)) => Self::Lines(Lines::create(path)?, 0),
+            Some(Target::Csv(path)) => {
+                let mut lines = csv::Writer::from_writer(Lines::create(path)?);
+                lines.write_record(["id", "url", "status", "bytes", "fetched_at"])?;
+                Self::Csv(lines, 0)
+            }
         })
     }
 
@@ -200,7 +235,7 @@ impl Sink {
             Self::People(count) => {
                 *count += 1;
                 let mut out = std::io::stdout().lock();
-                // A reader that has had enough (`| head`) is no error.
+                // A closed pipe (`| head`) is not an error.
                 let _ = writeln!(out, "{}\t{}", page.item.status, page.item.url);
             }
             Self::Lines(lines, count) => {
@@ -209,6 +244,17 @@ impl Sink {
                     Some(line) => lines.put(line)?,
                     None => lines.put(bare(&page.item).as_bytes())?,
                 }
+            }
+            Self::Csv(lines, count) => {
+                *count += 1;
+                let item = &page.item;
+                lines.write_record([
+                    item.id.to_string(),
+                    item.url.clone(),
+                    item.status.to_string(),
+                    item.bytes.to_string(),
+                    item.fetched_at.to_rfc3339_opts(SecondsFormat::AutoSi, true),
+                ])?;
             }
             Self::Folder(names, folder, count) => {
                 let Some(text) = page.json.as_deref().and_then(|json| document(page, json)) else {
@@ -220,7 +266,7 @@ impl Sink {
                 let written =
                     std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text));
                 if written.is_err() {
-                    // Half a document is worse than none.
+                    // An incomplete document is worse than none.
                     let _ = std::fs::remove_file(&path);
                 }
                 written.with_context(|| format!("cannot write {}", path.display()))?;
@@ -240,6 +286,13 @@ impl Sink {
                 pages,
                 place: Some(lines.finish()?),
             },
+            Self::Csv(lines, pages) => {
+                let lines = lines.into_inner().map_err(|error| error.into_error());
+                Done {
+                    pages,
+                    place: Some(lines.context("cannot write the file")?.finish()?),
+                }
+            }
         })
     }
 }
@@ -255,7 +308,7 @@ fn bare(item: &PageItem) -> String {
     .to_string()
 }
 
-/// A Markdown file with its front matter; none for what has no Markdown, or is an error.
+/// A Markdown file with front matter; `None` for an error page or one without Markdown.
 fn document(page: &Content, json: &[u8]) -> Option<String> {
     let content: Markdown = serde_json::from_slice(json).ok()?;
     let markdown = content.markdown.filter(|_| page.item.status < 300)?;
@@ -265,7 +318,7 @@ fn document(page: &Content, json: &[u8]) -> Option<String> {
         .and_then(|metadata| metadata.get("title"))
         .and_then(Value::as_str)
         .unwrap_or_default();
-    // JSON strings are YAML's double-quoted ones.
+    // JSON strings are valid double-quoted YAML strings.
     Some(format!(
         "---\nurl: {}\ntitle: {}\nfetched_at: {}\n---\n\n{}\n",
         Value::from(page.item.url.as_str()),

@@ -1,0 +1,269 @@
+//! A small crawl that runs while the client waits: breadth first, on one site.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use orbweaver_accounts::quota::{QuotaError, Reservation};
+use orbweaver_core::content::Kind;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_core::key_hash::{key_hash, url_key};
+use orbweaver_core::page::page_pass;
+use orbweaver_fetch::ProxyUrl;
+use orbweaver_store::{Amount, Principal};
+use orbweaver_urls::KeyRules;
+use tokio::time::{Instant, timeout_at};
+use url::Url;
+
+use super::backend::{Choice, Job, WaitPoint, project_proxy};
+use crate::blocking::blocking;
+use crate::context::Scans;
+use crate::convert::Format;
+use crate::document::Document;
+use crate::error::ScanError;
+
+/// Pages loaded in parallel.
+const AT_ONCE: usize = 6;
+/// Time for the crawl, shorter than the request's time limit.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Most URLs in the queue.
+const MAX_WAITING: usize = 20_000;
+/// Most bytes of URLs in the queue, and of URLs taken from one page.
+const MAX_WAITING_BYTES: usize = 4 << 20;
+/// Most distinct URLs remembered.
+const MAX_KNOWN: usize = 100_000;
+/// Bytes of content after which no more pages are loaded.
+const MAX_CONTENT_BYTES: usize = 64 << 20;
+
+/// Options of the crawl.
+#[derive(Clone, Debug)]
+pub struct Crawl {
+    /// Start URL.
+    pub url: String,
+    /// Most pages to load.
+    pub limit: u64,
+    /// Format of the content.
+    pub format: Format,
+    /// Load pages in a browser and wait for this point; `None`: plain HTTP.
+    pub render: Option<WaitPoint>,
+}
+
+/// A crawled page.
+#[derive(Clone, Debug)]
+pub struct Crawled {
+    /// The URL that answered.
+    pub url: String,
+    /// Its content; empty if the body is not text.
+    pub content: String,
+    /// HTTP status.
+    pub status: u16,
+    /// Cost in millionths of a US dollar.
+    pub cost_micros: u64,
+    links: Vec<String>,
+}
+
+/// Everything needed to load a page.
+struct Site<'a> {
+    scans: &'a Scans,
+    crawl: &'a Crawl,
+    project: ProjectId,
+    proxy: Option<ProxyUrl>,
+}
+
+impl Crawl {
+    /// Crawls; each page is billed separately under `token`. If the caps leave less than
+    /// `limit`, fewer pages are loaded.
+    ///
+    /// # Errors
+    /// A cap that leaves nothing, or why the first page could not be loaded.
+    pub async fn run(
+        &self,
+        scans: &Scans,
+        principal: &Principal,
+        token: impl Fn(usize) -> String,
+    ) -> Result<Vec<Crawled>, ScanError> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut block = reserve(scans, principal, self.limit).await?;
+        let limit = usize::try_from(block.left().cloud_pages.min(self.limit)).unwrap_or(1);
+        let site = Site {
+            scans,
+            crawl: self,
+            project: principal.project,
+            proxy: project_proxy(principal)?,
+        };
+        let first = site.load(self.url.clone()).await?;
+        let origin = origin(&first.url);
+        let mut waiting = Waiting::default();
+        waiting.known.extend([key(&self.url), key(&first.url)]);
+        let (mut pages, mut content) = (Vec::new(), 0);
+        let mut running = FuturesUnordered::new();
+        let mut arrived = Some(first);
+        loop {
+            if let Some(mut page) = arrived.take() {
+                for link in page.links.drain(..) {
+                    if self::origin(&link) == origin {
+                        waiting.push(link);
+                    }
+                }
+                content += page.content.len();
+                let usage = block.usage(
+                    token(pages.len()),
+                    "cloud-crawl",
+                    Amount::cloud(1),
+                    page.cost_micros,
+                );
+                scans.store.bill(usage).await?;
+                pages.push(page);
+            }
+            while running.len() < AT_ONCE
+                && pages.len() + running.len() < limit
+                && content < MAX_CONTENT_BYTES
+            {
+                let Some(url) = waiting.pop() else {
+                    break;
+                };
+                running.push(site.visit(url));
+            }
+            match timeout_at(deadline, running.next()).await {
+                Ok(Some(page)) => arrived = page,
+                Ok(None) | Err(_) => return Ok(pages),
+            }
+        }
+    }
+}
+
+/// Queue of URLs to visit, each once; bounded in number and bytes.
+#[derive(Default)]
+struct Waiting {
+    urls: VecDeque<String>,
+    bytes: usize,
+    /// Hashes of the keys of all URLs ever queued.
+    known: HashSet<u64>,
+}
+
+impl Waiting {
+    fn push(&mut self, url: String) {
+        let has_room = self.urls.len() < MAX_WAITING
+            && self.bytes + url.len() <= MAX_WAITING_BYTES
+            && self.known.len() < MAX_KNOWN;
+        if has_room && self.known.insert(key(&url)) {
+            self.bytes += url.len();
+            self.urls.push_back(url);
+        }
+    }
+
+    fn pop(&mut self) -> Option<String> {
+        let url = self.urls.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(url.len());
+        Some(url)
+    }
+}
+
+impl Site<'_> {
+    /// Loads a linked page; `None` if robots.txt disallows it or the request fails.
+    async fn visit(&self, url: String) -> Option<Crawled> {
+        let parsed = Url::parse(&url).ok()?;
+        let fetcher = &self.scans.pipeline.fetcher;
+        let robots = fetcher.site_files().robots(fetcher, &parsed).await;
+        if !robots.rules.allows_url(&parsed) {
+            return None;
+        }
+        self.load(url).await.ok()
+    }
+
+    async fn load(&self, url: String) -> Result<Crawled, ScanError> {
+        let job = Job {
+            url,
+            render: self.crawl.render,
+            proxy: self.proxy.clone(),
+            ..Job::default()
+        };
+        let loaded = self
+            .scans
+            .cloud
+            .load(self.project, Choice::Auto, &job)
+            .await?;
+        let cost_micros = loaded.cost_micros;
+        let at = self.scans.clock.now();
+        let (mut document, _) =
+            blocking(move || Document::from_response(loaded.response, at)).await?;
+        let links = links(&mut document).await?;
+        // An image or an archive counts as a page too, with empty content.
+        let content = match document.kind {
+            Kind::Other => String::new(),
+            Kind::Html | Kind::Text => {
+                let pipeline = &self.scans.pipeline;
+                pipeline
+                    .convert(&mut document, self.crawl.format, false)
+                    .await?
+            }
+        };
+        Ok(Crawled {
+            url: document.final_url,
+            content,
+            status: document.status,
+            cost_micros,
+            links,
+        })
+    }
+}
+
+async fn links(document: &mut Document) -> Result<Vec<String>, ScanError> {
+    if document.kind != Kind::Html {
+        return Ok(Vec::new());
+    }
+    let (page, url) = (document.page().await?, document.final_url.clone());
+    blocking(move || {
+        let facts = page_pass(&page.parts().html, &url);
+        let mut bytes = 0;
+        facts
+            .links
+            .iter()
+            .map(|link| link.to.to_owned())
+            .take_while(|url| {
+                bytes += url.len();
+                bytes <= MAX_WAITING_BYTES
+            })
+            .collect()
+    })
+    .await
+}
+
+async fn reserve(
+    scans: &Scans,
+    principal: &Principal,
+    limit: u64,
+) -> Result<Reservation, QuotaError> {
+    let want = Amount::cloud(limit);
+    scans.quota.reserve_up_to(principal.project, want).await
+}
+
+fn origin(url: &str) -> Option<url::Origin> {
+    let url = Url::parse(url).ok()?;
+    matches!(url.scheme(), "http" | "https").then(|| url.origin())
+}
+
+fn key(url: &str) -> u64 {
+    key_hash(&url_key(url, KeyRules::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_queue_is_bounded_in_bytes() {
+        let mut waiting = Waiting::default();
+        let long = "x".repeat(16 << 10);
+        for n in 0..10_000 {
+            waiting.push(format!("https://e.org/{n}/{long}"));
+        }
+        assert!(waiting.bytes <= MAX_WAITING_BYTES && waiting.urls.len() < 300);
+        let first = waiting.pop().unwrap();
+        // A URL is queued only once.
+        waiting.push(first);
+        let all: usize = waiting.urls.iter().map(String::len).sum();
+        assert_eq!(waiting.bytes, all);
+    }
+}
