@@ -120,7 +120,11 @@ async fn each_wait_point_sees_its_content() {
         renderer.render(request)
     };
     // An application shows its data only after its load event.
-    for wait_for in [WaitFor::Load, WaitFor::DomContentLoaded, WaitFor::NetworkIdle] {
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
         let page = waiting("/app", wait_for).await.unwrap();
         assert!(
             html(&page).contains("late data and late data"),
