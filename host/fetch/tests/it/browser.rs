@@ -344,7 +344,7 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
              src: url(http://{there}/font) }} p {{ font-family: f; background: url(http://{there}/bg) }}</style>\
              <p>text<video src=http://{there}/video autoplay></video><object data=http://{there}/object></object>\
              <embed src=http://{there}/embed><iframe src=file:///etc/hostname></iframe>\
-             <a id=save download=x href=http://{there}/save>s</a>\
+             <a id=save download=x target=_blank href=http://{there}/save>s</a>\
              <a id=ping ping=http://{there}/ping href='#x'>p</a>\
              <form id=form target=_blank method=post action=http://{there}/form><input name=a></form>\
              <script>(async () => {{\
@@ -374,7 +374,12 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
         origin.asked("/done", 1).await;
         origin.release();
     };
-    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
+    let page = render(&renderer, origin.url("/"));
+    tokio::pin!(page);
+    let rendered = tokio::select! {
+        rendered = &mut page => rendered,
+        () = done => page.await,
+    };
     let html = html(&rendered.unwrap());
     assert!(html.contains("<title>tried the rest"), "{html}");
     listening.abort();
