@@ -113,15 +113,15 @@ impl Nearby {
             return;
         }
         let profile = node.tag() == tag::A && leads_to_profile(node);
-        if class.author || profile {
-            if let Some(name) = byline(node) {
-                let doubt = match (class.author, profile) {
-                    (true, true) => 1,
-                    (true, false) => 2,
-                    (false, _) => 3,
-                };
-                self.bylines.push(Byline { name, doubt });
-            }
+        if (class.author || profile)
+            && let Some(name) = byline(node)
+        {
+            let doubt = match (class.author, profile) {
+                (true, true) => 1,
+                (true, false) => 2,
+                (false, _) => 3,
+            };
+            self.bylines.push(Byline { name, doubt });
         }
         if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
