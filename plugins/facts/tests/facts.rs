@@ -1,5 +1,7 @@
 //! Facts of whole pages, small ones made by hand.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
