@@ -120,7 +120,11 @@ async fn each_wait_point_sees_its_content() {
         renderer.render(request)
     };
     // An application shows its data only after its load event.
-    for wait_for in [WaitFor::Load, WaitFor::DomContentLoaded, WaitFor::NetworkIdle] {
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
         let page = waiting("/app", wait_for).await.unwrap();
         assert!(
             html(&page).contains("late data and late data"),
@@ -340,7 +344,7 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
              src: url(http://{there}/font) }} p {{ font-family: f; background: url(http://{there}/bg) }}</style>\
              <p>text<video src=http://{there}/video autoplay></video><object data=http://{there}/object></object>\
              <embed src=http://{there}/embed><iframe src=file:///etc/hostname></iframe>\
-             <a id=save download=x href=http://{there}/save>s</a>\
+             <a id=save download=x target=_blank href=http://{there}/save>s</a>\
              <a id=ping ping=http://{there}/ping href='#x'>p</a>\
              <form id=form target=_blank method=post action=http://{there}/form><input name=a></form>\
              <script>(async () => {{\
@@ -370,7 +374,12 @@ async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
         origin.asked("/done", 1).await;
         origin.release();
     };
-    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
+    let page = render(&renderer, origin.url("/"));
+    tokio::pin!(page);
+    let rendered = tokio::select! {
+        rendered = &mut page => rendered,
+        () = done => page.await,
+    };
     let html = html(&rendered.unwrap());
     assert!(html.contains("<title>tried the rest"), "{html}");
     listening.abort();
