@@ -6,6 +6,20 @@ use super::CrawledPage;
 use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
 
+/// Most pages whose targets one statement reads.
+const TARGETS_PAGES: u32 = 1_000;
+/// Stored bytes of targets after which one statement reads no further page.
+const TARGETS_BYTES: u64 = 1 << 20;
+
+/// Stored sizes of the links of a run's pages, from a page on.
+const LINK_SIZES: &str = "SELECT page_id, CAST(length(links) AS BIGINT) AS bytes
+     FROM page_links WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
+     ORDER BY page_id LIMIT $4";
+/// Stored sizes of the targets of a run's pages, from a page on.
+const TARGET_SIZES: &str = "SELECT page_id, CAST(length(targets) AS BIGINT) AS bytes
+     FROM page_links WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
+     ORDER BY page_id LIMIT $4";
+
 /// A page's links as they are stored; [`unpack_links`](super::unpack_links) unpacks them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedLinks {
@@ -38,42 +52,28 @@ pub(crate) struct PackedTargets {
     pub(crate) targets: Vec<u8>,
 }
 
-/// The page and one packed column of a row.
-fn packed<'r, R>(row: &'r R, column: &'static str) -> sqlx::Result<(PageId, Vec<u8>)>
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    Ok((PageId(row.try_get("page_id")?), row.try_get(column)?))
+/// Reads a row of a page's id and one packed column.
+macro_rules! from_packed_row {
+    ($row:ident, $column:ident) => {
+        impl<'r, R> sqlx::FromRow<'r, R> for $row
+        where
+            R: sqlx::Row,
+            &'static str: sqlx::ColumnIndex<R>,
+            i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+            Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+        {
+            fn from_row(row: &'r R) -> sqlx::Result<Self> {
+                Ok(Self {
+                    page: PageId(row.try_get("page_id")?),
+                    $column: row.try_get(stringify!($column))?,
+                })
+            }
+        }
+    };
 }
 
-impl<'r, R> sqlx::FromRow<'r, R> for PackedLinks
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> sqlx::Result<Self> {
-        let (page, links) = packed(row, "links")?;
-        Ok(Self { page, links })
-    }
-}
-
-impl<'r, R> sqlx::FromRow<'r, R> for PackedTargets
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> sqlx::Result<Self> {
-        let (page, targets) = packed(row, "targets")?;
-        Ok(Self { page, targets })
-    }
-}
+from_packed_row!(PackedLinks, links);
+from_packed_row!(PackedTargets, targets);
 
 per_database! {
     /// Stores the links of pages, under their page ids.
