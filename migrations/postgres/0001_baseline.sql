@@ -82,7 +82,13 @@ CREATE TABLE pages (
     -- Robots directives of the page and its header, as words: noindex, nofollow …
     robots       TEXT,
     -- JSON object: outputs of the extractors that the run names.
-    extensions   TEXT
+    extensions   TEXT,
+    -- The Content-Type header as received.
+    content_type TEXT,
+    -- Milliseconds from the request to the end of the body, redirects included.
+    elapsed_ms   BIGINT,
+    -- JSON array of the redirects that led here, each {"url", "status"}; null without one.
+    redirects    TEXT
 );
 CREATE INDEX pages_cache ON pages (project_id, url_key, fetched_at);
 CREATE INDEX pages_run ON pages (run_id, id);

@@ -26,6 +26,7 @@ async fn every_operation_is_described_completely() {
         "/v1/crawls",
         "/v1/crawls/{id}",
         "/v1/crawls/{id}/pages",
+        "/v1/crawls/{id}/export",
         "/v1/crawls/{id}/links",
         "/v1/crawls/{id}/orphans",
         "/v1/crawls/{id}/events",
@@ -33,6 +34,8 @@ async fn every_operation_is_described_completely() {
         "/v1/pages/{id}",
         "/v1/scan",
         "/v1/scan/bulk",
+        "/v1/map",
+        "/v1/batch",
         "/v1/logs",
         "/v1/robots-policy",
     ] {

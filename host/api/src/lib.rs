@@ -21,6 +21,7 @@ mod input;
 mod keys;
 mod llms;
 mod logs;
+mod map;
 mod measure;
 mod metrics;
 mod openapi;

@@ -10,8 +10,8 @@ use crate::entry::Entry;
 use crate::error::ApiError;
 use crate::warnings::Operations;
 use crate::{
-    actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, metrics,
-    openapi, plugins, robots, scan, signup, usage, webhook,
+    actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, map,
+    metrics, openapi, plugins, robots, scan, signup, usage, webhook,
 };
 
 /// The whole service.
@@ -63,6 +63,7 @@ fn operations() -> OpenApiRouter<App> {
         .merge(deliveries::routes())
         .merge(scan::routes())
         .merge(cloud::routes())
+        .merge(map::routes())
         .merge(robots::routes())
         .merge(logs::routes())
         .merge(usage::routes())

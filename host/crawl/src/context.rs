@@ -7,10 +7,12 @@ use std::sync::Arc;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::Quota;
 use orbweaver_pipeline::Pipeline;
+use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_store::Store;
 use tokio::sync::Notify;
 
 use crate::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
+use crate::export::ExportGate;
 use crate::link_reader::Places;
 use crate::live::LiveRuns;
 use crate::webhooks::signals::Webhooks;
@@ -29,12 +31,16 @@ pub struct CrawlsParts {
     pub quota: Quota,
     /// Fetcher and plugins.
     pub pipeline: Pipeline,
+    /// Renders pages.
+    pub cloud: Cloud,
     /// The runs of this process.
     pub live: LiveRuns,
     /// Webhook deliveries of this process.
     pub webhooks: Webhooks,
     /// Wakes the removal of the data of deleted runs.
     pub deletions: Notify,
+    /// Limits the exports of a project at the same time.
+    pub exports: ExportGate,
     /// Remembered positions within runs' links.
     pub link_places: Places,
     /// `[crawl]`.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orbweaver_accounts::quota::Reservation;
 use orbweaver_core::page::Links;
 use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::CrawledPage;
@@ -62,6 +63,8 @@ pub(crate) struct Fetched {
     pub excluded: u64,
     /// The target of a redirect within the scope.
     pub redirect_to: Option<u64>,
+    /// The cloud page that a rendered page is billed to, where the run's own pages are not.
+    pub cloud: Option<Reservation>,
     pub latency: Duration,
     /// The delay that the server requested.
     pub retry_after: Option<Duration>,

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use orbweaver_accounts::quota::Reservation;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::retry_after::retry_after;
 use orbweaver_fetch::{FetchError, HopCheck, HopVerdict, Kind, Request, Response};
+use orbweaver_store::CloudMode;
 use orbweaver_store::crawl::PreviousPage;
 use orbweaver_urls::{Resolved, key_of};
 use parking_lot::Mutex;
 
 use crate::entry::{End, Entry, Fetched, Outcome};
 use crate::page;
+use crate::render::RenderMode;
+use crate::render_page;
 use crate::scope::Verdict;
 use crate::shared::Shared;
 
@@ -29,34 +33,32 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         Err(error) => return broken(entry, host, error.to_string()),
     };
     let trace = Arc::new(Mutex::new(RedirectTrace::default()));
-    let mut result = once(&shared, &entry, random, previous.as_ref(), &trace).await;
+    let mut got = get(&shared, &entry, random, previous.as_ref(), &trace).await;
     // A 304 after a redirect answers another URL's validators: fetch again without them.
-    if let Ok(response) = &result
+    if let Ok(Got { response, .. }) = &got
         && response.status == 304
         && response.final_url != response.url
     {
         let claimed = std::mem::take(&mut trace.lock().chain);
         shared.unclaim(&claimed);
-        result = once(&shared, &entry, random, None, &trace).await;
+        got = get(&shared, &entry, random, None, &trace).await;
     }
     let RedirectTrace { chain, merged } = std::mem::take(&mut *trace.lock());
-    let (end, redirects) = match result {
+    let (end, redirects) = match got {
         Err(error) => {
             let redirects = error.redirects.len();
             (End::Failed(error), redirects)
         }
-        Ok(response) => {
-            let redirects = response.redirects.len();
+        Ok(got) => {
+            let requests = got.response.redirects.len() + usize::from(got.twice);
             let end = match merged {
                 Some(target) => End::Merged(target),
-                None => {
-                    match make(&shared, &entry, response, previous, chain.last().copied()).await {
-                        Ok(fetched) => End::Page(Box::new(fetched)),
-                        Err(error) => End::Broken(error.to_string()),
-                    }
-                }
+                None => match make(&shared, &entry, got, previous, chain.last().copied()).await {
+                    Ok(fetched) => End::Page(Box::new(fetched)),
+                    Err(error) => End::Broken(error.to_string()),
+                },
             };
-            (end, redirects)
+            (end, requests)
         }
     };
     Outcome {
@@ -66,6 +68,112 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         redirects: u32::try_from(redirects).unwrap_or(u32::MAX),
         chain,
     }
+}
+
+/// What a URL answered.
+struct Got {
+    response: Response,
+    /// Whether a browser rendered it.
+    is_rendered: bool,
+    /// The cloud page that it is billed to.
+    cloud: Option<Reservation>,
+    /// Whether it was fetched, and then rendered.
+    twice: bool,
+}
+
+impl Got {
+    fn plain(response: Response) -> Self {
+        Self {
+            response,
+            is_rendered: false,
+            cloud: None,
+            twice: false,
+        }
+    }
+}
+
+/// Fetches an entry, renders it, or both, as the run asks for.
+async fn get(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    random: u64,
+    previous: Option<&PreviousPage>,
+    trace: &Arc<Mutex<RedirectTrace>>,
+) -> Result<Got, FetchError> {
+    let mode = shared.spec.render;
+    if mode == RenderMode::Never {
+        let response = once(shared, entry, random, previous, trace).await?;
+        return Ok(Got::plain(response));
+    }
+    // What scripts make of an unchanged page may have changed.
+    let previous = previous.filter(|page| !page.rendered && mode == RenderMode::Auto);
+    if shared.rendering.is_first(mode, &entry.url) {
+        match rendered(shared, entry, random, trace).await {
+            Ok(Some(got)) => return Ok(got),
+            // It leads out of the scope: the redirect itself is the answer.
+            Ok(None) => {}
+            // Without a cloud page left, the page is stored as it is fetched.
+            Err(error) if mode == RenderMode::Auto && is_cap(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let response = once(shared, entry, random, None, trace).await?;
+        return Ok(Got {
+            twice: true,
+            ..Got::plain(response)
+        });
+    }
+    let response = once(shared, entry, random, previous, trace).await?;
+    let is_here = trace.lock().merged.is_none() && !(300..400).contains(&response.status);
+    if !is_here
+        || !render_page::needs_browser(shared, &response)
+            .await
+            .unwrap_or(false)
+    {
+        return Ok(Got::plain(response));
+    }
+    match rendered(shared, entry, random, trace).await {
+        Ok(Some(got)) => Ok(Got { twice: true, ..got }),
+        Ok(None) => Ok(Got::plain(response)),
+        Err(error) if error.retryable && entry.attempts < shared.crawls.config.retries => {
+            Err(error)
+        }
+        Err(error) => {
+            tracing::debug!(%error, url = %entry.url, "a page is stored as it was fetched");
+            Ok(Got::plain(response))
+        }
+    }
+}
+
+/// Whether rendering failed for want of a cloud page, or of a browser.
+fn is_cap(error: &FetchError) -> bool {
+    error.kind == Kind::Browser && !error.retryable
+}
+
+/// Renders an entry; `None` if the page led out of the scope. If it led to a page that another
+/// fetch has, `trace` says so.
+async fn rendered(
+    shared: &Arc<Shared>,
+    entry: &Entry,
+    random: u64,
+    trace: &Arc<Mutex<RedirectTrace>>,
+) -> Result<Option<Got>, FetchError> {
+    let fetcher = &shared.crawls.pipeline.fetcher;
+    let agent = fetcher.user_agent(shared.spec.user_agent.as_deref(), random);
+    let page = render_page::render(shared, entry, agent).await?;
+    let response = page.response;
+    let asked = Resolved::parse(&entry.url).map(|url| key_of(&url, shared.rules));
+    let landed = Resolved::parse(&response.final_url).map(|url| key_of(&url, shared.rules));
+    let check = hop_check(shared, entry, Arc::clone(trace));
+    let is_elsewhere = asked != landed && check(&response.final_url) != HopVerdict::Follow;
+    if is_elsewhere && trace.lock().merged.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Got {
+        response,
+        is_rendered: true,
+        cloud: page.reserved,
+        twice: false,
+    }))
 }
 
 fn broken(entry: Entry, host: usize, message: String) -> Outcome {
@@ -173,11 +281,19 @@ fn hop_check(shared: &Arc<Shared>, entry: &Entry, trace: Arc<Mutex<RedirectTrace
 async fn make(
     shared: &Arc<Shared>,
     entry: &Entry,
-    response: Response,
+    got: Got,
     previous: Option<PreviousPage>,
     last: Option<u64>,
 ) -> anyhow::Result<Fetched> {
+    let Got {
+        response,
+        is_rendered,
+        cloud,
+        ..
+    } = got;
     let latency = response.timings.first_byte;
+    let elapsed = response.timings.total;
+    let redirects = page::redirects(&response.redirects);
     let retry_after = response
         .headers
         .get("retry-after")
@@ -188,6 +304,12 @@ async fn make(
         Some(previous) => page::unchanged(shared, entry, previous).await?,
         None => page::fresh(shared, entry, response).await?,
     };
+    fetched.row.elapsed_ms = u64::try_from(elapsed.as_millis()).ok();
+    fetched.row.redirects = redirects;
+    if is_rendered {
+        fetched.row.page.cloud_mode = CloudMode::Browser;
+    }
+    fetched.cloud = cloud;
     fetched.redirect_to = redirect_to;
     fetched.latency = latency;
     fetched.retry_after = retry_after;

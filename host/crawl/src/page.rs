@@ -26,8 +26,10 @@ use serde_json::value::RawValue;
 /// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
 /// those whose links are matched against patterns, on the pool for blocking work.
 const INLINE_BYTES: usize = 512 << 10;
-/// Maximum bytes of a title in the row.
+/// Maximum bytes of a title in the row, and of other texts of its kind.
 const TITLE_BYTES: usize = 4 << 10;
+/// Maximum bytes of the URLs of redirects in the row.
+const REDIRECT_BYTES: usize = 8 << 10;
 /// Headers that are not stored.
 const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
 
@@ -98,7 +100,7 @@ fn json(value: &impl Serialize) -> Option<String> {
 
 /// CPU-bound: about 0.2 ms for 38 KB. Returns the page for plugins, too, if one is needed.
 fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Option<Arc<Page>>) {
-    let content_type = response.headers.get("content-type").map(str::to_owned);
+    let content_type = response.headers.get("content-type").map(kept);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
     let text = match kind {
         Kind::Html => {
@@ -170,6 +172,9 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         canonical: facts.canonical.as_deref().map(kept),
         robots: (!facts.robots.all.is_empty()).then(|| kept(&facts.robots.all.join(", "))),
         extensions: None,
+        content_type,
+        elapsed_ms: None,
+        redirects: None,
         same_body: None,
         targets: pack(&found),
         links: rows(&links),
@@ -213,6 +218,9 @@ pub(super) async fn unchanged(
         canonical: previous.canonical,
         robots: previous.robots,
         extensions: previous.extensions,
+        content_type: previous.content_type,
+        elapsed_ms: None,
+        redirects: None,
         same_body: previous.blob.filter(|_| shared.spec.store_html),
         targets: pack(&found),
         links: previous.links,
@@ -246,6 +254,7 @@ fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, counts: [u64;
         out_of_scope,
         excluded,
         redirect_to: None,
+        cloud: None,
         latency: Duration::ZERO,
         retry_after: None,
     }
@@ -271,6 +280,30 @@ fn body(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
         }
         None => StoredBody::pack(decoded),
     }
+}
+
+/// The redirects of a fetch as a row has them; none if there was none. Those beyond 8 KiB are
+/// left out.
+pub(super) fn redirects(hops: &[orbweaver_fetch::Hop]) -> Option<String> {
+    #[derive(Serialize)]
+    struct Redirect<'a> {
+        url: &'a str,
+        status: u16,
+    }
+    let mut room = REDIRECT_BYTES;
+    let shown: Vec<Redirect<'_>> = hops
+        .iter()
+        .take_while(|hop| {
+            let fits = hop.url.len() <= room;
+            room = room.saturating_sub(hop.url.len());
+            fits
+        })
+        .map(|hop| Redirect {
+            url: &hop.url,
+            status: hop.status,
+        })
+        .collect();
+    (!shown.is_empty()).then(|| json(&shown)).flatten()
 }
 
 /// Text for a row: limited in length, without NUL, which PostgreSQL refuses.

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use crate::patterns::PathPatterns;
+use crate::render::{RenderMode, WaitRequest};
 use crate::spec::{
     AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, SeedKind,
 };
@@ -122,6 +123,16 @@ pub struct CrawlRequest {
     /// sponsored, robots meta tags and `X-Robots-Tag`. They are recorded either way.
     #[schema(default = false, extensions(("x-extension" = json!(true))))]
     pub respect_nofollow: Option<bool>,
+    /// Render pages in a browser: none (`never`), those that need it (`auto`; the run remembers
+    /// which hosts do) or all (`always`). Links, hash and stored HTML are those of the rendered
+    /// page, and it is billed as a cloud page. Headers and cookies of the request are sent to the
+    /// seed's site only.
+    #[schema(default = "never", extensions(("x-extension" = json!(true))))]
+    pub render: Option<RenderMode>,
+    /// When a rendered page counts as loaded: `load` (default), `domcontentloaded`,
+    /// `networkidle`, or an object of `event`, `selector` and `milliseconds`.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    pub wait_for: Option<WaitRequest>,
 }
 
 /// Why a request is refused.
@@ -136,6 +147,13 @@ pub enum RequestError {
     /// An internal error.
     #[error("{0}")]
     Internal(String),
+}
+
+impl CheckedCrawl {
+    /// Whether it cannot be done without a browser.
+    pub fn needs_browser(&self) -> bool {
+        self.spec.render != RenderMode::Never
+    }
 }
 
 /// A request that passed validation.
@@ -197,6 +215,7 @@ impl CrawlRequest {
             let rule = "cannot be combined with cron";
             return Err(InvalidField::new("aggressive", rule).into());
         }
+        let wait_for = self.wait_for.map(WaitRequest::check).transpose()?;
         let extractors = self.extractors.unwrap_or_default();
         for name in extractors.iter().take(rules::MAX_EXTRACTORS) {
             pipeline.engine.await_role(name).await;
@@ -233,6 +252,8 @@ impl CrawlRequest {
             aggressive,
             extractors,
             respect_nofollow: self.respect_nofollow.unwrap_or(false),
+            render: self.render.unwrap_or_default(),
+            wait_for,
             ..CrawlSpec::new(self.url)
         };
         if aggressive {

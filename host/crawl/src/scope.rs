@@ -57,6 +57,8 @@ pub struct Scope {
     owner: Site,
     /// Whether the seed is https.
     secure: bool,
+    /// Whether every URL is in scope: the run has a list of URLs.
+    everywhere: bool,
     patterns: PathPatterns,
 }
 
@@ -75,6 +77,7 @@ impl Scope {
             parent: (spec.subdomains && is_name).then(|| owner.clone()),
             owner,
             secure: seed.scheme() == "https",
+            everywhere: spec.list,
             patterns,
         }
     }
@@ -91,7 +94,7 @@ impl Scope {
 
     /// Whether a URL is on one of the crawl's sites, with any path.
     pub fn is_site(&self, url: &Resolved) -> bool {
-        if self.sites.iter().any(|site| site.is_of(url)) {
+        if self.everywhere || self.sites.iter().any(|site| site.is_of(url)) {
             return true;
         }
         let parent = self.parent.as_ref();
@@ -100,9 +103,10 @@ impl Scope {
 
     /// Whether a URL may receive the seed's headers and cookies: its host, with or without
     /// `www.`, and subdomains of it, but not over http if the seed is https. A site that the seed
-    /// redirects to is crawled, but does not receive them.
+    /// redirects to is crawled, but does not receive them. The URLs of a list were given together
+    /// with the headers and cookies.
     pub fn is_trusted(&self, url: &Resolved) -> bool {
-        self.owner.is_above(url) && !(self.secure && url.scheme() == "http")
+        self.everywhere || self.owner.is_above(url) && !(self.secure && url.scheme() == "http")
     }
 
     /// Whether checking a URL includes matching patterns.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use orbweaver_fetch::{CookieJar, FetchError, ProxyUrl, Request, Response, is_impersonal};
+use orbweaver_store::Amount;
 use orbweaver_store::crawl::Lease;
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use crate::context::Crawls;
 use crate::entry::{Entry, host_key};
 use crate::politeness::{Turn, Turns};
+use crate::render::{RenderMode, Rendering};
 use crate::scope::Scope;
 use crate::spec::{CrawlSpec, SeedKind};
 
@@ -36,6 +38,8 @@ pub(crate) struct Shared {
     pub previous: Option<orbweaver_core::ids::RunId>,
     /// Extractors that run for every page, by role.
     pub extractors: Vec<String>,
+    /// Which hosts' pages need a browser.
+    pub rendering: Rendering,
 }
 
 impl Shared {
@@ -88,9 +92,17 @@ impl Shared {
             .collect()
     }
 
+    /// What so many pages of the run are billed as.
+    pub fn pages_of(&self, pages: u64) -> Amount {
+        match self.spec.render {
+            RenderMode::Always => Amount::cloud(pages),
+            RenderMode::Never | RenderMode::Auto => Amount::pages(pages),
+        }
+    }
+
     /// Whether an entry is the seed.
     pub fn is_seed(&self, entry: &Entry) -> bool {
-        entry.seq == 0 && self.spec.seed_kind == SeedKind::Url
+        entry.seq == 0 && self.spec.seed_kind == SeedKind::Url && !self.spec.list
     }
 
     /// Claims a key; `false` if it was claimed before.

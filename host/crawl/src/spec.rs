@@ -9,6 +9,8 @@ use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::render::{RenderMode, WaitSpec};
+
 /// Maximum page rows of one run.
 pub const MAX_PAGES: u32 = 100_000;
 /// Maximum number of links from the seed.
@@ -69,6 +71,16 @@ pub struct CrawlSpec {
     /// Whether nofollow links are not followed.
     #[serde(default)]
     pub respect_nofollow: bool,
+    /// Whether the run has a list of URLs, which are in its frontier from the beginning: only
+    /// these are fetched, wherever they are. `url` is the first of them.
+    #[serde(default)]
+    pub list: bool,
+    /// Which pages a browser renders.
+    #[serde(default)]
+    pub render: RenderMode,
+    /// When a rendered page counts as loaded; by default at its load event.
+    #[serde(default)]
+    pub wait_for: Option<WaitSpec>,
 }
 
 /// The kind of a crawl's seed.
@@ -109,6 +121,9 @@ impl CrawlSpec {
             aggressive: false,
             extractors: Vec::new(),
             respect_nofollow: false,
+            list: false,
+            render: RenderMode::Never,
+            wait_for: None,
         }
     }
 
@@ -152,6 +167,11 @@ mod tests {
         spec.headers.push(("x-key".to_owned(), "v".to_owned()));
         spec.proxy_pool = Some(ProxyPool::Isp);
         spec.webhook_events.push(Event::DiffDetected);
+        spec.render = RenderMode::Auto;
+        spec.wait_for = Some(WaitSpec {
+            selector: Some("#app".to_owned()),
+            ..WaitSpec::default()
+        });
         let json = serde_json::to_string(&spec).unwrap();
         assert!(
             json.contains(r#"["crawl.done","crawl.diff_detected"]"#),

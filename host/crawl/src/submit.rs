@@ -9,6 +9,7 @@ use orbweaver_urls::KeyRules;
 
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
+use crate::list::UrlList;
 
 /// Who requests a run, and why.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,9 @@ pub struct Origin {
     /// Beyond the cap the run waits for a place.
     pub may_wait: bool,
 }
+
+/// The key of runs of a list, which is no URL.
+const LIST_KEY: &str = "list";
 
 /// Runs of one project that may wait for a place.
 const MAX_WAITING: u32 = 1_000;
@@ -40,12 +44,32 @@ pub async fn submit(
     origin: Origin,
     cap: Option<u64>,
 ) -> Result<Created, StoreError> {
+    submit_list(crawls, project, spec, origin, cap, &UrlList::default()).await
+}
+
+/// As [`submit`], for a run of a list of URLs.
+///
+/// # Errors
+/// If the database fails.
+#[crate::boxed]
+pub async fn submit_list(
+    crawls: &Crawls,
+    project: ProjectId,
+    spec: &CrawlSpec,
+    origin: Origin,
+    cap: Option<u64>,
+    list: &UrlList,
+) -> Result<Created, StoreError> {
     let new = NewRun {
         project,
         url: spec.url.clone(),
-        url_key: url_key(&spec.url),
+        // A list is no crawl of its first URL, which is looked up by its key.
+        url_key: match spec.list {
+            true => LIST_KEY.to_owned(),
+            false => url_key(&spec.url),
+        },
         spec: serde_json::to_string(spec).map_err(|e| StoreError::Damaged(e.to_string()))?,
-        seed_is_page: spec.seed_kind == SeedKind::Url,
+        seed_is_page: spec.seed_kind == SeedKind::Url && !spec.list,
         proxy_shown: shown_proxy(spec),
         monitor: origin.monitor,
         previous: origin.previous,
@@ -55,7 +79,10 @@ pub async fn submit(
     };
     let cap = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
     let most_held = if origin.may_wait { MAX_WAITING } else { 0 };
-    let created = crawls.store.queue_run(&new, cap, most_held).await?;
+    let created = crawls
+        .store
+        .queue_list(&new, cap, most_held, &list.urls, &list.refused)
+        .await?;
     if matches!(created, Created::New(_)) {
         crawls.live.wake();
     }

@@ -25,8 +25,8 @@ mod response;
 mod site;
 
 pub use browser::{
-    BROWSERS, BrowserConfig, Isolation, RenderRequest, Rendered, Renderer, Sandbox, WaitFor,
-    find_browser,
+    BROWSERS, BrowserConfig, Isolation, Receives, RenderExtras, RenderRequest, Rendered, Renderer,
+    Sandbox, WaitFor, find_browser,
 };
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};

@@ -39,7 +39,7 @@ pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;
 pub use site::Site;
 pub use spec::{Content, ScanSpec};
-pub use stored::{KeptContent, PageContent, Parts, StoredError};
+pub use stored::{KeptContent, PageContent, Parts, StoredContent, StoredError};
 pub use text_diff::TextChange;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

@@ -1,9 +1,12 @@
 //! Content of stored pages, extracted on request.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{PageId, ProjectId};
+use orbweaver_engine::Page;
 use orbweaver_store::Store;
 use orbweaver_store::crawl::PageRecord;
 use serde::{Deserialize, Serialize};
@@ -14,7 +17,7 @@ use crate::answer::{Article, to_json};
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::pipeline::Pipeline;
-use crate::roles::{RoleError, RoleRequest};
+use crate::roles::{Outcome, RoleError, RoleRequest};
 
 /// The requested parts of a stored page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +26,12 @@ pub struct Parts {
     pub html: bool,
     /// Markdown with links.
     pub markdown: bool,
+    /// Whether the Markdown is without navigation, footer and sidebars.
+    pub main_content: bool,
     /// The main content, as text and as HTML.
     pub article: bool,
+    /// Metadata.
+    pub metadata: bool,
     /// Signals.
     pub signals: bool,
     /// The hash of the visible content.
@@ -109,96 +116,160 @@ pub struct KeptContent<'a> {
     pub signals: &'a RawValue,
 }
 
+/// Content of a stored page, as far as it was requested.
+#[derive(Debug, Default)]
+pub struct StoredContent {
+    outcome: Outcome,
+    page: Option<Arc<Page>>,
+    /// Metadata and signals kept at crawl time: a [`KeptContent`].
+    kept: Option<Box<RawValue>>,
+    /// Extractors that failed.
+    pub errors: Vec<RoleError>,
+    /// Why there is no content, if the body is not HTML.
+    pub notice: Option<String>,
+}
+
+impl StoredContent {
+    /// The HTML as text; `None` if the body is not text.
+    pub fn html(&self) -> Option<&str> {
+        self.page.as_ref().map(|page| &*page.parts().html)
+    }
+
+    /// The answer of a role: `markdown`, `metadata` or `signals`.
+    pub fn role(&self, role: &str) -> Option<&RawValue> {
+        let Some(kept) = &self.kept else {
+            return self.outcome.role(role);
+        };
+        let kept: KeptContent<'_> = serde_json::from_str(kept.get()).ok()?;
+        match role {
+            "metadata" => Some(kept.metadata),
+            "signals" => Some(kept.signals),
+            _ => None,
+        }
+    }
+
+    /// The article as text and as HTML.
+    pub fn article(&mut self) -> Option<(&RawValue, &RawValue)> {
+        let article = Article::read(&self.outcome, &mut self.errors)?;
+        Some((article.text, article.html))
+    }
+
+    /// Total bytes of all content.
+    fn size(&self) -> usize {
+        self.outcome.size() + self.html().map_or(0, str::len)
+    }
+}
+
 impl Pipeline {
     /// The answer of GET /v1/pages/{id}: JSON.
     ///
     /// # Errors
-    /// [`StoredError::NoBody`] where what is asked for needs one; a fault of ours.
+    /// [`StoredError::NoBody`] if the requested content needs the body; an internal error.
     #[crate::boxed]
     pub async fn stored(
         &self,
         store: &Store,
         project: ProjectId,
-        record: PageRecord,
+        mut record: PageRecord,
         parts: Parts,
     ) -> Result<Bytes, StoredError> {
-        let PageRecord {
-            metadata,
-            extensions,
-            page,
-            ..
-        } = record;
+        let extensions = record.extensions.take();
         let extensions: Option<&RawValue> = extensions
             .as_deref()
             .and_then(|json| serde_json::from_str(json).ok());
-        let (url, id, fetched_at) = (page.url.clone(), page.id, page.fetched_at);
-        let mut answer = PageContent {
+        let (url, id) = (record.page.url.clone(), record.page.id);
+        let (status, bytes) = (record.page.status, record.page.bytes);
+        let fetched_at = record.page.fetched_at;
+        let content_hash = record.page.content_hash.clone();
+        let content = self.stored_content(store, project, record, parts).await?;
+        let has_body = content.kept.is_none();
+        let mut errors = content.errors.clone();
+        let article = match parts.article {
+            true => Article::read(&content.outcome, &mut errors),
+            false => None,
+        };
+        let answer = PageContent {
             id,
             url: &url,
-            status: page.status,
-            bytes: page.bytes,
+            status,
+            bytes,
             fetched_at,
-            html: None,
-            markdown: None,
-            article_text: None,
-            article_html: None,
-            metadata: None,
-            signals: None,
-            content_hash: None,
-            extensions,
-            errors: Vec::new(),
-            notice: None,
-        };
-        let Some(mut document) = Document::from_store(store, project, page) else {
-            let needs_body = parts.html || parts.markdown || parts.article;
-            let kept = metadata
+            html: parts.html.then(|| content.html()),
+            markdown: parts.markdown.then(|| content.role("markdown")),
+            article_text: parts
+                .article
+                .then(|| article.as_ref().map(|article| article.text)),
+            article_html: parts
+                .article
+                .then(|| article.as_ref().map(|article| article.html)),
+            metadata: content.role("metadata"),
+            signals: parts.signals.then(|| content.role("signals")),
+            content_hash: content_hash
                 .as_deref()
-                .and_then(|json| serde_json::from_str::<KeptContent<'_>>(json).ok())
-                .filter(|_| parts.signals && !needs_body)
-                .ok_or(StoredError::NoBody)?;
-            answer.metadata = Some(kept.metadata);
-            answer.signals = Some(Some(kept.signals));
-            return Ok(to_json(&answer, 4_096)?);
+                .filter(|_| parts.content_hash && has_body),
+            extensions,
+            errors,
+            notice: content.notice.clone(),
         };
-        answer.notice = document.notice();
+        Ok(to_json(&answer, content.size() + 4_096)?)
+    }
+
+    /// The requested content of a stored page; `content_hash` is a part of its row.
+    ///
+    /// # Errors
+    /// [`StoredError::NoBody`] if the requested content needs the body; an internal error.
+    #[crate::boxed]
+    pub async fn stored_content(
+        &self,
+        store: &Store,
+        project: ProjectId,
+        record: PageRecord,
+        parts: Parts,
+    ) -> Result<StoredContent, StoredError> {
+        let Some(mut document) = Document::from_store(store, project, record.page) else {
+            let needs_body = parts.html || parts.markdown || parts.article;
+            let kept = record
+                .metadata
+                .filter(|json| !needs_body && is_kept_content(json))
+                .and_then(|json| RawValue::from_string(json).ok())
+                .ok_or(StoredError::NoBody)?;
+            return Ok(StoredContent {
+                kept: Some(kept),
+                ..StoredContent::default()
+            });
+        };
         let outcome = self.extract(&mut document, &parts.roles()).await?;
-        answer.errors.clone_from(&outcome.errors);
         let page = match document.kind {
             Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
             _ => None,
         };
-        if parts.html {
-            answer.html = Some(page.as_ref().map(|page| &*page.parts().html));
-        }
-        if parts.markdown {
-            answer.markdown = Some(outcome.role("markdown"));
-        }
-        if parts.article {
-            let article = Article::read(&outcome, &mut answer.errors);
-            answer.article_text = Some(article.as_ref().map(|article| article.text));
-            answer.article_html = Some(article.as_ref().map(|article| article.html));
-        }
-        answer.metadata = outcome.role("metadata");
-        if parts.signals {
-            answer.signals = Some(outcome.role("signals"));
-        }
-        if parts.content_hash {
-            answer.content_hash = Some(&document.content_hash);
-        }
-        let size = outcome.size() + page.as_ref().map_or(0, |page| page.parts().html.len());
-        Ok(to_json(&answer, size + 4_096)?)
+        Ok(StoredContent {
+            errors: outcome.errors.clone(),
+            outcome,
+            page,
+            kept: None,
+            notice: document.notice(),
+        })
     }
+}
+
+fn is_kept_content(json: &str) -> bool {
+    serde_json::from_str::<KeptContent<'_>>(json).is_ok()
 }
 
 impl Parts {
     fn roles(self) -> Vec<RoleRequest> {
-        let mut roles = vec![RoleRequest::new("metadata", "")];
+        let mut roles = Vec::new();
+        if self.metadata {
+            roles.push(RoleRequest::new("metadata", ""));
+        }
         if self.markdown {
-            // As a scan asks for it, so that both share what is cached.
-            roles.push(RoleRequest::new(
-                "markdown",
-                r#"{"only_main_content":false}"#,
-            ));
+            // The options of a scan, so that both share cached results.
+            let options = match self.main_content {
+                true => r#"{"only_main_content":true}"#,
+                false => r#"{"only_main_content":false}"#,
+            };
+            roles.push(RoleRequest::new("markdown", options));
         }
         if self.article {
             roles.push(RoleRequest::new("article", ""));

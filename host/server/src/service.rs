@@ -17,6 +17,7 @@ use orbweaver_actors::plugins::Overlay;
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
+use orbweaver_crawl::export::ExportGate;
 use orbweaver_crawl::link_reader::Places;
 use orbweaver_crawl::webhooks::Webhooks;
 use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
@@ -153,9 +154,11 @@ pub async fn build_with(
         clock: clock.clone(),
         quota: quota.clone(),
         pipeline: pipeline.clone(),
+        cloud: cloud.clone(),
         live: LiveRuns::default(),
         webhooks: Webhooks::default(),
         deletions: Notify::new(),
+        exports: ExportGate::default(),
         link_places: Places::default(),
         config: config.crawl.clone(),
         webhook_config: config.webhooks.clone(),

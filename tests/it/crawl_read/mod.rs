@@ -2,6 +2,7 @@
 
 mod deleting;
 mod events;
+mod export;
 mod graph;
 mod pages;
 

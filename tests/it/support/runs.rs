@@ -26,6 +26,8 @@ pub struct Written {
     pub path: String,
     /// HTTP status; 0 means 200.
     pub status: u16,
+    /// Its title in the row.
+    pub title: Option<String>,
     /// Its body; without one the page is stored without body.
     pub html: Option<String>,
     /// Paths that it links to, all in the run's scope.
@@ -142,10 +144,13 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             seq,
             key_hash: hash(&url),
             depth: u32::from(seq > 0),
-            title: None,
+            title: page.title.clone(),
             canonical: None,
             robots: None,
             extensions: None,
+            content_type: Some("text/html; charset=utf-8".to_owned()),
+            elapsed_ms: Some(12),
+            redirects: None,
             same_body: None,
             targets: pack_targets(&targets),
             links: if to.is_empty() {
@@ -213,6 +218,28 @@ pub async fn done(service: &Service, pages: &[Written]) -> RunId {
     let leased = begin(service).await;
     write(service, &leased, 0, pages).await;
     end(service, &leased).await
+}
+
+/// Waits until a run of the first project has ended.
+pub async fn ended(service: &Service, run: RunId) {
+    let project = project(service).await;
+    loop {
+        let commits = service.app.crawls.live.commits(run);
+        let found = service.app.store.run(project, run).await;
+        if found
+            .expect("a database")
+            .expect("the run")
+            .status
+            .is_over()
+        {
+            return;
+        }
+        // A commit, the end of the run's task, or a moment before it is taken.
+        match commits {
+            Some(mut commits) => drop(commits.changed().await),
+            None => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
+        }
+    }
 }
 
 /// A hash used instead of that of a URL's key.

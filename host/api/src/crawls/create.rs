@@ -5,6 +5,7 @@ use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use orbweaver_core::ids::RunId;
+use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::{Created, Run};
 use serde::Serialize;
@@ -21,7 +22,7 @@ use orbweaver_crawl::submit::{self, Origin};
 /// Seconds after which a place may be free again: runs have no known end.
 const RETRY_AFTER: u64 = 10;
 /// How long an Idempotency-Key stands for its run.
-const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
+pub(super) const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// A run by its reference.
 #[derive(Serialize, ToSchema)]
@@ -54,7 +55,7 @@ pub(super) struct Reference {
         (status = 201, description = "The monitor is made (`cron`)", body = crons::Made,
             headers(("Location" = String, description = "Where it is"))),
         (status = 403, description = "The project is suspended", body = ErrorBody),
-        (status = 501, description = "The proxy pool is not configured", body = ErrorBody),
+        (status = 501, description = "The proxy pool, or a browser, is not configured", body = ErrorBody),
         CommonErrors,
         BodyErrors,
     )
@@ -76,6 +77,9 @@ pub(super) async fn create_crawl(
         .value
         .check(&app.pipeline, tier.aggressive, &ctx.principal.tier)
         .await?;
+    if checked.needs_browser() && !app.cloud.has_browser() {
+        return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));
+    }
     if let Some(schedule) = &checked.cron {
         let spec = checked
             .spec
@@ -103,42 +107,65 @@ pub(super) async fn create_crawl(
         may_wait: checked.may_wait,
         ..Origin::default()
     };
-    match submit::submit(&app.crawls, project, &spec, origin, tier.concurrent_runs.0).await? {
+    let cap = tier.concurrent_runs.0;
+    match submit::submit(&app.crawls, project, &spec, origin, cap).await? {
         Created::New(run) => reference(StatusCode::ACCEPTED, &run),
         Created::Replayed(run) => replayed(&run),
-        Created::CapReached => {
-            let (cap, tier) = (tier.concurrent_runs.0.unwrap_or(0), &ctx.principal.tier);
-            let message = format!(
-                "as many crawls are queued and running as the project may have at once: {cap} \
-                 (setting tiers.{tier}.concurrent_runs); `\"queue\": true` in the request makes it \
-                 wait for a place"
-            );
-            Err(ApiError::rate_limited(message, RETRY_AFTER))
-        }
+        Created::CapReached => Err(cap_reached(cap, &ctx.principal.tier)),
     }
+}
+
+/// The refusal of a run beyond the project's cap.
+pub(super) fn cap_reached(cap: Option<u64>, tier: &str) -> ApiError {
+    let cap = cap.unwrap_or(0);
+    let message = format!(
+        "as many crawls are queued and running as the project may have at once: {cap} (setting \
+         tiers.{tier}.concurrent_runs); `\"queue\": true` in the request makes it wait for a place"
+    );
+    ApiError::rate_limited(message, RETRY_AFTER)
 }
 
 fn replayed(run: &Run) -> Result<Response, ApiError> {
     let mut response = reference(StatusCode::ACCEPTED, run)?;
+    mark_replayed(&mut response);
+    Ok(response)
+}
+
+/// Says that an answer is that of an earlier request.
+pub(super) fn mark_replayed(response: &mut Response) {
     response.headers_mut().insert(
         HeaderName::from_static("idempotent-replayed"),
         HeaderValue::from_static("true"),
     );
-    Ok(response)
 }
 
 fn reference(status: StatusCode, run: &Run) -> Result<Response, ApiError> {
-    let body = Reference {
-        id: run.id,
-        status: run.status.as_str(),
-        url: run.url.clone(),
-        enqueued_at: run.enqueued_at,
-    };
+    located(status, run, Json(Reference::of(run)))
+}
+
+/// An answer with the run's place.
+pub(super) fn located(
+    status: StatusCode,
+    run: &Run,
+    body: impl IntoResponse,
+) -> Result<Response, ApiError> {
     let location = HeaderValue::try_from(format!("/v1/crawls/{}", run.id))
         .map_err(|error| ApiError::internal(&error))?;
-    let mut response = (status, Json(body)).into_response();
+    let mut response = (status, body).into_response();
     response.headers_mut().insert(header::LOCATION, location);
     Ok(response)
+}
+
+impl Reference {
+    /// The reference of a run.
+    pub(super) fn of(run: &Run) -> Self {
+        Self {
+            id: run.id,
+            status: run.status.as_str(),
+            url: run.url.clone(),
+            enqueued_at: run.enqueued_at,
+        }
+    }
 }
 
 impl From<RequestError> for ApiError {

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
 use http::header::CONTENT_TYPE;
+use orbweaver_crawl::export::inert;
 use orbweaver_store::StoreError;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -158,7 +159,11 @@ impl<S: Source> Listing<S> {
                     lines.write_record(S::COLUMNS).map_err(unwritten)?;
                 }
                 for item in &items {
-                    lines.write_record(S::record(item)).map_err(unwritten)?;
+                    let record = S::record(item);
+                    let cells = record.iter().map(|cell| inert(cell));
+                    lines
+                        .write_record(cells.map(|cell| cell.into_owned().into_bytes()))
+                        .map_err(unwritten)?;
                 }
                 // Writes the lines' rest into the vector, which takes everything.
                 drop(lines);

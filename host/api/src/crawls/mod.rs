@@ -1,10 +1,12 @@
 //! Crawls: runs, their pages and links, what two runs differ in.
 
+mod batch;
 mod create;
 mod delete;
 mod diff;
 mod errors;
 mod events;
+mod export;
 mod links;
 mod list;
 mod listing;
@@ -22,8 +24,10 @@ use crate::app::App;
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(create::create_crawl, list::list_crawls))
+        .routes(routes!(batch::create_batch))
         .routes(routes!(one::get_crawl, delete::delete_crawl))
         .routes(routes!(pages::list_pages))
+        .routes(routes!(export::export_crawl))
         .routes(routes!(errors::list_errors))
         .routes(routes!(links::list_links))
         .routes(routes!(orphans::list_orphans))

@@ -18,6 +18,9 @@ pub(super) struct Params {
     /// signals and content hash) or `signals`.
     #[param(inline)]
     format: Option<Format>,
+    /// Markdown without navigation, footer and sidebars.
+    #[param(default = false, extensions(("x-extension" = json!(true))))]
+    only_main_content: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -34,12 +37,14 @@ enum Format {
 }
 
 impl Format {
-    const fn parts(self) -> Parts {
+    const fn parts(self, main_content: bool) -> Parts {
         let whole = matches!(self, Self::Both | Self::Full);
         Parts {
             html: whole || matches!(self, Self::Html),
             markdown: whole || matches!(self, Self::Markdown),
+            main_content,
             article: whole || matches!(self, Self::Article),
+            metadata: true,
             signals: matches!(self, Self::Full | Self::Signals),
             content_hash: matches!(self, Self::Full),
         }
@@ -66,7 +71,8 @@ pub(super) async fn get_page(
     let (app, project) = (&ctx.app, ctx.principal.project);
     let record = app.store.page(project, id).await?;
     let record = record.ok_or_else(path::no_page)?;
-    let parts = query.0.format.unwrap_or_default().parts();
+    let main_content = query.0.only_main_content.unwrap_or(false);
+    let parts = query.0.format.unwrap_or_default().parts(main_content);
     match app
         .pipeline
         .stored(&app.store, project, record, parts)

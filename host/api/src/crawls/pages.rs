@@ -3,11 +3,13 @@
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_crawl::export::{ExportFormat, ExportSpec, Include};
 use orbweaver_store::crawl::PageRange;
 use orbweaver_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::export;
 use super::listing::{self, Format, MAX_LIMIT, Source};
 use super::path::{self, RunPath};
 use crate::context::Ctx;
@@ -31,6 +33,14 @@ pub(super) struct Params {
     /// `id,url,status,bytes,fetched_at`).
     #[param(inline)]
     format: Option<Format>,
+    /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
+    /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
+    /// extensions.
+    #[param(example = "title,depth", extensions(("x-extension" = json!(true))))]
+    include: Option<String>,
+    /// With `include=markdown`: Markdown without navigation, footer and sidebars.
+    #[param(default = false, extensions(("x-extension" = json!(true))))]
+    only_main_content: Option<bool>,
 }
 
 /// Pages in the order in which they were stored.
@@ -78,19 +88,40 @@ pub(super) async fn list_pages(
 ) -> Result<Response, ApiError> {
     let limit = validate::limit(query.0.limit, 100, MAX_LIMIT)?;
     let offset = validate::offset(query.0.offset)?;
-    if query.0.status.is_some_and(|s| !(100..=999).contains(&s)) {
-        return Err(ApiError::invalid("status", "must be between 100 and 999"));
-    }
+    let status = export::check_status(query.0.status)?;
+    let format = query.0.format.unwrap_or_default();
+    let include = export::parse_include(query.0.include.as_deref())?;
     let run = path::run(&ctx, id).await?;
+    if include != Include::default() {
+        let spec = ExportSpec {
+            format: format.into(),
+            include,
+            main_content: query.0.only_main_content.unwrap_or(false),
+            status,
+            after: PageId(0),
+            offset,
+            limit,
+        };
+        return export::answer(&ctx, &run, spec, "include").await;
+    }
     let pages = RunPages {
         store: ctx.app.store.clone(),
         project: ctx.principal.project,
         run: run.id,
-        status: query.0.status,
+        status,
         after: PageId(0),
     };
-    let format = query.0.format.unwrap_or_default();
     listing::answer(pages, format, offset, limit).await
+}
+
+impl From<Format> for ExportFormat {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Json => Self::Json,
+            Format::Ndjson => Self::Ndjson,
+            Format::Csv => Self::Csv,
+        }
+    }
 }
 
 struct RunPages {

@@ -44,7 +44,9 @@ impl Crawler {
             after = last.seq;
             for row in rows {
                 self.seen.insert(row.key_hash, depth(row.depth));
-                if let Some(url) = Resolved::parse(&row.url) {
+                if !shared.spec.list
+                    && let Some(url) = Resolved::parse(&row.url)
+                {
                     self.traps.admit(&url);
                 }
                 self.next_seq = row.seq + 1;
@@ -60,7 +62,7 @@ impl Crawler {
                 }
             }
         }
-        if self.next_seq > 0 && self.pending == 0 && self.rows == 0 {
+        if self.next_seq > 0 && self.pending == 0 && self.rows == 0 && !shared.spec.list {
             self.failure = Some("the seed could not be fetched".to_owned());
         }
         let mut progress = self.handle.progress.lock();
@@ -73,7 +75,7 @@ impl Crawler {
     /// Puts the seed in the queue, or has its sitemaps read.
     pub(super) async fn begin(&mut self, seed: &Resolved) {
         match self.shared.spec.seed_kind {
-            SeedKind::Url if self.next_seq == 0 => {
+            SeedKind::Url if self.next_seq == 0 && !self.shared.spec.list => {
                 let url = seed.without_fragment().to_owned();
                 let hash = self.hash(seed);
                 let mut found = Vec::new();
@@ -216,7 +218,7 @@ impl Crawler {
         if let Some(index) = self.host_index.get(&key) {
             return Some(*index);
         }
-        if self.hosts.len() >= MAX_HOSTS {
+        if self.hosts.len() >= MAX_HOSTS && !self.shared.spec.list {
             return None;
         }
         let index = self.hosts.len();

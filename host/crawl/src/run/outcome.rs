@@ -174,7 +174,7 @@ impl Crawler {
         }
         self.skip(SkipReason::Scope, fetched.out_of_scope);
         self.skip(SkipReason::Excluded, fetched.excluded);
-        if self.shared.spec.seed_kind == SeedKind::Url {
+        if self.shared.spec.seed_kind == SeedKind::Url && !self.shared.spec.list {
             self.discover(
                 &fetched.links,
                 &fetched.found,
@@ -183,10 +183,15 @@ impl Crawler {
             );
         }
         self.handle.progress.lock().fetched += 1;
-        item.usage = self.reserved.as_mut().map(|reserved| {
-            let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
-            reserved.usage(token, "crawl", Amount::pages(1), 0)
-        });
+        let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
+        item.usage = match fetched.cloud.take() {
+            Some(mut cloud) => Some(cloud.usage(token, "crawl", Amount::cloud(1), 0)),
+            None => {
+                let page = self.shared.pages_of(1);
+                let reserved = self.reserved.as_mut();
+                reserved.map(|reserved| reserved.usage(token, "crawl", page, 0))
+            }
+        };
         item.changes = vec![FrontierChange::Done {
             seq: entry.seq,
             redirect_to: fetched.redirect_to,

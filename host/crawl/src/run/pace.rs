@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
-use orbweaver_store::Amount;
 use orbweaver_store::crawl::SkipReason;
 use orbweaver_urls::Resolved;
 use tokio::time::Instant;
@@ -18,10 +17,17 @@ use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
 use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
-use orbweaver_accounts::quota::QuotaError;
+use orbweaver_accounts::quota::{QuotaError, Reservation};
 
 /// How long a run goes by the robots.txt that it has, before it asks the cache again.
 const ROBOTS_LIFE: Duration = Duration::from_secs(600);
+
+/// Files of robots.txt that a run asks for at the same time.
+const MAX_ROBOTS: usize = 64;
+/// Hosts that are looked at before other work gets a turn.
+const MAX_IDLE: usize = 512;
+/// When hosts that were not looked at get their turn.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Result of polling one host.
 enum HostPoll {
@@ -36,7 +42,7 @@ enum HostPoll {
 impl Crawler {
     /// Pages set aside and not billed.
     fn allowance(&self) -> u64 {
-        self.reserved.as_ref().map_or(0, |pages| pages.left().pages)
+        self.reserved.as_ref().map_or(0, left)
     }
 
     /// Sets pages aside, so that no cap is passed: a little ahead, at most twice as many as
@@ -54,7 +60,7 @@ impl Crawler {
         self.cut = false;
         let quota = &self.shared.crawls.quota;
         if let Some(reserved) = &self.reserved {
-            let enough = reserved.left().pages > under_way && quota.is_current(reserved);
+            let enough = left(reserved) > under_way && quota.is_current(reserved);
             // Where the cap has cut a block, there is no more before this one is used up.
             if enough || (reserved.short().is_some() && under_way > 0) {
                 return Ok(());
@@ -64,15 +70,19 @@ impl Crawler {
         let ahead = (self.limiter.limit() as u64).saturating_mul(2);
         let want = ahead.min(max.saturating_sub(self.rows)).max(under_way + 1);
         let project = self.shared.lease.project;
-        let mut block = quota.reserve_up_to(project, Amount::pages(want)).await;
+        let mut block = quota
+            .reserve_up_to(project, self.shared.pages_of(want))
+            .await;
         if let Err(QuotaError::Capped(_)) = &block {
             // What this run gave back may still be on its way to the database.
             quota.settle().await?;
-            block = quota.reserve_up_to(project, Amount::pages(want)).await;
+            block = quota
+                .reserve_up_to(project, self.shared.pages_of(want))
+                .await;
         }
         match block {
             // Too small to bill what is under way to: that stays with the old block.
-            Ok(block) if under_way > 0 && block.left().pages <= under_way => self.cut = true,
+            Ok(block) if under_way > 0 && left(&block) <= under_way => self.cut = true,
             // What is under way is billed to the new block, so the old one goes back.
             Ok(block) => self.reserved = Some(block),
             Err(QuotaError::Store(error)) => return Err(error.into()),
@@ -88,7 +98,11 @@ impl Crawler {
         self.window.ripen(now);
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
-        while idle < self.window.waiting_hosts()
+        if self.window.waiting_hosts() > MAX_IDLE {
+            let again = now + LOOK_AGAIN;
+            wake = Some(wake.map_or(again, |wake| wake.min(again)));
+        }
+        while idle < self.window.waiting_hosts().min(MAX_IDLE)
             && self.requests() < self.limiter.limit()
             && (self.fetches.len() as u64) < self.allowance()
             && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
@@ -135,6 +149,14 @@ impl Crawler {
         let Some(mut entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
+        // A list may have a host for each of its URLs: what is known of one whose turn is over is
+        // in the fetcher's cache.
+        if self.shared.spec.list
+            && self.window.peek(host).is_none()
+            && let Some(known) = self.hosts.get_mut(host)
+        {
+            known.robots = Robots::Unknown;
+        }
         self.shared.claim(entry.hash);
         if let Some(nearest) = self.seen.get(&entry.hash) {
             entry.depth = entry.depth.min(u32::from(*nearest));
@@ -164,6 +186,7 @@ impl Crawler {
             Robots::Loading => (false, false),
             Robots::Known(_, since) => (now.duration_since(*since) > ROBOTS_LIFE, true),
         };
+        let load = load && self.robots.len() < MAX_ROBOTS;
         if load && let Some(url) = self.window.peek(host).and_then(|e| Url::parse(&e.url).ok()) {
             match &mut known.robots {
                 Robots::Known(_, since) => *since = now,
@@ -220,6 +243,12 @@ impl Crawler {
         self.left_out.push(entry.seq);
         HostPoll::Went
     }
+}
+
+/// Pages that a reservation has left, of whichever kind the run reserves.
+fn left(reserved: &Reservation) -> u64 {
+    let left = reserved.left();
+    left.pages.max(left.cloud_pages)
 }
 
 /// Why a URL is not asked for.

@@ -165,6 +165,7 @@ impl Crawler {
             claims: Default::default(),
             previous: leased.run.previous,
             extractors,
+            rendering: Default::default(),
             spec,
             crawls,
         };

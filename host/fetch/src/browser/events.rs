@@ -12,6 +12,8 @@ use tokio::sync::Notify;
 
 use super::cdp::Listener;
 use super::filter;
+use super::render::RenderExtras;
+use super::request_headers::send_on;
 use crate::error::Fault;
 use crate::fetcher::Fetcher;
 use crate::response::{Headers, Hop};
@@ -63,6 +65,8 @@ pub(super) struct State {
     pub refused: Option<Fault>,
     pub crashed: bool,
     pub closed: bool,
+    /// Headers for some of the page's requests.
+    pub extras: Option<RenderExtras>,
     /// A navigation led to an error page; its URL.
     pub unreachable: Option<String>,
     /// Requests of the main frame so far that its content may depend on.
@@ -375,6 +379,10 @@ impl Listener for Watch {
         if method == "Page.javascriptDialogOpening" {
             // An open dialog stops the page.
             return Some(("Page.handleJavaScriptDialog", json!({"accept": false})));
+        }
+        if method == "Fetch.requestPaused" {
+            let extras = self.state.lock().extras.clone();
+            return send_on(params.get(), extras.as_ref());
         }
         self.apply(method, params.get());
         None

@@ -9,9 +9,11 @@ mod chromium;
 mod config;
 mod evaluate;
 mod events;
+mod extras;
 mod filter;
 mod process;
 mod render;
+mod request_headers;
 mod settle;
 mod snapshot;
 mod tab;
@@ -27,7 +29,7 @@ use tokio::time::{Instant, timeout};
 
 pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
 pub use orbweaver_core::render::WaitFor;
-pub use render::{RenderRequest, Rendered};
+pub use render::{Receives, RenderExtras, RenderRequest, Rendered};
 
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;

@@ -1,5 +1,7 @@
 //! The request and the result of a render.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,6 +23,8 @@ pub struct RenderRequest {
     pub proxy: Option<ProxyUrl>,
     /// Whether to take a screenshot of the whole page.
     pub picture: bool,
+    /// What the page sends and waits for besides.
+    pub extras: RenderExtras,
     /// Longest time from opening the page to the awaited event; default: the configured time.
     pub timeout: Option<Duration>,
 }
@@ -34,8 +38,46 @@ impl RenderRequest {
             user_agent: None,
             proxy: None,
             picture: false,
+            extras: RenderExtras::default(),
             timeout: None,
         }
+    }
+}
+
+/// What a page sends and waits for besides the usual.
+#[derive(Clone, Default)]
+pub struct RenderExtras {
+    /// Headers of the requests to URLs that `receives` accepts, each of them again after a
+    /// redirect; no headers that frame a message.
+    pub headers: Vec<(String, String)>,
+    /// Decides which URLs receive the headers; without it, none does.
+    pub receives: Option<Receives>,
+    /// Cookies of the page's own host: `k=v; k=v`. Those of an https page are not sent over http.
+    pub cookies: Option<String>,
+    /// A CSS selector: the page counts as loaded once an element matches it. If none does within
+    /// the time limit, the page is returned as it is.
+    pub selector: Option<String>,
+    /// A pause after everything else.
+    pub pause: Option<Duration>,
+}
+
+impl fmt::Debug for RenderExtras {
+    /// Omits headers and cookies, which may have secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RenderExtras")
+            .field("selector", &self.selector)
+            .field("pause", &self.pause)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Decides whether a URL receives headers.
+#[derive(Clone)]
+pub struct Receives(pub Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl fmt::Debug for Receives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Receives")
     }
 }
 

@@ -183,6 +183,10 @@ impl Tab {
     ) -> Result<bool, Trouble> {
         self.filter.set_upstream(request.proxy.clone());
         let session = Some(self.session.as_str());
+        let late = || Trouble::Fault(late(request.proxy.as_ref()));
+        timeout_at(deadline, self.equip(request))
+            .await
+            .map_err(|_| late())??;
         let agent = self.connection.begin(
             session,
             "Emulation.setUserAgentOverride",
@@ -191,7 +195,6 @@ impl Tab {
         let navigate = self
             .connection
             .begin(session, "Page.navigate", json!({"url": request.url}));
-        let late = || Trouble::Fault(late(request.proxy.as_ref()));
         let navigation: Navigation = timeout_at(deadline, async {
             let _: Ignored = agent.finish().await?;
             navigate.finish().await
@@ -211,7 +214,7 @@ impl Tab {
             Ok(done) => {
                 done?;
                 self.settle(request.wait_for, deadline).await?;
-                Ok(true)
+                self.linger(request, deadline).await
             }
             Err(_) if self.watch.with(|state| state.loader.is_some()) => Ok(false),
             Err(_) => Err(late()),

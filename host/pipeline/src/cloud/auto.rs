@@ -193,9 +193,18 @@ impl Loaded {
     /// When the process is shutting down.
     #[crate::boxed]
     pub async fn verdict(&self) -> Result<Verdict, ScanError> {
-        let (response, rendered) = (self.response.clone(), self.rendered);
-        blocking(move || of(&response, rendered)).await
+        verdict(&self.response, self.rendered).await
     }
+}
+
+/// Classifies a response, on a blocking thread; `rendered` says that it is a browser's.
+///
+/// # Errors
+/// When the process is shutting down.
+#[crate::boxed]
+pub async fn verdict(response: &Response, rendered: bool) -> Result<Verdict, ScanError> {
+    let response = response.clone();
+    blocking(move || of(&response, rendered)).await
 }
 
 fn of(response: &Response, rendered: bool) -> Verdict {

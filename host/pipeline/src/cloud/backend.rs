@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderRequest, Rendered, Response};
+use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderExtras, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
 use crate::error::ScanError;
@@ -30,6 +30,8 @@ pub struct Job {
     pub render: Option<WaitPoint>,
     /// Whether to take a screenshot of the whole page.
     pub picture: bool,
+    /// What a rendered page sends and waits for besides the usual.
+    pub extras: RenderExtras,
     /// ISO 3166-1 alpha-2 code of the country to fetch from.
     pub country: Option<String>,
     /// Proxy pool to use; default isp.
@@ -134,6 +136,7 @@ pub(super) fn render_request(
         user_agent: job.user_agent.clone(),
         proxy,
         picture: job.picture,
+        extras: job.extras.clone(),
         ..RenderRequest::new(&job.url)
     }
 }

@@ -15,5 +15,6 @@ mod pools;
 pub mod small_crawl;
 pub mod vendor;
 
+pub use auto::verdict;
 pub use client::Cloud;
 pub use money::{micros, traffic_micros, usd};

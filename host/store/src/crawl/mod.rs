@@ -5,11 +5,12 @@ mod commit;
 pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
+mod list;
 
 pub use crate::pages::{
     CrawledPage, DifferentPage, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
-    PageRecord, PreviousPage, RunDiff, StoredLink, each_link, pack_links, pack_targets,
-    slice_links, unpack_links, unpack_targets,
+    PageRecord, PageSummary, PreviousPage, RunDiff, StoredLink, each_link, pack_links,
+    pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
     Created, DeletionStep, Ending, Lease, LeasedRun, NewRun, Progress, Run, RunFilter, RunItem,

@@ -1,4 +1,4 @@
-//! The link graph of a run: pages without incoming links.
+//! The link graph of a run: incoming links of its pages, and pages without any.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -72,7 +72,17 @@ struct Graph {
     places: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
     /// Page ids, ascending.
     ids: Vec<i64>,
-    linked: Vec<bool>,
+    inlinks: Vec<Inlinks>,
+}
+
+/// Incoming links of a page.
+#[derive(Clone, Copy, Default)]
+struct Inlinks {
+    /// Number of other pages that link to it.
+    count: u32,
+    /// The last of them, by id: a page counts once, however often it links.
+    last: i64,
+    is_seed: bool,
 }
 
 impl Graph {
@@ -80,7 +90,10 @@ impl Graph {
         if let (Some(key), Ok(place)) = (node.key_hash, u32::try_from(self.ids.len())) {
             self.places.insert(key.cast_unsigned(), place);
             self.ids.push(node.id);
-            self.linked.push(is_seed);
+            self.inlinks.push(Inlinks {
+                is_seed,
+                ..Inlinks::default()
+            });
         }
     }
 
@@ -98,17 +111,19 @@ impl Graph {
             };
             let place = place as usize;
             if Some(place) != own
-                && let Some(linked) = self.linked.get_mut(place)
+                && let Some(known) = self.inlinks.get_mut(place)
+                && known.last != row.page.get()
             {
-                *linked = true;
+                known.last = row.page.get();
+                known.count += 1;
             }
         }
     }
 
     fn orphans(&self) -> Vec<i64> {
-        let pages = self.ids.iter().zip(&self.linked);
+        let pages = self.ids.iter().zip(&self.inlinks);
         pages
-            .filter(|(_, linked)| !**linked)
+            .filter(|(_, known)| known.count == 0 && !known.is_seed)
             .map(|(id, _)| *id)
             .collect()
     }
@@ -120,10 +135,31 @@ impl Store {
     /// count.
     #[crate::boxed]
     pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
-        let Some(asked) = self.run(project, run).await? else {
-            return Ok(Vec::new());
-        };
+        let graph = self.graph(project, run).await?;
+        self.orphan_rows(project, &graph.orphans()).await
+    }
+
+    /// For each page of a run, by its id, the number of other pages of the run that link to it.
+    /// A link to a URL that redirects counts for its target.
+    #[crate::boxed]
+    pub async fn inlinks(
+        &self,
+        project: ProjectId,
+        run: RunId,
+    ) -> Result<HashMap<PageId, u32>, StoreError> {
+        let graph = self.graph(project, run).await?;
+        let pages = graph.ids.iter().zip(&graph.inlinks);
+        Ok(pages
+            .map(|(id, known)| (PageId(*id), known.count))
+            .collect())
+    }
+
+    /// The links between a run's pages.
+    async fn graph(&self, project: ProjectId, run: RunId) -> Result<Graph, StoreError> {
         let mut graph = Graph::default();
+        let Some(asked) = self.run(project, run).await? else {
+            return Ok(graph);
+        };
         let mut after = 0;
         loop {
             let nodes = self.nodes(project, run, after).await?;
@@ -146,7 +182,7 @@ impl Store {
                 graph.link(row);
             }
         }
-        self.orphan_rows(project, &graph.orphans()).await
+        Ok(graph)
     }
 
     /// Maps hashes of URL keys to pages of a run: each page's own key, and keys that redirect to

@@ -36,6 +36,27 @@ pub struct PageRange {
     pub limit: u32,
 }
 
+/// A page with what its row says about it, for exports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageSummary {
+    /// The fields of every list.
+    pub item: PageItem,
+    /// The URL that answered.
+    pub final_url: String,
+    /// Hash of the visible content, lower-case hex.
+    pub content_hash: Option<String>,
+    /// Number of links from the seed.
+    pub depth: Option<u32>,
+    /// Its title.
+    pub title: Option<String>,
+    /// Its Content-Type header.
+    pub content_type: Option<String>,
+    /// Milliseconds from the request to the end of the body, redirects included.
+    pub elapsed_ms: Option<u64>,
+    /// The redirects that led to it: a JSON array of objects with `url` and `status`.
+    pub redirects: Option<String>,
+}
+
 /// A page with all fields except its body.
 #[derive(Clone, Debug)]
 pub struct PageRecord {
@@ -56,6 +77,33 @@ struct ItemRow {
     status: i64,
     bytes: i64,
     fetched_at: i64,
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct SummaryRow {
+    #[sqlx(flatten)]
+    item: ItemRow,
+    final_url: String,
+    content_hash: Option<String>,
+    depth: Option<i64>,
+    title: Option<String>,
+    content_type: Option<String>,
+    elapsed_ms: Option<i64>,
+    redirects: Option<String>,
+}
+
+impl TryFrom<ItemRow> for PageItem {
+    type Error = StoreError;
+
+    fn try_from(row: ItemRow) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: PageId(row.id),
+            url: row.url,
+            status: number(row.status, "status")?,
+            bytes: number(row.bytes, "bytes")?,
+            fetched_at: from_ms(row.fetched_at),
+        })
+    }
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -118,14 +166,66 @@ impl Store {
                 })
             }
         };
+        rows.into_iter().map(PageItem::try_from).collect()
+    }
+
+    /// Pages of a run of the project with their summaries, by ascending id; empty if the run
+    /// does not exist.
+    #[crate::boxed]
+    pub async fn run_summaries(
+        &self,
+        project: ProjectId,
+        run: RunId,
+        range: &PageRange,
+    ) -> Result<Vec<PageSummary>, StoreError> {
+        let offset = signed(range.offset);
+        // Rows are skipped by the index alone if no status is asked for.
+        let select = match range.status {
+            None => {
+                "SELECT id, url, status, bytes, fetched_at, final_url, content_hash, depth,
+                        title, content_type, elapsed_ms, redirects
+                 FROM pages
+                 WHERE id IN (
+                     SELECT id FROM pages WHERE run_id = $1 AND id > $2
+                     ORDER BY id LIMIT $3 OFFSET $4)
+                   AND project_id = $5 AND $6 = 0
+                   AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
+                 ORDER BY id"
+            }
+            Some(_) => {
+                "SELECT id, url, status, bytes, fetched_at, final_url, content_hash, depth,
+                        title, content_type, elapsed_ms, redirects
+                 FROM pages
+                 WHERE run_id = $1 AND id > $2 AND status = $6 AND project_id = $5
+                   AND EXISTS (SELECT 1 FROM runs WHERE id = $1 AND project_id = $5)
+                 ORDER BY id LIMIT $3 OFFSET $4"
+            }
+        };
+        let rows: Vec<SummaryRow> = read!(self.db, pool => {
+            sqlx::query_as(select)
+                .bind(run.get())
+                .bind(range.after.get())
+                .bind(i64::from(range.limit))
+                .bind(offset)
+                .bind(project.get())
+                .bind(range.status.map_or(0, i64::from))
+                .fetch_all(pool)
+                .await?
+        });
         rows.into_iter()
             .map(|row| {
-                Ok(PageItem {
-                    id: PageId(row.id),
-                    url: row.url,
-                    status: number(row.status, "status")?,
-                    bytes: number(row.bytes, "bytes")?,
-                    fetched_at: from_ms(row.fetched_at),
+                Ok(PageSummary {
+                    item: row.item.try_into()?,
+                    final_url: row.final_url,
+                    content_hash: row.content_hash,
+                    depth: row.depth.map(|depth| number(depth, "depth")).transpose()?,
+                    title: row.title,
+                    content_type: row.content_type,
+                    elapsed_ms: row
+                        .elapsed_ms
+                        .map(|ms| number(ms, "elapsed_ms"))
+                        .transpose()?,
+                    redirects: row.redirects,
                 })
             })
             .collect()

@@ -11,7 +11,7 @@ pub(crate) mod rows;
 pub use diff::{DifferentPage, RunDiff};
 pub use graph::Orphan;
 pub use links::{LinkRows, PackedLinks};
-pub use list::{PageItem, PageRange, PageRecord};
+pub use list::{PageItem, PageRange, PageRecord, PageSummary};
 pub use packed::{
     LinkSlice, StoredLink, each_link, pack_links, pack_targets, slice_links, unpack_links,
     unpack_targets,

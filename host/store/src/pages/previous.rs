@@ -4,6 +4,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, ProjectId, RunId};
 
 use super::kind_of;
+use crate::accounts::CloudMode;
 use crate::db::{Store, number, read};
 use crate::error::StoreError;
 
@@ -36,6 +37,10 @@ pub struct PreviousPage {
     pub robots: Option<String>,
     /// Outputs of the run's additional extractors.
     pub extensions: Option<String>,
+    /// Its Content-Type header.
+    pub content_type: Option<String>,
+    /// Whether a browser rendered it.
+    pub rendered: bool,
     /// Its links, compressed.
     pub links: Vec<u8>,
 }
@@ -55,6 +60,8 @@ struct PreviousRow {
     canonical: Option<String>,
     robots: Option<String>,
     extensions: Option<String>,
+    content_type: Option<String>,
+    cloud_mode: String,
     links: Option<Vec<u8>>,
 }
 
@@ -76,6 +83,8 @@ impl TryFrom<PreviousRow> for PreviousPage {
             canonical: row.canonical,
             robots: row.robots,
             extensions: row.extensions,
+            content_type: row.content_type,
+            rendered: row.cloud_mode == CloudMode::Browser.as_str(),
             links: row.links.unwrap_or_default(),
         })
     }
@@ -94,7 +103,7 @@ impl Store {
             sqlx::query_as(
                 "SELECT p.url_key, p.final_url, p.status, p.bytes, p.content_hash, p.kind,
                         p.headers, p.metadata, p.blob_id, p.title, p.canonical, p.robots,
-                        p.extensions, l.links
+                        p.extensions, p.content_type, p.cloud_mode, l.links
                  FROM pages p LEFT JOIN page_links l ON l.page_id = p.id
                  WHERE p.run_id = $1 AND p.url_key = $2 AND p.project_id = $3",
             )

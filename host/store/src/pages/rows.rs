@@ -30,6 +30,12 @@ pub struct CrawledPage {
     pub robots: Option<String>,
     /// Outputs of the run's additional extractors: a JSON object.
     pub extensions: Option<String>,
+    /// Its Content-Type header.
+    pub content_type: Option<String>,
+    /// Milliseconds from the request to the end of the body, redirects included.
+    pub elapsed_ms: Option<u64>,
+    /// The redirects that led to it: a JSON array of objects with `url` and `status`.
+    pub redirects: Option<String>,
     /// A stored body to share, if the response was "not modified".
     pub same_body: Option<BlobId>,
     /// Hashes of its link targets in the run's scope, packed little-endian.
@@ -106,7 +112,8 @@ per_database! {
             let mut insert = sqlx::QueryBuilder::new(
                 "INSERT INTO pages (project_id, run_id, url, url_key, final_url, status, bytes,
                      fetched_at, content_hash, kind, user_agent, cloud_mode, headers, metadata,
-                     blob_id, seq, key_hash, depth, title, canonical, robots, extensions) ",
+                     blob_id, seq, key_hash, depth, title, canonical, robots, extensions,
+                     content_type, elapsed_ms, redirects) ",
             );
             insert.push_values(piece, |mut row, (crawled, blob)| {
                 let page = &crawled.page;
@@ -131,7 +138,10 @@ per_database! {
                     .push_bind(crawled.title.as_deref())
                     .push_bind(crawled.canonical.as_deref())
                     .push_bind(crawled.robots.as_deref())
-                    .push_bind(crawled.extensions.as_deref());
+                    .push_bind(crawled.extensions.as_deref())
+                    .push_bind(crawled.content_type.as_deref())
+                    .push_bind(crawled.elapsed_ms.map(signed))
+                    .push_bind(crawled.redirects.as_deref());
             });
             insert.push(
                 " ON CONFLICT (run_id, url_key) WHERE run_id IS NOT NULL DO NOTHING

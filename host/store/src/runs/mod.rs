@@ -22,7 +22,7 @@ use crate::time::to_ms;
 use rows::{RunRow, columns};
 
 /// How long an Idempotency-Key returns its run.
-const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
+pub(crate) const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// State of a run. A cancelled run has no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -257,28 +257,7 @@ impl Store {
         cap: Option<u32>,
         most_held: u32,
     ) -> Result<Created, StoreError> {
-        transact!(self.db, tx => {
-            // Without the lock, two requests could both use the last free place.
-            sql::projects::lock(tx, new.project).await?;
-            if let Some(key) = &new.idem_key {
-                sql::runs::forget_key(tx, new.project, key, new.enqueued_at - IDEMPOTENT).await?;
-                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
-                    return Ok(Created::Replayed(Box::new(run)));
-                }
-            }
-            let is_over = match cap {
-                Some(cap) => sql::runs::count_active(tx, new.project).await? >= u64::from(cap),
-                None => false,
-            };
-            if is_over && sql::runs::count_held(tx, new.project).await? >= u64::from(most_held) {
-                return Ok(Created::CapReached);
-            }
-            let run = sql::runs::insert(tx, new).await?;
-            if is_over {
-                sql::runs::hold(tx, run.id).await?;
-            }
-            Ok(Created::New(Box::new(run)))
-        })
+        self.queue_list(new, cap, most_held, &[], &[]).await
     }
 
     /// Projects whose runs wait for a slot, with their tiers.

@@ -161,6 +161,22 @@ per_database! {
         Ok(committed)
     }
 
+    /// Sets the counters of a new run whose URLs are known.
+    pub(crate) async fn note_list(
+        conn: &mut Conn,
+        run: RunId,
+        queued: u64,
+        errors: u64,
+    ) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET queued = $2, error_count = $3, failed = $3 WHERE id = $1")
+            .bind(run.get())
+            .bind(signed(queued))
+            .bind(signed(errors))
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
     /// Adds to the number of pages that a run has stored.
     pub(crate) async fn count_pages(
         conn: &mut Conn,

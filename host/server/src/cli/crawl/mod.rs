@@ -1,6 +1,5 @@
 //! `orbweaver crawl`: runs a crawl in this process, on the configured database.
 
-mod files;
 mod output;
 
 use std::path::PathBuf;
@@ -23,9 +22,12 @@ use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_crawl as crawl;
 use orbweaver_crawl::WorkerLockHolder;
+use orbweaver_crawl::export::Include;
+use orbweaver_crawl::render::RenderMode;
 use orbweaver_crawl::request::{CrawlRequest, RequestError};
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_crawl::submit::{self, Origin};
+use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_pipeline::rules::InvalidField;
 
 use crate::{serve, service, telemetry};
@@ -49,11 +51,19 @@ pub(super) struct Crawl {
     #[arg(required_unless_present = "resume")]
     url: Option<String>,
     /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), FILE.csv
-    /// (one page a line: id, url, status, bytes, fetched_at), or a folder (one Markdown file
-    /// per page; end a name that has a dot with a slash). Without it one line per page is
-    /// printed.
+    /// (one page a line: id, url, status, bytes, fetched_at), FILE.zip (one Markdown file per
+    /// page, and index.csv), FILE.warc.gz (WARC 1.1), or a folder (one Markdown file per page;
+    /// end a name that has a dot with a slash). Without it one line per page is printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
+    /// Fields of each page in FILE.ndjson and FILE.csv besides id, url, status, bytes and
+    /// fetched_at: title, final_url, depth, content_type, content_hash, elapsed_ms, redirects,
+    /// inlinks, markdown, article, html, metadata, signals, extensions.
+    #[arg(long, value_name = "NAME,…", requires = "out", value_parser = Include::parse)]
+    fields: Option<Include>,
+    /// Write Markdown without navigation, footer and sidebars.
+    #[arg(long, requires = "out")]
+    main_content: bool,
     /// Replace the file of --out if there is one.
     #[arg(long, requires = "out")]
     force: bool,
@@ -78,6 +88,9 @@ pub(super) struct Crawl {
     /// Do not follow links marked nofollow, ugc or sponsored, nor links of nofollow pages.
     #[arg(long)]
     respect_nofollow: bool,
+    /// Render pages in a browser: those that need it (auto), or all.
+    #[arg(long, value_name = "MODE", value_enum, default_value = "never")]
+    render: RenderWord,
     /// The URL is an origin, a sitemap or a sitemap index; fetch the pages it lists.
     #[arg(long)]
     sitemap: bool,
@@ -107,6 +120,14 @@ pub(super) struct Crawl {
     resume: Option<i64>,
 }
 
+/// [`RenderMode`] as an argument.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum RenderWord {
+    Never,
+    Auto,
+    Always,
+}
+
 impl Crawl {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let mut config = common.load()?.config;
@@ -118,6 +139,10 @@ impl Crawl {
         let out = match &self.out {
             Some(path) => Some(output::Target::at(path, self.force)?),
             None => None,
+        };
+        let fields = output::Fields {
+            include: self.fields,
+            main_content: self.main_content,
         };
         let service = service::build(config, Clock::system(), None).await?;
         let project = self.project(&service).await?;
@@ -131,7 +156,7 @@ impl Crawl {
         service.crawls.live.stop();
         let worked = worker.await;
         let ended = match followed {
-            Ok(Some(run)) => finish(&service, &run, out.as_ref()).await,
+            Ok(Some(run)) => finish(&service, &run, out.as_ref(), fields).await,
             Ok(None) => interrupted(&service, &run, others.load(Ordering::Relaxed)).await,
             Err(error) => Err(error),
         };
@@ -161,6 +186,9 @@ impl Crawl {
             .check(&service.pipeline, tier.aggressive, &project.tier)
             .await
             .map_err(|error| anyhow!("{error}{}", hint(&error)))?;
+        if checked.needs_browser() && !service.crawls.cloud.has_browser() {
+            bail!("--render: {NO_BROWSER}");
+        }
         let spec = checked
             .spec
             .with_project_proxy(project.proxy_url.as_deref());
@@ -201,6 +229,11 @@ impl Crawl {
             subdomains: Some(self.subdomains),
             respect_robots: Some(!self.ignore_robots),
             respect_nofollow: Some(self.respect_nofollow),
+            render: Some(match self.render {
+                RenderWord::Never => RenderMode::Never,
+                RenderWord::Auto => RenderMode::Auto,
+                RenderWord::Always => RenderMode::Always,
+            }),
             seed_kind: self.sitemap.then_some(SeedKind::Sitemap),
             headers: Some(headers),
             cookies: self.cookies.clone(),
@@ -218,8 +251,9 @@ async fn finish(
     service: &Service,
     run: &Run,
     out: Option<&output::Target>,
+    fields: output::Fields,
 ) -> anyhow::Result<ExitCode> {
-    match output::write(service, run.project, run, out).await {
+    match output::write(service, run, out, fields).await {
         Ok(written) => summary(service, run, written),
         Err(error) => {
             eprintln!(

@@ -1,8 +1,8 @@
 //! File names for URLs: readable, safe on every file system, never outside the folder.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 
+use orbweaver_core::key_hash::key_hash;
 use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -12,23 +12,48 @@ const LONGEST: usize = 80;
 /// Most nested folders.
 const DEEPEST: usize = 12;
 
+/// Names that Windows reserves for devices, whatever follows a dot.
+const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
+/// Longest name with its folders, in bytes.
+const LONGEST_PATH: usize = 240;
+
 /// Assigns each URL a unique name.
 #[derive(Debug, Default)]
-pub(super) struct Names(HashSet<String>);
+pub struct Names(HashSet<u64>);
 
 impl Names {
+    /// Names besides one that is taken.
+    pub fn with(taken: &str) -> Self {
+        let mut names = Self::default();
+        names.take(taken);
+        names
+    }
+
     /// A name such as `example.com/docs/intro.md`.
-    pub(super) fn of(&mut self, url: &str) -> PathBuf {
+    pub fn name(&mut self, url: &str) -> String {
         let mut parts = parts(url);
-        let last = parts.pop().unwrap_or_default();
-        let folder = parts.join("/");
-        let mut name = format!("{folder}/{last}.md");
-        // Some file systems ignore case.
-        if !self.0.insert(name.to_lowercase()) {
-            name = format!("{folder}/{last}-{}.md", short(url));
-            self.0.insert(name.to_lowercase());
+        let mut last = parts.pop().unwrap_or_default();
+        let mut folder = parts.join("/");
+        if folder.len() + last.len() > LONGEST_PATH {
+            folder = parts.into_iter().next().unwrap_or_default();
+            last = short(url);
         }
-        PathBuf::from(name)
+        let mut name = format!("{folder}/{last}.md");
+        let mut count = 1_u64;
+        while !self.take(&name) {
+            let again = match count {
+                1 => format!("{last}-{}", short(url)),
+                more => format!("{last}-{}-{more}", short(url)),
+            };
+            name = format!("{folder}/{again}.md");
+            count += 1;
+        }
+        name
+    }
+
+    /// Whether a name was free. Some file systems ignore case.
+    fn take(&mut self, name: &str) -> bool {
+        self.0.insert(key_hash(&name.to_lowercase()))
     }
 }
 
@@ -88,6 +113,22 @@ fn safe(part: &str) -> String {
     if shown.is_empty() {
         return "_".to_owned();
     }
+    let stem = shown
+        .split('.')
+        .next()
+        .unwrap_or(shown)
+        .to_ascii_lowercase();
+    let is_port = ["com", "lpt"].into_iter().any(|port| {
+        let number = stem.strip_prefix(port).unwrap_or_default();
+        number.chars().count() == 1 && number.chars().all(char::is_numeric)
+    });
+    if is_port || DEVICES.contains(&stem.as_str()) {
+        return format!("_{}", safe_length(&decoded, shown, part));
+    }
+    safe_length(&decoded, shown, part)
+}
+
+fn safe_length(decoded: &str, shown: &str, part: &str) -> String {
     // File systems limit names in bytes; a character of other scripts has up to four.
     if decoded.chars().count() > LONGEST || shown.len() > 200 {
         let start: String = shown.chars().take(40).collect();
@@ -107,7 +148,7 @@ mod tests {
     use super::*;
 
     fn name(url: &str) -> String {
-        Names::default().of(url).display().to_string()
+        Names::default().name(url)
     }
 
     #[test]
@@ -147,6 +188,10 @@ mod tests {
                 "{name}"
             );
         }
+        for device in ["con", "NUL.txt", "com1", "LPT9.x"] {
+            let name = name(&format!("https://example.com/{device}"));
+            assert!(name.starts_with("example.com/_"), "{name}");
+        }
         let long = name(&format!("https://example.com/{}", "ü".repeat(500)));
         assert!(long.split('/').all(|part| part.len() <= 204), "{long}");
         let deep = name(&format!("https://example.com{}", "/a".repeat(500)));
@@ -166,7 +211,7 @@ mod tests {
             "https://example.com/a.md/b",
         ]
         .into_iter()
-        .map(|url| names.of(url).display().to_string().to_lowercase())
+        .map(|url| names.name(url).to_lowercase())
         .collect();
         assert_eq!(all.len(), 7);
     }

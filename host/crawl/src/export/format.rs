@@ -1,0 +1,46 @@
+//! The forms of an export.
+
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+/// The form of an export.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportFormat {
+    /// One JSON object per line and page.
+    #[default]
+    Ndjson,
+    /// A line of column names, then one line per page. Cells that a spreadsheet could take for a
+    /// formula begin with an apostrophe.
+    Csv,
+    /// One JSON object with `items` and `next_offset`.
+    Json,
+    /// One Markdown file per page, and `index.csv`.
+    Zip,
+    /// WARC 1.1, each record compressed with gzip.
+    Warc,
+}
+
+impl ExportFormat {
+    /// The media type of the export.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Ndjson => "application/x-ndjson",
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Json => "application/json",
+            Self::Zip => "application/zip",
+            Self::Warc => "application/gzip",
+        }
+    }
+
+    /// How the name of its file ends.
+    pub const fn extension(self) -> &'static str {
+        match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Zip => "zip",
+            Self::Warc => "warc.gz",
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Exports of a run's pages: as JSON, lines of JSON, CSV, a ZIP of Markdown files, or WARC.
+//!
+//! Pages are written in the order of their ids. Their rows are read a thousand at a time, their
+//! content a few pages ahead, and only while the receiver takes what is written, so that memory
+//! does not depend on the size of the run (but for the table of contents of a ZIP file).
+
+mod cell;
+mod csv_lines;
+mod format;
+mod gate;
+mod include;
+mod markdown_file;
+mod names;
+mod page;
+mod reader;
+mod warc;
+mod writer;
+mod zip_file;
+
+pub use cell::inert;
+pub use format::ExportFormat;
+pub use gate::{ExportGate, ExportPermit, TooManyExports};
+pub use include::{Include, UnknownInclude};
+pub use markdown_file::markdown_file;
+pub use names::Names;
+pub use page::ExportedPage;
+pub use reader::ExportSpec;
+
+use bytes::Bytes;
+use futures::TryStreamExt as _;
+use orbweaver_pipeline::{Pipeline, ScanError, blocking};
+use orbweaver_store::Store;
+use orbweaver_store::crawl::Run;
+
+use reader::Pages;
+use writer::Writer;
+
+/// Bytes after which a piece of an export is handed over.
+const PIECE: usize = 64 << 10;
+
+/// An export on its way out.
+pub struct Export {
+    pages: Pages,
+    /// `None` after the end.
+    writer: Option<Writer>,
+}
+
+impl Export {
+    /// An export of a run. Its permit is held until it is dropped.
+    ///
+    /// # Errors
+    /// If the database fails.
+    #[crate::boxed]
+    pub async fn new(
+        store: &Store,
+        pipeline: &Pipeline,
+        run: &Run,
+        spec: ExportSpec,
+        permit: Option<ExportPermit>,
+    ) -> Result<Self, ScanError> {
+        let writer = Writer::new(run, &spec);
+        let pages = Pages::new(store, pipeline, run, spec, permit).await?;
+        Ok(Self {
+            pages,
+            writer: Some(writer),
+        })
+    }
+
+    /// The next bytes; `None` after the last ones.
+    ///
+    /// # Errors
+    /// If the database fails.
+    #[crate::boxed]
+    pub async fn next(&mut self) -> Result<Option<Bytes>, ScanError> {
+        let mut out = Vec::new();
+        while let Some(mut writer) = self.writer.take() {
+            match self.pages.stream.try_next().await? {
+                Some(page) if writer.is_cheap() => {
+                    writer.page(&page, &mut out)?;
+                    self.writer = Some(writer);
+                }
+                Some(page) => {
+                    let written = blocking(move || {
+                        writer.page(&page, &mut out)?;
+                        Ok::<_, ScanError>((writer, out))
+                    });
+                    let (kept, bytes) = written.await??;
+                    (self.writer, out) = (Some(kept), bytes);
+                }
+                None => {
+                    let next = self.pages.next_offset();
+                    let finished = move || {
+                        writer.end(next, &mut out)?;
+                        Ok::<_, ScanError>(out)
+                    };
+                    return Ok(Some(blocking(finished).await??.into()));
+                }
+            }
+            if out.len() >= PIECE {
+                return Ok(Some(out.into()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The pages of a run with their content, for a writer of one's own.
+///
+/// # Errors
+/// If the database fails.
+#[crate::boxed]
+pub async fn export_pages(
+    store: &Store,
+    pipeline: &Pipeline,
+    run: &Run,
+    spec: ExportSpec,
+) -> Result<futures::stream::BoxStream<'static, Result<ExportedPage, ScanError>>, ScanError> {
+    Ok(Pages::new(store, pipeline, run, spec, None).await?.stream)
+}

@@ -1,0 +1,244 @@
+//! Reads the pages of an export, in order and a little ahead.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt as _, TryStreamExt as _};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_pipeline::{Pipeline, RoleError, ScanError, StoredError, blocking};
+use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
+use orbweaver_store::{Store, StoreError};
+
+use super::format::ExportFormat;
+use super::gate::ExportPermit;
+use super::include::Include;
+use super::page::{ExportedPage, Response};
+
+/// Rows read at a time.
+const CHUNK: u32 = 1_000;
+/// Pages whose content is read at the same time. Each may have a body of the largest size.
+const AHEAD: usize = 4;
+
+/// What is exported of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct ExportSpec {
+    /// The form.
+    pub format: ExportFormat,
+    /// The fields of each page.
+    pub include: Include,
+    /// Whether Markdown is without navigation, footer and sidebars.
+    pub main_content: bool,
+    /// Only pages with this HTTP status.
+    pub status: Option<u16>,
+    /// Only pages with a higher id.
+    pub after: PageId,
+    /// Number of selected pages to skip.
+    pub offset: u64,
+    /// Maximum number of pages.
+    pub limit: u32,
+}
+
+impl ExportSpec {
+    /// Whether it can be made only of pages that were stored with their bodies.
+    pub const fn needs_body(&self) -> bool {
+        self.include.needs_body() || matches!(self.format, ExportFormat::Zip | ExportFormat::Warc)
+    }
+}
+
+/// The pages of an export.
+pub(super) struct Pages {
+    pub(super) stream: BoxStream<'static, Result<ExportedPage, ScanError>>,
+    /// Whether there are pages behind the last one.
+    more: Arc<AtomicBool>,
+    end: u64,
+    _permit: Option<ExportPermit>,
+}
+
+impl Pages {
+    pub(super) async fn new(
+        store: &Store,
+        pipeline: &Pipeline,
+        run: &Run,
+        spec: ExportSpec,
+        permit: Option<ExportPermit>,
+    ) -> Result<Self, ScanError> {
+        let mut include = spec.include;
+        include.markdown |= spec.format == ExportFormat::Zip;
+        let inlinks = match include.inlinks {
+            true => Some(store.inlinks(run.project, run.id).await?),
+            false => None,
+        };
+        let more = Arc::new(AtomicBool::new(false));
+        let rows = Rows {
+            store: store.clone(),
+            project: run.project,
+            run: run.id,
+            spec,
+            after: spec.after,
+            skip: spec.offset,
+            left: spec.limit,
+            more: Arc::clone(&more),
+        };
+        let content = Arc::new(Content {
+            store: store.clone(),
+            pipeline: pipeline.clone(),
+            project: run.project,
+            include,
+            inlinks,
+            main_content: spec.main_content,
+            whole: spec.format == ExportFormat::Warc,
+        });
+        let stream = stream::try_unfold(rows, |mut rows| async move {
+            let read = rows.read().await?;
+            Ok::<_, StoreError>(
+                read.map(|read| (stream::iter(read).map(Ok::<_, StoreError>), rows)),
+            )
+        })
+        .try_flatten()
+        .map(move |row| {
+            let content = Arc::clone(&content);
+            async move { content.page(row?).await }
+        })
+        .buffered(AHEAD)
+        .boxed();
+        Ok(Self {
+            stream,
+            more,
+            end: spec.offset + u64::from(spec.limit),
+            _permit: permit,
+        })
+    }
+
+    /// The offset of the first page behind the last one, once all are read.
+    pub(super) fn next_offset(&self) -> Option<u64> {
+        self.more.load(Ordering::Relaxed).then_some(self.end)
+    }
+}
+
+/// The rows of the pages.
+struct Rows {
+    store: Store,
+    project: ProjectId,
+    run: RunId,
+    spec: ExportSpec,
+    after: PageId,
+    skip: u64,
+    left: u32,
+    more: Arc<AtomicBool>,
+}
+
+impl Rows {
+    async fn read(&mut self) -> Result<Option<Vec<PageSummary>>, StoreError> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        let take = self.left.min(CHUNK);
+        let range = PageRange {
+            status: self.spec.status,
+            after: self.after,
+            offset: self.skip,
+            // One more than is used tells whether there are more.
+            limit: take + 1,
+        };
+        let mut rows = self
+            .store
+            .run_summaries(self.project, self.run, &range)
+            .await?;
+        let more = rows.len() > take as usize;
+        rows.truncate(take as usize);
+        self.left = if more { self.left - take } else { 0 };
+        self.more.store(more && self.left == 0, Ordering::Relaxed);
+        self.skip = 0;
+        self.after = rows.last().map_or(self.after, |row| row.item.id);
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+}
+
+/// Reads the content of pages.
+struct Content {
+    store: Store,
+    pipeline: Pipeline,
+    project: ProjectId,
+    include: Include,
+    inlinks: Option<HashMap<PageId, u32>>,
+    main_content: bool,
+    /// Whether headers and body are read.
+    whole: bool,
+}
+
+impl Content {
+    async fn page(&self, row: PageSummary) -> Result<ExportedPage, ScanError> {
+        let inlinks = self.inlinks.as_ref();
+        let inlinks = inlinks.map(|known| known.get(&row.item.id).copied().unwrap_or(0));
+        let mut page = ExportedPage::new(row, &self.include, inlinks);
+        if !self.whole && !self.include.needs_content() {
+            return Ok(page);
+        }
+        // Without its record, the page was deleted meanwhile.
+        if let Some(record) = self.store.page(self.project, page.id).await? {
+            if self.whole {
+                page.stored = Some(self.response(&record, &mut page.errors).await?);
+            } else {
+                self.extract(&mut page, record).await?;
+            }
+        }
+        Ok(page)
+    }
+
+    async fn extract(
+        &self,
+        page: &mut ExportedPage,
+        mut record: PageRecord,
+    ) -> Result<(), ScanError> {
+        if let Some(json) = record.extensions.take().filter(|_| self.include.extensions) {
+            page.extensions = Some(serde_json::value::RawValue::from_string(json).ok());
+        }
+        let parts = self.include.parts(self.main_content);
+        let content = self
+            .pipeline
+            .stored_content(&self.store, self.project, record, parts);
+        match content.await {
+            Ok(content) => page.fill(&self.include, content),
+            Err(StoredError::NoBody) => {}
+            // One damaged page is no reason to lose the others.
+            Err(StoredError::Scan(error)) => page.errors.push(failed(page.id, &error)),
+        }
+        Ok(())
+    }
+
+    async fn response(
+        &self,
+        record: &PageRecord,
+        errors: &mut Vec<RoleError>,
+    ) -> Result<Response, ScanError> {
+        let stored = match record.page.body {
+            Some((blob, _)) => self.store.body(self.project, blob).await?,
+            None => None,
+        };
+        let body = match stored {
+            Some(stored) => match blocking(move || stored.unpack()).await? {
+                Ok(body) => Some(body),
+                Err(error) => {
+                    errors.push(failed(record.page.id, &error));
+                    None
+                }
+            },
+            None => None,
+        };
+        Ok(Response {
+            page: record.page.clone(),
+            body,
+        })
+    }
+}
+
+fn failed(page: PageId, error: &dyn std::fmt::Display) -> RoleError {
+    tracing::error!(page.id = %page, %error, "cannot read a stored page for an export");
+    RoleError {
+        role: "body".to_owned(),
+        plugin: None,
+        message: "the stored body cannot be read".to_owned(),
+    }
+}

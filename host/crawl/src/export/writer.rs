@@ -1,0 +1,80 @@
+//! Writes pages in one of the forms.
+
+use orbweaver_pipeline::ScanError;
+use orbweaver_store::crawl::Run;
+
+use super::csv_lines::{CsvLines, unwritten};
+use super::format::ExportFormat;
+use super::page::ExportedPage;
+use super::reader::ExportSpec;
+use super::warc::WarcFile;
+use super::zip_file::ZipFile;
+
+/// The writer of an export.
+pub(super) enum Writer {
+    Ndjson,
+    Json { started: bool },
+    Csv(CsvLines),
+    Zip(Box<ZipFile>),
+    Warc(Box<WarcFile>),
+}
+
+impl Writer {
+    pub(super) fn new(run: &Run, spec: &ExportSpec) -> Self {
+        match spec.format {
+            ExportFormat::Ndjson => Self::Ndjson,
+            ExportFormat::Json => Self::Json { started: false },
+            ExportFormat::Csv => Self::Csv(CsvLines::new(&[], &spec.include)),
+            ExportFormat::Zip => Self::Zip(Box::new(ZipFile::new(&spec.include))),
+            ExportFormat::Warc => Self::Warc(Box::new(WarcFile::new(run))),
+        }
+    }
+
+    /// Whether a page takes no noticeable time to write.
+    pub(super) fn is_cheap(&self) -> bool {
+        !matches!(self, Self::Zip(_) | Self::Warc(_))
+    }
+
+    pub(super) fn page(&mut self, page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
+        match self {
+            Self::Ndjson => {
+                json(page, out)?;
+                out.push(b'\n');
+                Ok(())
+            }
+            Self::Json { started } => {
+                let start: &[u8] = match std::mem::replace(started, true) {
+                    true => b",",
+                    false => b"{\"items\":[",
+                };
+                out.extend_from_slice(start);
+                json(page, out)
+            }
+            Self::Csv(lines) => lines.line(&[], page, out),
+            Self::Zip(file) => file.page(page, out),
+            Self::Warc(file) => file.page(page, out),
+        }
+    }
+
+    /// Writes the end; `next_offset` is that of the first page behind it, if there is one.
+    pub(super) fn end(self, next_offset: Option<u64>, out: &mut Vec<u8>) -> Result<(), ScanError> {
+        match self {
+            Self::Ndjson => {}
+            Self::Json { started } => {
+                if !started {
+                    out.extend_from_slice(b"{\"items\":[");
+                }
+                let next = next_offset.map_or_else(|| "null".to_owned(), |next| next.to_string());
+                out.extend_from_slice(format!("],\"next_offset\":{next}}}").as_bytes());
+            }
+            Self::Csv(mut lines) => lines.names(out)?,
+            Self::Zip(file) => file.end(out)?,
+            Self::Warc(mut file) => file.info(out)?,
+        }
+        Ok(())
+    }
+}
+
+fn json(page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
+    serde_json::to_writer(out, page).map_err(|error| unwritten(&error))
+}

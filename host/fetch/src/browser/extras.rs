@@ -1,0 +1,104 @@
+//! Headers and cookies of the caller in a page, and what it waits for at the end.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::render::RenderRequest;
+use super::tab::{Tab, Trouble};
+use crate::error::{Fault, Kind};
+
+#[derive(Deserialize)]
+struct Ignored {}
+
+/// Waits until an element matches, or says that the selector is invalid.
+const FIND: &str = "new Promise((done) => {
+  const find = () => { try { return Boolean(document.querySelector(SELECTOR)); } catch { return null; } };
+  const first = find();
+  if (first !== false) { done(first === null ? 'invalid' : 'found'); return; }
+  const observer = new MutationObserver(() => {
+    if (find()) { observer.disconnect(); done('found'); }
+  });
+  observer.observe(document, {subtree: true, childList: true, attributes: true});
+})";
+
+impl Tab {
+    /// Gives the page its headers and cookies, before it is opened.
+    pub(super) async fn equip(&self, request: &RenderRequest) -> Result<(), Trouble> {
+        let extras = &request.extras;
+        let session = Some(self.session.as_str());
+        if let Some(cookies) = &extras.cookies {
+            let secure = request.url.starts_with("https:");
+            let cookies: Vec<Value> = cookies
+                .split(';')
+                .filter_map(|pair| pair.trim().split_once('='))
+                .map(|(name, value)| {
+                    json!({
+                        "name": name.trim(),
+                        "value": value.trim(),
+                        "url": request.url,
+                        "secure": secure,
+                    })
+                })
+                .collect();
+            let set = json!({"cookies": cookies});
+            let _: Ignored = self
+                .connection
+                .call(session, "Network.setCookies", set)
+                .await?;
+        }
+        if !extras.headers.is_empty() {
+            self.watch.with(|state| state.extras = Some(extras.clone()));
+            let all = json!({"patterns": [{"urlPattern": "*"}]});
+            let _: Ignored = self.connection.call(session, "Fetch.enable", all).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the caller's element, then for the caller's pause. Returns whether the element
+    /// was there by the deadline.
+    pub(super) async fn linger(
+        &self,
+        request: &RenderRequest,
+        deadline: Instant,
+    ) -> Result<bool, Trouble> {
+        if let Some(selector) = &request.extras.selector {
+            let Ok(found) = timeout_at(deadline, self.find(selector, request)).await else {
+                return Ok(false);
+            };
+            found?;
+            // What brought the element may still be at work.
+            self.settle(request.wait_for, deadline).await?;
+        }
+        if let Some(pause) = request.extras.pause {
+            sleep_until(deadline.min(Instant::now() + pause)).await;
+            // Reports a crash, and a navigation that the guard refuses.
+            let point = self.reach(request.wait_for);
+            return match timeout_at(deadline, point).await {
+                Ok(done) => done.map(|()| true),
+                Err(_) => Ok(false),
+            };
+        }
+        Ok(true)
+    }
+
+    async fn find(&self, selector: &str, request: &RenderRequest) -> Result<(), Trouble> {
+        let script = FIND.replace("SELECTOR", &Value::from(selector).to_string());
+        loop {
+            self.reach(request.wait_for).await?;
+            // Without a value, the document was replaced meanwhile.
+            let answer: Option<String> = self.evaluate(&script).await.unwrap_or_default();
+            match answer.as_deref() {
+                Some("invalid") => {
+                    return Err(Trouble::Fault(Fault::new(
+                        Kind::InvalidRequest,
+                        None,
+                        "the awaited selector is no valid CSS selector",
+                    )));
+                }
+                Some(_) => return Ok(()),
+                None => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
+            }
+        }
+    }
+}

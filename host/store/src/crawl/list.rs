@@ -1,0 +1,50 @@
+//! Queues a run, with the URLs of its list if it has one.
+
+use super::errors::FailedUrl;
+use super::frontier::NewFrontier;
+use crate::db::{Store, transact};
+use crate::error::StoreError;
+use crate::runs::{Created, IDEMPOTENT, Lease, NewRun};
+
+impl Store {
+    /// As [`queue_run`](Self::queue_run), for a run whose URLs are known: they are in its frontier
+    /// from the beginning, and URLs that may not be fetched are among its errors.
+    #[crate::boxed]
+    pub async fn queue_list(
+        &self,
+        new: &NewRun,
+        cap: Option<u32>,
+        most_held: u32,
+        urls: &[NewFrontier],
+        refused: &[FailedUrl],
+    ) -> Result<Created, StoreError> {
+        transact!(self.db, tx => {
+            // Without the lock, two requests could both use the last free place.
+            sql::projects::lock(tx, new.project).await?;
+            if let Some(key) = &new.idem_key {
+                sql::runs::forget_key(tx, new.project, key, new.enqueued_at - IDEMPOTENT).await?;
+                if let Some(run) = sql::runs::by_key(tx, new.project, key).await? {
+                    return Ok(Created::Replayed(Box::new(run)));
+                }
+            }
+            let is_over = match cap {
+                Some(cap) => sql::runs::count_active(tx, new.project).await? >= u64::from(cap),
+                None => false,
+            };
+            if is_over && sql::runs::count_held(tx, new.project).await? >= u64::from(most_held) {
+                return Ok(Created::CapReached);
+            }
+            let run = sql::runs::insert(tx, new).await?;
+            if is_over {
+                sql::runs::hold(tx, run.id).await?;
+            }
+            if !urls.is_empty() {
+                sql::frontier::insert(tx, run.id, urls).await?;
+                let lease = Lease { run: run.id, project: new.project, epoch: 0 };
+                sql::run_errors::insert(tx, lease, refused).await?;
+                sql::runs::note_list(tx, run.id, urls.len() as u64, refused.len() as u64).await?;
+            }
+            Ok(Created::New(Box::new(run)))
+        })
+    }
+}
