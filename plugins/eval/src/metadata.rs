@@ -116,23 +116,23 @@ fn value(answer: &Value, key: &str) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())
 }
 
+/// Columns of both tables.
+const COLUMNS: [&str; 10] = [
+    "field",
+    "truths",
+    "equal",
+    "±",
+    "near",
+    "wrong",
+    "missing",
+    "surplus",
+    "answered",
+    "folds by site",
+];
+
 /// The table of agreement by field.
 fn agreement(pages: &[TruePage], answers: &[[Value; 2]]) -> Table {
-    let mut table = Table::new(
-        "Agreement by field",
-        &[
-            "field",
-            "truths",
-            "equal",
-            "±",
-            "near",
-            "wrong",
-            "missing",
-            "surplus",
-            "answered",
-            "folds by site",
-        ],
-    );
+    let mut table = Table::new("Agreement by field", &COLUMNS);
     for field in FIELDS {
         let answered: Vec<Option<String>> = answers
             .iter()
@@ -192,21 +192,7 @@ fn agreement_row(
 }
 
 fn peers_table(pages: &[TruePage]) -> Result<Table> {
-    let mut table = Table::new(
-        "Peers",
-        &[
-            "field",
-            "truths",
-            "equal",
-            "±",
-            "near",
-            "wrong",
-            "missing",
-            "surplus",
-            "answered",
-            "folds by site",
-        ],
-    );
+    let mut table = Table::new("Peers", &COLUMNS);
     for mut peer in peers::start()? {
         let mut answers: Vec<peers::Answer> = Vec::with_capacity(pages.len());
         for page in pages {
