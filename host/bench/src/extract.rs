@@ -18,7 +18,8 @@ use orbweaver_engine::{Engine, EngineConfig, Page, RoleCall};
 use crate::corpus::{self, Sample};
 use crate::measure::{Candidate, Rounds};
 
-const URL: &str = "https://example.com/weavers";
+/// The address that every page is taken to have.
+pub const URL: &str = "https://example.com/weavers";
 /// The roles of a scan, in the order of its answer.
 pub const ROLES: [&str; 6] = [
     "markdown",
@@ -90,7 +91,8 @@ pub fn engine() -> Result<Engine> {
     Ok(engine)
 }
 
-fn calls(roles: &[&str]) -> Vec<RoleCall> {
+/// One call of each role, without options.
+pub fn calls(roles: &[&str]) -> Vec<RoleCall> {
     roles
         .iter()
         .map(|role| RoleCall {
@@ -100,7 +102,8 @@ fn calls(roles: &[&str]) -> Vec<RoleCall> {
         .collect()
 }
 
-fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
+/// A page for the native code.
+pub fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
     let parts = orbweaver_sdk::Parts {
         url: URL,
         final_url: URL,
@@ -112,7 +115,8 @@ fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweave
     orbweaver_sdk::Page::from_parts(parts)
 }
 
-fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
+/// A role's answer by the native code.
+pub fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
     let extract = match role {
         "markdown" => orbweaver_extract_markdown::extract,
         "article" => orbweaver_extract_article::extract,

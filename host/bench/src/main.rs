@@ -10,6 +10,7 @@ mod extract;
 mod kill;
 mod measure;
 mod monitors;
+mod outputs;
 mod process;
 mod scale;
 
@@ -36,6 +37,8 @@ enum Bench {
     Hello { address: std::net::SocketAddr },
     /// A plugin call with a fresh instance against a bare `Store::new`; calls a second.
     Call(call::Args),
+    /// What the six roles say of a folder's pages, as hashes to compare two versions by.
+    Corpus(outputs::Args),
     /// A whole crawl through the API, against the spider crate and a bare client.
     Crawl(crawl::Args),
     /// The bare client, for `crawl`.
@@ -61,6 +64,7 @@ fn main() -> Result<()> {
         Bench::Api(args) => api::run(&args),
         Bench::Hello { address } => api::hello(address),
         Bench::Call(args) => call::run(&args),
+        Bench::Corpus(args) => outputs::run(&args),
         Bench::Crawl(args) => crawl::run(&args),
         Bench::FetchList {
             address,

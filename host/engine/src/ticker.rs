@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often the epoch advances: the resolution of time budgets.
+/// How often guests are asked whether their time is up: the resolution of time budgets.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Advances the engines' epochs every [`TICK`] while at least one [`RunningGuest`] lives,
-/// and waits without waking otherwise. Its thread ends when this is dropped.
+/// Ticks every [`TICK`] while at least one [`RunningGuest`] lives, and waits without waking
+/// otherwise. Its thread ends when this is dropped.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
 }
@@ -30,11 +30,12 @@ struct Shared {
 pub(crate) struct RunningGuest<'t>(&'t Shared);
 
 impl Ticker {
-    /// Starts the thread, parked. It calls `tick` once per [`TICK`].
+    /// Starts the thread, parked. It calls `tick` [`TICK`] after a guest began, and then as
+    /// soon again as `tick` says.
     ///
     /// # Errors
     /// The operating system's, if it starts no thread.
-    pub fn start(tick: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+    pub fn start(tick: impl Fn() -> Duration + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             running: AtomicUsize::new(0),
             parked: AtomicBool::new(false),
@@ -45,11 +46,12 @@ impl Ticker {
         });
         let clock = Arc::clone(&shared);
         thread::Builder::new()
-            .name("plugin-epoch".to_owned())
+            .name("plugin-clock".to_owned())
             .spawn(move || {
+                let mut pause = TICK;
                 while clock.wait_for_guest() {
-                    thread::sleep(TICK);
-                    tick();
+                    thread::sleep(pause);
+                    pause = tick();
                     clock.ticks.fetch_add(1, Ordering::Relaxed);
                 }
             })?;
@@ -124,6 +126,7 @@ mod tests {
         let ticker = Ticker::start(move || {
             // Fails only once the test is over.
             let _ = ticked.send(());
+            TICK
         })
         .unwrap();
         assert_eq!(ticker.wait_until_parked(), 0, "no guest ran yet");

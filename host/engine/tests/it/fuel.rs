@@ -1,6 +1,6 @@
 //! Every role of every shipped extractor works in time linear in its page: a document of twice
 //! the size costs less than 2.6 times the fuel. Fuel counts executed instructions, so the
-//! answer is the same on every machine. It counts a copy of any length as one instruction.
+//! answer is the same on every machine.
 
 use std::sync::Arc;
 
