@@ -1,4 +1,4 @@
-//! The clock, handed to whoever needs it, so that tests can hold it still.
+//! The clock. It is passed as a value, so that tests can control the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// What time it is. Cheap to clone.
+/// A source of the current time. Cheap to clone.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>);
 
@@ -20,14 +20,14 @@ impl Clock {
         Self(Arc::new(Utc::now))
     }
 
-    /// A clock that stands still until its handle moves it.
+    /// A clock that stands still until [`ManualClock::advance`] moves it.
     pub fn manual(start: DateTime<Utc>) -> (Self, ManualClock) {
         let handle = ManualClock(Arc::new(AtomicI64::new(start.timestamp_millis())));
         let clock = handle.clone();
         (Self(Arc::new(move || clock.now())), handle)
     }
 
-    /// Now.
+    /// The current time.
     pub fn now(&self) -> DateTime<Utc> {
         (self.0)()
     }
@@ -39,12 +39,12 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Moves a manual clock.
+/// Controls a manual clock.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
-    /// Moves it forward.
+    /// Moves the time forward.
     pub fn advance(&self, by: TimeDelta) {
         self.0.fetch_add(by.num_milliseconds(), Ordering::SeqCst);
     }

@@ -22,6 +22,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const FIRES: usize = 64;
 
 /// Runs for as long as the process does; ends with the task that holds it.
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     let mut look = interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -44,6 +45,7 @@ pub async fn run(crawls: Crawls) {
 ///
 /// # Errors
 /// When the database fails.
+#[crate::boxed]
 pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     let now = crawls.clock.now();
     let mut fires = 0;

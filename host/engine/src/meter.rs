@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use crate::error::{Limit, StopReason};
 use crate::ticker::Ticker;
 
-/// CPU and wall time of one call. CPU time is what the thread really got, so that a guest
-/// on a busy machine is not stopped for its neighbours' work; but asking the kernel for it
-/// is a system call, so short spans of work, which see no tick, count as long as they took.
+/// CPU and wall time of one call. CPU time is the thread's actual CPU time, so that a guest on a
+/// busy machine is not stopped because of others. Asking the kernel for it is a system call, so
+/// short spans of work, in which no tick occurs, are measured by wall time.
 #[derive(Debug)]
 pub(crate) struct Meter {
     cpu_budget: Duration,
     wall_budget: Duration,
     begun: Instant,
-    /// Nanoseconds of finished spans on a CPU.
+    /// Nanoseconds of CPU time of finished spans.
     spent: AtomicU64,
-    /// When the running span began, in nanoseconds since `begun`.
+    /// Start of the running span, in nanoseconds since `begun`.
     span_start: AtomicU64,
-    /// What the thread's CPU clock would have shown then had it worked all the time until
-    /// the first tick, in nanoseconds; 0 before that tick.
+    /// The thread's CPU clock at the start of the span, computed at the first tick as if the
+    /// thread had run all the time since, in nanoseconds; 0 before that tick.
     cpu_start: AtomicU64,
     cancelled: AtomicBool,
     overdue: AtomicBool,
@@ -39,13 +39,13 @@ impl Meter {
         }
     }
 
-    /// The calling thread begins to work for this call.
+    /// The calling thread starts to work for this call.
     pub fn enter(&self) {
         self.span_start.store(nanos(self.wall()), Ordering::Relaxed);
         self.cpu_start.store(0, Ordering::Relaxed);
     }
 
-    /// The calling thread, which entered, stops working for this call.
+    /// The calling thread, which has entered, stops working for this call.
     pub fn leave(&self) {
         let span = match self.cpu_start.load(Ordering::Relaxed) {
             0 => self.span_wall(),
@@ -54,10 +54,10 @@ impl Meter {
         self.spent.fetch_add(span, Ordering::Relaxed);
     }
 
-    /// Counts CPU time that another thread spent for this call, such as a parse.
+    /// Adds CPU time that another thread spent for this call, such as a parse.
     ///
     /// # Errors
-    /// As [`Meter::check`]; the calling thread must have entered.
+    /// Same as [`Meter::check`]; the calling thread must have entered.
     pub fn charge(&self, cpu: Duration) -> Result<(), StopReason> {
         self.spent.fetch_add(nanos(cpu), Ordering::Relaxed);
         self.check()
@@ -72,17 +72,17 @@ impl Meter {
         Duration::from_nanos(self.spent.load(Ordering::Relaxed))
     }
 
-    /// Time since the call began.
+    /// Time since the start of the call.
     pub fn wall(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Nobody waits for the result any more.
+    /// Cancels the call: nobody waits for the result any more.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// The guest was told to stop, or will be once it is back from the host.
+    /// Records that a check failed while the guest ran.
     pub fn set_overdue(&self) {
         self.overdue.store(true, Ordering::Relaxed);
     }
@@ -92,10 +92,10 @@ impl Meter {
         self.overdue.load(Ordering::Relaxed)
     }
 
-    /// For functions of the host: an error if the guest is to stop.
+    /// Checks the budgets again if a check has failed before; for host functions.
     ///
     /// # Errors
-    /// As [`Meter::check`].
+    /// Same as [`Meter::check`].
     pub fn check_if_overdue(&self) -> Result<(), StopReason> {
         if self.is_overdue() {
             self.check()?;
@@ -103,8 +103,8 @@ impl Meter {
         Ok(())
     }
 
-    /// Called by the thread that entered, also from within a signal handler: whether the
-    /// guest may go on. Once it may not, it never may again.
+    /// Whether the guest may continue; called by the thread that entered, also in a signal
+    /// handler. After the first failure every later check fails, too.
     pub fn check(&self) -> Result<(), StopReason> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(StopReason::Cancelled);
@@ -147,15 +147,15 @@ fn thread_cpu_nanos() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid timespec for the call to fill, and the clock always exists
-    // on the platforms we build for; on failure it stays zero.
+    // SAFETY: `time` is a valid timespec for the call to fill, and this clock exists on all
+    // supported platforms; on failure it stays zero.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// Polls a future, charges the meter for the time each poll takes, and lets the clock tick
+/// Polls a future, charges the meter for the time of each poll, and lets the clock tick
 /// meanwhile.
 pub(crate) struct Metered<'m, F> {
     pub meter: &'m Meter,
@@ -182,7 +182,7 @@ impl<F: Future> Future for Metered<'_, F> {
 mod tests {
     use super::*;
 
-    /// Burns CPU until the meter, asked as a guest would be, says stop.
+    /// Uses CPU until the meter, called like in a guest, stops it.
     fn burn(meter: &Meter) -> StopReason {
         meter.enter();
         loop {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_add_up() {
+    fn spans_are_summed() {
         let meter = Meter::new(Duration::from_secs(1), Duration::from_secs(1));
         for _ in 0..2 {
             meter.enter();

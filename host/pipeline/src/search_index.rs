@@ -1,25 +1,26 @@
-//! Indexing stored pages for search, in the background and outside every request and crawl.
+//! Indexes stored pages for search, in the background and outside all requests and crawls.
 
 use std::time::Duration;
 
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_store::{IndexEntry, Store, StoreError, Unindexed};
+use orbweaver_store::{IndexEntry, Store, StoreError, UnindexedPage};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::blocking::blocking;
 
-/// How often new pages are looked for. Also the time that a transaction with a lower id may
-/// take to commit after one with a higher id was seen.
+/// How often new pages are looked for. This is also the time allowed for a transaction with
+/// a lower id to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
-/// Pages per batch. On SQLite a batch is a transaction, and a piece of the index that is merged
-/// later: many small ones cost more, and a large one keeps other writers waiting.
+/// Pages per batch. On SQLite a batch is one transaction and one segment of the index, which is
+/// merged later: small batches cost more merging, large ones block other writers longer.
 const BATCH: u32 = 200;
-/// Bytes of a page's text that are indexed.
+/// Most bytes of a page's text that are indexed.
 const TEXT_BYTES: usize = 256 << 10;
 
-/// Runs for as long as the process does.
+/// Runs as long as the process.
+#[crate::boxed]
 pub async fn run(store: Store) {
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -33,8 +34,8 @@ pub async fn run(store: Store) {
     }
 }
 
-/// Indexes what is new. Where others write, too, ids do not commit in order: there, only
-/// pages that were there at the last look. Returns the newest page's id.
+/// Indexes new pages. If other nodes write too, ids do not commit in order: then only pages
+/// seen at the previous look are indexed. Returns the newest page's id.
 async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
     let newest = store.newest_page().await?;
     let through = if store.is_shared() { seen } else { newest };
@@ -46,7 +47,7 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
             Some(last) if full => last.page.get(),
             _ => through,
         };
-        // One after the other: a crawl that goes on has the other processors.
+        // One after the other, to leave the other cores to running crawls.
         let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
         for page in pages {
             let id = page.page;
@@ -60,8 +61,8 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
     Ok(newest)
 }
 
-/// A page's words; none where its body is gone.
-async fn read(store: &Store, page: Unindexed) -> Result<Option<IndexEntry>, anyhow::Error> {
+/// A page's words; `None` if its body no longer exists.
+async fn read(store: &Store, page: UnindexedPage) -> Result<Option<IndexEntry>, anyhow::Error> {
     let Some(body) = store.body(page.project, page.blob).await? else {
         return Ok(None);
     };

@@ -1,20 +1,20 @@
-//! How long the runtime keeps ready work waiting: the longest delay of a task that is due, as
-//! the metric `orbweaver_runtime_longest_poll_seconds`.
+//! Measures how long the runtime delays a ready task: the longest delay, as the metric
+//! `orbweaver_runtime_longest_poll_seconds`.
 //!
-//! A task that computes or blocks instead of yielding holds up the others on its thread. With
-//! free threads others are stolen from it, so one probe sees it once all threads are held up:
-//! when clients do.
+//! A task that computes or blocks instead of yielding delays the others on its thread. While other
+//! threads are free, they steal the waiting tasks, so a single probe notices only when all threads
+//! are blocked, which is also when clients notice.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// How often the probe is due. The runtime's timers are exact to a millisecond.
+/// Interval of the probe. The runtime's timers are accurate to a millisecond.
 const EVERY: Duration = Duration::from_millis(10);
-/// How often the longest delay is told, and begun anew.
+/// Interval at which the longest delay is reported and reset.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Measures without end.
+/// Measures as long as the process runs.
 pub async fn run() {
     let gauge = metrics::gauge!("orbweaver_runtime_longest_poll_seconds");
     let most = metrics::histogram!("orbweaver_runtime_delay_seconds");
@@ -25,7 +25,7 @@ pub async fn run() {
     }
 }
 
-/// The longest delay within so much time.
+/// The longest delay within a time window.
 async fn longest_delay(window: Duration) -> Duration {
     let began = Instant::now();
     let mut longest = Duration::ZERO;
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_does_not_yield_is_seen() {
+    async fn work_that_does_not_yield_is_measured() {
         let blocked = Duration::from_millis(80);
         let hog = tokio::spawn(async move {
             sleep(Duration::from_millis(15)).await;

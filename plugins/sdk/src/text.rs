@@ -1,5 +1,4 @@
-//! The text of a page as a reader sees it: hidden elements left out, white space
-//! collapsed, blocks apart from one another.
+//! The visible text of a page: without hidden elements, white space collapsed, blocks separated.
 
 mod escape;
 mod scan;
@@ -8,11 +7,11 @@ use orbweaver_dom::{Node, tag};
 
 pub use escape::push_escaped_html;
 
-/// Where text goes: a string, or the inside of a JSON string.
+/// Output of text: a string, or the inside of a JSON string.
 pub trait Sink {
     /// Appends text.
     fn push_str(&mut self, text: &str);
-    /// One ASCII space.
+    /// Appends one ASCII space.
     fn push_space(&mut self);
 }
 
@@ -26,8 +25,8 @@ impl Sink for String {
     }
 }
 
-/// Elements whose text no reader sees: scripts, style sheets, templates, and what stands
-/// in for a feature that every browser has.
+/// Elements whose text is invisible: scripts, style sheets, templates, and fallbacks for features
+/// that every browser has.
 pub fn is_hidden(tag: u16) -> bool {
     matches!(
         tag,
@@ -52,8 +51,8 @@ pub fn is_hidden(tag: u16) -> bool {
     )
 }
 
-/// Elements that begin and end a line: `display: block`, list items, table parts and the
-/// like in the HTML standard's style sheet.
+/// Elements that start and end a line: `display: block`, list items, table parts and similar ones
+/// in the HTML standard's style sheet.
 pub fn is_block(tag: u16) -> bool {
     matches!(
         tag,
@@ -114,17 +113,17 @@ pub fn is_block(tag: u16) -> bool {
     )
 }
 
-/// A piece of what a reader sees, in document order.
+/// A piece of the visible text, in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// The text of one text node, white space as in the source.
     Text(&'a str),
-    /// A block begins or ends, or a `<br>`: the texts around are on different lines.
+    /// A block starts or ends, or a `<br>`: the texts around it are on different lines.
     Break,
 }
 
-/// What a reader sees below `node`, itself included if it is a text. One pass, no
-/// recursion. Hidden elements are left out, except `node` itself.
+/// The visible text below `node`, or of `node` itself if it is a text. One pass without recursion.
+/// Hidden elements are left out, except `node` itself.
 pub fn pieces<'a>(node: Node<'a>) -> Pieces<'a> {
     Pieces {
         view_end: node.end(),
@@ -139,7 +138,7 @@ pub struct Pieces<'a> {
     start: Node<'a>,
     next: u32,
     view_end: u32,
-    /// Ends of the blocks that are open, innermost last.
+    /// Ends of the open blocks, innermost last.
     closes: Vec<u32>,
 }
 
@@ -172,19 +171,19 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Collapses white space: each run becomes one space, none at the ends. The text may
-/// come in any number of pieces.
+/// Collapses white space: each run becomes one space, none at the ends. The text may arrive in any
+/// number of pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Collapse {
-    /// Something has been written.
+    /// Whether text was written.
     begun: bool,
-    /// White space has been seen since.
+    /// Whether white space was seen since.
     space: bool,
 }
 
 impl Collapse {
-    /// Appends a piece. Runs of white space (Unicode's `White_Space`, so a no-break space
-    /// too) that cross pieces count as one.
+    /// Appends a piece. Runs of white space (Unicode's `White_Space`, including the no-break space)
+    /// that span pieces count as one.
     pub fn push(&mut self, text: &str, out: &mut impl Sink) {
         let mut stretches = stretches(text);
         loop {
@@ -198,12 +197,12 @@ impl Collapse {
         }
     }
 
-    /// A boundary between blocks: counts as white space.
+    /// A boundary between blocks; counts as white space.
     pub fn gap(&mut self) {
         self.space = true;
     }
 
-    /// Whether anything but white space has come.
+    /// Whether only white space was pushed so far.
     pub fn is_empty(&self) -> bool {
         !self.begun
     }
@@ -221,8 +220,9 @@ impl Collapse {
     }
 }
 
-/// The parts of a text between its white space, but for single spaces, which stay: joined by
-/// spaces they are the text [collapsed](collapse). A text as most are is one part.
+/// Splits a text at white space, but not at a single ASCII space between two words. The parts,
+/// joined by spaces, are the [collapsed](collapse) text. Most texts are one part, which is why
+/// this is faster than word by word.
 pub fn stretches(text: &str) -> Stretches<'_> {
     Stretches { rest: text }
 }
@@ -258,7 +258,7 @@ impl<'a> Iterator for Stretches<'a> {
                     _ => break at,
                 },
                 Some(b'\t'..=b'\r') => break at,
-                // Where characters of white space begin.
+                // First bytes of characters that are white space.
                 Some(0xc2 | 0xe1..=0xe3) => {
                     let c = text.get(at..).and_then(|rest| rest.chars().next());
                     match c.filter(|c| !c.is_whitespace()) {
@@ -275,14 +275,14 @@ impl<'a> Iterator for Stretches<'a> {
     }
 }
 
-/// `text` with white space collapsed.
+/// The text with white space collapsed.
 pub fn collapse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     Collapse::default().push(text, &mut out);
     out
 }
 
-/// What a reader sees below `node` in one line. True if there was anything.
+/// Appends the visible text below `node` in one line. True if there was any.
 pub fn push_line(node: Node<'_>, out: &mut impl Sink) -> bool {
     let mut collapse = Collapse::default();
     for piece in pieces(node) {
@@ -294,15 +294,15 @@ pub fn push_line(node: Node<'_>, out: &mut impl Sink) -> bool {
     !collapse.is_empty()
 }
 
-/// As [`push_line`], as a string of its own.
+/// Same as [`push_line`], as a new string.
 pub fn line(node: Node<'_>) -> String {
     let mut out = String::new();
     push_line(node, &mut out);
     out
 }
 
-/// What a reader sees below `node`, each block and each `<br>` on a line of its own,
-/// without empty lines.
+/// The visible text below `node`, with each block and each `<br>` on its own line, without
+/// empty lines.
 pub fn lines(node: Node<'_>) -> String {
     let mut out = String::new();
     let mut collapse = Collapse::default();
@@ -325,26 +325,25 @@ pub fn lines(node: Node<'_>) -> String {
     out
 }
 
-/// Counts words and characters of text that comes in pieces.
+/// Counts words and characters of text that arrives in pieces.
 ///
-/// A word is what stands between white space and has a letter or a digit in it. Scripts
-/// that are written without spaces (Han, Hiragana, Katakana) count one word per
-/// character, as word processors do.
+/// A word is a run without white space that has a letter or a digit. In scripts written without
+/// spaces (Han, Hiragana, Katakana), each character counts as one word, as in word processors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counter {
     /// Words that have ended.
     words: u64,
     chars: u64,
-    /// In a run without white space that has a letter or a digit already.
+    /// Whether the current run without white space already has a letter or a digit.
     in_word: bool,
-    /// In a run without white space.
+    /// Whether the last character was not white space.
     in_run: bool,
-    /// A character that is no white space has come.
+    /// Whether a character other than white space was seen.
     begun: bool,
 }
 
 impl Counter {
-    /// Counts a piece; a word may go on into the next.
+    /// Counts a piece; a word may continue in the next.
     pub fn push(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() {
@@ -405,18 +404,18 @@ impl Counter {
         self.words += u64::from(std::mem::take(&mut self.in_word));
     }
 
-    /// A boundary between blocks: ends a word.
+    /// A boundary between blocks; ends a word.
     pub fn gap(&mut self) {
         self.end_word();
         self.in_run = false;
     }
 
-    /// Words so far.
+    /// Number of words so far.
     pub fn words(&self) -> u64 {
         self.words + u64::from(self.in_word)
     }
 
-    /// Characters (Unicode scalar values), each run of white space between them as one.
+    /// Number of characters (Unicode scalar values); each run of white space counts as one.
     pub fn chars(&self) -> u64 {
         self.chars
     }
@@ -430,7 +429,7 @@ fn is_wordless(c: char) -> bool {
         | '\u{20000}'..='\u{323af}')
 }
 
-/// The words of a text; see [`Counter`].
+/// Number of words of a text; see [`Counter`].
 pub fn word_count(text: &str) -> u64 {
     let mut counter = Counter::default();
     counter.push(text);

@@ -1,13 +1,14 @@
-//! Follows what other nodes upload and remove.
+//! Follows uploads and removals made by other nodes.
 
 use std::time::Duration;
 
 use crate::context::Actors;
 
-/// How often a node looks for changes: half of what an upload may take to reach it.
+/// How often a node checks: half the time in which an upload must reach it.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Follows the overlay for as long as the process lives.
+/// Follows the uploads as long as the process lives.
+#[crate::boxed]
 pub async fn watch(actors: Actors) {
     let mut failing = false;
     loop {
@@ -19,7 +20,7 @@ pub async fn watch(actors: Actors) {
         if let Err(error) = &done
             && !failing
         {
-            tracing::warn!(%error, "uploaded plugins can't be followed");
+            tracing::warn!(%error, "cannot update uploaded plugins");
         }
         failing = done.is_err();
     }

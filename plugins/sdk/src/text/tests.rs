@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn collapsing_is_the_same_however_the_text_is_cut() {
+fn collapsing_does_not_depend_on_how_the_text_is_cut() {
     let cases = [
         ("  a  b\n\tc ", "a b c"),
         ("", ""),
@@ -103,7 +103,7 @@ fn count_slowly(text: &str) -> (u64, u64) {
 }
 
 #[test]
-fn counts_are_the_same_however_the_text_is_cut() {
+fn counts_do_not_depend_on_how_the_text_is_cut() {
     for text in mixed_texts() {
         let expected = count_slowly(&text);
         for cut in (0..=text.len()).filter(|&i| text.is_char_boundary(i)) {
