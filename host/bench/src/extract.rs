@@ -103,7 +103,10 @@ pub fn calls(roles: &[&str]) -> Vec<RoleCall> {
 }
 
 /// A page for the native code.
-pub fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
+pub fn native_page<'a>(
+    html: &'a str,
+    view: &'a orbweaver_dom::View<'a>,
+) -> orbweaver_sdk::Page<'a> {
     let parts = orbweaver_sdk::Parts {
         url: URL,
         final_url: URL,

@@ -1,14 +1,16 @@
-//! Copies and fills of memory as guest code.
+//! Replaces the instructions that copy and fill memory by guest code.
 //!
-//! wasmtime compiles `memory.copy` and `memory.fill` of a length that is not a small constant
-//! to a call of the host. That costs more than most copies of a plugin, which are words and
-//! tags of some bytes; and while the host copies, no signal can end the guest
-//! (see [`interrupt`](crate::interrupt)). So before a component is compiled, both instructions
-//! of its core modules become calls of two functions that are added to the module. Only the
-//! instruction itself is replaced, by one of the same length, and the new type and functions
-//! come after all others: no index and no other offset of the module changes.
+//! wasmtime compiles `memory.copy` and `memory.fill` to a call of the host, unless the length is a
+//! small constant. Such a call costs more than most copies of a plugin, which are a few bytes
+//! long, and a guest cannot be stopped during it (see [`interrupt`](crate::interrupt)). Therefore,
+//! before a component is compiled, both instructions become calls of two functions that are added
+//! to each core module. The call has the same length as the instruction it replaces, and the new
+//! type and functions follow all others, so that no index and no other offset of the module
+//! changes. The only difference is a length of 0 outside of the memory, which no longer traps.
 
-use wasm_encoder::{BlockType, Encode as _, Function, InstructionSink, MemArg, ValType};
+mod functions;
+
+use wasm_encoder::{Encode as _, ValType};
 use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
 
 /// Longest copy with a constant length that wasmtime compiles in place, in bytes.
@@ -21,8 +23,8 @@ const TYPES: u8 = 1;
 const FUNCTIONS: u8 = 3;
 const CODE: u8 = 10;
 
-/// The component with copies and fills as guest code. A module where that can't be done (no
-/// memory, several of them, types of a later standard, damaged) stays as it is.
+/// The component with copies and fills as guest code. A module stays unchanged if it has no
+/// memory, more than one, or a 64-bit one, uses types of a later standard, or is damaged.
 pub(crate) fn inline_bulk(component: &[u8]) -> Vec<u8> {
     rewrite_component(component).unwrap_or_else(|| component.to_vec())
 }
@@ -45,9 +47,9 @@ fn rewrite_component(component: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Whether no guest of this component can make the host work for long by instructions alone:
-/// it has none that copy or fill memory or tables there, and no modules whose strings are
-/// passed from one to another.
+/// Whether no single instruction of this component can run long in the host: it has none that
+/// copy or fill memory or tables there, and no nested modules, which pass strings to one another
+/// through the host.
 pub(crate) fn is_interruptible(component: &[u8]) -> bool {
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
@@ -134,11 +136,11 @@ fn push_section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
     body.encode(out);
 }
 
-/// What has to be known of a module before it is changed.
+/// What the rewrite needs to know of a module.
 struct Plan {
     types: u32,
     functions: u32,
-    /// Offset and length of every instruction to replace, and what takes its place.
+    /// The instructions to replace.
     calls: Vec<Call>,
 }
 
@@ -148,7 +150,7 @@ struct Call {
     function: Added,
 }
 
-/// The functions that are added, in their order.
+/// The added functions, in their order.
 #[derive(Clone, Copy)]
 enum Added {
     Copy,
@@ -156,7 +158,7 @@ enum Added {
 }
 
 impl Plan {
-    /// None if there is nothing to replace, or something that this module does not know.
+    /// `None` if there is nothing to replace, or if the module cannot be rewritten.
     fn of(module: &[u8]) -> Option<Self> {
         let mut plan = Self {
             types: 0,
@@ -255,8 +257,8 @@ fn rewrite_module(module: &[u8]) -> Option<Vec<u8>> {
             }
             CODE => {
                 let mut added = Vec::new();
-                copy_function().encode(&mut added);
-                fill_function().encode(&mut added);
+                functions::copy().encode(&mut added);
+                functions::fill().encode(&mut added);
                 push_section(&mut out, id, &extended(body, 2, &added)?);
             }
             _ => push_section(&mut out, id, body),
@@ -290,377 +292,5 @@ fn call_of_length(index: u32, len: usize) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-const TO: u32 = 0;
-const FROM: u32 = 1;
-const LEN: u32 = 2;
-
-fn at(offset: u64) -> MemArg {
-    MemArg {
-        offset,
-        align: 0,
-        memory_index: 0,
-    }
-}
-
-/// Pushes `base + LEN`.
-fn end_of(code: &mut InstructionSink<'_>, base: u32) {
-    code.local_get(base).local_get(LEN).i32_add();
-}
-
-/// Opens a block that is entered for lengths up to `limit` only and left by `return`.
-fn if_at_most(code: &mut InstructionSink<'_>, limit: i32) {
-    code.local_get(LEN)
-        .i32_const(limit)
-        .i32_le_u()
-        .if_(BlockType::Empty);
-}
-
-/// Opens a block that is entered for lengths from `limit` on and left by `return`.
-fn if_at_least(code: &mut InstructionSink<'_>, limit: i32) {
-    code.local_get(LEN)
-        .i32_const(limit)
-        .i32_ge_u()
-        .if_(BlockType::Empty);
-}
-
-/// `(to, from, len)`, as `memory.copy`: the two may overlap.
-///
-/// Up to 64 bytes everything is loaded before anything is stored, the first and the last part
-/// of the length, which may overlap each other. Longer ones go 64 bytes at a time, away from
-/// the overlap, with the last 64 loaded first.
-fn copy_function() -> Function {
-    const NARROW: [u32; 2] = [3, 4];
-    const WIDE: [u32; 4] = [5, 6, 7, 8];
-    const LAST: [u32; 4] = [9, 10, 11, 12];
-    const STOP: u32 = 13;
-    let mut function = Function::new([(2, ValType::I64), (8, ValType::V128), (1, ValType::I32)]);
-    let mut code = function.instructions();
-
-    if_at_most(&mut code, 16);
-    {
-        if_at_least(&mut code, 8);
-        code.local_get(FROM).i64_load(at(0)).local_set(NARROW[0]);
-        end_of(&mut code, FROM);
-        code.i32_const(8)
-            .i32_sub()
-            .i64_load(at(0))
-            .local_set(NARROW[1]);
-        code.local_get(TO).local_get(NARROW[0]).i64_store(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(8)
-            .i32_sub()
-            .local_get(NARROW[1])
-            .i64_store(at(0));
-        code.return_().end();
-
-        if_at_least(&mut code, 4);
-        code.local_get(FROM)
-            .i64_load32_u(at(0))
-            .local_set(NARROW[0]);
-        end_of(&mut code, FROM);
-        code.i32_const(4)
-            .i32_sub()
-            .i64_load32_u(at(0))
-            .local_set(NARROW[1]);
-        code.local_get(TO).local_get(NARROW[0]).i64_store32(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(4)
-            .i32_sub()
-            .local_get(NARROW[1])
-            .i64_store32(at(0));
-        code.return_().end();
-
-        if_at_least(&mut code, 2);
-        code.local_get(FROM)
-            .i64_load16_u(at(0))
-            .local_set(NARROW[0]);
-        end_of(&mut code, FROM);
-        code.i32_const(2)
-            .i32_sub()
-            .i64_load16_u(at(0))
-            .local_set(NARROW[1]);
-        code.local_get(TO).local_get(NARROW[0]).i64_store16(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(2)
-            .i32_sub()
-            .local_get(NARROW[1])
-            .i64_store16(at(0));
-        code.return_().end();
-
-        if_at_least(&mut code, 1);
-        code.local_get(TO)
-            .local_get(FROM)
-            .i32_load8_u(at(0))
-            .i32_store8(at(0));
-        code.end().return_();
-    }
-    code.end();
-
-    if_at_most(&mut code, 32);
-    code.local_get(FROM).v128_load(at(0)).local_set(WIDE[0]);
-    end_of(&mut code, FROM);
-    code.i32_const(16)
-        .i32_sub()
-        .v128_load(at(0))
-        .local_set(WIDE[1]);
-    code.local_get(TO).local_get(WIDE[0]).v128_store(at(0));
-    end_of(&mut code, TO);
-    code.i32_const(16)
-        .i32_sub()
-        .local_get(WIDE[1])
-        .v128_store(at(0));
-    code.return_().end();
-
-    if_at_most(&mut code, 64);
-    for (i, local) in (0_u64..).zip([WIDE[0], WIDE[1]]) {
-        code.local_get(FROM).v128_load(at(16 * i)).local_set(local);
-    }
-    for (i, local) in (0_u64..).zip([WIDE[2], WIDE[3]]) {
-        end_of(&mut code, FROM);
-        code.i32_const(32)
-            .i32_sub()
-            .v128_load(at(16 * i))
-            .local_set(local);
-    }
-    for (i, local) in (0_u64..).zip([WIDE[0], WIDE[1]]) {
-        code.local_get(TO).local_get(local).v128_store(at(16 * i));
-    }
-    for (i, local) in (0_u64..).zip([WIDE[2], WIDE[3]]) {
-        end_of(&mut code, TO);
-        code.i32_const(32)
-            .i32_sub()
-            .local_get(local)
-            .v128_store(at(16 * i));
-    }
-    code.return_().end();
-
-    // Forwards, unless `to` is inside of what is copied.
-    code.local_get(TO)
-        .local_get(FROM)
-        .i32_sub()
-        .local_get(LEN)
-        .i32_ge_u()
-        .if_(BlockType::Empty);
-    {
-        for (i, local) in (0_u64..).zip(LAST) {
-            end_of(&mut code, FROM);
-            code.i32_const(64)
-                .i32_sub()
-                .v128_load(at(16 * i))
-                .local_set(local);
-        }
-        end_of(&mut code, TO);
-        code.i32_const(64).i32_sub().local_set(STOP);
-        code.loop_(BlockType::Empty);
-        for (i, local) in (0_u64..).zip(WIDE) {
-            code.local_get(FROM).v128_load(at(16 * i)).local_set(local);
-        }
-        for (i, local) in (0_u64..).zip(WIDE) {
-            code.local_get(TO).local_get(local).v128_store(at(16 * i));
-        }
-        code.local_get(FROM).i32_const(64).i32_add().local_set(FROM);
-        code.local_get(TO).i32_const(64).i32_add().local_tee(TO);
-        code.local_get(STOP).i32_lt_u().br_if(0).end();
-        for (i, local) in (0_u64..).zip(LAST) {
-            code.local_get(STOP).local_get(local).v128_store(at(16 * i));
-        }
-        code.return_();
-    }
-    code.end();
-
-    // Backwards. `LEN` is what is left.
-    for (i, local) in (0_u64..).zip(LAST) {
-        code.local_get(FROM).v128_load(at(16 * i)).local_set(local);
-    }
-    code.loop_(BlockType::Empty);
-    code.local_get(LEN).i32_const(64).i32_sub().local_set(LEN);
-    for (i, local) in (0_u64..).zip(WIDE) {
-        end_of(&mut code, FROM);
-        code.v128_load(at(16 * i)).local_set(local);
-    }
-    for (i, local) in (0_u64..).zip(WIDE) {
-        end_of(&mut code, TO);
-        code.local_get(local).v128_store(at(16 * i));
-    }
-    code.local_get(LEN)
-        .i32_const(64)
-        .i32_gt_u()
-        .br_if(0)
-        .end();
-    for (i, local) in (0_u64..).zip(LAST) {
-        code.local_get(TO).local_get(local).v128_store(at(16 * i));
-    }
-    code.end();
-    function
-}
-
-/// `(to, byte, len)`, as `memory.fill`.
-fn fill_function() -> Function {
-    const BYTE: u32 = FROM;
-    const NARROW: u32 = 3;
-    const WIDE: u32 = 4;
-    const STOP: u32 = 5;
-    let mut function = Function::new([(1, ValType::I64), (1, ValType::V128), (1, ValType::I32)]);
-    let mut code = function.instructions();
-    code.local_get(BYTE)
-        .i8x16_splat()
-        .local_tee(WIDE)
-        .i64x2_extract_lane(0)
-        .local_set(NARROW);
-
-    if_at_most(&mut code, 16);
-    {
-        if_at_least(&mut code, 8);
-        code.local_get(TO).local_get(NARROW).i64_store(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(8)
-            .i32_sub()
-            .local_get(NARROW)
-            .i64_store(at(0));
-        code.return_().end();
-        if_at_least(&mut code, 4);
-        code.local_get(TO).local_get(NARROW).i64_store32(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(4)
-            .i32_sub()
-            .local_get(NARROW)
-            .i64_store32(at(0));
-        code.return_().end();
-        if_at_least(&mut code, 1);
-        code.local_get(TO).local_get(BYTE).i32_store8(at(0));
-        end_of(&mut code, TO);
-        code.i32_const(1)
-            .i32_sub()
-            .local_get(BYTE)
-            .i32_store8(at(0));
-        if_at_least(&mut code, 3);
-        code.local_get(TO).local_get(BYTE).i32_store8(at(1));
-        code.end().end().return_();
-    }
-    code.end();
-
-    end_of(&mut code, TO);
-    code.i32_const(16).i32_sub().local_set(STOP);
-    code.local_get(STOP).local_get(WIDE).v128_store(at(0));
-    code.loop_(BlockType::Empty);
-    code.local_get(TO).local_get(WIDE).v128_store(at(0));
-    code.local_get(TO).i32_const(16).i32_add().local_tee(TO);
-    code.local_get(STOP).i32_lt_u().br_if(0).end();
-    code.end();
-    function
-}
-
 #[cfg(test)]
-mod tests {
-    use wasmtime::{Engine, Instance, Module, Store, TypedFunc};
-
-    use super::*;
-
-    const MEMORY: usize = 1 << 16;
-
-    /// A module's `op(to, from or byte, len)`, with its memory.
-    struct Guest {
-        store: Store<()>,
-        op: TypedFunc<(i32, i32, i32), ()>,
-        memory: wasmtime::Memory,
-    }
-
-    impl Guest {
-        fn new(operation: &str) -> Self {
-            let text = format!(
-                r#"(module (import "host" "f" (func)) (memory (export "memory") 1)
-                (func $other (call 0))
-                (func (export "op") (param i32 i32 i32)
-                  ({operation} (local.get 0) (local.get 1) (local.get 2)))
-                (table 3 funcref) (elem (i32.const 0) $other))"#
-            );
-            let module = wat::parse_str(&text).unwrap();
-            let rewritten = rewrite_module(&module).unwrap();
-            assert!(component_of(&module).len() < component_of(&rewritten).len());
-            assert!(!is_interruptible(&component_of(&module)));
-            assert!(is_interruptible(&component_of(&rewritten)));
-            let engine = Engine::default();
-            let module = Module::new(&engine, rewritten).unwrap();
-            let mut store = Store::new(&engine, ());
-            let import = wasmtime::Func::wrap(&mut store, || {});
-            let instance = Instance::new(&mut store, &module, &[import.into()]).unwrap();
-            Self {
-                op: instance.get_typed_func(&mut store, "op").unwrap(),
-                memory: instance.get_memory(&mut store, "memory").unwrap(),
-                store,
-            }
-        }
-
-        /// Runs the operation on a memory of distinct bytes and compares it with `expected`.
-        fn check(&mut self, args: (i32, i32, i32), expected: impl FnOnce(&mut [u8])) {
-            let data = self.memory.data_mut(&mut self.store);
-            for (i, byte) in data.iter_mut().enumerate() {
-                *byte = (i ^ i >> 8) as u8;
-            }
-            let mut after = data.to_vec();
-            expected(&mut after);
-            self.op.call(&mut self.store, args).unwrap();
-            assert!(self.memory.data(&self.store) == after, "{args:?}");
-        }
-    }
-
-    /// A component that holds this module.
-    fn component_of(module: &[u8]) -> Vec<u8> {
-        let mut component = b"\0asm\x0d\0\x01\0".to_vec();
-        push_section(&mut component, CORE_MODULE, module);
-        component
-    }
-
-    const LENGTHS: [usize; 27] = [
-        0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 191,
-        192, 193, 1_000, 5_000,
-    ];
-
-    #[test]
-    fn copies_are_those_of_the_instruction_also_where_they_overlap() {
-        let mut guest = Guest::new("memory.copy");
-        for len in LENGTHS {
-            for distance in [0, 1, 3, 8, 15, 16, 17, 40, 63, 64, 65, 100, 500, 6_000] {
-                for (from, to) in [(200, 200 + distance), (200 + distance, 200)] {
-                    let args = (to as i32, from as i32, len as i32);
-                    guest.check(args, |memory| memory.copy_within(from..from + len, to));
-                }
-            }
-            let end = MEMORY - len;
-            let args = (end as i32, 0, len as i32);
-            guest.check(args, |memory| memory.copy_within(0..len, end));
-        }
-    }
-
-    #[test]
-    fn fills_are_those_of_the_instruction() {
-        let mut guest = Guest::new("memory.fill");
-        for len in LENGTHS {
-            for (to, byte) in [(0, 0), (333, 0x1ab), (MEMORY - len, -1)] {
-                let args = (to as i32, byte, len as i32);
-                guest.check(args, |memory| memory[to..to + len].fill(byte as u8));
-            }
-        }
-    }
-
-    #[test]
-    fn what_is_out_of_bounds_traps() {
-        for operation in ["memory.copy", "memory.fill"] {
-            let mut guest = Guest::new(operation);
-            for len in LENGTHS.into_iter().filter(|len| *len > 0) {
-                let to = (MEMORY - len + 1) as i32;
-                let trap = guest.op.call(&mut guest.store, (to, 0, len as i32));
-                assert!(trap.is_err(), "{operation} {len}");
-            }
-            let trap = guest.op.call(&mut guest.store, (0, 1, -1));
-            assert!(trap.is_err(), "{operation} of 4 GiB");
-        }
-    }
-
-    #[test]
-    fn what_is_no_component_stays_as_it_is() {
-        for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01\x05\0as"] {
-            assert_eq!(inline_bulk(bytes), bytes);
-        }
-    }
-}
+mod tests;

@@ -1,23 +1,21 @@
-//! Ends a guest on a worker thread from outside, at whatever instruction it is.
+//! Stops a guest on a worker thread from outside, at any instruction.
 //!
-//! wasmtime's own ways (epochs, fuel) put a check into every loop of a guest, which costs 13
-//! to 15 % of its time. Here its code has none. While guests run, the clock sends their
-//! threads a signal at every tick. The handler, on the guest's thread, asks the call's meter;
-//! if the call is over and the thread was interrupted in a guest's function, it goes on at an
-//! `unreachable` instruction instead of where it was, so that wasmtime sees a trap of the
-//! guest as any other and unwinds to the call.
+//! wasmtime's epochs and fuel add a check to every loop of a guest, which costs 13 to 15 % of its
+//! time. The code of guests here has no such checks. While guests run, the clock sends a signal
+//! to their threads at every tick. The handler, on the guest's thread, checks the call's meter.
+//! If the call is over its budget and the thread was in a function of the guest, the thread
+//! continues at an `unreachable` instruction instead, and wasmtime handles that as any other trap.
 //!
-//! Why that is safe where a trap is: wasmtime unwinds from a trap without looking at the
-//! frames in between, and gives up the whole store; the frame pointer, which it reads for the
-//! backtrace, is valid at every instruction of compiled code (in a prologue it is the
-//! caller's). Trampolines, which keep the state that unwinding needs, are not among the
-//! ranges of [`GuestCode`].
+//! This is as safe as a trap: wasmtime returns to the caller of the guest without using the frames
+//! in between, and the store is dropped. The frame pointer, which the backtrace needs, is valid at
+//! every instruction of compiled code (in a prologue it is still the caller's). Trampolines hold
+//! the state for returning to the host, and are not in the ranges of [`GuestCode`].
 //!
-//! A thread in the host is left alone, and asked again after [`RETRY`]; so what a guest can
-//! make the host do must be short. Copies and fills are guest code ([`bulk`](crate::bulk)),
-//! modules with other instructions that take the host longer do not run here
-//! ([`is_interruptible`](crate::bulk::is_interruptible)), and functions of the host ask
-//! [`Meter::is_overdue`] first.
+//! A thread in host code is not stopped, but checked again after [`RETRY`]. So no single step of a
+//! guest may run long in the host: copies and fills are guest code ([`bulk`](crate::bulk)),
+//! components with other such instructions do not run here
+//! ([`is_interruptible`](crate::bulk::is_interruptible)), and host functions call
+//! [`Meter::check_if_overdue`] first.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -30,14 +28,14 @@ use wasmtime::component::Component;
 
 use crate::meter::Meter;
 
-/// How soon a call that is over, but was in the host, is asked again.
+/// Time until a guest over its budget that was in host code is checked again.
 pub(crate) const RETRY: Duration = Duration::from_millis(1);
 
-/// Addresses of a component's functions, without trampolines.
+/// Address ranges of a component's functions, without trampolines.
 pub(crate) struct GuestCode(Box<[Range<usize>]>);
 
 impl GuestCode {
-    /// The functions of this component. It has to be alive whenever they are used.
+    /// The functions of this component, which must outlive the value.
     pub fn of(component: &Component) -> Self {
         let text = component.text().as_ptr().addr();
         let mut ranges: Vec<_> = component
@@ -58,19 +56,19 @@ impl GuestCode {
     }
 }
 
-/// The guests that run at present, each on a thread of its own.
+/// The threads on which guests run now.
 pub(crate) struct Interrupter {
     signal: libc::c_int,
-    /// Address of an instruction that wasmtime knows to trap.
+    /// Address of an instruction that traps, known to wasmtime.
     trap: usize,
     threads: Mutex<Vec<libc::pthread_t>>,
-    /// A call was over, but its thread in the host.
+    /// Whether a guest over its budget was in host code.
     missed: AtomicBool,
-    /// Holds the code that `trap` is in.
+    /// Keeps the code at `trap` alive.
     _module: wasmtime::Module,
 }
 
-/// What the handler needs to know of the guest on its thread.
+/// The guest on a thread, for the signal handler.
 struct Current {
     code: *const GuestCode,
     meter: *const Meter,
@@ -81,17 +79,18 @@ thread_local! {
     static CURRENT: Cell<*const Current> = const { Cell::new(ptr::null()) };
 }
 
-/// Whether guests of this process can be ended by signals. Otherwise their code has to check
-/// epochs. Installs the handler.
+/// Whether guests of this process can be stopped by signals; otherwise their code must check
+/// epochs. Installs the signal handler.
 pub(crate) fn is_supported() -> bool {
     platform::signal().is_some()
 }
 
 impl Interrupter {
-    /// An interrupter of guests of this engine.
+    /// An interrupter for guests of this engine.
     ///
     /// # Errors
-    /// wasmtime's, if it does not compile an `unreachable`; where the platform has no way.
+    /// wasmtime's error if it cannot compile the trapping instruction, or if the platform is not
+    /// supported.
     pub fn new(engine: &wasmtime::Engine) -> wasmtime::Result<Self> {
         let mut types = wasm_encoder::TypeSection::new();
         types.ty().function([], []);
@@ -111,7 +110,9 @@ impl Interrupter {
             Some(code.as_ptr().addr() + trap)
         });
         let (Some(trap), Some(signal)) = (trap, platform::signal()) else {
-            return Err(wasmtime::format_err!("no way to interrupt a guest"));
+            return Err(wasmtime::format_err!(
+                "guests cannot be interrupted on this platform"
+            ));
         };
         Ok(Self {
             signal,
@@ -122,8 +123,8 @@ impl Interrupter {
         })
     }
 
-    /// Runs `guest` on the calling thread; it ends soon after `meter`, which the thread has
-    /// entered, says so. Whether it was ended, [`Meter::is_overdue`] tells.
+    /// Runs `guest` on the calling thread, which has entered `meter`, and stops it when the meter
+    /// fails a check. [`Meter::check_if_overdue`] then returns the reason.
     pub fn run<T>(&self, code: &GuestCode, meter: &Meter, guest: impl FnOnce() -> T) -> T {
         /// Undoes the registration, also when `guest` panics.
         struct Registered<'i> {
@@ -160,8 +161,8 @@ impl Interrupter {
         guest()
     }
 
-    /// Asks every guest whether its call is over. True if the tick before found
-    /// one that is, but in the host.
+    /// Checks every running guest. Returns true if at the previous tick a guest over its budget
+    /// was in host code.
     pub fn tick(&self) -> bool {
         for thread in &*self.threads.lock() {
             // SAFETY: a thread takes itself off the list, under its lock, before it ends.
@@ -171,8 +172,7 @@ impl Interrupter {
     }
 }
 
-/// The handler's part that is the same everywhere: whether, and where, the thread that was
-/// interrupted at `pc` has to go on instead.
+/// Where the thread that was interrupted at `pc` must continue instead, if its guest is to stop.
 #[cfg_attr(
     not(all(target_os = "linux", target_arch = "x86_64")),
     expect(dead_code, reason = "guests check epochs there")
@@ -204,7 +204,7 @@ fn redirect(pc: usize) -> Option<usize> {
 mod platform {
     use std::sync::OnceLock;
 
-    /// The signal whose handler is installed, the first real-time signal that nobody uses.
+    /// The signal with our handler: the first unused real-time signal.
     pub(super) fn signal() -> Option<libc::c_int> {
         static SIGNAL: OnceLock<Option<libc::c_int>> = OnceLock::new();
         *SIGNAL.get_or_init(|| (libc::SIGRTMIN() + 1..=libc::SIGRTMAX()).find(|s| install(*s)))
@@ -229,11 +229,7 @@ mod platform {
         }
     }
 
-    extern "C" fn handler(
-        _: libc::c_int,
-        _: *mut libc::siginfo_t,
-        context: *mut libc::c_void,
-    ) {
+    extern "C" fn handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
         // SAFETY: the kernel passes the interrupted thread's registers, and takes them back
         // as they are left here; errno belongs to this thread.
         unsafe {

@@ -42,7 +42,12 @@ mod tests {
     fn every_character_with_a_meaning_is_escaped_wherever_it_stands() {
         for before in 0..20 {
             let plain = "é".repeat(before / 2) + &"x".repeat(before % 2);
-            for (c, entity) in [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("\"", "&quot;")] {
+            for (c, entity) in [
+                ("&", "&amp;"),
+                ("<", "&lt;"),
+                (">", "&gt;"),
+                ("\"", "&quot;"),
+            ] {
                 let mut out = String::new();
                 push_escaped_html(&format!("{plain}{c}{plain}{c}{c}"), &mut out);
                 assert_eq!(out, format!("{plain}{entity}{plain}{entity}{entity}"));

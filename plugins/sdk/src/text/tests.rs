@@ -61,8 +61,22 @@ fn characters_are_counted_as_if_collapsed() {
 /// Texts of all kinds of characters, in all orders and at all places in a chunk.
 fn mixed_texts() -> Vec<String> {
     let pieces = [
-        " ", "  ", "\n", "\u{a0}", "\u{3000}", "a", "Z9", "-", "...", "é", "日", "\u{85}", "\u{200b}",
-        "word", "two words", "seven77",
+        " ",
+        "  ",
+        "\n",
+        "\u{a0}",
+        "\u{3000}",
+        "a",
+        "Z9",
+        "-",
+        "...",
+        "é",
+        "日",
+        "\u{85}",
+        "\u{200b}",
+        "word",
+        "two words",
+        "seven77",
     ];
     let mut texts = Vec::new();
     for before in 0..10 {
@@ -111,7 +125,11 @@ fn counts_do_not_depend_on_how_the_text_is_cut() {
             let (head, tail) = text.split_at(cut);
             counter.push(head);
             counter.push(tail);
-            assert_eq!((counter.words(), counter.chars()), expected, "{text:?} cut at {cut}");
+            assert_eq!(
+                (counter.words(), counter.chars()),
+                expected,
+                "{text:?} cut at {cut}"
+            );
         }
     }
 }
