@@ -1,10 +1,10 @@
-//! The behaviour suite: one module per promise, over real HTTP against the real router.
+//! The integration tests: one module per feature, over real HTTP against the real router.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a helper that cannot do its work fails its test"
+    reason = "a helper that fails is to fail its test"
 )]
 
 mod actors;

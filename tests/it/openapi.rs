@@ -1,11 +1,11 @@
-//! The machine-readable description.
+//! The OpenAPI document.
 
 use serde_json::Value;
 
 use crate::support::Service;
 
 #[tokio::test]
-async fn it_is_public_and_of_the_stated_versions() {
+async fn the_document_is_public_and_has_the_stated_versions() {
     let service = Service::start().await;
     let document = service.stranger().get("/openapi.json").await.ok();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."));
@@ -16,7 +16,7 @@ async fn it_is_public_and_of_the_stated_versions() {
 }
 
 #[tokio::test]
-async fn every_operation_is_described_to_the_end() {
+async fn every_operation_is_described_completely() {
     let service = Service::start().await;
     let document = service.stranger().get("/openapi.json").await.ok();
     let paths = document["paths"].as_object().unwrap();
@@ -73,7 +73,7 @@ async fn every_operation_is_described_to_the_end() {
 }
 
 #[tokio::test]
-async fn every_reference_leads_somewhere() {
+async fn every_reference_resolves() {
     let service = Service::start().await;
     let document = service.stranger().get("/openapi.json").await.ok();
     let mut open = vec![&document];

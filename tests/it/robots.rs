@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Service, Site};
 
 #[tokio::test]
-async fn a_site_says_who_may_crawl_it() {
+async fn the_robots_policy_of_a_site_is_reported() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let path = format!("/v1/robots-policy?url={}", site.url("/some/page?x=1"));
@@ -24,7 +24,7 @@ async fn a_site_says_who_may_crawl_it() {
     assert_eq!(answer["ai_bot_policy"].get("ProbeBot"), None);
 
     client.get(&path).await.ok();
-    assert_eq!(site.hits("/robots.txt"), 1, "cached per host");
+    assert_eq!(site.hits("/robots.txt"), 1, "fetched once per host");
 
     let answer = client
         .get(&format!("{path}&user_agent=ProbeBot"))
@@ -34,7 +34,7 @@ async fn a_site_says_who_may_crawl_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_or_failed() {
+async fn invalid_urls_are_refused_and_unreachable_sites_fail() {
     let service = Service::start().await;
     let client = service.client();
     for (query, field) in [
@@ -61,7 +61,7 @@ async fn what_cannot_be_asked_is_refused_or_failed() {
 }
 
 #[tokio::test]
-async fn content_signals_are_told_for_the_agent_or_everybody() {
+async fn content_signals_are_reported_for_the_agent_or_for_all() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let robots = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n\n\
                   User-agent: ProbeBot\nContent-Signal: /blog ai-input=no\nAllow: /\n";

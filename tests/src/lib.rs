@@ -1,4 +1,4 @@
-//! What tests and benchmarks stand on besides the product itself.
+//! Helpers for tests and benchmarks.
 
 pub mod crawl;
 pub mod drill;

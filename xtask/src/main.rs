@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod eval;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -50,6 +51,9 @@ enum Command {
     /// Run a benchmark; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Score the extractors on pages with ground truth, which stay outside the project.
+    #[command(subcommand)]
+    Eval(eval::Eval),
     /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -64,6 +68,7 @@ fn main() -> Result<()> {
         Command::Lint => lint::run_all(),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Eval(eval) => eval.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

@@ -24,7 +24,7 @@ use super::ledger::{Ended, Ledger};
 use crate::context::Actors;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
-use orbweaver_pipeline::cloud::{of_bytes, usd};
+use orbweaver_pipeline::cloud::{traffic_micros, usd};
 use orbweaver_pipeline::{Document, ScanError, blocking};
 
 /// Most bytes of packed links of a run that are read at once.
@@ -201,13 +201,13 @@ impl HttpHost for CallHost {
             Ok(response) => Ended {
                 answered: true,
                 free: is_free(response),
-                cost_usd: usd(of_bytes(response.wire_bytes, usd_per_gb)),
+                cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
             },
             Err(_) => Ended::default(),
         };
         self.ledger.settle(ticket, ended);
         let response = fetched?;
-        blocking(move || Document::page_of(response, ended.cost_usd))
+        blocking(move || Document::page_without_storing(response, ended.cost_usd))
             .await
             .map_err(|error| internal(&error))
     }

@@ -96,7 +96,7 @@ impl Document {
 
     /// A response as a page for plugins, without the work of storing it; `cost_usd` is its
     /// cost. CPU-bound.
-    pub fn page_of(response: Response, cost_usd: f64) -> Arc<Page> {
+    pub fn page_without_storing(response: Response, cost_usd: f64) -> Arc<Page> {
         let content_type = response.content_type().map(str::to_owned);
         let kind = content::sniff(content_type.as_deref(), &response.body).kind;
         let html = text(kind, &response.body, content_type.as_deref());

@@ -7,7 +7,7 @@ use super::{get, leaf, urls};
 use crate::support::runs::{SEED, Written, done, without_workers};
 
 #[tokio::test]
-async fn links_come_from_any_place_on() {
+async fn links_can_be_listed_from_any_offset() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -35,7 +35,7 @@ async fn links_come_from_any_place_on() {
         let first = get(&client, run, "/links").await.ok();
         assert_eq!(first["items"], json!(expected[..100]));
         assert_eq!(first["next_offset"], 100);
-        // Any window, with places remembered and not.
+        // Any offset, with and without a remembered position.
         for offset in [
             0,
             1,
@@ -69,7 +69,7 @@ async fn links_come_from_any_place_on() {
             .await
             .ok();
         assert_eq!(none, json!({"items": [], "next_offset": null}));
-        // A page of another run is none of this one.
+        // A page of another run is not a page of this run.
         let other = done(&service, &[Written::new("x", "", &["y"])]).await;
         let theirs = get(&client, other, "/links").await.ok();
         let page = &theirs["items"][0]["from_page_id"];
@@ -81,7 +81,7 @@ async fn links_come_from_any_place_on() {
 }
 
 #[tokio::test]
-async fn orphans_are_what_no_other_page_links_to() {
+async fn orphans_are_pages_that_no_other_page_links_to() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let pages = [
@@ -112,7 +112,7 @@ async fn orphans_are_what_no_other_page_links_to() {
 }
 
 #[tokio::test]
-async fn a_diff_tells_what_two_runs_differ_in() {
+async fn a_diff_lists_the_differences_of_two_runs() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();

@@ -1,4 +1,4 @@
-//! The command line, without a service.
+//! The command line, without a running service.
 
 use std::process::Stdio;
 
@@ -47,7 +47,7 @@ fn projects_are_created_listed_and_changed() {
 }
 
 #[test]
-fn the_configuration_explains_itself() {
+fn the_configuration_is_printed_with_explanations() {
     let data = tempfile::tempdir().unwrap();
     let mut config = command(&data);
     let output = config
@@ -57,9 +57,9 @@ fn the_configuration_explains_itself() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    assert!(!text.contains(KEY), "secrets redact themselves");
+    assert!(!text.contains(KEY), "secrets are redacted");
     assert!(text.contains("from: ORBWEAVER_DATA_DIR"), "{text}");
-    // What it prints can be read back.
+    // The printed configuration can be read back.
     let file = data.path().join("orbweaver.toml");
     std::fs::write(&file, text.replace("bootstrap_key = \"***\"\n", "")).unwrap();
     let again = run(&data, &["config", "--config", &file.to_string_lossy()]);
@@ -148,7 +148,7 @@ fn plugins_are_listed_and_inspected() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let data = tempfile::tempdir().unwrap();
     let file = plugin_dir().join("extract-links.wasm");
     let file = file.to_string_lossy();
@@ -164,7 +164,7 @@ fn a_reader_that_has_had_enough_is_no_failure() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Before it writes anything.
+        // Before anything is written.
         drop(process.stdout.take());
         let output = process.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

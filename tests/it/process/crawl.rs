@@ -1,4 +1,4 @@
-//! `orbweaver crawl`: a site crawled without a service.
+//! `orbweaver crawl`: a site is crawled without a service.
 
 use std::process::{Command, Stdio};
 
@@ -56,7 +56,7 @@ async fn a_site_is_crawled_without_a_server() {
         page.contains("title: \"How orb weavers build\"\n"),
         "{page}"
     );
-    // What answered 404 is no document.
+    // A page that answered 404 is no document.
     assert_eq!(std::fs::read_dir(folder.join(&host)).unwrap().count(), 1);
 
     for (arguments, expected) in [
@@ -75,7 +75,7 @@ async fn a_site_is_crawled_without_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
+async fn an_interrupted_crawl_keeps_the_old_file_and_resumes() {
     let origin = Origin::start().await.unwrap();
     origin.set(
         "/",
@@ -108,7 +108,7 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
     let (_, rest) = said.split_once("--resume ").unwrap();
     let id = rest.split('`').next().unwrap();
 
-    // A page under its own name answers at once.
+    // A page with its own name answers at once.
     let resumed = tokio::task::spawn_blocking({
         let arguments = [
             "crawl",
@@ -135,11 +135,11 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
     assert_eq!(text.lines().count(), 2, "{text}");
     assert_eq!(origin.count("/"), 1, "the first page is not fetched again");
     let part = data.path().join(".pages.ndjson.part");
-    assert!(!part.exists(), "no half file is left");
+    assert!(!part.exists(), "no partial file is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_can_not_be_written_are_kept() {
+async fn pages_that_cannot_be_written_are_kept() {
     let site = Site::start().await;
     let data = tempfile::tempdir().unwrap();
     let url = site.url("/article");
@@ -156,7 +156,7 @@ async fn pages_that_can_not_be_written_are_kept() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         (done.status.code(), said)
     };
-    // A path that can't be written shows before anything is fetched.
+    // A path that can't be written is reported before anything is fetched.
     let file = data.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let below = file.join("pages.ndjson");
@@ -166,7 +166,7 @@ async fn pages_that_can_not_be_written_are_kept() {
         assert!(said.contains(out) && said.contains("cannot"), "{said}");
     }
     assert_eq!(site.hits("/article"), 0);
-    // A disk that is full shows after it, and costs no page.
+    // A full disk is reported afterwards, and no page is lost.
     let full = data.path().join("full.ndjson");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();
     let (code, said) = crawl(full.to_str().unwrap());

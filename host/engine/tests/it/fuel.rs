@@ -54,6 +54,18 @@ fn documents() -> Vec<Document> {
             "<noscript><img src=a.png></noscript>",
         ),
         repeated("markdown's characters", "<p>", "![*_`<br>"),
+        repeated("headings of pages", "<title>a - b</title>", "<h1>a b</h1>"),
+        repeated(
+            "bylines and dates",
+            "<h1>a</h1>",
+            "<div class=byline>By <b>A B</b> <time>14 March 2024</time>",
+        ),
+        repeated("titles' parts", "<h1>a</h1><title>", "a | b - "),
+        repeated(
+            "references to authors",
+            "<script type=application/ld+json>[",
+            r##"{"@type":"Article","author":[{"@id":"#a"},{"@id":"#b"}]},"##,
+        ),
     ]
 }
 

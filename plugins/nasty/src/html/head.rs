@@ -21,6 +21,8 @@ patterns! {
     "titles": "", "<title>a</title>", "";
     "title-open": "", "<title>a", "";
     "title-long": "<title>", "a ", "</title>";
+    "title-bars": "<title>", "a | ", "</title>";
+    "title-dashes": "<title>a", " - a", "</title><h1>a</h1>";
     "styles": "", "<style>a{}</style>", "";
     "style-open": "<style>", "</style ", "";
     "scripts": "", "<script>a</script>", "";
