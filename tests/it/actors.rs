@@ -127,11 +127,11 @@ async fn robots_txt_and_redirects_to_private_addresses_are_denied_to_actors() {
     );
     origin.set("/hidden", Reply::html("x"));
     let answer = visit(&service, &[origin.url("/hidden")]).await;
-    let said = answer.error(500, "PLUGIN_FAILED");
+    let said = answer.error(422, "INVALID_INPUT");
     assert!(said.contains("robots.txt"), "{said}");
     assert_eq!(origin.count("/hidden"), 0);
     let away = origin.url("/fault/redirect/302?http://169.254.169.254/latest");
-    let said = visit(&service, &[away]).await.error(500, "PLUGIN_FAILED");
+    let said = visit(&service, &[away]).await.error(422, "INVALID_INPUT");
     assert!(said.contains("169.254.0.0/16"), "{said}");
     assert_eq!(service.billed().await, (0, 0));
 }

@@ -247,7 +247,7 @@ async fn the_graph_of_a_finished_crawl_is_read_from_the_store() {
     let said = other
         .post(path, &json!({"crawl_id": id}))
         .await
-        .error(422, "INVALID_INPUT");
+        .error(404, "NOT_FOUND");
     assert!(said.starts_with("crawl_id: "), "{said}");
 }
 

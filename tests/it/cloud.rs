@@ -66,6 +66,50 @@ async fn render_returns_the_page_after_its_scripts_in_every_format() {
 }
 
 #[tokio::test]
+async fn an_application_that_fetches_its_data_is_rendered_completely() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let client = service.client();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/data.json", Reply::text(r#"{"title": "Made of data"}"#));
+    origin.set(
+        "/spa",
+        Reply::html(
+            "<!doctype html><title>SPA</title><div id=root></div><script>\
+             addEventListener('load', async () => {\
+             const data = await (await fetch('/data.json')).json();\
+             document.getElementById('root').innerHTML = `<h1>${data.title}</h1>`; })</script>",
+        ),
+    );
+    let url = origin.url("/spa");
+    for (path, body) in [
+        ("/v1/cloud/render", json!({"url": url})),
+        ("/v1/cloud/render", json!({"url": url, "wait_for": "load"})),
+        (
+            "/v1/cloud/render",
+            json!({"url": url, "wait_for": "domcontentloaded"}),
+        ),
+        (
+            "/v1/cloud/render",
+            json!({"url": url, "wait_for": "networkidle"}),
+        ),
+        ("/v1/cloud/scrape", json!({"url": url, "chrome": true})),
+        (
+            "/v1/cloud/crawl",
+            json!({"url": url, "chrome": true, "limit": 1}),
+        ),
+        ("/v1/scan", json!({"url": url, "cloud_mode": "browser"})),
+    ] {
+        let answer = client.post(path, &body).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert!(
+            answer.text().contains("Made of data"),
+            "{body}: {}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
 async fn the_screenshot_endpoint_is_deprecated_on_every_answer() {
     let (service, origin) = (Service::start().await, origin().await);
     let body = json!({"url": origin.url("/app")});

@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use orbweaver_core::webhook::Event;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_fetch::ProxyPool;
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, SEED, without_workers};
@@ -61,7 +62,8 @@ async fn a_run_is_queued_with_the_documented_defaults() {
         );
         assert_eq!(
             body,
-            json!({"id": id, "status": "queued", "url": SEED, "enqueued_at": "2026-03-01T12:00:00Z"})
+            json!({"id": id, "status": "queued", "url": SEED, "enqueued_at": "2026-03-01T12:00:00Z",
+                   "warnings": ["params is not a field", "zzz is not a field"]})
         );
         let expected = CrawlSpec {
             max_pages: 1_000,
@@ -408,6 +410,62 @@ async fn a_recent_finished_run_is_returned_instead_of_a_new_one() {
         );
         let other = service.other_project("other").await;
         assert_eq!(ask(&other, SEED, 1_000).await.0, 202);
+    }
+}
+
+#[tokio::test]
+async fn a_run_beyond_the_cap_waits_if_requested() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let origin = Origin::start().await.expect("a site");
+        origin.set("/robots.txt", Reply::text(""));
+        origin.set_under("/held/", |_| Reply::html("<p>page"));
+        // Tier free allows two.
+        let client = service.other_project("small").await;
+        let crawl = |n: u32, queue: bool| {
+            let client = &client;
+            let body = json!({"url": origin.url(&format!("/held/{n}")), "queue": queue});
+            async move { client.post("/v1/crawls", &body).await }
+        };
+        for n in 0..2 {
+            assert_eq!(crawl(n, false).await.status, 202);
+            origin.asked(&format!("/held/{n}"), 1).await;
+        }
+        let refused = crawl(2, false).await;
+        let message = refused.error(429, "RATE_LIMITED");
+        assert!(
+            message.contains(": 2 (setting tiers.free.concurrent_runs)"),
+            "{message}"
+        );
+        assert!(message.contains("\"queue\": true"), "{message}");
+        let mut waiting = Vec::new();
+        for n in 3..6 {
+            let answer = crawl(n, true).await;
+            assert_eq!(answer.status, 202, "{}", answer.text());
+            assert_eq!(answer.json()["status"], "queued");
+            waiting.push((n, answer.header("location").expect("a place").to_owned()));
+        }
+        let usage = client.get("/v1/usage").await.ok();
+        assert_eq!(usage["concurrent_runs"]["used"], 2, "{usage}");
+        // A waiting run stays ahead of later requests.
+        crawl(6, false).await.error(429, "RATE_LIMITED");
+        assert_eq!(origin.count("/held/3"), 0);
+        let service = match service.app.store.is_shared() {
+            true => service,
+            // Runs still wait after a restart.
+            false => service.restart().await,
+        };
+        let client = client.at(service.address);
+        for (n, path) in waiting {
+            loop {
+                origin.release();
+                let run = client.get(&path).await.ok();
+                if run["status"] == "done" {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            assert!(origin.count(&format!("/held/{n}")) > 0);
+        }
     }
 }
 

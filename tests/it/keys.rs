@@ -185,6 +185,26 @@ async fn a_revoked_key_is_refused_at_once_and_the_last_key_is_kept() {
 }
 
 #[tokio::test]
+async fn the_last_key_that_does_not_expire_stays() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let old = service.client();
+        let (new, rotated) = rotate(&old, &json!({})).await;
+        let theirs = format!("{KEYS}/{}", rotated["prefix"].as_str().unwrap());
+        for client in [&old, &new] {
+            let answer = client.send("DELETE", &theirs, &[], b"").await;
+            let message = answer.error(409, "CONFLICT");
+            assert!(message.contains("does not expire"), "{message}");
+        }
+        // A day later one key is still valid.
+        service.clock.advance(TimeDelta::hours(25));
+        old.get(LOGS).await.error(401, "UNAUTHORIZED");
+        let (newer, _) = rotate(&new, &json!({})).await;
+        assert_eq!(newer.send("DELETE", &theirs, &[], b"").await.status, 204);
+        newer.get(LOGS).await.ok();
+    }
+}
+
+#[tokio::test]
 async fn two_keys_that_revoke_each_other_leave_one() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let first = service.client();

@@ -132,9 +132,13 @@ async fn a_monitor_reports_changes_only() {
     told.sort_by_key(|body| body["event"].to_string());
     assert_eq!(told[0]["event"], "crawl.diff_detected");
     assert_eq!(told[1]["event"], "crawl.done");
-    let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2});
+    let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2, "gone": 0,
+        "unvisited": 0});
     for body in &told {
         assert_eq!(body["diff"], counts);
+        let urls = |kind: &str| body["diff_urls"][kind].as_array().map_or(0, Vec::len);
+        assert_eq!((urls("added"), urls("removed"), urls("changed")), (1, 1, 1));
+        assert_eq!(body["diff_urls"]["complete"], true);
         assert_eq!(body["id"], third["id"]);
         assert_eq!(body["previous_run_id"], second["id"]);
         assert_eq!(body["status"], "done");

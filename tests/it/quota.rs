@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_origin::{Origin, Reply};
 use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
@@ -89,6 +90,51 @@ async fn the_200th_page_is_scanned_and_the_201st_refused() {
         let (made, _) = scans(&client, &url, 1).await;
         assert_eq!(made, 1);
     }
+}
+
+#[tokio::test]
+async fn a_running_crawl_does_not_reserve_all_pages_of_the_day() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let origin = Origin::start().await.expect("a site");
+    let links: String = (0..400)
+        .map(|n| format!("<a href=/held/{n}>{n}</a>"))
+        .collect();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/", Reply::html(links));
+    origin.set_under("/held/", |_| Reply::html("<p>page"));
+    let client = service.other_project("shop").await;
+    let crawl = json!({"url": origin.url("/"), "delay_ms": 0, "concurrency": 4});
+    let started = client.post("/v1/crawls", &crawl).await;
+    assert_eq!(started.status, 202, "{}", started.text());
+    origin.asked("/held/0", 1).await;
+
+    // The crawl is running with a maximum of 1,000 pages; the daily cap is 200.
+    let (made, refused) = scans(&client, &site.url("/article"), 60).await;
+    assert_eq!((made, refused.len()), (60, 0));
+    let second = client
+        .post("/v1/crawls", &json!({"url": site.url("/article")}))
+        .await;
+    assert_eq!(second.status, 202, "{}", second.text());
+    // Pages that it still reserves would be missing at the cap.
+    let second = format!("/v1/crawls/{}", second.json()["id"]);
+    while client.get(&second).await.ok()["status"] != "done" {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+
+    // Crawl and scans together reach the cap exactly.
+    let path = format!("/v1/crawls/{}", started.json()["id"]);
+    let run = loop {
+        origin.release();
+        let run = client.get(&path).await.ok();
+        if run["status"] != "running" {
+            break run;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(run["error_message"], "daily page cap exceeded", "{run}");
+    let usage = client.get("/v1/usage").await.ok();
+    assert_eq!(usage["daily_pages"]["used"], 200, "{usage}");
 }
 
 #[tokio::test]

@@ -1,7 +1,10 @@
 //! GET /v1/robots-policy.
 
+use orbweaver_core::robots::ai_crawlers;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::support::{Service, Site};
 
@@ -75,4 +78,43 @@ async fn content_signals_are_reported_for_the_agent_or_for_all() {
     let answer = service.client().get(&path).await.ok();
     let probe = json!([{"path": "/blog", "signals": {"ai-input": "no"}}]);
     assert_eq!(answer["content_signals"], probe);
+}
+
+/// CPU time of the calling thread, in milliseconds.
+fn thread_cpu_ms() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+}
+
+/// The service and this test share one thread, so that what holds it up is seen here.
+#[tokio::test]
+async fn a_robots_txt_full_of_wildcards_holds_up_nobody() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    // Every crawler is named, so each one's rules are judged apart.
+    let agents = ai_crawlers()
+        .iter()
+        .map(|name| format!("user-agent: {name}\n"));
+    let rules = "disallow: /*a*a*x\n".repeat(20_000);
+    let robots = agents.chain([rules]).collect::<String>();
+    origin.set("/robots.txt", Reply::text(robots));
+    origin.set("/", Reply::html(format!("<p>{}", "word ".repeat(50))));
+    let client = service.client();
+    let longest = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
+    let seen = std::sync::Arc::clone(&longest);
+    let watching = tokio::spawn(async move {
+        let mut before = thread_cpu_ms();
+        loop {
+            tokio::task::yield_now().await;
+            let now = thread_cpu_ms();
+            seen.fetch_max(now - before, std::sync::atomic::Ordering::Relaxed);
+            before = now;
+        }
+    });
+    let policy = format!("/v1/robots-policy?url={}", origin.url("/"));
+    client.get(&policy).await.ok();
+    let url = json!({"url": origin.url("/")});
+    client.post("/v1/scan", &url).await.ok();
+    watching.abort();
+    let longest = longest.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(longest < 250, "{longest} ms of computing at once");
 }

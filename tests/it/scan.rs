@@ -233,6 +233,16 @@ async fn non_html_bodies_have_no_content() {
             assert_eq!(result[field], Value::Null, "{path} {field}");
         }
         assert_eq!(result["errors"], json!([]));
+        let notice = result["notice"].as_str().expect("a reason");
+        let kind = if bytes == 33 {
+            "image/png"
+        } else {
+            "text/plain"
+        };
+        assert!(
+            notice.contains(kind) && notice.contains("only HTML"),
+            "{notice}"
+        );
     }
     let empty = client
         .post("/v1/scan", &json!({"url": site.url("/empty")}))

@@ -419,6 +419,7 @@ async fn each_event_has_its_own_delivery() {
             })
             .to_vec(),
         diff: None,
+        urls: None,
     };
     let run = delivering.end(&receiver.url(), true, Some(&told)).await;
     let mut events =

@@ -23,7 +23,7 @@ pub enum Database {
 }
 
 impl Database {
-    /// The URL of a new database; none for SQLite, which uses the data folder.
+    /// The URL of a fresh database; none where it is the data folder's file.
     fn fresh(self) -> Result<Option<String>> {
         match self {
             Self::Sqlite => Ok(None),

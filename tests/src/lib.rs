@@ -4,5 +4,6 @@ pub mod crawl;
 pub mod drill;
 pub mod program;
 pub mod proxies;
+pub mod soak;
 
 pub use orbweaver_postgres as postgres;

@@ -1,5 +1,7 @@
 //! `cargo xtask bench …`: builds a benchmark in release mode and runs it.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -41,6 +43,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Growth of the host's work per page, and of the roles natively, on hostile documents.
+    Nasty {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Memory and lists of a crawl of 100,000 pages.
     Scale {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -51,7 +58,13 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Requests per second through the API, against a bare axum handler.
+    /// As `cargo xtask soak`.
+    #[command(hide = true)]
+    Soak {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -75,6 +88,8 @@ impl Bench {
             Self::Crawl { args } => ("crawl", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
+            Self::Soak { args } => ("soak", args),
+            Self::Nasty { args } => ("nasty", args),
             Self::Api { args } => ("api", args),
             Self::Monitors { args } => ("monitors", args),
             Self::Render { args } => return render(&args),
@@ -82,7 +97,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "kill", "scale"].contains(&name) {
+        if ["actors", "api", "crawl", "kill", "scale", "soak"].contains(&name) {
             build::host()?;
         }
         let peer = match name {
@@ -95,17 +110,17 @@ impl Bench {
                 .args(["build", "--release", "--package", peer, "--target-dir"])
                 .arg(&peers_target))?;
         }
-        run(cargo(root())
-            .args([
-                "run",
-                "--release",
-                "--quiet",
-                "--workspace",
-                "--bin",
-                "orbweaver-bench",
-                "--",
-                name,
-            ])
+        // As a part of the workspace, so that it takes the dependencies that the server has.
+        run(cargo(root()).args([
+            "build",
+            "--release",
+            "--workspace",
+            "--bin",
+            "orbweaver-bench",
+        ]))?;
+        run(Command::new(target_dir().join("release/orbweaver-bench"))
+            .current_dir(root())
+            .arg(name)
             .args(args)
             .env("ORBWEAVER_PLUGIN_DIR", build::plugin_dir())
             .env("ORBWEAVER_PEERS", peers_target.join("release/peers"))

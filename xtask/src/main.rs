@@ -6,6 +6,7 @@
 mod bench;
 mod build;
 mod eval;
+mod fuzz;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -44,8 +45,11 @@ enum Command {
         filter: Option<String>,
     },
     /// Check formatting, rules of the workspace, unused dependencies, clippy and documentation in
-    /// every workspace, with warnings denied.
-    Lint,
+    /// every workspace, with warnings denied; the book's links, and the alerts.
+    Lint {
+        /// Run only steps whose name contains this.
+        filter: Option<String>,
+    },
     /// Check licences, sources and advisories of dependencies.
     Audit,
     /// Run a benchmark; each prints ratios against a baseline of the same run.
@@ -54,6 +58,14 @@ enum Command {
     /// Score the extractors on pages with ground truth, which stay outside the project.
     #[command(subcommand)]
     Eval(eval::Eval),
+    /// Run a fuzz target under libFuzzer, guided by coverage.
+    Fuzz(fuzz::Fuzz),
+    /// Run many projects, faults and hostile clients at once, then an audit.
+    Soak {
+        /// `--minutes N`, `--postgres`, and the options that `--help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -65,10 +77,12 @@ fn main() -> Result<()> {
         Command::Plugins => build::plugins(),
         Command::BuildFixtures => build::fixtures(),
         Command::Test { filter } => test::run(filter.as_deref()),
-        Command::Lint => lint::run_all(),
+        Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Soak { args } => bench::Bench::Soak { args }.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

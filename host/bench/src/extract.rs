@@ -32,13 +32,13 @@ pub const ROLES: [&str; 6] = [
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Measure real pages (.html, .html.gz) of this folder instead of made-up ones.
+    /// Measure real pages (.html, .html.gz) of this folder instead of generated ones.
     #[arg(long)]
     pages: Option<PathBuf>,
     /// Rounds per size.
     #[arg(long, default_value_t = 200)]
     rounds: usize,
-    /// Also each role by itself.
+    /// Also each role separately.
     #[arg(long)]
     roles: bool,
 }
@@ -102,7 +102,7 @@ pub fn calls(roles: &[&str]) -> Vec<RoleCall> {
         .collect()
 }
 
-/// A page for the native code.
+/// A page for roles that are compiled natively.
 pub fn native_page<'a>(
     html: &'a str,
     view: &'a orbweaver_dom::View<'a>,
@@ -118,7 +118,7 @@ pub fn native_page<'a>(
     orbweaver_sdk::Page::from_parts(parts)
 }
 
-/// A role's answer by the native code.
+/// A role's answer, by the same code that is compiled for the sandbox.
 pub fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
     let extract = match role {
         "markdown" => orbweaver_extract_markdown::extract,
@@ -245,7 +245,7 @@ fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The peers' process (`xtask/peers`), asked in turns.
+/// The peers' process (`xtask/peers`), used in turns.
 struct Peers {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -280,7 +280,7 @@ impl Peers {
 impl Drop for Peers {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It ends with its input; nothing to do if it is gone already.
+        // It ends with its input; nothing to do if it has already ended.
         let _ = self.child.wait();
     }
 }

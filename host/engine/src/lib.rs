@@ -13,6 +13,7 @@ mod bulk;
 mod capability;
 mod classify;
 mod code_cache;
+mod coming;
 mod compile;
 mod config;
 mod engine;

@@ -206,12 +206,13 @@ async fn the_concurrency_limit_is_kept(service: Service) {
     let ground = Ground::start(move |hit| {
         let (now, most) = (Arc::clone(&now), Arc::clone(&most));
         Box::pin(async move {
-            if hit.path.ends_with(".txt") {
-                return Answer::status(404);
-            }
+            // robots.txt, llms.txt and sitemaps count like any other request.
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(20)).await;
             now.fetch_sub(1, Ordering::SeqCst);
+            if hit.path.ends_with(".txt") {
+                return Answer::status(404);
+            }
             links(30)
         })
     })

@@ -21,6 +21,7 @@ async fn a_site_is_crawled_without_a_server() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success(), "{said}");
         assert!(said.contains("done: 3 pages"), "{said}");
+        assert!(!said.contains("orb_"), "no key is shown: {said}");
         String::from_utf8(done.stdout).unwrap()
     };
     let printed = crawl(&[]);
@@ -31,6 +32,41 @@ async fn a_site_is_crawled_without_a_server() {
     assert!(
         printed.contains(&format!("404\t{}\n", site.url("/menu"))),
         "{printed}"
+    );
+
+    let csv = data.path().join("p.csv");
+    crawl(&["--out", csv.to_str().unwrap()]);
+    let table = std::fs::read_to_string(&csv).unwrap();
+    assert!(
+        table.starts_with("id,url,status,bytes,fetched_at\n"),
+        "{table}"
+    );
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(
+        table.contains(&format!("{},200,", site.url("/article"))),
+        "{table}"
+    );
+    let known = csv.to_str().unwrap();
+    let strange = data.path().join("p.xlsx");
+    let url = site.url("/article");
+    for (out, expected) in [
+        (known, "--force replaces it"),
+        (strange.to_str().unwrap(), ".xlsx"),
+    ] {
+        let refused = run(
+            &data,
+            &["crawl", &url, "--allow-net", "127.0.0.0/8", "--out", out],
+        );
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), table);
+    crawl(&["--force", "--out", known]);
+    assert_ne!(
+        std::fs::read_to_string(&csv).unwrap(),
+        table,
+        "another run's pages"
     );
 
     crawl(&["--out", lines.to_str().unwrap()]);
@@ -89,7 +125,7 @@ async fn an_interrupted_crawl_keeps_the_old_file_and_resumes() {
     let out_text = out.to_str().unwrap();
     let mut process = command(&data)
         .args(["crawl", &url, "--allow-net", "127.0.0.0/8"])
-        .args(["--delay-ms", "0", "--out", out_text])
+        .args(["--delay-ms", "0", "--force", "--out", out_text])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -116,6 +152,7 @@ async fn an_interrupted_crawl_keeps_the_old_file_and_resumes() {
             id,
             "--allow-net",
             "127.0.0.0/8",
+            "--force",
             "--out",
             out_text,
         ]

@@ -4,6 +4,7 @@ mod browsers;
 mod cli;
 mod crawl;
 mod life;
+mod safety;
 mod shared_file;
 mod traces;
 
@@ -68,7 +69,7 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts it and waits for the end of its greeting.
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self::start_logged(command.stderr(Stdio::null()))
     }
 

@@ -7,8 +7,8 @@ use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_server::config::Config;
 use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
-    pack_links, pack_targets,
+    Committed, CrawledPage, Ending, FailedUrl, FrontierChange, LeasedRun, NewFrontier, Progress,
+    RunBatch, pack_links, pack_targets,
 };
 use orbweaver_store::{CloudMode, NewPage, StoredBody};
 use orbweaver_tests::postgres::Postgres;
@@ -97,7 +97,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         pages: Vec::new(),
         discovered: Vec::new(),
         changes: Vec::new(),
-        errors: 0,
+        errors: Vec::new(),
         usage: Vec::new(),
     };
     // The rows of redirecting URLs come after those of the pages.
@@ -176,6 +176,22 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
     assert_eq!(committed.expect("a database"), [Committed::Written]);
 }
 
+/// Stores URLs without a response.
+pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>) {
+    let batch = RunBatch {
+        lease: leased.lease,
+        progress: Progress::default(),
+        engine_state: None,
+        pages: Vec::new(),
+        discovered: Vec::new(),
+        changes: Vec::new(),
+        errors,
+        usage: Vec::new(),
+    };
+    let committed = service.app.store.commit_crawl(&[batch]).await;
+    assert_eq!(committed.expect("a database"), [Committed::Written]);
+}
+
 /// Ends the run with success.
 pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
     let ending = Ending {
@@ -199,7 +215,8 @@ pub async fn done(service: &Service, pages: &[Written]) -> RunId {
     end(service, &leased).await
 }
 
-fn hash(text: &str) -> u64 {
+/// A hash used instead of that of a URL's key.
+pub fn hash(text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

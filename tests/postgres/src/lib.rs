@@ -129,7 +129,27 @@ impl Postgres {
 }
 
 impl Postgres {
-    /// Everything that a database holds, as SQL.
+    /// Lets the server crash and recover: all connections break, and new ones are refused until
+    /// it has replayed its log.
+    ///
+    /// # Errors
+    /// When none of its processes can be found or killed.
+    pub fn crash(&self) -> Result<()> {
+        let file = self.sockets.join("data/postmaster.pid");
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let postmaster = text.lines().next().unwrap_or_default();
+        // Whichever of its processes is killed, the postmaster ends all and begins anew.
+        let found = Command::new("pgrep")
+            .args(["-P", postmaster, "-f", "checkpointer"])
+            .output()?;
+        let pid = String::from_utf8(found.stdout)?;
+        let pid = pid.lines().next().context("no checkpointer runs")?;
+        run(Command::new("kill").args(["-s", "KILL", pid]))
+    }
+}
+
+impl Postgres {
+    /// All that a database holds, as SQL.
     ///
     /// # Errors
     /// When it cannot be read.

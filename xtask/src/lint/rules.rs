@@ -18,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["orbweaver-crawl", "orbweaver-actors"],
     &["orbweaver-api"],
     &["orbweaver-server"],
-    &["orbweaver-bench"],
+    &["orbweaver-bench", "orbweaver-fuzz"],
 ];
 
 /// Libraries that only one crate may use, with that crate. The benchmarks may use them too, to

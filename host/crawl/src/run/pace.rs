@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use orbweaver_fetch::{RobotsAnswer, RobotsFailure, RobotsVerdict};
+use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::SkipReason;
 use orbweaver_urls::Resolved;
@@ -47,6 +47,11 @@ impl Crawler {
             return Ok(());
         }
         let under_way = self.fetches.len() as u64;
+        // Where the cap leaves no more than the block covers, the block is used up first.
+        if self.cut && under_way > 0 {
+            return Ok(());
+        }
+        self.cut = false;
         let quota = &self.shared.crawls.quota;
         if let Some(reserved) = &self.reserved {
             let enough = reserved.left().pages > under_way && quota.is_current(reserved);
@@ -59,10 +64,19 @@ impl Crawler {
         let ahead = (self.limiter.limit() as u64).saturating_mul(2);
         let want = ahead.min(max.saturating_sub(self.rows)).max(under_way + 1);
         let project = self.shared.lease.project;
-        match quota.reserve_up_to(project, Amount::pages(want)).await {
+        let mut block = quota.reserve_up_to(project, Amount::pages(want)).await;
+        if let Err(QuotaError::Capped(_)) = &block {
+            // What this run gave back may still be on its way to the database.
+            quota.settle().await?;
+            block = quota.reserve_up_to(project, Amount::pages(want)).await;
+        }
+        match block {
+            // Too small to bill what is under way to: that stays with the old block.
+            Ok(block) if under_way > 0 && block.left().pages <= under_way => self.cut = true,
             // What is under way is billed to the new block, so the old one goes back.
-            Ok(reserved) => self.reserved = Some(reserved),
+            Ok(block) => self.reserved = Some(block),
             Err(QuotaError::Store(error)) => return Err(error.into()),
+            Err(_) if under_way > 0 => self.cut = true,
             Err(error) => self.capped = Some(error.to_string()),
         }
         Ok(())
@@ -75,7 +89,7 @@ impl Crawler {
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
         while idle < self.window.waiting_hosts()
-            && self.fetches.len() < self.limiter.limit()
+            && self.requests() < self.limiter.limit()
             && (self.fetches.len() as u64) < self.allowance()
             && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
         {
@@ -105,7 +119,10 @@ impl Crawler {
             && self.shared.spec.respect_robots
             && let Some(why) = left_out_because(answer, &entry.url)
         {
-            return self.leave_out(host, SkipReason::Robots, &why);
+            return match why {
+                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, &why),
+                LeftOut::HostDown(kind, why) => self.give_up_next(host, kind, why),
+            };
         }
         let owns = entry.attempts > 0;
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
@@ -180,6 +197,16 @@ impl Crawler {
         known.robots = Robots::Known(answer, now);
     }
 
+    /// Gives a host's next entry up, as the host can't be reached.
+    fn give_up_next(&mut self, host: usize, kind: Kind, why: String) -> HostPoll {
+        let Some(entry) = self.window.pop(host) else {
+            return HostPoll::Waits;
+        };
+        let failed = self.give_up(&entry, kind.as_str(), why);
+        self.given_up.push(failed);
+        HostPoll::Went
+    }
+
     /// Leaves a host's next entry out.
     fn leave_out(&mut self, host: usize, reason: SkipReason, why: &str) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
@@ -195,19 +222,30 @@ impl Crawler {
     }
 }
 
-/// Why a URL is left out by its origin's robots.txt; `None` where it may be fetched.
-fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<String> {
-    let disallowed = || Some("robots.txt disallows it".to_owned());
+/// Why a URL is not asked for.
+enum LeftOut {
+    /// By its origin's robots.txt, or for want of it.
+    Robots(String),
+    /// Its host gave no answer when it was asked for robots.txt.
+    HostDown(Kind, String),
+}
+
+/// Why a URL is not asked for, by what its origin's robots.txt came to; `None` where it may
+/// be fetched.
+fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
+    let disallowed = || Some(LeftOut::Robots("robots.txt disallows it".to_owned()));
     let Ok(url) = Url::parse(url) else {
         return disallowed();
     };
     match robots.verdict(&url) {
         RobotsVerdict::Allowed => None,
         RobotsVerdict::Disallowed => disallowed(),
-        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => Some(error.to_string()),
-        RobotsVerdict::Unavailable(cause) => Some(format!(
+        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => {
+            Some(LeftOut::HostDown(error.kind, error.to_string()))
+        }
+        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Robots(format!(
             "robots.txt is unavailable, which disallows everything: {cause}"
-        )),
+        ))),
     }
 }
 

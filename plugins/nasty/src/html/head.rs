@@ -34,4 +34,6 @@ patterns! {
     "heads": "", "<head>", "";
     "bodies": "", "</body>", "";
     "htmls": "", "</html>", "";
+    "title-parts": "<h1>a</h1><title>", "a | b - ", "</title>";
+    "titles-headings": "<title>a - b</title>", "<h1>a b</h1>", "";
 }

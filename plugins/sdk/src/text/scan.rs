@@ -32,7 +32,7 @@ pub(crate) fn spaces(chunk: u64) -> u64 {
 
 /// ASCII letters and digits.
 pub(crate) fn alphanumerics(chunk: u64) -> u64 {
-    within(chunk | ONES * 0x20, b'a', b'z') | within(chunk, b'0', b'9')
+    within(chunk | (ONES * 0x20), b'a', b'z') | within(chunk, b'0', b'9')
 }
 
 /// Whether none of the bytes is a control character, and no two are spaces in a row.
@@ -65,7 +65,7 @@ pub(crate) fn others(mask: u64) -> u64 {
 /// Whether a byte of the chunk, ASCII or not, is one of these ASCII characters.
 pub(crate) fn has_any(chunk: u64, characters: &[u8]) -> bool {
     characters.iter().any(|&c| {
-        let difference = chunk ^ ONES * u64::from(c);
+        let difference = chunk ^ (ONES * u64::from(c));
         difference.wrapping_sub(ONES) & !difference & HIGHS != 0
     })
 }
