@@ -27,6 +27,12 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// What the six roles say of the pages of some folders, as hashes to compare two versions
+    /// of the code by.
+    Corpus {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// A whole crawl through the API, against the spider crate and a bare client.
     Crawl {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -78,6 +84,7 @@ impl Bench {
             Self::Actors { args } => ("actors", args),
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
+            Self::Corpus { args } => ("corpus", args),
             Self::Crawl { args } => ("crawl", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),

@@ -11,6 +11,7 @@ mod kill;
 mod measure;
 mod monitors;
 mod nasty;
+mod outputs;
 mod process;
 mod scale;
 mod soak;
@@ -38,6 +39,8 @@ enum Bench {
     Hello { address: std::net::SocketAddr },
     /// A plugin call with a fresh instance against a bare `Store::new`; calls a second.
     Call(call::Args),
+    /// What the six roles say of a folder's pages, as hashes to compare two versions by.
+    Corpus(outputs::Args),
     /// A whole crawl through the API, against the spider crate and a bare client.
     Crawl(crawl::Args),
     /// The bare client, for `crawl`.
@@ -67,6 +70,7 @@ fn main() -> Result<()> {
         Bench::Api(args) => api::run(&args),
         Bench::Hello { address } => api::hello(address),
         Bench::Call(args) => call::run(&args),
+        Bench::Corpus(args) => outputs::run(&args),
         Bench::Crawl(args) => crawl::run(&args),
         Bench::FetchList {
             address,

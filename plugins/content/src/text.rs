@@ -1,6 +1,7 @@
 //! The content as plain text: one line a block.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::stretches;
 
 use crate::measure::{BLOCK, DROP, Info, PICTURE, SKIP, get};
 
@@ -97,7 +98,7 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
     if text.starts_with(|c: char| c.is_whitespace()) {
         *gap = (*gap).max(Gap::Space);
     }
-    for word in text.split_whitespace() {
+    for stretch in stretches(text) {
         if !out.is_empty() {
             match gap {
                 Gap::None => {}
@@ -105,7 +106,7 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
                 Gap::Line => out.push('\n'),
             }
         }
-        out.push_str(word);
+        out.push_str(stretch);
         *gap = Gap::Space;
     }
     if !text.ends_with(|c: char| c.is_whitespace()) && *gap == Gap::Space {
