@@ -30,6 +30,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// What servers cost that have nothing to do, on each database.
+    Idle {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// The program killed again and again in the middle of a crawl, on each database.
     Kill {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -66,6 +71,7 @@ impl Bench {
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
             Self::Crawl { args } => ("crawl", args),
+            Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
             Self::Api { args } => ("api", args),
@@ -75,7 +81,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "kill", "scale"].contains(&name) {
+        if ["actors", "api", "crawl", "idle", "kill", "scale"].contains(&name) {
             build::host()?;
         }
         let peer = match name {

@@ -7,6 +7,7 @@ mod call;
 mod corpus;
 mod crawl;
 mod extract;
+mod idle;
 mod kill;
 mod measure;
 mod monitors;
@@ -45,6 +46,8 @@ enum Bench {
         list: PathBuf,
         connections: usize,
     },
+    /// What servers cost that have nothing to do, on each database.
+    Idle(idle::Args),
     /// The program killed again and again in the middle of a crawl, on each database.
     Kill(kill::Args),
     /// Memory and lists of a crawl of 100,000 pages.
@@ -67,6 +70,7 @@ fn main() -> Result<()> {
             list,
             connections,
         } => crawl::fetch_list(address, &list, connections),
+        Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Extract(args) => extract::run(&args),

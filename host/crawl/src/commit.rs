@@ -21,7 +21,7 @@ const WORTHWHILE: usize = 128;
 const LINGER: Duration = Duration::from_millis(40);
 /// Items that wait for the writer before runs do.
 const QUEUE: usize = 512;
-/// Bytes of bodies that wait for the writer before fetches do, in KiB.
+/// Bytes of bodies and words that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
 /// Bytes of discovered URLs that wait for the writer before runs do, in KiB.
 const QUEUE_URLS_KIB: u32 = 16 << 10;
@@ -70,7 +70,7 @@ impl Committer {
         (committer, task)
     }
 
-    /// Waits for room for a body of so many bytes.
+    /// Waits for room for a page of so many bytes.
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         take_room(&self.room, bytes, QUEUE_KIB).await
     }

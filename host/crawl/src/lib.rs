@@ -10,6 +10,7 @@ pub mod cleanup;
 mod commit;
 pub mod config;
 mod context;
+mod due;
 mod entry;
 mod fetch;
 mod frontier;

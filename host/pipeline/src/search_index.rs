@@ -1,34 +1,53 @@
-//! Indexing stored pages for search, in the background and outside every request and crawl.
+//! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
+//! background, those pages that were stored without them.
 
 use std::time::Duration;
 
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_store::{IndexEntry, Store, StoreError, Unindexed};
-use tokio::time::{MissedTickBehavior, interval};
+use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, Unindexed};
+use tokio::time::sleep;
 
 use crate::blocking::blocking;
 
-/// How often new pages are looked for. Also the time that a transaction with a lower id may
+/// Between two looks for new pages, at least. Also the time that a transaction with a lower id may
 /// take to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
 /// Pages per batch. On SQLite a batch is a transaction, and a piece of the index that is merged
 /// later: many small ones cost more, and a large one keeps other writers waiting.
 const BATCH: u32 = 200;
 /// Bytes of a page's text that are indexed.
-const TEXT_BYTES: usize = 256 << 10;
+pub const TEXT_BYTES: usize = 256 << 10;
 
-/// Runs for as long as the process does.
+/// The words of a page, of its title and the first [`TEXT_BYTES`] of its text. CPU-bound.
+pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
+    PageWords {
+        title: index_words(title.unwrap_or_default()),
+        text: index_words(text),
+    }
+}
+
+/// Runs for as long as the process does. Sleeps until the database changes.
 pub async fn run(store: Store) {
-    let mut ticks = interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut pulse = store.pulse();
     let mut seen = 0;
     loop {
-        ticks.tick().await;
-        match advance(&store, seen).await {
-            Ok(newest) => seen = newest,
-            Err(error) => tracing::warn!(%error, "cannot index pages for search"),
+        let all = match advance(&store, seen).await {
+            Ok(newest) => {
+                // Where others write, too, what is new waits for the next look.
+                let all = newest == seen || !store.is_shared();
+                seen = newest;
+                all
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot index pages for search");
+                false
+            }
+        };
+        sleep(LOOK).await;
+        if all {
+            pulse.changed().await;
         }
     }
 }
@@ -79,8 +98,7 @@ async fn read(store: &Store, page: Unindexed) -> Result<Option<IndexEntry>, anyh
             page: page.page,
             project: page.project,
             url_key: page.url_key,
-            title: index_words(&facts.title.unwrap_or_default()),
-            text: index_words(&text),
+            words: page_words(facts.title.as_deref(), &text),
         })
     })
     .await??;

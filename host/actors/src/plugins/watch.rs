@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use crate::context::Actors;
 
-/// How often a node looks for changes: half of what an upload may take to reach it.
-const POLL: Duration = Duration::from_secs(1);
+/// Between two looks, at least: half of what an upload may take to reach a node.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// Follows the overlay for as long as the process lives.
+/// Follows the overlay for as long as the process lives. Sleeps until the database changes.
 pub async fn watch(actors: Actors) {
+    let mut pulse = actors.store.pulse();
     let mut failing = false;
     loop {
-        tokio::time::sleep(POLL).await;
+        if !failing {
+            pulse.changed().await;
+        }
         let done = actors
             .overlay
             .follow(&actors.store, &actors.pipeline.engine)
@@ -22,5 +25,6 @@ pub async fn watch(actors: Actors) {
             tracing::warn!(%error, "uploaded plugins can't be followed");
         }
         failing = done.is_err();
+        tokio::time::sleep(LOOK).await;
     }
 }
