@@ -20,13 +20,13 @@ function equal(a, b) {
 function problem(headers, body) {
   const mac = createHmac("sha256", SECRET).update(body).digest("hex");
   if (!equal(`sha256=${mac}`, headers["x-crawler-signature"] ?? "")) {
-    return "X-Crawler-Signature does not fit";
+    return "X-Crawler-Signature does not match";
   }
   const id = headers["webhook-id"] ?? "";
   const timestamp = headers["webhook-timestamp"] ?? "";
   const age = Math.abs(Date.now() / 1000 - Number(timestamp));
   if (!/^\d+$/.test(timestamp) || age > TOLERANCE_SECONDS) {
-    return "webhook-timestamp is too old or too new";
+    return "webhook-timestamp is too old or in the future";
   }
   const dated = createHmac("sha256", SECRET)
     .update(`${id}.${timestamp}.`)
@@ -34,7 +34,7 @@ function problem(headers, body) {
     .digest("base64");
   // Several signatures may be given, one per secret while it is being replaced.
   const given = (headers["webhook-signature"] ?? "").split(" ");
-  if (!given.some((one) => equal(`v1,${dated}`, one))) return "webhook-signature does not fit";
+  if (!given.some((one) => equal(`v1,${dated}`, one))) return "webhook-signature does not match";
   return null;
 }
 

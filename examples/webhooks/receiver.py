@@ -22,17 +22,17 @@ def problem(headers, body):
     """What is wrong with a delivery; None when it is ours, whole and fresh."""
     mac = hmac.new(SECRET, body, hashlib.sha256).hexdigest()
     if not hmac.compare_digest("sha256=" + mac, headers.get("X-Crawler-Signature", "")):
-        return "X-Crawler-Signature does not fit"
+        return "X-Crawler-Signature does not match"
     message_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")
     if not timestamp.isdigit() or abs(time.time() - int(timestamp)) > TOLERANCE_SECONDS:
-        return "webhook-timestamp is too old or too new"
+        return "webhook-timestamp is too old or in the future"
     dated = f"{message_id}.{timestamp}.".encode() + body
     mac = base64.b64encode(hmac.new(SECRET, dated, hashlib.sha256).digest()).decode()
     # Several signatures may be given, one per secret while it is being replaced.
     given = headers.get("webhook-signature", "").split(" ")
     if not any(hmac.compare_digest("v1," + mac, one) for one in given):
-        return "webhook-signature does not fit"
+        return "webhook-signature does not match"
     return None
 
 

@@ -1,4 +1,4 @@
-//! Rebuilds when a migration changes: `sqlx::migrate!` embeds them.
+//! Makes cargo rebuild when a migration changes, because `sqlx::migrate!` embeds them.
 
 fn main() {
     println!("cargo::rerun-if-changed=../../migrations");

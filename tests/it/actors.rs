@@ -99,7 +99,7 @@ async fn the_input_is_held_to_the_schema_and_its_urls_to_the_guard() {
         (json!({"urls": [1]}), "urls.0: must be of type string"),
         (
             json!({"urls": ["http://a.example/"], "odd": 1}),
-            "odd: is not known",
+            "odd: is unknown",
         ),
         (json!({"urls": ["http://10.0.0.1/"]}), "urls[0]: 10.0.0.1"),
         (

@@ -54,7 +54,7 @@ async fn a_body_that_never_ends_or_hardly_comes_is_given_up() {
     .await;
     for (path, part) in [
         ("/fault/endless", "larger than 1048576 bytes"),
-        ("/fault/drip", "slower than"),
+        ("/fault/drip", "more slowly than"),
         ("/fault/silent", "no response within 300 ms"),
         ("/fault/short", "ended before the body did"),
         ("/fault/chain/11", "more than 10 redirects"),

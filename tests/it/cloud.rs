@@ -209,7 +209,8 @@ async fn a_crawl_returns_a_sites_pages_in_one_answer() {
         page("<a href=/a>a</a><a href=/b#x>b</a><a href=/secret>s</a><a href=https://other.example/>o</a>"),
     );
     origin.set("/a", page("<a href=/>home</a><a href=/c>c</a>"));
-    origin.set("/b", page("<a href=/gone>gone</a>"));
+    // Followed as a crawl's run follows it, which honours nofollow only when asked to.
+    origin.set("/b", page("<a href=/gone rel=nofollow>gone</a>"));
     origin.set("/c", page(""));
     origin.set("/secret", page(""));
     let body = json!({"url": origin.url("/"), "return_format": "text"});

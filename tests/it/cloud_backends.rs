@@ -4,7 +4,7 @@ use axum::routing::get;
 use axum::{Json, Router};
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_core::setting::Millis;
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::proxies::{ProxyServer, dead_url};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ async fn origin() -> Origin {
     origin
 }
 
-async fn with_pools(pools: &[(Pool, Vec<String>)]) -> Service {
+async fn with_pools(pools: &[(ProxyPool, Vec<String>)]) -> Service {
     Service::with(|config| {
         for (pool, urls) in pools {
             let urls = urls
@@ -57,10 +57,10 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
     let socks = ProxyServer::microsocks().expect("microsocks");
     let service = with_pools(&[
-        (Pool::Isp, vec![http.url()]),
-        (Pool::Residential, vec![socks.url()]),
-        (Pool::Mobile, vec![http.open_url()]),
-        (Pool::Datacenter, vec![socks.wrong_url()]),
+        (ProxyPool::Isp, vec![http.url()]),
+        (ProxyPool::Residential, vec![socks.url()]),
+        (ProxyPool::Mobile, vec![http.open_url()]),
+        (ProxyPool::Datacenter, vec![socks.wrong_url()]),
     ])
     .await;
     let origin = origin().await;
@@ -116,7 +116,11 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
 #[tokio::test]
 async fn a_dead_proxy_gives_way_to_the_next_of_its_pool() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
-    let service = with_pools(&[(Pool::Isp, vec![dead_url().expect("a port"), http.url()])]).await;
+    let service = with_pools(&[(
+        ProxyPool::Isp,
+        vec![dead_url().expect("a port"), http.url()],
+    )])
+    .await;
     let origin = origin().await;
     for _ in 0..3 {
         let body = json!({"url": origin.url("/page")});
@@ -138,9 +142,9 @@ async fn a_country_goes_to_proxies_that_take_one() {
         .await
         .unwrap();
     let service = with_pools(&[
-        (Pool::Isp, vec![proxy.url()]),
+        (ProxyPool::Isp, vec![proxy.url()]),
         (
-            Pool::Mobile,
+            ProxyPool::Mobile,
             vec![proxy.url_with("customer-{country}", "secret")],
         ),
     ])
@@ -163,7 +167,7 @@ async fn a_country_goes_to_proxies_that_take_one() {
 #[tokio::test]
 async fn blocked_pages_go_on_to_pools_and_unblock_takes_the_browser_through_them() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
-    let service = with_pools(&[(Pool::Datacenter, vec![http.url()])]).await;
+    let service = with_pools(&[(ProxyPool::Datacenter, vec![http.url()])]).await;
     let origin = origin().await;
     let client = service.client();
     // Blocked here and through the pool alike: the last page that came is the answer.

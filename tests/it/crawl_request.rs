@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use orbweaver_core::webhook::Event;
-use orbweaver_crawl::spec::{CrawlSpec, ProxyPool, SeedKind};
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
+use orbweaver_fetch::ProxyPool;
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, SEED, without_workers};
@@ -94,7 +95,7 @@ async fn a_run_is_queued_with_the_contracts_defaults() {
 async fn every_field_is_kept_at_its_bounds() {
     let service = without_workers(false, |config| {
         let proxy = "http://user:secret@127.0.0.1:3128".parse().unwrap();
-        config.fetch.proxy_pools = [(orbweaver_fetch::Pool::Isp, vec![proxy])].into();
+        config.fetch.proxy_pools = [(ProxyPool::Isp, vec![proxy])].into();
     })
     .await;
     for (field, values) in [

@@ -262,7 +262,7 @@ async fn what_cannot_be_had_says_whose_fault_it_is() {
         .post(crates, &json!({}))
         .await
         .error(422, "INVALID_INPUT");
-    assert_eq!(said, "path: crates.io has no such item");
+    assert_eq!(said, "path: crates.io does not have this item");
     world
         .sites
         .set("/api/v1/crates/gone", Reply::new(429, "slow down"));
@@ -277,7 +277,7 @@ async fn what_cannot_be_had_says_whose_fault_it_is() {
         .post(crates, &json!({}))
         .await
         .error(500, "PLUGIN_FAILED");
-    assert!(said.contains("crates.io no longer fits"), "{said}");
+    assert!(said.contains("crates.io has an unknown form"), "{said}");
     assert_eq!(
         world.service.billed().await,
         (0, 3),

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::proxies::{ProxyServer, dead_url};
 use serde_json::{Value, json};
 
 use crate::support::Service;
 
-async fn with_pool(pool: Pool, urls: &[String]) -> Service {
+async fn with_pool(pool: ProxyPool, urls: &[String]) -> Service {
     Service::with(|config| {
         let urls = urls.iter().map(|url| url.parse().expect("a proxy"));
         config.fetch.proxy_pools.insert(pool, urls.collect());
@@ -53,7 +53,7 @@ async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sit
     let origin = origin().await;
     // tinyproxy answers wrong credentials with 401, as a site would, and none with 407.
     for url in [proxy.wrong_url(), proxy.open_url()] {
-        let service = with_pool(Pool::Isp, &[url]).await;
+        let service = with_pool(ProxyPool::Isp, &[url]).await;
         let client = service.client();
         let page = origin.url("/page");
         for (path, body) in [
@@ -75,7 +75,7 @@ async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sit
         assert_eq!(service.billed().await, (0, 0));
     }
     assert_eq!(origin.count("/page"), 0);
-    let service = with_pool(Pool::Isp, &[proxy.url()]).await;
+    let service = with_pool(ProxyPool::Isp, &[proxy.url()]).await;
     let body = json!({"url": origin.url("/password")});
     let page = service.client().post("/v1/cloud/proxy-fetch", &body).await;
     assert_eq!(page.ok()["status"], 401);
@@ -85,7 +85,7 @@ async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sit
 #[tokio::test]
 async fn a_site_that_the_proxy_cannot_reach_gives_no_page() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
-    let service = with_pool(Pool::Isp, &[proxy.url()]).await;
+    let service = with_pool(ProxyPool::Isp, &[proxy.url()]).await;
     // tinyproxy answers for it, with 500.
     let body = json!({"url": dead_url().expect("a port")});
     let answer = service.client().post("/v1/cloud/proxy-fetch", &body).await;
@@ -103,7 +103,7 @@ async fn whoever_refuses_gives_way_to_the_next_of_the_pool() {
         proxy.open_url(),
         proxy.url(),
     ];
-    let service = with_pool(Pool::Residential, &pool).await;
+    let service = with_pool(ProxyPool::Residential, &pool).await;
     let origin = origin().await;
     let client = service.client();
     for chrome in [false, true] {
@@ -147,7 +147,7 @@ async fn check_links(service: &Service, input: Value) -> Value {
 async fn broken_links_are_tried_again_through_the_pool() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let pool = [dead_url().expect("a port"), proxy.wrong_url(), proxy.url()];
-    let service = with_pool(Pool::Residential, &pool).await;
+    let service = with_pool(ProxyPool::Residential, &pool).await;
     let origin = origin().await;
     let urls = ["/gate/a", "/gate/b", "/page", "/gone"].map(|path| origin.url(path));
     let without = check_links(&service, json!({"urls": urls})).await;
@@ -191,7 +191,7 @@ async fn broken_links_are_tried_again_through_the_pool() {
 #[tokio::test]
 async fn no_more_than_fifty_links_are_tried_again() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
-    let service = with_pool(Pool::Isp, &[proxy.url()]).await;
+    let service = with_pool(ProxyPool::Isp, &[proxy.url()]).await;
     let origin = origin().await;
     let urls: Vec<String> = (0..60).map(|n| origin.url(&format!("/gate/{n}"))).collect();
     let input = json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy",

@@ -119,7 +119,7 @@ async fn further_extractors_are_under_extensions() {
         .await
         .error(422, "INVALID_INPUT");
     assert!(
-        message.starts_with("extractors[1]: no extractor `nothing`"),
+        message.starts_with("extractors[1]: extractor `nothing` is not loaded"),
         "{message}"
     );
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench …`: builds what is measured in release and runs it.
+//! `cargo xtask bench …`: builds a benchmark in release mode and runs it.
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -6,16 +6,16 @@ use clap::Subcommand;
 use crate::build;
 use crate::shell::{cargo, root, run, target_dir};
 
-/// Which benchmark.
+/// The benchmarks.
 #[derive(Subcommand)]
 pub enum Bench {
-    /// The actors through the API: a large link graph, their overhead, links at a latency,
-    /// a large sitemap.
+    /// The actors through the API: a large link graph, their overhead, links with latency, a
+    /// large sitemap.
     Actors {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Cost of one plugin call with a fresh instance, against a bare store.
+    /// Cost of one plugin call with a new instance, against a bare store.
     Call {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -35,7 +35,7 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// The program killed again and again in the middle of a crawl, on each database.
+    /// Kills the program repeatedly during a crawl, on each database.
     Kill {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -50,7 +50,7 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Requests a second through the API, against a bare axum handler.
+    /// Requests per second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -63,8 +63,8 @@ pub enum Bench {
 }
 
 impl Bench {
-    /// Builds the plugins, the bench program, the server and the peers where they are
-    /// measured; then measures.
+    /// Builds the plugins, the bench program, the server and, if needed, the peers; then
+    /// measures.
     pub fn run(self) -> Result<()> {
         let (name, args) = match self {
             Self::Actors { args } => ("actors", args),
@@ -115,7 +115,7 @@ impl Bench {
     }
 }
 
-/// Needs neither plugins nor the engine, so it is built on its own.
+/// Built separately, because it needs neither plugins nor the engine.
 fn render(args: &[String]) -> Result<()> {
     let example = [
         "run",

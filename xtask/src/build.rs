@@ -1,4 +1,4 @@
-//! Building plugins, fixtures and the host.
+//! Builds plugins, fixtures and the host.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +16,7 @@ pub fn plugin_dir() -> PathBuf {
     target_dir().join("plugins")
 }
 
-/// The components that only tests load.
+/// The folder of components that only tests load.
 pub fn fixture_dir() -> PathBuf {
     target_dir().join("fixtures")
 }
@@ -25,7 +25,7 @@ pub fn fixture_dir() -> PathBuf {
 pub fn start(args: &[String]) -> Result<()> {
     all()?;
     let binary = target_dir().join("release/orbweaver");
-    // The server takes this process's place, so that signals reach it directly.
+    // The server replaces this process, so that it gets signals directly.
     let error = Command::new(&binary).arg("serve").args(args).exec();
     Err(error).with_context(|| format!("cannot start {}", binary.display()))
 }
@@ -39,7 +39,7 @@ pub fn all() -> Result<()> {
     Ok(())
 }
 
-/// The server in release, alone.
+/// Builds only the server, in release mode.
 pub fn host() -> Result<()> {
     run(cargo(root()).args(["build", "--release", "--workspace", "--bin", "orbweaver"]))
 }
@@ -70,7 +70,7 @@ pub fn plugins() -> Result<()> {
         let file = built.join(format!("orbweaver_{}.wasm", name.replace('-', "_")));
         install(&file, &plugin_dir(), &format!("{name}.wasm"))?;
     }
-    // A plugin whose source is gone must not live on in the folder.
+    // A plugin whose source was deleted must be removed from the folder.
     for file in fs::read_dir(plugin_dir())?.flatten().map(|e| e.path()) {
         let known = file
             .file_stem()
@@ -82,13 +82,13 @@ pub fn plugins() -> Result<()> {
     Ok(())
 }
 
-/// `cargo xtask build-fixtures`: hostile plugins and the examples in three languages.
+/// `cargo xtask build-fixtures`: hostile plugins, and the examples in three languages.
 pub fn fixtures() -> Result<()> {
     hostile()?;
     run(&mut examples())
 }
 
-/// The plugins that misbehave, for tests.
+/// Builds the hostile plugins for tests.
 pub fn hostile() -> Result<()> {
     setup::wasm_target()?;
     let workspace = root().join("tests/hostile");
@@ -116,7 +116,7 @@ pub fn hostile() -> Result<()> {
     Ok(())
 }
 
-/// What builds the example plugins in Rust, JavaScript and Python.
+/// The command that builds the example plugins in Rust, JavaScript and Python.
 pub fn examples() -> Command {
     let mut build = Command::new("bash");
     build
@@ -127,8 +127,8 @@ pub fn examples() -> Command {
     build
 }
 
-/// Copies by rename, so that a running server never sees half a file. An unchanged file
-/// is left alone, so that it is not loaded again.
+/// Copies by rename, so that a running server never reads a partial file. An unchanged file is
+/// not replaced, so that it is not loaded again.
 fn install(from: &Path, dir: &Path, name: &str) -> Result<()> {
     let new = fs::read(from).with_context(|| format!("{} was not built", from.display()))?;
     fs::create_dir_all(dir)?;

@@ -1,7 +1,7 @@
-//! `cargo xtask …`: everything one does with this repository besides `cargo build`.
+//! `cargo xtask …`: all commands of this repository besides `cargo build`.
 //!
-//! Kept free of heavy dependencies, so that the first command on a fresh machine
-//! starts working within seconds.
+//! It has no heavy dependencies, so that the first command on a new machine starts within
+//! seconds.
 
 mod bench;
 mod build;
@@ -25,32 +25,32 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Set up, build plugins and host in release, and serve.
+    /// Set up, build plugins and host in release mode, and serve.
     Start {
-        /// Passed on to `orbweaver serve`.
+        /// Arguments for `orbweaver serve`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Build everything in release: target/release/orbweaver and target/plugins/*.wasm.
+    /// Build everything in release mode: target/release/orbweaver and target/plugins/*.wasm.
     Build,
-    /// Build only the plugins into target/plugins.
+    /// Build only the plugins, into target/plugins.
     Plugins,
-    /// Build the components that tests load into target/fixtures.
+    /// Build the components that tests load, into target/fixtures.
     BuildFixtures,
     /// Set up what the tests need and run all of them.
     Test {
-        /// Only tests whose name contains this.
+        /// Run only tests whose name contains this.
         filter: Option<String>,
     },
-    /// Formatting, rules of the workspace, unused dependencies, clippy and documentation,
-    /// warnings denied, in every workspace.
+    /// Check formatting, rules of the workspace, unused dependencies, clippy and documentation in
+    /// every workspace, with warnings denied.
     Lint,
-    /// Licences, sources and advisories of dependencies.
+    /// Check licences, sources and advisories of dependencies.
     Audit,
-    /// Benchmarks; each prints ratios against a baseline of the same run.
+    /// Run a benchmark; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
-    /// A new plugin project that builds and passes its test.
+    /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask new-plugin`: writes a plugin's project, outside this repository's workspaces,
-//! that builds and passes its test unchanged.
+//! `cargo xtask new-plugin`: creates a plugin project, outside this repository's workspaces, that
+//! builds and passes its test unchanged.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,29 +14,29 @@ use crate::shell::root;
 pub enum Kind {
     /// Turns a page into data.
     Extractor,
-    /// Does a task over pages that it fetches through the host.
+    /// Performs a task on pages that it fetches through the host.
     Actor,
-    /// Serves structured data for the domains it names.
+    /// Returns structured data for its domains.
     Fetcher,
 }
 
 /// Arguments of `new-plugin`.
 #[derive(Args)]
 pub struct NewPlugin {
-    /// Lower-case letters, digits and hyphens.
+    /// Name: lower-case letters, digits and hyphens.
     name: String,
     #[arg(long, value_enum, default_value = "extractor")]
     kind: Kind,
-    /// The project's folder; by default the plugin's name, in the current folder.
+    /// Folder of the project [default: the plugin's name, in the current folder].
     #[arg(long)]
     dir: Option<PathBuf>,
 }
 
 impl NewPlugin {
-    /// Writes the project.
+    /// Creates the project.
     ///
     /// # Errors
-    /// A malformed name, a folder that exists already, or a failed write.
+    /// An invalid name, a folder that already exists, or a failed write.
     pub fn run(self) -> Result<()> {
         let name = &self.name;
         let well_formed = name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -65,7 +65,7 @@ impl NewPlugin {
         };
         let dir = self.dir.unwrap_or_else(|| PathBuf::from(name));
         if dir.exists() {
-            bail!("{} exists already", dir.display());
+            bail!("{} already exists", dir.display());
         }
         fs::create_dir_all(dir.join("src"))
             .with_context(|| format!("cannot create {}", dir.display()))?;

@@ -1,5 +1,5 @@
-//! What a fresh machine lacks. Every step says what it does, and a missing part that
-//! cannot be installed is an error that names it, never a silent skip.
+//! Installs what a new machine lacks. Every step reports what it does; a missing part that cannot
+//! be installed is an error, and never skipped silently.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::shell::{on_path, output, run};
 /// The target that plugins are compiled for.
 pub const WASM_TARGET: &str = "wasm32-wasip2";
 
-/// Adds the WebAssembly target to the toolchain in use.
+/// Adds the WebAssembly target to the Rust toolchain in use.
 pub fn wasm_target() -> Result<()> {
     let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
     if Path::new(&sysroot)
@@ -27,7 +27,7 @@ pub fn wasm_target() -> Result<()> {
     run(Command::new("rustup").args(["target", "add", WASM_TARGET]))
 }
 
-/// What the tests use besides Rust: real servers and a real browser.
+/// Installs what the tests need besides Rust: real servers and a real browser.
 pub fn test_tools() -> Result<()> {
     let mut packages = Vec::new();
     if postgres_bin().is_none() {

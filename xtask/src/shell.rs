@@ -1,4 +1,4 @@
-//! Running other programs, and where things are.
+//! Runs other programs, and locates folders.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub fn root() -> &'static Path {
         .unwrap_or_else(|| Path::new("."))
 }
 
-/// Where the host is built: `CARGO_TARGET_DIR`, or `target` in the root.
+/// Build folder of the host: `CARGO_TARGET_DIR`, or `target` in the root.
 pub fn target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(dir) => root().join(dir),
@@ -21,7 +21,7 @@ pub fn target_dir() -> PathBuf {
     }
 }
 
-/// Where WebAssembly is built. Never the host's folder: two workspaces would wait for
+/// Build folder of WebAssembly. It differs from the host's, because two workspaces would wait for
 /// each other's lock.
 pub fn plugin_target_dir() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
@@ -30,7 +30,7 @@ pub fn plugin_target_dir() -> PathBuf {
     }
 }
 
-/// Where the tests' hostile plugins are built.
+/// Build folder of the tests' hostile plugins.
 pub fn hostile_target_dir() -> PathBuf {
     plugin_target_dir().join("hostile")
 }
@@ -42,7 +42,7 @@ pub fn cargo(dir: &Path) -> Command {
     command
 }
 
-/// Runs to the end and fails if the program does, naming it.
+/// Runs a program to its end; the error names the program if it fails.
 pub fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     eprintln!("\x1b[1m    Running\x1b[0m {shown}");
@@ -55,7 +55,7 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Standard output of a program that succeeds, trimmed.
+/// Runs a program; returns its standard output, trimmed.
 pub fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output = command
@@ -70,7 +70,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Whether a program of this name is on PATH.
+/// Whether a program with this name is on PATH.
 pub fn on_path(program: &str) -> bool {
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))

@@ -1,4 +1,4 @@
-//! How long each step of a long command took.
+//! Measures the steps of a long command.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result};
 pub struct Steps(Vec<(&'static str, Duration)>);
 
 impl Steps {
-    /// Runs a step, says when it begins and how long it took.
+    /// Runs a step, and reports its start and its duration.
     ///
     /// # Errors
     /// The step's error, with its name.
@@ -25,7 +25,7 @@ impl Steps {
         done.with_context(|| format!("step `{name}`"))
     }
 
-    /// Prints every step with its time, and the total.
+    /// Prints the duration of every step, and the total.
     pub fn summary(&self) {
         let total = self.0.iter().map(|(_, took)| *took).sum();
         eprintln!();
@@ -35,7 +35,7 @@ impl Steps {
     }
 }
 
-/// Minutes and seconds, in a column.
+/// A duration as minutes and seconds, aligned.
 fn shown(took: Duration) -> String {
     let tenths = took.as_millis() / 100;
     format!(

@@ -10,18 +10,18 @@ use crate::setup;
 use crate::shell::{self, cargo, plugin_target_dir, root};
 use crate::steps::Steps;
 
-/// Sets up what the tests need, builds plugins and fixtures, runs every test. With a filter,
-/// only tests whose name contains it.
+/// Sets up what the tests need, builds plugins and fixtures, and runs every test, or only those
+/// whose name contains the filter.
 ///
-/// The host's tests use the profile `bench`, whose dependencies are those that `cargo xtask
-/// start` has compiled. They replace `target/release/orbweaver` by a program that is compiled
-/// for tests; `start`, `build` and `bench` put theirs back.
+/// The host's tests use the profile `bench`, which shares compiled dependencies with `cargo xtask
+/// start`. They replace `target/release/orbweaver` with a program compiled for tests; `start`,
+/// `build` and `bench` restore theirs.
 pub fn run(filter: Option<&str>) -> Result<()> {
     let mut steps = Steps::default();
     steps.run("set up tools", setup::test_tools)?;
     steps.run("build plugins", build::plugins)?;
     thread::scope(|scope| -> Result<()> {
-        // Mostly waits for npm and pip, so it runs beside the compiler.
+        // Mostly waits for npm and pip, so it runs in parallel with the compiler.
         let examples = scope.spawn(|| build::examples().output());
         steps.run("build hostile plugins", build::hostile)?;
         steps.run("compile plugins' tests", || {

@@ -1,4 +1,4 @@
-//! Fetches a page through the host and asks the host's `metadata` plugin for its title.
+//! Fetches a page through the host and gets its title from the `metadata` plugin.
 
 use orbweaver_sdk::{Error, http};
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ pub struct Input {
     pub url: String,
 }
 
-/// The answer.
+/// The output.
 #[derive(Serialize)]
 pub struct Output {
     /// The page's HTTP status.
     pub status: u16,
-    /// Its title; null without one.
+    /// Its title; null if there is none.
     pub title: Option<String>,
 }
 
-/// Answers a call.
+/// Runs one call.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::get(&input.url).await?;
     let metadata = orbweaver_sdk::extract("metadata", &page, "{}")?;

@@ -1,4 +1,4 @@
-//! Counts the images of a page, and those without a text alternative.
+//! Counts the images of a page, and those without alternative text.
 
 use orbweaver_sdk::dom::{attr, tag};
 use orbweaver_sdk::{Error, Page};

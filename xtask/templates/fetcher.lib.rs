@@ -1,4 +1,4 @@
-//! Serves the posts of a site as data, from the JSON that the site publishes.
+//! Returns the posts of a site, from the JSON that the site publishes.
 
 use orbweaver_sdk::{Call, Error, http, serde_json};
 use serde::{Deserialize, Serialize};
@@ -9,20 +9,20 @@ orbweaver_sdk::fetcher! { fetch: fetch }
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub struct Params {
-    /// Highest number of posts.
+    /// Most posts to return.
     pub limit: Option<usize>,
 }
 
 /// A post.
 #[derive(Deserialize, Serialize)]
 pub struct Post {
-    /// The site's number of it.
+    /// The site's id of the post.
     pub id: u64,
     /// Its title.
     pub title: String,
 }
 
-/// Answers a call: one item for each post.
+/// Runs one call: one item per post.
 pub async fn fetch(call: Call<Params>) -> Result<Vec<Post>, Error> {
     if call.path != "posts" {
         let path = &call.path;
@@ -33,7 +33,7 @@ pub async fn fetch(call: Call<Params>) -> Result<Vec<Post>, Error> {
     let page = http::get(&format!("https://{}/posts.json", call.domain)).await?;
     if page.status() != 200 {
         return Err(Error::FetchFailed(format!(
-            "{} answered {}",
+            "{} responded with status {}",
             call.domain,
             page.status()
         )));

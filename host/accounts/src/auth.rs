@@ -1,4 +1,4 @@
-//! From a bearer key to the project that it speaks for.
+//! Authentication: finds the project of a bearer key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,17 +11,17 @@ use orbweaver_store::{KeyHash, Principal, Store, StoreError};
 use super::key;
 use super::registry::Registry;
 
-/// How long a key's project is remembered. Changes do not wait for it, see [`Registry`].
+/// How long a looked-up key is cached. A change to it takes effect earlier, see [`Registry`].
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// How often a key's last use is written at most.
+/// Shortest time between two writes of a key's last use.
 const TOUCH_EVERY_MS: i64 = 30_000;
 
 /// Looks keys up, with a cache in front of the database.
 ///
-/// The key itself is compared nowhere: what is looked up is its SHA-256, so how long a
-/// look-up takes says nothing about any key that exists. Unknown keys are not cached, so a
-/// key works from the moment it is created. What is cached holds until anything of a
-/// project or a key changes: at once for changes made here, half a second later for others'.
+/// No code compares keys: the SHA-256 of a key is looked up, so the time of a look-up tells
+/// nothing about existing keys. Unknown keys are not cached, so a new key works at once.
+/// Cached entries are valid until any project or key changes. Changes by this process count
+/// at once, changes by other processes half a second later.
 #[derive(Clone, Debug)]
 pub struct Keys {
     store: Store,
@@ -37,7 +37,7 @@ struct Known {
 }
 
 impl Keys {
-    /// With an empty cache.
+    /// Creates it with an empty cache.
     pub fn new(store: Store, registry: Registry) -> Self {
         let known = Cache::builder()
             .max_capacity(10_000)
@@ -50,16 +50,17 @@ impl Keys {
         }
     }
 
-    /// Notes that this process changed a key or a project: nothing remembered holds.
+    /// Invalidates the cache, because this process changed a key or a project.
     pub fn changed(&self) {
         self.registry.changed();
     }
 
-    /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
-    /// expired.
+    /// The project and key that this bearer key authenticates; `None` if the key is malformed,
+    /// unknown, revoked or expired.
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn authenticate(
         &self,
         key: &str,
@@ -68,7 +69,7 @@ impl Keys {
         if !key::is_well_formed(key) {
             return Ok(None);
         }
-        let hash = KeyHash::of(key);
+        let hash = KeyHash::digest(key);
         let generation = self.registry.generation().await?;
         let known = self.known.get(&hash);
         let known = match known.filter(|known| known.generation == generation) {

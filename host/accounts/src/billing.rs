@@ -1,5 +1,5 @@
-//! Payment: checkout sessions of Stripe's API by plain HTTPS, its signed webhooks, and a
-//! mock of both where no provider is configured.
+//! Payment: checkout sessions of Stripe's HTTPS API and its signed webhooks. Without a
+//! configured provider, both are mocked.
 
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -14,22 +14,22 @@ use crate::context::Accounts;
 use crate::outbound::{AGENT, form};
 use crate::secret::Secret;
 
-/// Largest answer of the provider.
+/// Largest response of the provider, in bytes.
 const MAX_ANSWER: u64 = 1 << 20;
 
 /// Why there is no checkout.
 #[derive(Debug, thiserror::Error)]
 pub enum BillingError {
     /// 404.
-    #[error("there is no such intent")]
+    #[error("the intent does not exist")]
     Unknown,
     /// 409.
-    #[error("the intent is paid already")]
+    #[error("the intent is already paid")]
     Paid,
     /// 501: names what to configure.
     #[error("{0}")]
     NotConfigured(String),
-    /// 502: the provider does not answer, or not as it should.
+    /// 502: the provider does not answer, or its answer is unusable.
     #[error("{0}")]
     Provider(&'static str),
     /// The database failed.
@@ -37,22 +37,23 @@ pub enum BillingError {
     Store(#[from] StoreError),
 }
 
-/// Where to pay.
+/// A checkout page at the payment provider.
 #[derive(Debug)]
 pub struct Checkout {
-    /// What is paid for.
+    /// The signup intent to be paid.
     pub intent: Intent,
-    /// Where.
+    /// Address of the checkout page.
     pub url: String,
-    /// A mock: nothing is paid.
+    /// Whether it is a mock: no money is taken.
     pub mock: bool,
 }
 
-/// The checkout of an intent. `base` is where clients reach this API, without a slash at
-/// its end.
+/// Creates the checkout of an intent. `base` is the public URL of this API, without a
+/// trailing slash.
 ///
 /// # Errors
 /// See [`BillingError`].
+#[crate::boxed]
 pub async fn checkout(
     accounts: &Accounts,
     intent: IntentId,
@@ -95,7 +96,7 @@ pub async fn checkout(
     })
 }
 
-/// Whether this is the token of an intent's mock checkout, and mock checkouts count.
+/// Whether mock checkouts are enabled and `token` belongs to this intent's mock checkout.
 pub fn is_mock_token(accounts: &Accounts, intent: IntentId, token: &str) -> bool {
     accounts.billing.is_mock() && accounts.seal.verify(&mock_message(intent), token)
 }
@@ -142,8 +143,8 @@ async fn create_session(
             billing.cancel_url.as_ref().map_or(&*back, HttpUrl::as_str),
         ),
     ]);
-    // Sessions live for a day, and so do the provider's idempotency keys: whoever asks again
-    // on the same day gets the same session.
+    // Sessions and the provider's idempotency keys last a day: a second request on the same
+    // day gets the same session.
     let day = accounts.clock.now().format("%Y-%m-%d");
     let url = format!("{}/v1/checkout/sessions", billing.provider_url.base());
     let request = Request {
@@ -181,13 +182,13 @@ async fn create_session(
         ));
     }
     serde_json::from_slice(&answer.body).map_err(|error| {
-        tracing::error!(%error, "the payment provider's checkout session makes no sense");
+        tracing::error!(%error, "the payment provider's checkout session cannot be read");
         BillingError::Provider("the payment provider made no checkout session")
     })
 }
 
-/// Checks a webhook's `Stripe-Signature`: `t=SECONDS,v1=HEX[,v1=HEX]`, an HMAC-SHA256 over
-/// `SECONDS.BODY`, no older or younger than `tolerance` seconds.
+/// Checks a webhook's `Stripe-Signature`, `t=SECONDS,v1=HEX[,v1=HEX]`: an HMAC-SHA256 over
+/// `SECONDS.BODY`. The timestamp may differ from the clock by `tolerance` seconds.
 pub fn is_signed(
     secret: &Secret,
     header: &str,
@@ -217,7 +218,7 @@ pub fn is_signed(
         .any(|signature| mac.clone().verify_slice(&signature).is_ok())
 }
 
-/// A webhook of the provider, as far as it matters here.
+/// A webhook event of the provider, with the fields that this service reads.
 #[derive(Debug, Deserialize)]
 pub struct Event {
     #[serde(rename = "type")]
@@ -239,11 +240,11 @@ struct Object {
 }
 
 impl Event {
-    /// The intent that the event says is paid.
+    /// The intent that this event reports as paid.
     pub fn paid_intent(&self) -> Option<IntentId> {
         let object = &self.data.object;
         let is_paid = match self.kind.as_str() {
-            // Some ways to pay take days; then another event follows.
+            // Some payment methods take days; the provider then sends another event.
             "checkout.session.completed" => object.payment_status.as_deref() != Some("unpaid"),
             "checkout.session.async_payment_succeeded" => true,
             _ => false,
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_of_the_secret_the_body_and_the_time() {
+    fn a_signature_is_valid_for_one_secret_body_and_time() {
         let secret = Secret::new("whsec_1");
         let now = DateTime::from_timestamp(1_000_000, 0).unwrap();
         let good = header("whsec_1", 1_000_000, "{}");

@@ -6,17 +6,17 @@ use super::key;
 use crate::clock::Clock;
 use crate::secret::Secret;
 
-/// The name of the first project.
+/// Name of the first project.
 pub const PROJECT: &str = "default";
-/// Its tier.
+/// Tier of the first project.
 pub const TIER: &str = "self_hosted";
 
-/// What the first start made.
+/// Result of the first start.
 #[derive(Debug)]
-pub enum First {
-    /// The project is there, with a fresh key that nobody has seen.
+pub enum FirstStart {
+    /// The project was created with a fresh key, which must be shown now.
     Fresh(Secret),
-    /// The project is there, with the configured key.
+    /// The project was created with the configured key.
     Configured,
 }
 
@@ -24,11 +24,12 @@ pub enum First {
 ///
 /// # Errors
 /// When the database or the system's randomness fails.
+#[crate::boxed]
 pub async fn run(
     store: &Store,
     clock: &Clock,
     configured: Option<&Secret>,
-) -> anyhow::Result<Option<First>> {
+) -> anyhow::Result<Option<FirstStart>> {
     if !store.projects().await?.is_empty() {
         return Ok(None);
     }
@@ -40,7 +41,7 @@ pub async fn run(
         name: PROJECT,
         tier: TIER,
         key: NewKey {
-            hash: KeyHash::of(key.expose()),
+            hash: KeyHash::digest(key.expose()),
             prefix: key::shown(key.expose()),
             label: Some("first key"),
         },
@@ -48,10 +49,10 @@ pub async fn run(
     };
     match store.create_project(&project, clock.now()).await {
         Ok(_) => Ok(Some(match configured {
-            Some(_) => First::Configured,
-            None => First::Fresh(key),
+            Some(_) => FirstStart::Configured,
+            None => FirstStart::Fresh(key),
         })),
-        // Another node was faster.
+        // Another node created it first.
         Err(StoreError::Exists(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }

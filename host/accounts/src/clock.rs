@@ -1,4 +1,4 @@
-//! The clock, handed to whoever needs it, so that tests can hold it still.
+//! The clock. It is passed as a value, so that tests can control the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 /// since somebody may have set it, or the machine may have been suspended.
 const NAP: Duration = Duration::from_secs(30);
 
-/// What time it is. Cheap to clone.
+/// A source of the current time. Cheap to clone.
 #[derive(Clone)]
 pub struct Clock(Source);
 
@@ -27,13 +27,13 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that stands still until its handle moves it.
+    /// A clock that stands still until [`ManualClock::advance`] moves it.
     pub fn manual(start: DateTime<Utc>) -> (Self, ManualClock) {
         let handle = ManualClock(Arc::new(watch::Sender::new(start.timestamp_millis())));
         (Self(Source::Manual(handle.clone())), handle)
     }
 
-    /// Now.
+    /// The current time.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that asks the operating system"
@@ -73,12 +73,12 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// Moves a manual clock. Milliseconds since 1970.
+/// Controls a manual clock. Holds milliseconds since 1970.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<watch::Sender<i64>>);
 
 impl ManualClock {
-    /// Moves it forward.
+    /// Moves the time forward.
     pub fn advance(&self, by: TimeDelta) {
         self.0.send_modify(|now| *now += by.num_milliseconds());
     }

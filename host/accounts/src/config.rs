@@ -8,25 +8,25 @@ use orbweaver_core::settings;
 use crate::mail::transport::transport;
 use crate::secret::{SafeUrl, Secret};
 
-/// What provider keys begin with that are none.
+/// Prefix of placeholders: a provider key that begins so counts as unset.
 const PLACEHOLDER: &str = "sk_placeholder";
 
 settings! {
     /// `[signup]`.
     pub struct SignupConfig {
-        /// Whether strangers may sign up (POST /v1/signup). Unset: only while `listen` and
+        /// Whether anyone may sign up (POST /v1/signup). Unset: only while `listen` and
         /// `metrics.listen` are on loopback.
         #[serde(alias = "enabled")]
         pub open: Option<bool>,
-        /// Secret of the bot challenge (Turnstile and alike). Set, `turnstile_token` is required
-        /// and verified.
+        /// Secret of the bot challenge (Turnstile or compatible). If set, `turnstile_token` is
+        /// required and verified.
         pub challenge_secret: Option<Secret>,
-        /// Where the challenge's tokens are verified: an endpoint that speaks siteverify.
+        /// Verification endpoint of the challenge (siteverify protocol).
         pub challenge_url: HttpUrl =
             HttpUrl::constant("https://challenges.cloudflare.com/turnstile/v0/siteverify"),
-        /// Attempts of one address in 24 hours; of an IPv6 address, of its /64 network.
+        /// Most signup attempts of one address in 24 hours; for IPv6 counted per /64 network.
         pub attempts_per_ip: u32 = 3,
-        /// Successful signups of all, per UTC day.
+        /// Most successful signups of all addresses together per UTC day.
         pub per_day: u32 = 100,
     }
 }
@@ -34,23 +34,23 @@ settings! {
 settings! {
     /// `[billing]`.
     pub struct BillingConfig {
-        /// Secret key of the payment provider (Stripe). Unset or a placeholder
+        /// Secret key of the payment provider (Stripe). If unset or a placeholder
         /// (`sk_placeholder…`), checkout is a mock.
         pub provider_key: Option<Secret>,
-        /// Address of the provider's API.
+        /// Base URL of the provider's API.
         pub provider_url: HttpUrl = HttpUrl::constant("https://api.stripe.com"),
         /// Secret that the provider signs its webhooks with (POST /v1/billing/webhook).
         pub webhook_secret: Option<Secret>,
-        /// How old a signed webhook may be, in seconds.
+        /// Largest age of a signed webhook, in seconds.
         pub webhook_tolerance_seconds: Seconds = Seconds(300),
-        /// The provider's price by tier: `{ pro = "price_…" }`.
+        /// The provider's price id of each tier: `{ pro = "price_…" }`.
         pub prices: BTreeMap<String, String>,
-        /// Where the provider sends who has paid; unset, /docs here.
+        /// Page that the provider shows after payment. Unset: /docs of this service.
         pub success_url: Option<HttpUrl>,
-        /// Where the provider sends who has not; unset, /docs here.
+        /// Page that the provider shows after a cancelled payment. Unset: /docs of this service.
         pub cancel_url: Option<HttpUrl>,
-        /// Whether, without a provider key, visiting the mock checkout URL completes a paid
-        /// signup without paying. Unset: only while `listen` and `metrics.listen` are on
+        /// Whether, without a provider key, a visit to the mock checkout URL completes a paid
+        /// signup without payment. Unset: only while `listen` and `metrics.listen` are on
         /// loopback.
         pub mock: Option<bool>,
     }
@@ -60,17 +60,17 @@ settings! {
     /// `[mail]`.
     pub struct MailConfig {
         /// Mail server: `smtp://USER:PASSWORD@HOST:PORT?tls=required` (STARTTLS), smtps://… (TLS
-        /// at once) or smtp://… (plain). Unset, no mail is sent.
+        /// from the start) or smtp://… (unencrypted). If unset, no mail is sent.
         pub smtp_url: Option<SafeUrl>,
-        /// Sender of mails.
+        /// Sender address of mails.
         pub from: String = "Orbweaver <orbweaver@localhost>".to_owned(),
-        /// Longest time for the mail server to answer a step, in milliseconds.
+        /// Longest wait for one response of the mail server, in milliseconds.
         pub timeout_ms: Millis = Millis(30_000),
     }
 }
 
 impl BillingConfig {
-    /// The provider's key, where there is a real one.
+    /// The provider's key, unless it is unset or a placeholder.
     pub fn provider(&self) -> Option<&Secret> {
         self.provider_key
             .as_ref()
@@ -79,8 +79,7 @@ impl BillingConfig {
 }
 
 impl SignupConfig {
-    /// With the default filled in: open only where nobody but this machine reaches the
-    /// service.
+    /// Fills in the default of `open`: true only while all listeners are on loopback.
     pub fn resolved(&self, only_loopback: bool) -> Self {
         Self {
             open: Some(self.open.unwrap_or(only_loopback)),
@@ -88,15 +87,14 @@ impl SignupConfig {
         }
     }
 
-    /// Whether strangers may sign up; not while the default is open.
+    /// Whether anyone may sign up; false until the default is filled in.
     pub fn is_open(&self) -> bool {
         self.open.unwrap_or(false)
     }
 }
 
 impl BillingConfig {
-    /// With the default filled in: a mock only where nobody but this machine reaches the
-    /// service.
+    /// Fills in the default of `mock`: true only while all listeners are on loopback.
     pub fn resolved(&self, only_loopback: bool) -> Self {
         Self {
             mock: Some(self.mock.unwrap_or(only_loopback)),
@@ -104,13 +102,13 @@ impl BillingConfig {
         }
     }
 
-    /// Whether visiting the mock checkout stands for paying: the mock is on, and there is no
-    /// provider.
+    /// Whether a visit to the mock checkout counts as payment: the mock is on and no provider
+    /// is configured.
     pub fn is_mock(&self) -> bool {
         self.mock.unwrap_or(false) && self.provider().is_none()
     }
 
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -118,13 +116,13 @@ impl BillingConfig {
         InvalidSetting::unless(
             self.provider().is_none() || mail.smtp_url.is_some(),
             "billing.provider_key",
-            "needs mail.smtp_url: who has paid gets the key by mail",
+            "needs mail.smtp_url: the key of a paid signup is sent by mail",
         )
     }
 }
 
 impl MailConfig {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -138,7 +136,7 @@ impl MailConfig {
         InvalidSetting::unless(
             smtp.is_none_or(|url| transport(url, self.timeout_ms.as_duration()).is_ok()),
             "mail.smtp_url",
-            "must be smtp:// or smtps://, with a host, and perhaps ?tls=required",
+            "must be smtp:// or smtps://, with a host; ?tls=required is optional",
         )
     }
 }

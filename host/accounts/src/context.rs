@@ -1,4 +1,4 @@
-//! What this crate's functions work with.
+//! The context that this crate's functions work with.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,27 +15,27 @@ use crate::quota::Quota;
 use crate::seal::Seal;
 use crate::usage::Usage;
 
-/// Projects, keys, quota and money of this process. Cheap to clone.
+/// Projects, keys, quota and payment of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Accounts(Arc<AccountsParts>);
 
-/// What [`Accounts`] are made of.
+/// The parts of [`Accounts`].
 pub struct AccountsParts {
     /// The database.
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// The way to the challenge's verifier and the payment provider.
+    /// Fetches from the challenge's verifier and the payment provider.
     pub fetcher: Fetcher,
-    /// Keys, and the projects that they speak for.
+    /// Authenticates bearer keys.
     pub keys: Keys,
-    /// What projects may still use.
+    /// Reserves pages within the caps.
     pub quota: Quota,
-    /// What projects used.
+    /// Reads what projects have used.
     pub usage: Usage,
-    /// The way to the mail server.
+    /// Sends mail.
     pub mailer: Mailer,
-    /// The instance's own secret.
+    /// Seals and signs with the instance's own secret.
     pub seal: Seal,
     /// `[signup]`.
     pub signup: SignupConfig,

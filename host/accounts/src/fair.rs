@@ -1,4 +1,4 @@
-//! Fair shares: slots for one kind of work, a global bound in all, taken in turns by project.
+//! Fair shares: a bounded number of slots for one kind of work, given to projects in turn.
 //!
 //! Three rules make it impossible for one project to hold up the others:
 //!
@@ -8,11 +8,11 @@
 //! 2. **Headroom.** A project may take a slot only while it holds less than three times as
 //!    many as are free (the "dynamic threshold" of shared switch buffers, Choudhury and
 //!    Hahne 1998). Alone it gets three quarters of all slots; `n` greedy projects leave one
-//!    slot in `3n + 1` free, so that who comes next need not wait for any of them to end.
-//! 3. **Bounded queues.** Each project has so many requests waiting at most; more are
-//!    refused with [`Busy`].
+//!    slot in `3n + 1` free, so that the next project need not wait for any of them to end.
+//! 3. **Bounded queues.** Each project has a limited number of waiting requests; further ones
+//!    are refused with [`Busy`].
 //!
-//! Every step costs `O(log n)` in what waits. Nothing polls.
+//! Every step costs `O(log n)` for `n` waiting projects. Nothing polls.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -33,7 +33,7 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// The bounds of one kind of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Slots in all.
+    /// Number of slots.
     pub concurrent: NonZeroUsize,
     /// Requests of one project that may wait for a slot.
     pub queue_per_project: usize,
@@ -51,15 +51,15 @@ impl Limits {
 
 /// A project's queue is full: answered 429 with `Retry-After`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{queued} {work} of this project wait already, which is the most (setting {setting})")]
+#[error("{queued} {work} of this project already wait, the maximum (setting {setting})")]
 pub struct Busy {
-    /// What waits, in the plural: `scans`.
+    /// Name of the work in the plural, such as `scans`.
     pub work: &'static str,
     /// The setting that bounds the queue.
     pub setting: &'static str,
-    /// How many wait.
+    /// Number of waiting requests.
     pub queued: usize,
-    /// When a place in the queue is likely to be free: 1 to 60 seconds.
+    /// Estimated time until the queue has a free place: 1 to 60 seconds.
     pub retry_after: Duration,
 }
 
@@ -95,25 +95,25 @@ struct State {
     projects: HashMap<ProjectId, Project>,
     /// Projects that wait, the next one first.
     turns: BTreeSet<Turn>,
-    /// Counts turns and requests.
+    /// Counter of turns and requests.
     clock: u64,
-    /// How long a slot is usually held: a moving average.
+    /// Moving average of how long a slot is held.
     usual: Duration,
 }
 
-/// A waiting project's place: slots held, then the time of its last turn.
+/// Sort key of a waiting project: slots held, time of its last turn, id.
 type Turn = (usize, u64, ProjectId);
 
 #[derive(Default)]
 struct Project {
     held: usize,
-    /// When it last got a slot, or began to wait after a time without any request.
+    /// When it last got a slot, or started to wait after being idle.
     turn: u64,
     waiting: BTreeMap<u64, oneshot::Sender<Slot>>,
 }
 
 impl Slots {
-    /// Slots for `work` (a plural, for messages); `setting` bounds a project's queue.
+    /// Creates slots for `work` (a plural, for messages); `setting` bounds a project's queue.
     pub fn new(work: &'static str, setting: &'static str, limits: Limits) -> Self {
         Self(Arc::new(Inner {
             work,
@@ -131,13 +131,14 @@ impl Slots {
     ///
     /// # Errors
     /// [`Busy`] at once when the project's queue is full.
+    #[crate::boxed]
     pub async fn acquire(&self, project: ProjectId) -> Result<Slot, Busy> {
         let (_waiting, granted) = self.enqueue(project)?;
-        // The sender is in the queue for as long as `_waiting` lives, or has sent.
+        // The sender stays in the queue until `_waiting` is dropped or the slot is sent.
         granted.await.map_err(|_| self.busy(0, Duration::ZERO))
     }
 
-    /// Slots that nobody holds.
+    /// Number of free slots.
     pub fn free(&self) -> usize {
         self.0.state.lock().free
     }
@@ -151,7 +152,7 @@ impl Slots {
         }
     }
 
-    /// Queues a request and hands out what is free. The receiver gets the slot.
+    /// Queues a request and grants free slots. The receiver gets the slot.
     fn enqueue(&self, project: ProjectId) -> Result<(Waiting, oneshot::Receiver<Slot>), Busy> {
         let (grant, granted) = oneshot::channel();
         let mut state = self.0.state.lock();
@@ -162,7 +163,7 @@ impl Slots {
             known.turn = request;
         }
         let (queued, held, turn) = (known.waiting.len(), known.held, known.turn);
-        // A request that gets its slot at once does not wait.
+        // A request that gets its slot at once does not count as waiting.
         let at_once = queued == 0 && may_take(held, free);
         if !at_once && queued >= self.0.limits.queue_per_project {
             if known.is_idle() {
@@ -186,7 +187,7 @@ impl Slots {
         Ok((waiting, granted))
     }
 
-    /// Takes a request out of the queue, unless it got its slot.
+    /// Removes a request from the queue, unless it has already got its slot.
     fn forget(&self, project: ProjectId, request: u64) {
         let mut state = self.0.state.lock();
         let Some(known) = state.projects.get_mut(&project) else {
@@ -201,7 +202,7 @@ impl Slots {
         }
     }
 
-    /// Frees a slot that was held for so long, and hands it on.
+    /// Frees a slot that was held for `held_for`, and grants it to the next project.
     fn release(&self, project: ProjectId, held_for: Duration) {
         let mut state = self.0.state.lock();
         state.free += 1;
@@ -222,16 +223,16 @@ impl Slots {
     }
 }
 
-/// Whether a project that holds `held` slots may take one of `free` (rule 2), for work whose
-/// queue is in the database.
+/// Whether a project that holds `held` slots may take one of `free` (rule 2). Public for work
+/// whose queue is in the database.
 pub fn may_take(held: usize, free: usize) -> bool {
     held < free.saturating_mul(SHARE)
 }
 
-/// Slots that are handed out, and to whom.
+/// Granted slots with their receivers.
 type Grants = Vec<(oneshot::Sender<Slot>, Slot)>;
 
-/// Hands slots out. Without the lock: one that nobody waits for any more is freed here.
+/// Sends granted slots; called without the lock. A slot with no receiver left is freed here.
 fn deliver(grants: Grants) {
     for (grant, slot) in grants {
         drop(grant.send(slot));
@@ -244,8 +245,8 @@ impl State {
         self.clock
     }
 
-    /// Gives free slots to those whose turn it is. The first project in line holds the
-    /// fewest slots: where it may not take one, nobody may.
+    /// Grants free slots in order of turns. The first project in line holds the fewest
+    /// slots: if it may not take one, no project may.
     fn grant(&mut self, slots: &Slots) -> Grants {
         let mut grants = Grants::new();
         while let Some((held, _, project)) = self.turns.first().copied()
@@ -277,13 +278,13 @@ impl State {
 }
 
 impl Project {
-    /// Holds nothing and waits for nothing.
+    /// Whether it holds nothing and waits for nothing.
     fn is_idle(&self) -> bool {
         self.held == 0 && self.waiting.is_empty()
     }
 }
 
-/// A place in the queue; dropped, it is given up.
+/// A place in the queue, given up when dropped.
 struct Waiting {
     slots: Slots,
     project: ProjectId,
@@ -296,8 +297,8 @@ impl Drop for Waiting {
     }
 }
 
-/// The right to work; dropped, it goes to the next one in line.
-#[must_use = "dropped, it is free again"]
+/// The right to do one piece of work. Dropped, it is granted to the next request in line.
+#[must_use = "a dropped slot is free again"]
 pub struct Slot {
     slots: Slots,
     project: ProjectId,
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_holds_less_goes_first_whoever_waits_longer() {
+    async fn the_project_with_fewer_slots_goes_first_even_if_another_waits_longer() {
         let slots = slots(2, 10);
         let (first, second) = (now(&slots, A), now(&slots, A));
         let mut more = pin!(slots.acquire(A));
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_busy_and_says_when_to_come_again() {
+    fn a_full_queue_is_busy_and_gives_a_retry_time() {
         let slots = slots(1, 2);
         let held = now(&slots, A);
         let (mut one, mut two) = (Box::pin(slots.acquire(A)), Box::pin(slots.acquire(A)));
@@ -384,10 +385,10 @@ mod tests {
         let busy = slots.acquire(A).now_or_never().unwrap().unwrap_err();
         assert_eq!((busy.queued, busy.retry_after_seconds()), (2, 1));
         assert!(busy.to_string().contains("scan.queue_per_project"));
-        // The queue is the project's own.
+        // Each project has its own queue.
         let mut other = Box::pin(slots.acquire(B));
         assert!((&mut other).now_or_never().is_none());
-        // A place that is given up is free again.
+        // A place that was given up can be taken again.
         drop(one);
         let mut three = Box::pin(slots.acquire(A));
         assert!((&mut three).now_or_never().is_none());
@@ -406,7 +407,7 @@ mod tests {
         let held = now(&slots, A);
         let mut waits = Box::pin(slots.acquire(B));
         assert!((&mut waits).now_or_never().is_none());
-        // Its slot is on its way when it is dropped.
+        // The slot was already sent when the future is dropped.
         drop(held);
         assert_eq!(slots.free(), 0);
         drop(waits);
@@ -441,9 +442,9 @@ mod tests {
         }
     }
 
-    /// Ten projects that ask for 60 slots each at once, for a second each, against a victim
-    /// that asks for one at a time, on a clock of our own. Between the victim's asking and
-    /// its turn no other project has two turns.
+    /// Ten projects ask for 60 slots each at once and hold each for a second, while a victim
+    /// asks for one at a time; the clock is simulated. Between the victim's request and its
+    /// turn, no other project gets two turns.
     #[test]
     fn a_victim_waits_for_at_most_one_turn_of_each_greedy_project() {
         for concurrent in [1, 2, 3, 8, 64] {
@@ -454,14 +455,14 @@ mod tests {
                     waiting.push(slots.acquire(project));
                 }
             }
-            // Slots that are held, by the millisecond of their end.
+            // Held slots by the millisecond at which they end.
             let mut held: BTreeMap<u64, Vec<Slot>> = BTreeMap::new();
             let mut victim: Option<(Pin<Box<dyn Future<Output = _>>>, u64)> = None;
             let mut turns: HashMap<ProjectId, usize> = HashMap::new();
             let (mut served, mut rounds, mut at) = (0, 0, 0);
             while served < 600 {
                 let ended = held.remove(&at).unwrap_or_default();
-                // One by one: who is next is decided at the end of each.
+                // One by one, because each freed slot decides who is next.
                 for slot in ended.into_iter().map(Some).chain([None]) {
                     drop(slot);
                     while let Some(Some(slot)) = waiting.next().now_or_never() {

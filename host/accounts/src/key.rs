@@ -5,22 +5,22 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 use crate::random;
 
-/// What every key begins with.
+/// Prefix of every key.
 pub const PREFIX: &str = "orb_";
-/// Characters of a key that listings show.
+/// Number of characters of a key that listings show.
 pub const SHOWN: usize = 12;
 const LENGTH: usize = 36;
 
-/// A fresh key.
+/// Generates a key.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// When the system has no random source.
 pub fn generate() -> Result<String, getrandom::Error> {
     let bytes: [u8; 24] = random::bytes()?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 
-/// Whether this could be a key at all.
+/// Whether the text has the form of a key.
 pub fn is_well_formed(key: &str) -> bool {
     key.len() == LENGTH
         && key.strip_prefix(PREFIX).is_some_and(|rest| {
@@ -30,7 +30,7 @@ pub fn is_well_formed(key: &str) -> bool {
         })
 }
 
-/// The part of a well-formed key that may be shown.
+/// The visible prefix of a well-formed key.
 pub fn shown(key: &str) -> &str {
     key.get(..SHOWN).unwrap_or(key)
 }
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn other_strings_are_not() {
+    fn other_strings_are_not_well_formed() {
         for bad in [
             "",
             "orb_",

@@ -1,16 +1,16 @@
-//! Projects and their keys, what they may use and used, and how strangers get one.
+//! Projects, their keys, quota and usage, signup and billing.
 
-pub mod address;
 pub mod auth;
 pub mod billing;
 pub mod bootstrap;
 pub mod clock;
 pub mod config;
 pub mod context;
+pub mod customer_address;
 pub mod fair;
-pub mod issue;
 pub mod key;
 pub mod mail;
+pub mod new_key;
 mod outbound;
 pub mod project_name;
 pub mod quota;
@@ -23,3 +23,7 @@ pub mod tiers;
 pub mod usage;
 
 pub use context::{Accounts, AccountsParts};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -1,8 +1,8 @@
-//! How requests to the services that accounts work with are written.
+//! Helpers for requests to payment and challenge services.
 
 use bytes::Bytes;
 
-/// How this service introduces itself to them.
+/// `User-Agent` of these requests.
 pub(crate) const AGENT: &str = concat!("Orbweaver/", env!("CARGO_PKG_VERSION"));
 
 /// An `application/x-www-form-urlencoded` body.

@@ -1,6 +1,6 @@
 //! Names of projects.
 
-/// Whether a project may have this name: letters, digits, underscore and hyphen, 1 to 64.
+/// Whether this is a valid project name: 1 to 64 letters, digits, underscores and hyphens.
 pub fn is_project_name(name: &str) -> bool {
     (1..=64).contains(&name.len())
         && name

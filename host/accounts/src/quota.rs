@@ -1,7 +1,7 @@
-//! What a project may still use: caps by tier, and pages set aside before work begins.
+//! Quota: caps by tier, and reservation of pages before work begins.
 //!
-//! Whoever does chargeable work reserves first, so that parallel work cannot overshoot a
-//! cap, and bills what came of it through the reservation:
+//! Chargeable work reserves its pages first, so that parallel work cannot exceed a cap. It
+//! then bills the pages it used through the reservation:
 //!
 //! ```no_run
 //! # use orbweaver_accounts::quota::{Quota, QuotaError};
@@ -33,8 +33,8 @@
 //! # }
 //! ```
 //!
-//! A reservation is renewed for as long as it lives in this process and ends by itself some
-//! minutes after the process died. A project without caps reserves without the database.
+//! A reservation is renewed while it lives in this process, and expires some minutes after the
+//! process died. A project without caps reserves without using the database.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -43,24 +43,26 @@ use std::sync::Arc;
 use chrono::{DateTime, Datelike as _, Months, NaiveTime, TimeDelta, Utc};
 use moka::sync::Cache;
 use orbweaver_core::ids::{ProjectId, ReservationId};
-use orbweaver_store::{Amount, Ask, Granted, NewUsage, PageCap, PageCaps, Store, StoreError};
+use orbweaver_store::{
+    Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, Store, StoreError,
+};
 use parking_lot::Mutex;
 
 use super::registry::Registry;
 use crate::clock::Clock;
 use crate::tiers::{Cap, TierConfig, Tiers};
 
-/// How long what a dead process held still counts.
+/// How long a reservation of a dead process still counts.
 const TTL: TimeDelta = TimeDelta::minutes(5);
-/// Projects whose tier is remembered.
+/// Number of projects whose tier is cached.
 const REMEMBERED: u64 = 10_000;
 
 /// A cap is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapReached {
-    /// Which.
+    /// The cap.
     pub cap: PageCap,
-    /// Seconds until pages are to be had again: to midnight UTC, or to the month's end.
+    /// Seconds until the cap starts anew: at midnight UTC, or at the end of the month.
     pub retry_after_seconds: u64,
 }
 
@@ -83,13 +85,13 @@ impl fmt::Display for CapReached {
     }
 }
 
-/// Why nothing is set aside.
+/// Why pages cannot be reserved.
 #[derive(Debug, thiserror::Error)]
 pub enum QuotaError {
-    /// 429, or the end of a run.
+    /// 429, or the end of a crawl run.
     #[error("{0}")]
     Capped(CapReached),
-    /// 403: the operator suspended the project (or it is gone).
+    /// 403: the operator suspended the project, or it no longer exists.
     #[error("the project is suspended")]
     Suspended,
     /// The database failed.
@@ -97,7 +99,7 @@ pub enum QuotaError {
     Store(#[from] StoreError),
 }
 
-/// What projects may use. Cheap to clone.
+/// Checks caps and reserves pages. Cheap to clone.
 #[derive(Clone)]
 pub struct Quota(Arc<Inner>);
 
@@ -113,7 +115,7 @@ struct Inner {
 #[derive(Clone, Copy)]
 struct Known {
     generation: u64,
-    /// None: suspended, or no such project.
+    /// `None`: the project is suspended or does not exist.
     tier: Option<TierConfig>,
 }
 
@@ -124,7 +126,7 @@ impl fmt::Debug for Quota {
 }
 
 impl Quota {
-    /// By the configuration's tiers.
+    /// Creates it with the configured tiers.
     pub fn new(tiers: Tiers, store: Store, clock: Clock, registry: Registry) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -136,8 +138,8 @@ impl Quota {
         }))
     }
 
-    /// What a tier allows. A tier that the configuration no longer knows allows what `free`
-    /// does, and without that nothing.
+    /// The caps of a tier. A tier that is no longer configured has the caps of `free`; if `free`
+    /// is not configured either, it allows nothing.
     pub fn tier(&self, name: &str) -> TierConfig {
         let tiers = &self.0.tiers;
         if let Some(tier) = tiers.get(name) {
@@ -155,10 +157,11 @@ impl Quota {
         })
     }
 
-    /// What a project may use now: a change of its tier shows within half a second.
+    /// The caps of a project. A change of its tier takes effect within half a second.
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database.
+    #[crate::boxed]
     pub async fn caps(&self, project: ProjectId) -> Result<TierConfig, QuotaError> {
         let inner = &self.0;
         let generation = inner.registry.generation().await?;
@@ -175,10 +178,11 @@ impl Quota {
         tier.ok_or(QuotaError::Suspended)
     }
 
-    /// Sets pages aside, all of `want` or nothing.
+    /// Reserves all of `want`, or nothing.
     ///
     /// # Errors
-    /// The cap that leaves too little.
+    /// [`QuotaError::Capped`] with the cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
@@ -187,11 +191,12 @@ impl Quota {
         self.ask(project, want, false).await
     }
 
-    /// Sets pages aside, as many of `want` as the caps leave, at least one. `want` has pages
-    /// of one kind only.
+    /// Reserves as much of `want` as the caps leave, at least one page. `want` has pages of one
+    /// kind only.
     ///
     /// # Errors
-    /// The cap that leaves nothing.
+    /// [`QuotaError::Capped`] with the cap that leaves nothing.
+    #[crate::boxed]
     pub async fn reserve_up_to(
         &self,
         project: ProjectId,
@@ -200,11 +205,12 @@ impl Quota {
         self.ask(project, want, true).await
     }
 
-    /// As [`reserve`](Self::reserve), for a call that may be a retry: what is billed under
-    /// `token` already is done again even at a cap, since it costs nothing more.
+    /// As [`reserve`](Self::reserve), for a call that may be a retry: work already billed under
+    /// `token` is allowed even at a cap, since it costs nothing more.
     ///
     /// # Errors
-    /// The cap that leaves too little.
+    /// [`QuotaError::Capped`] with the cap that leaves too little.
+    #[crate::boxed]
     pub async fn reserve_for(
         &self,
         project: ProjectId,
@@ -224,11 +230,12 @@ impl Quota {
         }
     }
 
-    /// A page for each of these tokens, as far as the caps reach: in order, each its share or
-    /// the cap. Tokens that are billed already have theirs.
+    /// Reserves a page for each token, in order, as far as the caps reach: each token gets its
+    /// reservation or the cap. Tokens that are already billed need no quota.
     ///
     /// # Errors
     /// [`QuotaError::Suspended`], or the database; never [`QuotaError::Capped`].
+    #[crate::boxed]
     pub async fn reserve_each(
         &self,
         project: ProjectId,
@@ -281,14 +288,14 @@ impl Quota {
         if caps.are_none() || want.is_zero() {
             return Ok(Reservation::free(project, want, now));
         }
-        let ask = Ask {
+        let request = ReservationRequest {
             want,
             partial,
             now,
             expires: now + TTL,
         };
-        match inner.store.reserve(project, &caps, &ask).await? {
-            Granted::Some(id, left, short) => {
+        match inner.store.reserve(project, &caps, &request).await? {
+            ReservationResult::Reserved(id, left, short) => {
                 inner.live.lock().insert(id);
                 Ok(Reservation {
                     project,
@@ -301,29 +308,30 @@ impl Quota {
                     })),
                 })
             }
-            Granted::Capped(cap) => Err(QuotaError::Capped(CapReached::at(cap, now))),
+            ReservationResult::Capped(cap) => Err(QuotaError::Capped(CapReached::at(cap, now))),
         }
     }
 
-    /// Whether a reservation is of today. Work that crosses midnight (UTC) drops the old one
-    /// and reserves anew, so that the new day pays.
+    /// Whether a reservation is for today. Work that crosses midnight (UTC) drops the old
+    /// reservation and makes a new one, so that the pages count for the new day.
     pub fn is_current(&self, reservation: &Reservation) -> bool {
         reservation.at.date_naive() == self.0.clock.now().date_naive()
     }
 
-    /// Keeps what this process holds from ending. Called every minute.
+    /// Extends all reservations of this process. Called every minute.
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn renew(&self) -> Result<(), StoreError> {
         let live: Vec<ReservationId> = self.0.live.lock().iter().copied().collect();
         self.0.store.renew(&live, self.0.clock.now() + TTL).await
     }
 }
 
-/// Pages set aside. Dropped, it gives back what is left.
+/// Reserved pages. Dropping it releases the unused ones.
 #[derive(Debug)]
-#[must_use = "dropped, it gives the pages back"]
+#[must_use = "a dropped reservation releases its pages"]
 pub struct Reservation {
     project: ProjectId,
     left: Amount,
@@ -332,7 +340,7 @@ pub struct Reservation {
     held: Option<Arc<Held>>,
 }
 
-/// The row in the database, shared by the parts of a reservation.
+/// The reservation's row in the database, shared by its parts.
 struct Held {
     id: ReservationId,
     quota: Quota,
@@ -351,7 +359,7 @@ impl Drop for Held {
 }
 
 impl Reservation {
-    /// One that nobody counts: for work that is billed already.
+    /// A reservation that counts against no cap: for work that is already billed.
     pub fn free(project: ProjectId, amount: Amount, at: DateTime<Utc>) -> Self {
         Self {
             project,
@@ -362,17 +370,17 @@ impl Reservation {
         }
     }
 
-    /// What is set aside and not billed yet.
+    /// Pages that are reserved and not yet billed.
     pub const fn left(&self) -> Amount {
         self.left
     }
 
-    /// The cap that made this less than was asked for.
+    /// The cap that made this reservation smaller than requested.
     pub const fn short(&self) -> Option<CapReached> {
         self.short
     }
 
-    /// Takes a part into a reservation of its own, at most what is left.
+    /// Moves a part, at most what is left, into a separate reservation.
     pub fn split(&mut self, part: Amount) -> Self {
         let rest = self.left.less(part);
         let part = self.left.less(rest);
@@ -386,9 +394,9 @@ impl Reservation {
         }
     }
 
-    /// The usage event of work that was done, to be stored with what it paid for. It counts
-    /// for the day of the reservation. The same work done again has the same token and is
-    /// billed once. More than is left is billed, too: what was done was done.
+    /// The usage event of finished work, to be stored together with its result. It counts for
+    /// the day of the reservation. Repeated work has the same token and is billed once. More
+    /// than the reservation holds is billed too, because the work was done.
     pub fn usage(
         &mut self,
         token: impl Into<String>,
@@ -420,7 +428,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Seconds, at least 1, until a cap begins anew.
+/// Seconds until a cap starts anew, at least 1.
 fn wait(cap: PageCap, now: DateTime<Utc>) -> u64 {
     let today = now.date_naive();
     let then = match cap {
@@ -430,7 +438,7 @@ fn wait(cap: PageCap, now: DateTime<Utc>) -> u64 {
             .and_then(|first| first.checked_add_months(Months::new(1))),
     };
     let end = then.map_or(now, |day| day.and_time(NaiveTime::MIN).and_utc());
-    // The part of a second that is left is a second, too: nobody shall come too early.
+    // Rounded up, so that no client retries too early.
     let millis = (end - now).num_milliseconds().max(1);
     u64::try_from(millis).unwrap_or(1).div_ceil(1_000)
 }
@@ -445,7 +453,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_end_at_midnight_and_at_the_months_end() {
+    fn the_retry_time_is_midnight_or_the_end_of_the_month() {
         for (now, day, month) in [
             ("2026-03-01T12:00:00Z", 43_200, 30 * 86_400 + 43_200),
             ("2026-12-31T23:59:59.500Z", 1, 1),

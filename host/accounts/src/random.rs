@@ -1,6 +1,6 @@
-//! Random bytes from the operating system. No other code asks for them.
+//! Random bytes from the operating system. All other code gets them from here.
 
-/// `N` random bytes, good enough for keys.
+/// `N` random bytes, fit for keys.
 ///
 /// # Errors
 /// When the system has no random source.
@@ -14,8 +14,8 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], getrandom::Error> {
     Ok(bytes)
 }
 
-/// A number to start a sequence with, for choices that are no secret. It is 0 when the system
-/// has no random source: such choices are then made in a fixed order.
+/// A seed for choices that need no secrecy. It is 0 if the system has no random source: such
+/// choices are then made in a fixed order.
 pub fn seed() -> u64 {
     bytes().map_or(0, u64::from_le_bytes)
 }

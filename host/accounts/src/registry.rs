@@ -1,10 +1,10 @@
-//! Whether what this process remembers of projects and keys still holds.
+//! Invalidation of cached projects and keys.
 //!
-//! Every change to a project or a key counts a number in the database up, in the same
-//! transaction. Whoever is about to use something remembered asks [`Registry::generation`],
-//! which looks at that number again once the last look is `FRESH` old: a change made by
-//! another process (another node, or the command line) is seen that much later at most, and
-//! a look costs nothing while nobody asks. This process notes its own changes at once.
+//! Every change to a project or a key increments a number in the database, in the same
+//! transaction. Code that wants to use a cached entry calls [`Registry::generation`], which
+//! reads that number again if the last read is older than `FRESH`. So a change by another
+//! process (another node, or the command line) is seen at most that much later, and an idle
+//! process does not query the database. Changes by this process count at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use orbweaver_store::{Store, StoreError};
 use tokio::sync::Mutex;
 
-/// How old the last look may be.
+/// How long a read of the number stays valid.
 const FRESH: Duration = Duration::from_millis(400);
 
-/// Cheap to clone; clones share what they know.
+/// The generation of projects and keys. Cheap to clone; clones share their state.
 #[derive(Clone, Debug)]
 pub struct Registry(Arc<Inner>);
 
@@ -24,15 +24,15 @@ pub struct Registry(Arc<Inner>);
 struct Inner {
     store: Store,
     started: Instant,
-    /// Of the last look, in microseconds since `started`; -1 before the first.
+    /// Time of the last read, in microseconds since `started`; -1 before the first.
     looked: AtomicI64,
-    /// What the database said then.
+    /// The number that was read then.
     version: Mutex<Option<i64>>,
     generation: AtomicU64,
 }
 
 impl Registry {
-    /// Nothing is known yet.
+    /// Creates it without reading the database.
     pub fn new(store: Store) -> Self {
         Self(Arc::new(Inner {
             store,
@@ -43,15 +43,16 @@ impl Registry {
         }))
     }
 
-    /// A number that changes whenever projects or keys did. What was read from the database
-    /// after this call holds for as long as the number is the same.
+    /// A number that changes whenever a project or a key changes. Data read from the database
+    /// after this call is valid for as long as the number stays the same.
     ///
     /// # Errors
-    /// When the database cannot be asked: then nothing remembered may be trusted.
+    /// When the database cannot be read: then no cached entry may be used.
+    #[crate::boxed]
     pub async fn generation(&self) -> Result<u64, StoreError> {
         if !self.is_fresh() {
             let mut version = self.0.version.lock().await;
-            // Another request may have looked meanwhile.
+            // Another request may have read it meanwhile.
             if !self.is_fresh() {
                 let at = self.elapsed();
                 let now = self.0.store.accounts_version().await?;
@@ -65,7 +66,7 @@ impl Registry {
         Ok(self.0.generation.load(Ordering::Acquire))
     }
 
-    /// Notes that this process changed a project or a key: nothing remembered holds.
+    /// Invalidates all caches, because this process changed a project or a key.
     pub fn changed(&self) {
         self.0.generation.fetch_add(1, Ordering::AcqRel);
     }

@@ -1,5 +1,5 @@
-//! The instance's own secret: seals what must wait in the database but not be read there,
-//! and signs what it hands out.
+//! The instance's own secret. It encrypts texts that wait in the database, and signs tokens
+//! that are given to clients.
 
 use std::fmt;
 use std::io::Write as _;
@@ -16,7 +16,7 @@ use crate::secret::Secret;
 
 const FILE: &str = "secret.key";
 
-/// The secret, made ready. One key per purpose, so that none says anything of another.
+/// Encrypts and signs with keys derived from the secret, one key per purpose.
 pub struct Seal {
     sealing: LessSafeKey,
     signing: [u8; 32],
@@ -30,10 +30,10 @@ impl fmt::Debug for Seal {
 }
 
 impl Seal {
-    /// The configured secret, or the one in the data folder, made on first use.
+    /// Uses the configured secret, or the one in the data folder, which is created on first use.
     ///
     /// # Errors
-    /// When the file can be neither read nor made, or the system has no randomness.
+    /// When the file cannot be read or written, or the system has no random source.
     pub fn load(configured: Option<&Secret>, data_dir: &Path) -> anyhow::Result<Self> {
         match configured {
             Some(secret) => Self::new(secret.expose().as_bytes()),
@@ -43,7 +43,7 @@ impl Seal {
 
     fn new(secret: &[u8]) -> anyhow::Result<Self> {
         let sealing = UnboundKey::new(&CHACHA20_POLY1305, &derive(secret, "seal")?)
-            .map_err(|_| anyhow::anyhow!("the secret yields no key"))?;
+            .map_err(|_| anyhow::anyhow!("cannot derive a key from the secret"))?;
         let id = hex::encode(derive(secret, "id")?);
         Ok(Self {
             sealing: LessSafeKey::new(sealing),
@@ -52,15 +52,15 @@ impl Seal {
         })
     }
 
-    /// Tells secrets apart without saying anything of them.
+    /// Identifies the secret without revealing it.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Seals a text; `purpose` must be the same to open it.
+    /// Encrypts a text. The same `purpose` is needed to open it.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the system has no random source.
     pub fn seal(&self, text: &str, purpose: &str) -> anyhow::Result<Vec<u8>> {
         let nonce: [u8; NONCE_LEN] = random::bytes()?;
         let mut sealed = text.as_bytes().to_vec();
@@ -74,7 +74,7 @@ impl Seal {
         Ok([nonce.as_slice(), &sealed].concat())
     }
 
-    /// Opens what [`seal`](Self::seal) sealed; `None` where another secret did.
+    /// Decrypts what [`seal`](Self::seal) made; `None` if another secret or purpose was used.
     pub fn open(&self, sealed: &[u8], purpose: &str) -> Option<String> {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -93,7 +93,7 @@ impl Seal {
             .unwrap_or_default()
     }
 
-    /// Whether this is the message's signature; compared in constant time.
+    /// Whether this is the message's signature; compares in constant time.
     pub fn verify(&self, message: &str, signature: &str) -> bool {
         let (Ok(signature), Some(mac)) = (hex::decode(signature), self.mac(message)) else {
             return false;
@@ -108,7 +108,7 @@ impl Seal {
     }
 }
 
-/// A key for one purpose: HKDF-SHA-256 (RFC 5869) with the purpose as `info`.
+/// Derives a key for one purpose: HKDF-SHA-256 (RFC 5869) with the purpose as `info`.
 ///
 /// # Errors
 /// Never for 32 bytes; the library's type has the error for longer keys.
@@ -118,12 +118,12 @@ fn derive(secret: &[u8], purpose: &str) -> anyhow::Result<[u8; 32]> {
         .extract(secret)
         .expand(&[purpose.as_bytes()], HKDF_SHA256)
         .and_then(|expanded| expanded.fill(&mut key))
-        .map_err(|_| anyhow::anyhow!("the secret yields no key"))?;
+        .map_err(|_| anyhow::anyhow!("cannot derive a key from the secret"))?;
     Ok(key)
 }
 
-/// The file's content. Two processes that start together agree on one: the file appears
-/// whole or not at all, and the first one stays.
+/// The file's content, created if missing. Two processes that start together get the same
+/// secret: the file appears complete, and the first one wins.
 fn read_or_make(folder: &Path) -> anyhow::Result<Vec<u8>> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let file = folder.join(FILE);
@@ -137,7 +137,7 @@ fn read_or_make(folder: &Path) -> anyhow::Result<Vec<u8>> {
             .open(&draft)
             .and_then(|mut out| out.write_all(hex::encode(secret).as_bytes()))
             .with_context(|| format!("cannot write {}", draft.display()))?;
-        // Fails where another process was faster; then its secret counts.
+        // Fails if another process was first; its secret is used then.
         let _ = std::fs::hard_link(&draft, &file);
         let _ = std::fs::remove_file(&draft);
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_hold_for_one_message() {
+    fn a_signature_is_valid_for_one_message() {
         let seal = Seal::new(b"one").unwrap();
         let signature = seal.sign("intent:1");
         assert!(seal.verify("intent:1", &signature));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_made_once() {
+    fn the_file_is_created_once() {
         let folder = tempfile::tempdir().unwrap();
         let first = read_or_make(folder.path()).unwrap();
         assert_eq!(read_or_make(folder.path()).unwrap(), first);

@@ -1,4 +1,4 @@
-//! Values that never show themselves in logs, listings or error messages.
+//! Values that are hidden in logs, listings and error messages.
 
 use std::fmt;
 
@@ -6,18 +6,18 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-/// A secret: shown as `***`, whichever way it is formatted or serialised.
+/// A secret: formatted and serialised as `***`.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps it.
+    /// Wraps the text.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
 
-    /// The secret itself; for its one purpose.
+    /// The secret text. Use it only where it is needed.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -41,24 +41,24 @@ impl Serialize for Secret {
     }
 }
 
-/// A URL whose user name and password show as `***`.
+/// A URL whose user name and password are shown as `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SafeUrl(String);
 
 impl SafeUrl {
-    /// Wraps it.
+    /// Wraps the URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self(url.into())
     }
 
-    /// The URL with everything in it; for connecting.
+    /// The URL with its credentials; for connecting.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
-/// A URL as it may be shown: what stands between `://` and the last `@` of the authority is
-/// replaced. Works on what is no valid URL, too, because that is what error messages quote.
+/// A URL without its credentials: the text between `://` and the last `@` of the authority is
+/// replaced. Works on invalid URLs too, because error messages quote them.
 pub fn redact_url(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for SafeUrl {
         let url = String::deserialize(deserializer)?;
         match Url::parse(&url) {
             Ok(_) => Ok(Self(url)),
-            // Without the text, which may hold a password.
+            // Without the text, which may contain a password.
             Err(error) => Err(D::Error::custom(format!("must be a URL: {error}"))),
         }
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_show_stars_only() {
+    fn secrets_are_shown_as_stars() {
         let secret = Secret::new("orb_hidden");
         let shown = format!(
             "{secret} {secret:?} {}",
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn credentials_leave_urls() {
+    fn credentials_are_removed_from_urls() {
         for (url, shown) in [
             ("postgres://u:p@db:5432/x", "postgres://***@db:5432/x"),
             ("http://u:p@ss@proxy/", "http://***@proxy/"),

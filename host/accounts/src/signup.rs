@@ -1,4 +1,4 @@
-//! Signing up: free projects at once, paid ones once they are paid.
+//! Signup: a free project at once, a paid one after payment.
 
 use std::net::IpAddr;
 
@@ -7,67 +7,68 @@ use orbweaver_fetch::{Method, Request};
 use orbweaver_store::{Attempt, NewSignup, SignedUp, SignupLimits, StoreError};
 use serde::Deserialize;
 
-use super::issue::FreshKey;
 use super::mail::KeyMail;
-use crate::address::customer;
+use super::new_key::FreshKey;
 use crate::context::Accounts;
+use crate::customer_address::customer;
 use crate::outbound::{AGENT, form};
 use crate::random;
 
-/// Tiers that strangers may ask for; `free` costs nothing.
+/// Tiers open to signup; `free` costs nothing.
 pub const TIERS: [&str; 4] = ["free", "pro", "agency", "studio"];
 /// The tier that needs no payment.
 pub const FREE: &str = "free";
-/// What a first key is called.
+/// Label of a first key.
 const LABEL: &str = "first key";
-/// Largest answer of the challenge's verifier.
+/// Largest response of the challenge's verifier, in bytes.
 const MAX_ANSWER: u64 = 64 << 10;
 
-/// Someone who wants a project; the fields are valid by themselves.
+/// A request to sign up, whose fields are valid each by itself.
 #[derive(Clone, Debug)]
 pub struct Applicant {
     /// The project's name.
     pub project_name: String,
-    /// Where the key goes.
+    /// Address to which the key is sent.
     pub email: String,
     /// One of [`TIERS`].
     pub tier: String,
-    /// What the bot challenge gave them.
+    /// Response token of the bot challenge.
     pub challenge: Option<String>,
-    /// Where they ask from.
+    /// Address of the client.
     pub ip: Option<IpAddr>,
 }
 
-/// What came of it.
+/// Result of a signup.
 #[derive(Debug)]
 pub enum Outcome {
-    /// A project, and its key, shown only this once.
+    /// The new project and its key, which is shown only now.
     Project(ProjectId, FreshKey),
-    /// An intent that waits for its payment.
+    /// An intent that waits for payment.
     Intent(IntentId),
 }
 
-/// Why nothing came of it.
+/// Why a signup failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignupError {
     /// 422: the field and the rule.
     #[error("{0}: {1}")]
     Refused(&'static str, &'static str),
-    /// 502: the challenge's verifier cannot be asked.
+    /// 502: the challenge's verifier cannot be reached.
     #[error("the challenge cannot be verified now; try again later")]
     Verifier,
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A fault of ours.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Signs someone up.
+/// Signs a client up.
 ///
 /// # Errors
-/// Why not; nothing but the attempt stays then.
+/// See [`SignupError`]; then only the attempt is recorded.
+#[crate::boxed]
 pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outcome, SignupError> {
     let settings = &accounts.signup;
     if settings.challenge_secret.is_some() && applicant.challenge.is_none() {
@@ -137,7 +138,7 @@ pub async fn sign_up(accounts: &Accounts, applicant: &Applicant) -> Result<Outco
 }
 
 /// An id that cannot be guessed: 53 random bits from the operating system, which every JSON
-/// reader keeps exactly (RFC 8259, section 6).
+/// parser keeps exactly (RFC 8259, section 6).
 fn random_intent_id() -> Result<IntentId, SignupError> {
     loop {
         let bits = u64::from_le_bytes(random::bytes().map_err(internal)?) >> 11;
@@ -148,7 +149,7 @@ fn random_intent_id() -> Result<IntentId, SignupError> {
     }
 }
 
-/// A project that a payment made.
+/// A project created by a payment.
 #[derive(Debug)]
 pub struct Completed {
     /// Its id.
@@ -159,21 +160,25 @@ pub struct Completed {
     pub key: FreshKey,
 }
 
-/// Makes the project of a paid intent, and mails its key; `None` when that was done before.
+/// Creates the project of a paid intent and mails its key; `None` if that was already done.
 ///
 /// # Errors
-/// [`SignupError::Refused`] when there is no such intent.
+/// [`SignupError::Refused`] if there is no such intent.
+#[crate::boxed]
 pub async fn complete(
     accounts: &Accounts,
     intent: IntentId,
 ) -> Result<Option<Completed>, SignupError> {
     let Some(intent) = accounts.store.intent(intent).await? else {
-        return Err(SignupError::Refused("intent_id", "there is no such intent"));
+        return Err(SignupError::Refused(
+            "intent_id",
+            "the intent does not exist",
+        ));
     };
     if intent.completed_at.is_some() {
         return Ok(None);
     }
-    // The name was kept for a day; who paid later gets a project all the same.
+    // The name is reserved for a day; a later payment still gets a project.
     let taken = accounts.store.project_named(&intent.project_name).await?;
     let name = match taken {
         None => intent.project_name.clone(),
@@ -233,7 +238,7 @@ struct Verdict {
     success: bool,
 }
 
-/// Whether the challenge was passed; without a challenge, everybody does.
+/// Whether the challenge was passed; always true if no challenge is configured.
 async fn passes_challenge(accounts: &Accounts, applicant: &Applicant) -> Result<bool, SignupError> {
     let settings = &accounts.signup;
     let (Some(secret), Some(token)) = (&settings.challenge_secret, &applicant.challenge) else {
@@ -255,12 +260,12 @@ async fn passes_challenge(accounts: &Accounts, applicant: &Applicant) -> Result<
         ..Request::new(Method::POST, settings.challenge_url.as_str())
     };
     let answer = accounts.fetcher.fetch(request).await.map_err(|error| {
-        tracing::error!(%error, "the challenge's verifier does not answer");
+        tracing::error!(%error, "the challenge verifier does not answer");
         SignupError::Verifier
     })?;
-    // A verifier's 4xx is a verdict, too, as long as it says so.
+    // A verifier's 4xx with a valid body is a verdict too.
     let verdict: Verdict = serde_json::from_slice(&answer.body).map_err(|error| {
-        tracing::error!(status = answer.status, %error, "the challenge's verifier makes no sense");
+        tracing::error!(status = answer.status, %error, "the challenge's verdict is unreadable");
         SignupError::Verifier
     })?;
     Ok(verdict.success)
@@ -275,13 +280,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intent_ids_are_random_and_exact_in_json() {
+    fn intent_ids_are_random_and_kept_exactly_in_json() {
         let ids: std::collections::HashSet<i64> = (0..1_000)
             .map(|_| random_intent_id().unwrap().get())
             .collect();
         assert_eq!(ids.len(), 1_000);
         assert!(ids.iter().all(|id| (1..1 << 53).contains(id)));
-        // Guessing one of a million intents takes 2^33 tries: the upper bits are in use.
+        // Guessing one of a million intents takes 2^33 tries, because the upper bits are used.
         assert!(ids.iter().any(|id| *id >= 1 << 52));
         assert!(ids.iter().any(|id| *id < 1 << 52));
     }

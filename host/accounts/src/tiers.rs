@@ -1,4 +1,4 @@
-//! `[tiers]`: what projects may use.
+//! `[tiers]`: the caps of projects.
 
 use std::collections::BTreeMap;
 
@@ -18,35 +18,35 @@ pub struct TierConfig {
     pub pages_per_month: Cap,
     /// Cloud pages, per UTC day.
     pub cloud_pages_per_day: Cap,
-    /// Crawl runs queued or running at once.
+    /// Crawl runs queued or running at the same time.
     pub concurrent_runs: Cap,
     /// Monitors, paused ones included.
     pub monitors: Cap,
     /// Whether crawls may be `aggressive`.
     pub aggressive: bool,
-    /// Seconds after which a crawl run ends with what it has, where less than
+    /// Seconds after which a crawl run ends with the pages it has; only where shorter than
     /// `crawl.max_age_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_run_seconds: Option<u64>,
 }
 
-/// A number, or none: `"unlimited"` in the configuration.
+/// A number, or no cap: `"unlimited"` in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cap(pub Option<u64>);
 
-/// How no cap is written.
+/// Configuration text of no cap.
 const UNLIMITED: &str = "unlimited";
 
 impl Cap {
     /// No cap.
     pub const NONE: Self = Self(None);
 
-    /// At most so many.
+    /// A cap of `limit`.
     pub const fn at(limit: u64) -> Self {
         Self(Some(limit))
     }
 
-    /// Whether one more fits when so many are there.
+    /// Whether one more fits when `used` are in use.
     pub fn has_room(self, used: u64) -> bool {
         self.0.is_none_or(|cap| used < cap)
     }
@@ -88,7 +88,7 @@ const LINES: [Line; 4] = [
     ("studio", 50_000, 1_500_000, 25_000, 64, 200, true),
 ];
 
-/// The contract's tiers, and the operator's own.
+/// The built-in tiers of the product.
 pub fn defaults() -> Tiers {
     let mut tiers: Tiers = LINES
         .into_iter()
@@ -118,7 +118,7 @@ pub fn defaults() -> Tiers {
     tiers
 }
 
-/// Describes the contract's tiers, each with all its caps.
+/// Describes the built-in tiers, each with all its caps.
 pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
     let mut tier = |name, help| all.push(SettingInfo::new(prefix, name, &[help], None));
     tier(
@@ -133,7 +133,7 @@ pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
     tier("studio", "As tiers.free, for tier studio.");
     tier(
         "self_hosted",
-        "As tiers.free, for the tier of the first project, and of those that the command line makes.",
+        "As tiers.free, for the tier of the first project, and of those created on the command line.",
     );
 }
 

@@ -1,4 +1,4 @@
-//! What a project used this month, kept in memory where nobody else bills.
+//! Usage of a project in this month, cached where no other process bills.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,34 +8,34 @@ use moka::sync::Cache;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{Amount, Store, StoreError};
 
-/// Projects whose usage is kept.
+/// Number of projects whose usage is cached.
 const KEPT: u64 = 10_000;
-/// How long it is kept at most: another program may use the same file.
+/// Longest time in the cache: another program may use the same database file.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// Pages of the two kinds and what they cost.
+/// Pages of both kinds and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// The pages.
+pub struct PagesAndCost {
+    /// Number of pages.
     pub amount: Amount,
     /// Millionths of a US dollar.
     pub cost_micros: u64,
 }
 
-/// What a project used.
+/// A project's usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Used {
-    /// The UTC day.
+pub struct UsageTotals {
+    /// The current UTC day.
     pub date: NaiveDate,
-    /// That day's.
-    pub today: Spent,
-    /// The calendar month's, up to that day.
-    pub month: Spent,
-    /// Runs that are queued or running.
+    /// Usage of that day.
+    pub today: PagesAndCost,
+    /// Usage of the calendar month up to that day.
+    pub month: PagesAndCost,
+    /// Queued and running crawl runs.
     pub concurrent_runs: u32,
 }
 
-/// Reads what projects used. Cheap to clone.
+/// Reads the usage of projects. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Usage {
     store: Store,
@@ -46,11 +46,11 @@ pub struct Usage {
 struct Kept {
     changes: u64,
     at: Instant,
-    used: Used,
+    used: UsageTotals,
 }
 
 impl Usage {
-    /// With nothing kept.
+    /// Creates it with an empty cache.
     pub fn new(store: Store) -> Self {
         Self {
             store,
@@ -58,14 +58,19 @@ impl Usage {
         }
     }
 
-    /// What a project used today and this month, to the page: everything billed before this
-    /// call is in it.
+    /// Usage of today and this month. It is exact: everything billed before this call is
+    /// included.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn of(&self, project: ProjectId, now: DateTime<Utc>) -> Result<Used, StoreError> {
+    #[crate::boxed]
+    pub async fn current(
+        &self,
+        project: ProjectId,
+        now: DateTime<Utc>,
+    ) -> Result<UsageTotals, StoreError> {
         let date = now.date_naive();
-        // Read before the figures, so that a change in between shows.
+        // Read before the figures, so that a change in between is noticed.
         let changes = self.store.changes();
         if let Some(changes) = changes
             && let Some(kept) = self.kept.get(&project)
@@ -87,12 +92,12 @@ impl Usage {
         Ok(used)
     }
 
-    async fn read(&self, project: ProjectId, date: NaiveDate) -> Result<Used, StoreError> {
+    async fn read(&self, project: ProjectId, date: NaiveDate) -> Result<UsageTotals, StoreError> {
         let first = date.with_day(1).unwrap_or(date);
-        let mut used = Used {
+        let mut used = UsageTotals {
             date,
-            today: Spent::default(),
-            month: Spent::default(),
+            today: PagesAndCost::default(),
+            month: PagesAndCost::default(),
             concurrent_runs: self.store.active_runs(project).await?,
         };
         for day in self.store.usage_days(project, first).await? {
@@ -106,7 +111,7 @@ impl Usage {
             used.month.amount = used.month.amount.plus(amount);
             used.month.cost_micros += day.cost_micros;
             if day.date == date {
-                used.today = Spent {
+                used.today = PagesAndCost {
                     amount,
                     cost_micros: day.cost_micros,
                 };
@@ -126,7 +131,7 @@ pub fn dollars(micros: u64) -> f64 {
     micros / 1e6
 }
 
-/// How much of a cap is used, in percent with two decimals, 0 to 100; none without a cap.
+/// The used part of a cap in percent, with two decimals, 0 to 100; `None` without a cap.
 pub fn percent(used: u64, cap: Option<u64>) -> Option<f64> {
     let cap = cap?;
     if used >= cap {

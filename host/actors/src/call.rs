@@ -1,4 +1,4 @@
-//! One call of an actor or a fetcher, from input to answer and bill.
+//! Runs one call of an actor or a fetcher: input, answer and bill.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,31 +19,31 @@ use crate::ledger::Ledger;
 use crate::tariff::Tariff;
 use crate::urls;
 
-/// Why a call has no answer.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// No plugin of that name, or for that domain.
+    /// There is no plugin of that name, or for that domain.
     #[error("{0}")]
     NotFound(String),
     /// The input breaks a rule; `field: rule`.
     #[error("{0}")]
     Invalid(String),
-    /// What the plugin needed could not be fetched.
+    /// The plugin could not fetch what it needed.
     #[error("{0}")]
     Fetch(String),
-    /// A backend that is not there; says what to configure.
+    /// A backend is not configured; says what to set.
     #[error("{0}")]
     NotConfigured(String),
     /// A cap is reached, or the project is suspended.
     #[error(transparent)]
     Quota(#[from] QuotaError),
-    /// Too many calls of the project wait.
+    /// Too many calls of this project are waiting.
     #[error(transparent)]
     Busy(#[from] Busy),
-    /// The plugin failed: a trap, a budget, a permission that it lacks.
+    /// The plugin failed: a trap, an exhausted limit, a missing permission.
     #[error("{0}")]
     Plugin(String),
-    /// A fault of ours.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }
@@ -81,10 +81,11 @@ struct FetcherAnswer<'a> {
     elapsed_ms: u64,
 }
 
-/// Runs an actor on an input that passed [`check_urls`](crate::check_urls); billed when this returns.
+/// Runs an actor on input accepted by [`check_urls`](crate::check_urls); billed when this returns.
 ///
 /// # Errors
-/// Why there is no answer. What was fetched until then is billed.
+/// Why it failed. Pages fetched until then are billed.
+#[crate::boxed]
 pub async fn run_actor(
     actors: &Actors,
     principal: &Arc<Principal>,
@@ -113,7 +114,8 @@ pub async fn run_actor(
 /// Runs the fetcher of a domain; billed when this returns.
 ///
 /// # Errors
-/// As [`run_actor`].
+/// Same as [`run_actor`].
+#[crate::boxed]
 pub async fn run_fetcher(
     actors: &Actors,
     principal: &Arc<Principal>,
@@ -139,8 +141,8 @@ pub async fn run_fetcher(
     whole(&answer)
 }
 
-/// Bills, and turns the plugin's word into ours: where it failed for want of a backend or
-/// quota, that is the reason.
+/// Bills the call and maps the plugin's result. If the host refused a request for want of a
+/// backend or quota and the plugin failed, that refusal is the error.
 async fn settle(
     host: &CallHost,
     done: Result<orbweaver_engine::CallOutput, PluginError>,
@@ -161,7 +163,7 @@ async fn settle(
     }
 }
 
-/// Actors that can be called, by name.
+/// All loaded actors, sorted by name.
 pub fn directory(actors: &Actors) -> Vec<PluginInfo> {
     let plugins = actors.pipeline.engine.plugins().into_iter();
     plugins

@@ -1,4 +1,4 @@
-//! What calls of actors and fetchers work with.
+//! The context of calls of actors and fetchers.
 
 use std::fmt;
 use std::ops::Deref;
@@ -15,33 +15,33 @@ use orbweaver_store::Store;
 
 use crate::plugins::overlay::Overlay;
 
-/// Actors, fetchers and uploaded plugins of this process. Cheap to clone.
+/// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Actors(Arc<ActorsParts>);
 
-/// What [`Actors`] are made of.
+/// The parts of [`Actors`].
 pub struct ActorsParts {
     /// The database.
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// What projects may still use.
+    /// Reserves pages within the caps.
     pub quota: Quota,
-    /// Fetcher and plugins.
+    /// Fetcher, plugins and caches.
     pub pipeline: Pipeline,
-    /// Browser, proxy pools, upstream provider.
+    /// The backends: browser, proxy pools, upstream provider.
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
-    /// Calls of actors and fetchers at once, in turns by project.
+    /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
-    /// What proxies cost.
+    /// Prices of proxy traffic.
     pub prices: Prices,
-    /// Largest decoded body that a plugin may be given, in bytes.
+    /// Largest decoded body given to a plugin, in bytes.
     pub max_body_bytes: u64,
-    /// Longest time of one fetch.
+    /// Longest time of one fetch by a plugin.
     pub max_fetch_time: Duration,
-    /// Whether links that differ by tracking parameters alone count as one.
+    /// Whether links that differ only in tracking parameters count as one.
     pub drop_tracking: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The links of a run, as actors read them: which page of the run each leads to.
+//! The link graph of a run for actors: maps each link to a page of the run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,35 +13,35 @@ use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
 use url::Url;
 
-/// Where the links of a run lead. Cheap to clone.
+/// Resolves the links of a run. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Graph(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     run: RunId,
-    /// Pages by the hash of their key, and of every key that redirects to them.
+    /// Page ids by the hash of a URL key: of the page's own key and of keys that redirect to it.
     pages: HashMap<u64, i64>,
     rules: KeyRules,
-    /// Targets as they are written, resolved before: most links of a site are written alike
-    /// on every page.
+    /// Cache by the URL as written: most links of a site are written the same way on every
+    /// page.
     known: Mutex<HashMap<String, i64>>,
 }
 
-/// Spellings of targets remembered; beyond, they are worked out anew.
+/// Most URLs in that cache; others are resolved each time.
 const MAX_KNOWN: usize = 500_000;
-/// The longest of them.
+/// Longest URL in that cache, in bytes.
 const MAX_KNOWN_BYTES: usize = 256;
 
-/// Links after which a batch ends with the page that they are on: pages of a hostile site
+/// Number of links after which a batch ends, with the page just read: pages of a hostile site
 /// have a hundred thousand each.
 const MAX_LINKS: usize = 200_000;
 
-/// The page that a link does not lead to.
+/// Page id of a link that leads to no page of the run.
 const NONE: i64 = -1;
 
 impl Graph {
-    /// Of a finished run.
+    /// Loads the graph of a finished run.
     pub(super) async fn load(
         store: &Store,
         project: ProjectId,
@@ -60,8 +60,8 @@ impl Graph {
         self.0.run
     }
 
-    /// The internal links of these pages, in columns: of the first of them where all
-    /// together have very many. CPU-bound.
+    /// The internal links of these pages in columns. If there are very many, only of the first
+    /// pages. CPU-bound.
     pub(super) fn columns(&self, links: &LinkRows) -> Result<LinkColumns, StoreError> {
         let LinkRows { rows, more } = links;
         let mut columns = LinkColumns::default();
@@ -79,7 +79,7 @@ impl Graph {
                         to
                     }
                 };
-                // A link to no page of the run is either external or was not crawled.
+                // The target is external or was not crawled.
                 if to == NONE {
                     return;
                 }
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_columns_of_the_runs_own_pages() {
+    fn columns_have_links_between_pages_of_the_run_only() {
         let graph = graph(&[("https://e.org/", 7), ("https://e.org/a", 8)]);
         let rows = vec![
             row(

@@ -1,4 +1,4 @@
-//! What a plugin asks of its host, done in the name of one project and on its bill.
+//! The host side of a plugin's requests, made for one project and billed to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,9 @@ use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
-use orbweaver_fetch::{FetchError, HopVerdict, Kind as FetchKind, Method, Pool, Request, Response};
+use orbweaver_fetch::{
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response,
+};
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
@@ -25,13 +27,13 @@ use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{of_bytes, usd};
 use orbweaver_pipeline::{Document, ScanError, blocking};
 
-/// Packed links of a run that are read at once, in bytes.
+/// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
 
-/// Why the host could not do what a plugin asked, where the caller can do something about it.
+/// Why the host refused a plugin's request, where the client can act on it.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
-    /// A backend is missing; says what to configure.
+    /// A backend is not configured; says what to set.
     NotConfigured(String),
     /// A cap is reached.
     Capped(CapReached),
@@ -42,9 +44,9 @@ pub(super) struct CallHost {
     actors: Actors,
     principal: Arc<Principal>,
     ledger: Ledger,
-    /// The first refusal; the plugin may have lived with it.
+    /// The first refusal. The plugin may have continued without the result.
     refusal: Mutex<Option<Refusal>>,
-    /// Of the run whose links the plugin reads.
+    /// The graph of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
 }
 
@@ -80,11 +82,11 @@ impl CallHost {
         }
     }
 
-    /// The pool that a plugin names, and its price.
-    fn pool(&self, choice: &ProxyChoice) -> Result<(Pool, f64), HostError> {
+    /// The pool that a plugin chose, and its price.
+    fn pool(&self, choice: &ProxyChoice) -> Result<(ProxyPool, f64), HostError> {
         let ProxyChoice { pool, country } = choice;
-        let named: Pool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
-            HostError::InvalidInput(format!("proxy_pool: there is no pool `{pool}`"))
+        let named: ProxyPool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
+            HostError::InvalidInput(format!("proxy_pool: `{pool}` is not a proxy pool"))
         })?;
         let fetcher = &self.actors.pipeline.fetcher;
         let there = match country {
@@ -98,16 +100,16 @@ impl CallHost {
         Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
     }
 
-    /// Fetches through the pool that is named, else as the project does.
+    /// Fetches through the chosen pool, else through the project's own proxy if it has one.
     async fn send(
         &self,
         request: Request,
-        way: Option<(Pool, Option<&str>)>,
+        way: Option<(ProxyPool, Option<&str>)>,
     ) -> Result<Response, HostError> {
         let fetcher = &self.actors.pipeline.fetcher;
         let Some((pool, country)) = way else {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
-            // Boxed: the fetch's state is large, and a call has many of them.
+            // Boxed: the fetch's state is large, and a call may run many at once.
             let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
             return fetched.map_err(failure);
         };
@@ -124,7 +126,9 @@ impl CallHost {
             .run(self.principal.project, RunId(id))
             .await
             .map_err(|error| internal(&error))?
-            .ok_or_else(|| HostError::InvalidInput(format!("crawl_id: there is no crawl {id}")))?;
+            .ok_or_else(|| {
+                HostError::InvalidInput(format!("crawl_id: crawl {id} does not exist"))
+            })?;
         if run.status.is_over() {
             return Ok(run);
         }
@@ -315,7 +319,7 @@ impl CrawlDataHost for CallHost {
             .await?;
         if graph.run() != RunId(run) {
             return Err(HostError::InvalidInput(
-                "run: a call reads the links of one run".to_owned(),
+                "run: a call may read the links of one run only".to_owned(),
             ));
         }
         let from = PageId(after.saturating_add(1));
@@ -334,7 +338,7 @@ impl CrawlDataHost for CallHost {
 
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
         let (store, project) = (&self.actors.store, self.principal.project);
-        let missing = || HostError::InvalidInput(format!("page: there is no page {page}"));
+        let missing = || HostError::InvalidInput(format!("page: page {page} does not exist"));
         let record = store
             .page(project, PageId(page))
             .await
@@ -346,7 +350,7 @@ impl CrawlDataHost for CallHost {
     }
 }
 
-/// Files that tell robots about a site are free.
+/// Whether it is one of the free files: robots.txt, llms.txt, a sitemap.
 fn is_free(response: &Response) -> bool {
     let path =
         url::Url::parse(&response.url).map_or_else(|_| String::new(), |url| url.path().to_owned());
@@ -361,8 +365,8 @@ fn is_free(response: &Response) -> bool {
         || is_sitemap(&response.body)
 }
 
-/// Whether a body, packed or not, is a sitemap or an index of them, by its first element, or
-/// a list of URLs by its first lines.
+/// Whether a body, compressed or not, is a sitemap or sitemap index (by its first element), or
+/// a list of URLs (by its first lines).
 fn is_sitemap(body: &[u8]) -> bool {
     let Ok(body) = sitemap::unpack(body) else {
         return false;
@@ -371,7 +375,7 @@ fn is_sitemap(body: &[u8]) -> bool {
     let head = String::from_utf8_lossy(head);
     let mut rest = head.trim_start_matches('\u{feff}').trim_start();
     if rest.starts_with("http") {
-        // The last line may be cut; where it is the only one, it tells enough.
+        // The last line may be cut; it counts only if it is the only one.
         let is_url = |line: &str| {
             let line = line.trim_end();
             ["http://", "https://"]
@@ -411,9 +415,9 @@ fn failure(error: FetchError) -> HostError {
     }
 }
 
-/// Says nothing to the plugin, everything to the log.
+/// Logs the cause; the plugin gets no details.
 fn internal(cause: &dyn std::fmt::Display) -> HostError {
-    tracing::error!(error = %cause, "a plugin's request failed here");
+    tracing::error!(error = %cause, "internal error in a plugin's request");
     HostError::Failed("the host failed".to_owned())
 }
 
@@ -427,7 +431,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sitemaps_are_told_by_how_they_begin() {
+    fn sitemaps_are_recognised_by_their_first_bytes() {
         for body in [
             "<?xml version=\"1.0\"?>\n<!-- made -->\n<urlset xmlns=\"x\">",
             "\u{feff}<sitemapindex>",

@@ -1,5 +1,5 @@
-//! The bill of one call: pages set aside before they are fetched, counted as they answer,
-//! billed once at the end, however the call ends.
+//! The bill of one call. Pages are reserved before they are fetched, counted when the response
+//! arrives, and billed once at the end, even if the call fails.
 
 use std::collections::HashSet;
 
@@ -14,10 +14,10 @@ use crate::context::Actors;
 use orbweaver_accounts::quota::{Quota, QuotaError, Reservation};
 use orbweaver_pipeline::cloud::micros;
 
-/// Pages set aside at a time by a call that counts them.
+/// Pages reserved at a time by a call that is billed per page.
 const BLOCK: u64 = 32;
 
-/// A call's bill.
+/// Reservations and counts of a call.
 #[derive(Debug)]
 pub(super) struct Ledger {
     quota: Quota,
@@ -25,7 +25,7 @@ pub(super) struct Ledger {
     project: ProjectId,
     tariff: Tariff,
     token: String,
-    /// Held while more is set aside, so that parallel requests set aside together.
+    /// Held while more pages are reserved, so that parallel requests share one reservation.
     asking: tokio::sync::Mutex<()>,
     state: Mutex<State>,
 }
@@ -33,13 +33,13 @@ pub(super) struct Ledger {
 #[derive(Debug, Default)]
 struct State {
     reserved: Vec<Reservation>,
-    /// Set aside in all.
+    /// Pages reserved in all.
     held: Amount,
-    /// Under way or done.
+    /// Pages in progress or done.
     taken: Amount,
-    /// To be billed.
+    /// Pages to be billed.
     used: Amount,
-    /// URLs counted, by their keys.
+    /// Keys of the URLs that are counted.
     seen: HashSet<String>,
     answered: bool,
     rendered: bool,
@@ -47,29 +47,29 @@ struct State {
     closed: bool,
 }
 
-/// A request that may go out.
+/// Permission for one request.
 #[derive(Debug)]
-#[must_use = "a request is settled once it has ended"]
+#[must_use = "settle the ticket when the request has ended"]
 pub(super) struct Ticket {
-    /// Taken of what is set aside; nothing for a URL that was counted before.
+    /// Taken from the reservation; zero for a URL that is already counted.
     amount: Amount,
     key: Option<String>,
     rendering: bool,
 }
 
-/// How a request ended.
+/// Result of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ended {
-    /// A response came, whatever its status.
+    /// Whether a response arrived, with any status.
     pub(super) answered: bool,
-    /// It is one of the files that are free: robots.txt, llms.txt, a sitemap.
+    /// Whether it is one of the free files: robots.txt, llms.txt, a sitemap.
     pub(super) free: bool,
-    /// What it cost, in US dollars.
+    /// Its cost in US dollars.
     pub(super) cost_usd: f64,
 }
 
 impl Ledger {
-    /// Opens it with what the call surely takes.
+    /// Opens the ledger and reserves the pages that the call needs in any case.
     pub(super) async fn open(
         actors: &Actors,
         project: ProjectId,
@@ -79,7 +79,7 @@ impl Ledger {
         let first = tariff.first();
         let mut state = State::default();
         if first != Amount::default() {
-            // A retry of what is billed already is done again even at a cap.
+            // A retry of a billed call is allowed even at a cap.
             let token = part(token, 0);
             state
                 .reserved
@@ -97,7 +97,7 @@ impl Ledger {
         })
     }
 
-    /// Lets a page be fetched, by plain HTTP.
+    /// Takes one page for a plain HTTP request.
     pub(super) async fn page(&self, url: &str) -> Result<Ticket, QuotaError> {
         let key = key(url);
         let counts = matches!(self.tariff.count, Count::Urls { .. })
@@ -120,7 +120,7 @@ impl Ledger {
         })
     }
 
-    /// Lets a page be fetched by a browser, or through a proxy pool.
+    /// Takes one cloud page for a browser or a proxy pool.
     pub(super) async fn cloud_page(&self, rendering: bool) -> Result<Ticket, QuotaError> {
         let amount = Amount {
             pages: 0,
@@ -139,7 +139,7 @@ impl Ledger {
             return Ok(());
         }
         let _alone = self.asking.lock().await;
-        // Another request may have set enough aside meanwhile.
+        // Another request may have reserved enough meanwhile.
         if self.state.lock().take(amount) {
             return Ok(());
         }
@@ -156,7 +156,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Counts a request that has ended.
+    /// Counts a finished request.
     pub(super) fn settle(&self, ticket: Ticket, ended: Ended) {
         let mut state = self.state.lock();
         if !ended.answered || ended.free {
@@ -172,7 +172,7 @@ impl Ledger {
         state.cost_micros = state.cost_micros.saturating_add(micros(ended.cost_usd));
     }
 
-    /// Bills; what the call cost in millionths of a US dollar.
+    /// Bills the call; returns its cost in millionths of a US dollar.
     pub(super) async fn close(&self, succeeded: bool) -> Result<u64, StoreError> {
         let (usages, cost) = self.usages(succeeded);
         for usage in usages {
@@ -181,7 +181,7 @@ impl Ledger {
         Ok(cost)
     }
 
-    /// The usage events of the whole call; none when asked again.
+    /// The usage events of the whole call; empty when called again.
     fn usages(&self, succeeded: bool) -> (Vec<NewUsage>, u64) {
         let mut state = self.state.lock();
         if std::mem::replace(&mut state.closed, true) {
@@ -219,7 +219,7 @@ impl Ledger {
             usages.push(reservation.usage(token, self.tariff.call, share, cost));
             cost = 0;
         }
-        // What is not billed is given back.
+        // Unused pages are released.
         state.reserved.clear();
         (usages, total)
     }
@@ -236,7 +236,7 @@ impl State {
     }
 }
 
-/// The caller hung up, or the process is stopping: what was fetched is billed all the same.
+/// If the client disconnects or the process stops, the pages fetched until then are billed.
 impl Drop for Ledger {
     fn drop(&mut self) {
         let (usages, _) = self.usages(false);
@@ -247,7 +247,7 @@ impl Drop for Ledger {
             let store = self.store.clone();
             runtime.spawn(async move {
                 if let Err(error) = store.bill(usage).await {
-                    tracing::error!(%error, "a call that was given up is not billed");
+                    tracing::error!(%error, "cannot bill an abandoned call");
                 }
             });
         }

@@ -1,5 +1,5 @@
-//! Actors and per-domain fetchers: a call of a plugin that works with the host's means, and
-//! what it costs; and the plugins that an administrator uploads.
+//! Actors and per-domain fetchers: plugin calls that use the host's services, and their bills.
+//! Also the plugins that an administrator uploads.
 
 mod call;
 mod context;
@@ -13,3 +13,7 @@ mod urls;
 pub use call::{CallError, directory, run_actor, run_fetcher};
 pub use context::{Actors, ActorsParts};
 pub use urls::check_urls;
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

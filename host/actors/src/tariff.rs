@@ -1,45 +1,45 @@
-//! What a call costs, whichever way it goes about its work.
+//! The price of a call, in pages.
 
 use orbweaver_store::Amount;
 
 /// How pages are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tariff {
-    /// The word in usage events.
+    /// Name of the call in usage events.
     pub(super) call: &'static str,
     pub(super) count: Count,
 }
 
-/// What a call counts.
+/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
-    /// One page whatever it fetches, once anything answered, and with `render` one cloud page
-    /// more once a browser did.
+    /// One page per call once any response arrived, however many it fetched. With `render`,
+    /// also one cloud page once a browser returned a page.
     Page {
-        /// A browser takes part.
+        /// Whether the actor uses a browser.
         render: bool,
     },
-    /// One cloud page, once anything answered.
+    /// One cloud page per call once any response arrived.
     CloudPage,
-    /// One page for a success: it fetches nothing.
+    /// One page per successful call; the actor fetches nothing.
     Success,
-    /// A page for every distinct URL that answered, at least so many for a success; a cloud
-    /// page for every render and every request through a proxy pool.
+    /// A page for every distinct URL that responded, and at least `least` for a successful call;
+    /// a cloud page for every render and every request through a proxy pool.
     Urls {
-        /// The least.
+        /// Minimum number of pages.
         least: u64,
     },
 }
 
 impl Tariff {
-    /// Of a per-domain fetcher.
+    /// Tariff of per-domain fetchers.
     pub(super) const FETCHER: Self = Self {
         call: "cloud-fetch",
         count: Count::CloudPage,
     };
 
-    /// Of an actor. The contract's own have prices of their own; whoever replaces one of them
-    /// by another plugin of its name keeps its price.
+    /// Tariff of an actor. Built-in actors have their own; a plugin that replaces one keeps its
+    /// tariff.
     pub(super) fn of_actor(name: &str) -> Self {
         let (call, count) = match name {
             "extract-article" => ("extract-article", Count::Page { render: false }),
@@ -54,7 +54,7 @@ impl Tariff {
         Self { call, count }
     }
 
-    /// What is set aside before the call begins; the rest as it comes.
+    /// Pages reserved before the call starts; further ones are reserved during the call.
     pub(super) const fn first(self) -> Amount {
         let (pages, cloud_pages) = match self.count {
             Count::Page { render } => (1, render as u64),

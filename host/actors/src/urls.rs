@@ -1,13 +1,12 @@
-//! The URLs of an input, judged before anything runs.
+//! Checks the URLs of an input before the actor runs.
 
 use orbweaver_engine::PluginInfo;
 use serde_json::Value;
 
 use crate::context::Actors;
 
-/// Judges every URL of an input: `url`, which is the answer's `url` too, and what the schema
-/// gives the `format` of a `uri`, as a property or as the items of a list. The error names
-/// the field.
+/// Checks every URL of an input with the guard: `url`, which the answer repeats, and every
+/// property or list item whose schema has the `format` `uri`. The error names the field.
 ///
 /// # Errors
 /// The first URL that is refused, as `field: rule`.
@@ -48,7 +47,7 @@ fn is_uri(schema: &Value) -> bool {
     schema.get("format").and_then(Value::as_str) == Some("uri")
 }
 
-/// What the answer calls its `url`: the input's, or the crawl that it names.
+/// The answer's `url`: the input's, or the URL of the crawl that the input names.
 pub(super) fn subject(input: &Value) -> Option<String> {
     if let Some(url) = input.get("url").and_then(Value::as_str) {
         return Some(url.to_owned());

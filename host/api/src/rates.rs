@@ -15,7 +15,7 @@ use governor::{Quota, RateLimiter};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
-use orbweaver_accounts::address::customer;
+use orbweaver_accounts::customer_address::customer;
 use orbweaver_core::ids::KeyId;
 
 use crate::config::{RateConfig, RateLimit};

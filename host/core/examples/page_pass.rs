@@ -1,5 +1,5 @@
-//! Measures the streaming pass over a folder of pages (`.html`, or `.html.gz`) and holds
-//! its links against the `links` plugin's.
+//! Measures the streaming pass over a folder of pages (`.html`, or `.html.gz`) and compares
+//! its links with those of the `links` plugin.
 //!
 //!     cargo run --release -p orbweaver-core --example page_pass -- FOLDER...
 
@@ -38,7 +38,7 @@ fn read(folders: impl Iterator<Item = String>) -> Result<Vec<(String, String)>, 
     Ok(pages)
 }
 
-/// Where links lead, each once: a tree repeats a link that is not closed before a block.
+/// Distinct link targets: a tree repeats a link that is not closed before a block.
 fn targets(html: &str) -> Result<(BTreeSet<String>, BTreeSet<String>), Box<dyn Error>> {
     let pass = page_pass(html, URL)
         .links

@@ -1,4 +1,4 @@
-//! Identifiers: one type per table, so that a page's id can't stand in for a run's.
+//! Identifiers: one type per table, so that a page's id cannot be used as a run's.
 
 use std::fmt;
 use std::num::ParseIntError;
@@ -53,13 +53,13 @@ macro_rules! ids {
 ids! {
     /// A project: the tenant that every other resource belongs to.
     ProjectId;
-    /// An API key's row; what clients see of a key is its prefix.
+    /// An API key's row; clients identify a key by its prefix.
     KeyId;
     /// A crawl run.
     RunId;
     /// A stored page, unique across runs and projects.
     PageId;
-    /// A stored body, shared by the pages whose decoded content is equal.
+    /// A stored body, shared by all pages with the same decoded content.
     BlobId;
     /// A monitor: a recurring crawl.
     MonitorId;
@@ -69,9 +69,9 @@ ids! {
     UsageId;
     /// A request in the log.
     RequestLogId;
-    /// A signup intent, waiting for its payment.
+    /// A signup intent that waits for payment.
     IntentId;
-    /// Pages set aside for work that is under way.
+    /// A reservation of pages for work in progress.
     ReservationId;
     /// A mail in the outbox.
     MailId;

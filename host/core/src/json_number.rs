@@ -3,11 +3,11 @@
 use serde::de::Error as _;
 use serde::{Deserialize as _, Deserializer};
 
-/// Reads a whole number or nothing. `3.0` is a whole number, too (JSON Schema 2020-12,
-/// 4.2.3); a number beyond `u64` counts as the largest one.
+/// Parses a whole number or null. `3.0` is a whole number too (JSON Schema 2020-12, 4.2.3); a
+/// number above `u64::MAX` counts as `u64::MAX`.
 ///
 /// # Errors
-/// When the value is no whole number, 0 or more.
+/// When the value is not a whole number, or is negative.
 pub fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
         return Ok(None);

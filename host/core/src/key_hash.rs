@@ -1,4 +1,4 @@
-//! Keys of URLs, and their 64-bit hashes, by which crawls know pages.
+//! Keys of URLs and their 64-bit hashes, by which crawls identify pages.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -6,20 +6,20 @@ use orbweaver_urls::KeyRules;
 use siphasher::sip::SipHasher13;
 use url::Url;
 
-/// The key of an absolute URL ([`orbweaver_urls::key`]); text that is not a URL is its own key.
+/// The key of an absolute URL ([`orbweaver_urls::key`]); other text is its own key.
 pub fn url_key(url: &str, rules: KeyRules) -> String {
     Url::parse(url).map_or_else(|_| url.to_owned(), |url| orbweaver_urls::key(&url, rules))
 }
 
-/// SipHash-1-3 of a key, with a zero seed. Hashes are stored, so the function never changes.
-/// Sites that construct collisions hide only pages of their own.
+/// SipHash-1-3 of a key, with a zero seed. Hashes are stored, so the function must never change.
+/// A site that constructs collisions only hides its own pages.
 pub fn key_hash(key: &str) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(key.as_bytes());
     hasher.finish()
 }
 
-/// For maps whose keys are hashes already: the hash of a `u64` is the number itself.
+/// Hasher for maps whose keys are already hashes: the hash of a `u64` is the number itself.
 pub type BuildKeyHasher = BuildHasherDefault<KeyHasher>;
 
 /// See [`BuildKeyHasher`].

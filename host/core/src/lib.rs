@@ -1,5 +1,5 @@
-//! Pure rules of Orbweaver: what may be fetched, how bytes become text, what a page's
-//! streaming pass finds. No I/O, no clock, no randomness: callers pass those in.
+//! Pure rules of Orbweaver: which targets may be fetched, how bytes are decoded, what one pass
+//! over a page extracts. No I/O, no clock, no randomness: callers pass those in.
 
 pub mod charset;
 pub mod content;

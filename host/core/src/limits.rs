@@ -1,24 +1,24 @@
-//! Limits that several modules share. What an operator may tune is in the configuration
-//! of the crate that enforces it; these are fixed.
+//! Fixed limits that several modules share. Configurable limits are in the configuration of
+//! the crate that enforces them.
 
-/// The longest URL that is fetched, in bytes.
+/// Longest URL that is fetched, in bytes.
 pub const MAX_URL_BYTES: usize = orbweaver_urls::MAX_URL_BYTES;
 
-/// Links kept of one page. The 100,000th link of a page finds no new content; a page of a
-/// million is an attack.
+/// Most links kept of one page. Links beyond the 100,000th lead to no new content; a page with
+/// a million is an attack.
 pub const MAX_LINKS: usize = 100_000;
 
-/// Bytes of anchor text kept per link.
+/// Most bytes of anchor text kept per link.
 pub const MAX_ANCHOR_BYTES: usize = 1024;
 
-/// Bytes of a page's title that count for its hash.
+/// Most bytes of a page's title that are hashed.
 pub const MAX_TITLE_BYTES: usize = 16 * 1024;
 
-/// Bytes of a robots.txt that are read.
+/// Most bytes of a robots.txt that are parsed.
 pub const MAX_ROBOTS_BYTES: usize = orbweaver_robots::MAX_ROBOTS_BYTES;
 
-/// Bytes of an uncompressed sitemap that are read.
+/// Most bytes of an uncompressed sitemap that are parsed.
 pub const MAX_SITEMAP_BYTES: usize = orbweaver_sitemaps::MAX_SITEMAP_BYTES;
 
-/// URLs taken from one sitemap, or sitemaps from one index.
+/// Most URLs taken from one sitemap, or sitemaps from one index.
 pub const MAX_SITEMAP_URLS: usize = orbweaver_sitemaps::MAX_SITEMAP_URLS;

@@ -1,4 +1,4 @@
-//! Markdown, as the `markdown` role writes it, as plain text.
+//! Converts the Markdown of the `markdown` role to plain text.
 
 /// Converts Markdown to plain text, in time linear in its length: removes images, the targets
 /// of links, delimiters and marks at the beginnings of lines, and undoes escapes.
@@ -22,9 +22,9 @@ pub fn plain_text(markdown: &str) -> String {
 
 fn inline(line: &str, out: &mut String) {
     let mut rest = line.char_indices().peekable();
-    // Looked up once: a search from every `![` would cost the square of the line's length.
+    // Searched once: a search from every `![` would take quadratic time.
     let last_target = line.rfind("](");
-    // End of the link's target or image that is being skipped.
+    // End of the link target or image that is being skipped.
     let mut skip_to = 0;
     while let Some((at, char)) = rest.next() {
         if at < skip_to {
@@ -37,7 +37,7 @@ fn inline(line: &str, out: &mut String) {
                 }
             }
             '!' if rest.peek().is_some_and(|(_, next)| *next == '[') => {
-                // An image, none of which is text, if a target follows.
+                // An image, whose text is dropped, if a target follows.
                 let has_target = last_target.is_some_and(|target| target > at);
                 match line
                     .get(at..)
@@ -57,7 +57,7 @@ fn inline(line: &str, out: &mut String) {
     }
 }
 
-/// The index after a link's target; within `<…>` parentheses do not count.
+/// The index after a link's target; parentheses within `<…>` do not count.
 fn end_of_target(line: &str, from: usize) -> usize {
     let mut depth = 1_u32;
     let mut angle = false;
@@ -83,7 +83,7 @@ mod tests {
     use super::plain_text;
 
     #[test]
-    fn marks_go_and_text_stays() {
+    fn marks_are_removed_and_text_is_kept() {
         for (markdown, text) in [
             (
                 "# Title\n\n**Bold** and [a link](https://a.example/x_(y)) end",

@@ -1,8 +1,8 @@
-//! Options of rendering that fetch, plugins and API share.
+//! Options of rendering shared by fetch, plugins and API.
 
 use serde::{Deserialize, Serialize};
 
-/// The point in a document's life at which it counts as loaded.
+/// The event after which a document counts as loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitFor {
@@ -10,6 +10,6 @@ pub enum WaitFor {
     Load,
     /// The `DOMContentLoaded` event: the document and its scripts.
     DomContentLoaded,
-    /// No request for half a second.
+    /// No network request for half a second.
     NetworkIdle,
 }

@@ -1,16 +1,16 @@
-//! Reading `Retry-After`.
+//! Parsing of `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 
-/// The longest wait that is honoured.
+/// Longest wait that is respected.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 3600);
 
-/// Reads Retry-After (RFC 9110, 10.2.3): seconds, or an HTTP date judged by `now`. A date
-/// in the past is no wait; more than [`MAX_RETRY_AFTER`] is that much; anything else is `None`.
+/// Parses Retry-After (RFC 9110, 10.2.3): seconds, or an HTTP date relative to `now`. A past
+/// date means no wait; waits are cut to [`MAX_RETRY_AFTER`]; any other text gives `None`.
 pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit()) {
-        // Too many digits for a number are a very long time.
+        // A number with too many digits means a very long time.
         let seconds = value.parse().unwrap_or(u64::MAX);
         return Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER));
     }
@@ -27,9 +27,9 @@ pub fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    /// Row 25.
+    /// Fault 25.
     #[test]
-    fn waits_are_read_and_clamped() {
+    fn waits_are_parsed_and_clamped() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         let read = |value: &str| retry_after(value, now).map(|wait| wait.as_secs());
         assert_eq!(read("120"), Some(120));

@@ -1,5 +1,5 @@
 //! Settings structs: one declaration gives default, help text, path and type
-//! ([`settings!`](crate::settings)), and the types that settings of several crates share.
+//! ([`settings!`](crate::settings)). Also types that settings of several crates share.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -12,11 +12,11 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
-/// Declares a settings struct: its fields with their help texts, types and defaults.
+/// Declares a settings struct: its fields with help texts, types and defaults.
 ///
-/// The struct is `Clone`, `Debug`, `Default` and [`Settings`], and serde reads and writes it;
-/// an unknown setting is an error, a missing one takes its default. A field's doc comment is
-/// also the help text that `orbweaver config` prints, so it is plain text.
+/// The struct implements `Clone`, `Debug`, `Default`, [`Settings`] and serde's traits. An
+/// unknown setting is an error; a missing one has its default. A field's doc comment is also
+/// the help text that `orbweaver config` prints, so it is plain text.
 ///
 /// ```
 /// orbweaver_core::settings! {
@@ -36,14 +36,14 @@ use url::Url;
 /// assert_eq!(HttpConfig::default().max_body_bytes, 16_777_216);
 /// ```
 ///
-/// After the doc comment a field takes, in this order:
-/// - `#[flag = "--name"]`: the flag that sets it, too.
+/// After the doc comment, a field may have, in this order:
+/// - `#[flag = "--name"]`: a command-line flag that also sets it.
 /// - `#[section]`: the field is a settings struct and is described by its own fields;
-///   `#[section = function]` lets `function(path, &mut descriptions)` describe it.
-/// - `#[internal]`: no configuration file can set it.
-/// - `#[serde(…)]`: handed to serde.
+///   with `#[section = function]`, `function(path, &mut descriptions)` describes it.
+/// - `#[internal]`: it cannot be set in a configuration file.
+/// - `#[serde(…)]`: passed to serde.
 ///
-/// A field without `= default` takes its type's default.
+/// A field without `= default` has its type's default.
 #[macro_export]
 macro_rules! settings {
     (@default) => { ::std::default::Default::default() };
@@ -119,21 +119,21 @@ macro_rules! settings {
     };
 }
 
-/// A struct of settings that can list them.
+/// A settings struct that can list its settings.
 pub trait Settings {
-    /// Adds the struct's settings to `all`, in the order of the configuration file. `prefix`
-    /// is the path of the struct itself: empty, or such as `fetch.limits`.
+    /// Appends the struct's settings to `all`, in the order of the configuration file. `prefix`
+    /// is the path of the struct itself: empty, or for example `fetch.limits`.
     fn describe(prefix: &str, all: &mut Vec<SettingInfo>);
 }
 
-/// A setting, or a table of settings that is described as a whole.
+/// A setting, or a table of settings described as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingInfo {
     /// Its path, such as `http.shutdown_ms`.
     pub path: String,
-    /// The command line's flag for it, such as `--listen`.
+    /// The command-line flag that sets it, such as `--listen`.
     pub flag: Option<&'static str>,
-    /// What it means.
+    /// Its help text.
     pub help: String,
 }
 
@@ -158,18 +158,18 @@ pub fn join(prefix: &str, name: &str) -> String {
     }
 }
 
-/// A setting that breaks a rule: which, and what it should be.
+/// A setting that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{setting}: {rule}")]
 pub struct InvalidSetting {
     /// The setting's path, such as `http.shutdown_ms`.
     pub setting: &'static str,
-    /// What it must be.
+    /// The rule.
     pub rule: String,
 }
 
 impl InvalidSetting {
-    /// A setting and the rule that it breaks.
+    /// Names a setting and the rule that it breaks.
     pub fn new(setting: &'static str, rule: impl Into<String>) -> Self {
         Self {
             setting,
@@ -180,7 +180,7 @@ impl InvalidSetting {
     /// Checks that a rule holds.
     ///
     /// # Errors
-    /// The setting and the rule, where it does not.
+    /// The setting and the rule, if the rule does not hold.
     pub fn unless(holds: bool, setting: &'static str, rule: impl Into<String>) -> Result<(), Self> {
         if holds {
             Ok(())
@@ -190,7 +190,7 @@ impl InvalidSetting {
     }
 }
 
-/// A time in milliseconds, written as a whole number.
+/// A duration in milliseconds, written as a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Millis(pub u64);
@@ -202,7 +202,7 @@ impl Millis {
     }
 }
 
-/// A time in seconds, written as a whole number.
+/// A duration in seconds, written as a whole number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seconds(pub u32);
@@ -214,13 +214,13 @@ impl Seconds {
     }
 }
 
-/// An http or https URL, kept as it was written.
+/// An http or https URL, kept as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct HttpUrl(Cow<'static, str>);
 
 impl HttpUrl {
-    /// A URL that is known to be valid, for defaults: it is not checked.
+    /// A valid URL for use as a default; it is not checked.
     pub const fn constant(url: &'static str) -> Self {
         Self(Cow::Borrowed(url))
     }
@@ -230,13 +230,13 @@ impl HttpUrl {
         &self.0
     }
 
-    /// The URL without slashes at its end, to append a path to.
+    /// The URL without trailing slashes, to append a path to.
     pub fn base(&self) -> &str {
         self.0.trim_end_matches('/')
     }
 }
 
-/// A text that is no http or https URL.
+/// The text is not an http or https URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be an http or https URL")]
 pub struct NotHttpUrl;
@@ -262,11 +262,11 @@ impl<'de> Deserialize<'de> for HttpUrl {
     }
 }
 
-/// Reads a list of words: a list, or one string with commas, because environment variables
+/// Parses a list of words: a list, or one comma-separated string, because environment variables
 /// have no lists.
 ///
 /// # Errors
-/// When the value is neither, or a word is none of `T`.
+/// When the value is neither, or a word is not a valid `T`.
 pub fn list<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: FromStr<Err: Display>,
@@ -278,27 +278,27 @@ where
         .collect()
 }
 
-/// As [`list`], of networks; a bare address is the network of that one address.
+/// Same as [`list`], for networks; a single address means the network of that one address.
 ///
 /// # Errors
-/// When the value is no list of networks; names the first that is none.
+/// When an item is not a network; names the first such item.
 pub fn nets<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<IpNet>, D::Error> {
     let parse = |net: &String| {
         net.parse::<IpNet>()
             .or_else(|_| net.parse::<IpAddr>().map(IpNet::from))
             .map_err(|_| {
                 D::Error::custom(format!(
-                    "`{net}` is no network such as 10.0.0.0/8 or fd00::/8"
+                    "`{net}` is not a network such as 10.0.0.0/8 or fd00::/8"
                 ))
             })
     };
     words(deserializer)?.iter().map(parse).collect()
 }
 
-/// As [`list`], of whole numbers in seconds.
+/// Same as [`list`], for whole numbers in seconds.
 ///
 /// # Errors
-/// When the value is no list of whole numbers.
+/// When the value is not a list of whole numbers.
 pub fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Seconds>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -440,11 +440,11 @@ mod tests {
     }
 
     #[test]
-    fn wrong_values_are_refused_with_the_rule() {
+    fn wrong_values_are_refused_with_their_rule() {
         for (value, rule) in [
             (
                 json!({"from": ["10.0.0.0/33"]}),
-                "`10.0.0.0/33` is no network such as",
+                "`10.0.0.0/33` is not a network such as",
             ),
             (json!({"waits": ["soon"]}), "a list of whole numbers"),
             (json!({"site": "ftp://a/"}), "an http or https URL"),

@@ -4,10 +4,10 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// The product token under which robots.txt is read, whatever user agent is sent.
+/// Product token for robots.txt rules, whatever user agent is sent.
 pub const PRODUCT_TOKEN: &str = "Orbweaver";
 
-/// User agents that begin with this name our own crawler, and are rotated.
+/// Prefix of user agents that name this crawler; they are replaced by a browser's.
 pub const INTERNAL_PREFIX: &str = "Orbweaver/";
 
 #[derive(Deserialize)]
@@ -20,19 +20,19 @@ static BROWSERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     list.map(|list| list.user_agents).unwrap_or_default()
 });
 
-/// User agents of current desktop browsers, by share of use.
+/// User agents of current desktop browsers, most common first.
 pub fn browsers() -> &'static [String] {
     &BROWSERS
 }
 
-/// Whether a user agent is to be replaced by a browser's: none is given, or it names our
-/// own crawler.
+/// Whether a user agent is replaced by a browser's: none is requested, or it names this
+/// crawler.
 pub fn is_rotated(asked: Option<&str>) -> bool {
     asked.is_none_or(|asked| asked.is_empty() || asked.starts_with(INTERNAL_PREFIX))
 }
 
-/// The user agent to send: `asked`, unless it [is rotated](is_rotated); then one of `pool`,
-/// or of [`browsers`] where that is empty, picked by `random`.
+/// The user agent to send: `asked`, unless it [is rotated](is_rotated); then one of `pool`
+/// picked by `random`, or of [`browsers`] if `pool` is empty.
 pub fn choose<'a>(asked: Option<&'a str>, pool: &'a [String], random: u64) -> &'a str {
     match asked {
         Some(asked) if !is_rotated(Some(asked)) => asked,
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_ones_are_browsers() {
+    fn the_built_in_user_agents_are_browsers() {
         assert!(browsers().len() >= 8);
         assert!(
             browsers()

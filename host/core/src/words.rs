@@ -1,12 +1,12 @@
-//! Words for full-text search, made the same way of pages and of queries, so that what is
-//! found depends on neither the database nor its locale.
+//! Words for full-text search. Pages and queries are split in the same way, so that results
+//! do not depend on the database or its locale.
 //!
-//! A word is a run of letters and digits, folded: compatibility forms and case are one
-//! (NFKC, lower case), accents of Latin, Greek and Cyrillic letters go. Scripts that put no
-//! spaces between words (Chinese, Japanese, Korean particles, Thai, Lao, Khmer, Burmese) are
-//! cut into overlapping pairs of characters, as Lucene's CJK analyser does it. Words come out
-//! in ASCII: other characters are spelled as their code points, which every database's
-//! tokenizer leaves in one piece.
+//! A word is a run of letters and digits, folded: compatibility forms and case are unified
+//! (NFKC, lower case), and accents of Latin, Greek and Cyrillic letters are removed. Scripts
+//! without spaces between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese), and Korean with
+//! its particles, are cut into overlapping pairs of characters, as Lucene's CJK analyser does.
+//! Words are ASCII: other characters are spelled as their code points, which every database's
+//! tokenizer keeps in one piece.
 
 use std::fmt::Write as _;
 use std::iter::Peekable;
@@ -14,30 +14,30 @@ use std::iter::Peekable;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// Characters of a word that count.
+/// Most characters of a word that are indexed.
 const MAX_WORD: usize = 64;
-/// Words of a text that count. Together with [`MAX_BYTES`] below what PostgreSQL's tsvector
-/// holds, a mebibyte of words and positions, whatever the text.
+/// Most words of a text that are indexed. With [`MAX_BYTES`] this stays below the limit of
+/// PostgreSQL's tsvector, a mebibyte of words and positions.
 const MAX_WORDS: usize = 50_000;
 const MAX_BYTES: usize = 512 << 10;
 
-/// Something to search for: one word, or the pairs of a run without spaces, in order.
+/// A search term: one word, or the pairs of a run without spaces, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
     /// ASCII letters and digits only.
     pub words: Vec<String>,
-    /// A single character of a script that is indexed in pairs: what begins with it counts.
+    /// A single character of a script that is indexed in pairs: matches words that start with it.
     pub prefix: bool,
 }
 
-/// A text's words with spaces between them, as they are indexed.
+/// A text's words as they are indexed, separated by spaces.
 pub fn index_words(text: &str) -> String {
     let mut out = Index {
         words: String::with_capacity(text.len().min(MAX_BYTES)),
         count: 0,
     };
-    // No word goes on past white space, and most pieces between it are ASCII, whose words
-    // need no folding but case.
+    // Words never span white space, and most pieces between white space are ASCII, which needs
+    // no folding except case.
     for piece in text.split_ascii_whitespace() {
         let took_all = if piece.is_ascii() {
             let mut words = piece.split(|char: char| !char.is_ascii_alphanumeric());
@@ -60,7 +60,7 @@ struct Index {
 }
 
 impl Index {
-    /// Adds a word; `false` once there is no room.
+    /// Adds a word; `false` if there is no room left.
     fn take(&mut self, word: &str) -> bool {
         if word.is_empty() {
             return true;
@@ -77,7 +77,7 @@ impl Index {
     }
 }
 
-/// What a query searches for; at most `most` terms.
+/// The terms of a query, at most `most`.
 pub fn query_terms(query: &str, most: usize) -> Vec<Term> {
     let mut terms = Vec::new();
     for run in Runs::of(query).take(most) {
@@ -87,7 +87,7 @@ pub fn query_terms(query: &str, most: usize) -> Vec<Term> {
             words.push(word.to_owned());
             true
         });
-        // The last character alone is indexed for queries of one character.
+        // The last single character is indexed only for queries of one character.
         if run.paired && !single {
             words.pop();
         }
@@ -99,7 +99,7 @@ pub fn query_terms(query: &str, most: usize) -> Vec<Term> {
     terms
 }
 
-/// Letters and digits of one kind.
+/// A run of letters and digits of one kind.
 struct Run {
     chars: Vec<char>,
     paired: bool,
@@ -113,7 +113,7 @@ impl Run {
             spell(&self.chars, &mut word);
             return take(&word);
         }
-        // Pairs, and the last character by itself.
+        // The pairs, and the last character alone.
         (0..self.chars.len()).all(|at| {
             word.clear();
             let end = (at + 2).min(self.chars.len());
@@ -123,7 +123,7 @@ impl Run {
     }
 }
 
-/// ASCII as it is; a word with anything else as its code points.
+/// Keeps ASCII; spells a word with other characters as its code points.
 fn spell(chars: &[char], out: &mut String) {
     if chars.iter().all(char::is_ascii) {
         out.extend(chars);
@@ -132,8 +132,8 @@ fn spell(chars: &[char], out: &mut String) {
     out.push('x');
     for &char in chars {
         let code = u32::from(char);
-        // Writing to a string can't fail. Lengths differ so that no spelling is the beginning
-        // of another character's.
+        // Writing to a string cannot fail. The lengths differ, so that no spelling is a prefix of
+        // another.
         let _ = if code > 0xffff {
             write!(out, "v{code:06x}")
         } else {
@@ -188,7 +188,7 @@ impl<I: Iterator<Item = char>> Iterator for Runs<I> {
     }
 }
 
-/// A letter without its accents; other scripts' marks are parts of their letters.
+/// Removes a letter's accents; marks of other scripts are part of their letters.
 fn fold(char: char, out: &mut Vec<char>) {
     if char.is_ascii() {
         out.push(char);
@@ -199,7 +199,7 @@ fn fold(char: char, out: &mut Vec<char>) {
     out.extend(letters);
 }
 
-/// Scripts that write words without spaces between them, or (Hangul) join particles to them.
+/// Scripts without spaces between words, or (Hangul) with particles joined to words.
 const fn is_paired(char: char) -> bool {
     matches!(char,
         '\u{0e01}'..='\u{0e3a}' | '\u{0e40}'..='\u{0e4e}'   // Thai
@@ -253,7 +253,7 @@ mod tests {
         );
         assert_eq!(terms("東京都"), ["x67714eac x4eac90fd"]);
         assert_eq!(terms("京 tower"), ["x4eac*", "tower"]);
-        // Half-width and voiced kana are what they stand for.
+        // Half-width and voiced kana equal their standard forms.
         assert_eq!(terms("\u{ff76}\u{ff9e}\u{ff76}"), terms("ガカ"));
         assert_eq!(terms("แมงมุม")[0].split(' ').count(), 5);
         assert_eq!(terms("𠮷野"), ["xv020bb791ce"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_any_kind_stays_within_bounds() {
+    fn any_text_stays_within_the_limits() {
         let han: String = (0..90_000_u32)
             .filter_map(|n| char::from_u32(0x4e00 + n * 7919 % 20_000))
             .collect();

@@ -1,4 +1,4 @@
-//! Every row of `vectors/cron.jsonl` gets its next three times, or is refused.
+//! Checks every row of `vectors/cron.jsonl`: its next three times, or its refusal.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::cron::Schedule;
@@ -15,7 +15,7 @@ struct Row {
 }
 
 #[test]
-fn schedules_fire_as_every_vector_says() {
+fn every_vector_fires_at_its_times() {
     let mut wrong = Vec::new();
     let mut rows = 0;
     for line in include_str!("vectors/cron.jsonl").lines() {

@@ -1,4 +1,4 @@
-//! Every row of `vectors/ssrf.jsonl` gets the verdict it states.
+//! Checks every row of `vectors/ssrf.jsonl` against its stated verdict.
 
 use std::net::IpAddr;
 
@@ -23,7 +23,7 @@ struct Hop {
     resolves: Vec<IpAddr>,
 }
 
-/// One request as the fetcher judges it: the URL, then what its name resolves to.
+/// Checks one request as the fetcher does: the URL, then the addresses of its name.
 fn judge(policy: &Policy, target: Target, resolves: &[IpAddr]) -> Result<Target, Refusal> {
     if let (Host::Name(name), false) = (&target.host, resolves.is_empty()) {
         policy.judge_answers(name, resolves, &HostList::default())?;
@@ -41,7 +41,7 @@ fn verdict(policy: &Policy, row: &Row) -> Result<(), Refusal> {
 }
 
 #[test]
-fn the_guard_judges_every_vector_right() {
+fn every_vector_gets_its_verdict() {
     let policy = Policy::public();
     let mut wrong = Vec::new();
     let mut rows = 0;

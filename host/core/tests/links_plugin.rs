@@ -1,6 +1,6 @@
-//! The streaming pass finds the links that the `links` plugin finds in the tree. On
-//! folders of real pages, `cargo run --release --example page_pass -- FOLDER` compares the
-//! two and measures.
+//! Checks that the streaming pass finds the same links as the `links` plugin finds in the tree.
+//! `cargo run --release --example page_pass -- FOLDER` compares and measures both on folders of
+//! real pages.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

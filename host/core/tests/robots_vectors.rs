@@ -1,4 +1,4 @@
-//! Every row of `vectors/robots.jsonl` gets the verdict it states.
+//! Checks every row of `vectors/robots.jsonl` against its stated verdict.
 
 use orbweaver_core::robots::Robots;
 use serde::Deserialize;
@@ -14,7 +14,7 @@ struct Row {
 }
 
 #[test]
-fn robots_rules_judge_every_vector_right() {
+fn every_vector_gets_its_verdict() {
     let mut wrong = Vec::new();
     let mut rows = 0;
     for line in include_str!("vectors/robots.jsonl").lines() {

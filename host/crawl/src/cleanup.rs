@@ -16,6 +16,7 @@ const LOOK: Duration = Duration::from_secs(30);
 const RUNS: u32 = 100;
 
 /// Runs for as long as the process does; ends with the task that holds it.
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     loop {
         if let Err(error) = remove(&crawls).await {
@@ -30,6 +31,7 @@ pub async fn run(crawls: Crawls) {
 ///
 /// # Errors
 /// When the database fails; what is left is removed by the next call.
+#[crate::boxed]
 pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
     let (mut rows, mut bytes) = (0, 0);
     loop {
@@ -56,6 +58,7 @@ pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
 ///
 /// # Errors
 /// When the database fails.
+#[crate::boxed]
 pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
     let keep = &crawls.retention;
     if keep.runs_days > 0 {

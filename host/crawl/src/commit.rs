@@ -71,11 +71,13 @@ impl Committer {
     }
 
     /// Waits for room for a page of so many bytes.
+    #[crate::boxed]
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         take_room(&self.room, bytes, QUEUE_KIB).await
     }
 
     /// Queues an item; waits while the queue is full, in items or in bytes of URLs.
+    #[crate::boxed]
     pub async fn send(&self, mut item: CommitItem) {
         let bytes: usize = item.discovered.iter().map(|new| new.url.len()).sum();
         if bytes > 0 {

@@ -11,7 +11,7 @@ use orbweaver_store::Store;
 use tokio::sync::Notify;
 
 use crate::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
-use crate::links::Places;
+use crate::link_reader::Places;
 use crate::live::LiveRuns;
 use crate::webhooks::signals::Webhooks;
 

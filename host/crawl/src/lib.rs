@@ -8,15 +8,16 @@
 
 pub mod cleanup;
 mod commit;
+mod concurrency;
 pub mod config;
 mod context;
 mod due;
 mod entry;
 mod fetch;
+mod follow;
 mod frontier;
 mod handle;
-mod limiter;
-pub mod links;
+pub mod link_reader;
 mod live;
 mod page;
 pub mod patterns;
@@ -25,7 +26,6 @@ pub mod request;
 mod run;
 pub mod scheduler;
 mod scope;
-mod seat;
 mod seed;
 mod shared;
 pub mod spec;
@@ -33,8 +33,13 @@ pub mod submit;
 mod traps;
 pub mod webhooks;
 mod worker;
+mod worker_lock;
 
 pub use context::{Crawls, CrawlsParts};
 pub use live::LiveRuns;
-pub use seat::{Seat, seat};
 pub use worker::run as work;
+pub use worker_lock::{WorkerLockHolder, wait_for_worker_lock};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

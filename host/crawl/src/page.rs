@@ -7,18 +7,16 @@ use bytes::Bytes;
 use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
-use orbweaver_core::page::{Link, Links, PageFacts, page_pass, page_text, x_robots_tag};
+use orbweaver_core::page::{Links, PageFacts, page_pass, page_text, x_robots_tag};
 use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
 use orbweaver_engine::{Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
-use orbweaver_store::crawl::{
-    CrawledPage, PreviousPage, StoredLink, pack_links, pack_targets, unpack_links,
-};
+use orbweaver_store::crawl::{CrawledPage, PreviousPage, pack_links, unpack_links};
 use orbweaver_store::{BodyEncoding, CloudMode, NewPage, StoredBody};
-use orbweaver_urls::{Resolved, key_into, key_of};
+use orbweaver_urls::{Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
-use crate::scope::Verdict;
+use crate::follow::{judge, pack, read};
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
@@ -253,32 +251,6 @@ pub(super) async fn unchanged(
     Ok(fetched(row, links, found, counts))
 }
 
-fn read(stored: &[StoredLink]) -> Links {
-    let links = stored.iter().map(|link| Link {
-        to: &link.to_url,
-        anchor: &link.anchor,
-        rel: &link.rel,
-        nofollow: link.nofollow,
-    });
-    links.collect()
-}
-
-/// The links of a stored page, and which of them are in scope.
-pub(super) fn links_only(shared: &Shared, stored: &[StoredLink]) -> (Links, Vec<(u64, u32)>) {
-    let links = read(stored);
-    let (found, _) = judge(shared, &links);
-    (links, found)
-}
-
-/// Judges a page's links by a scope that has changed since.
-pub(super) fn judge_again(shared: &Shared, fetched: &mut Fetched) {
-    let (found, [out_of_scope, excluded]) = judge(shared, &fetched.links);
-    fetched.row.targets = pack(&found);
-    fetched.found = found;
-    fetched.out_of_scope = out_of_scope;
-    fetched.excluded = excluded;
-}
-
 fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, counts: [u64; 2]) -> Fetched {
     let [out_of_scope, excluded] = counts;
     Fetched {
@@ -291,38 +263,6 @@ fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, counts: [u64;
         latency: Duration::ZERO,
         retry_after: None,
     }
-}
-
-/// Which links are in scope, and how many are of other sites or left out by a pattern.
-fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2]) {
-    let scope = shared.scope.load();
-    let mut found = Vec::with_capacity(links.len());
-    let (mut out, mut excluded) = (0, 0);
-    let (mut url, mut key) = (Resolved::default(), String::new());
-    for (link, index) in links.iter().zip(0_u32..) {
-        // Links are absolute; most are of the seed's site, which is told at a glance.
-        if !shared.seed.join_into(link.to, &mut url) {
-            continue;
-        }
-        if link.nofollow && shared.spec.respect_nofollow {
-            excluded += 1;
-            continue;
-        }
-        match scope.judge(&url) {
-            Verdict::In => {
-                key_into(&url, shared.rules, &mut key);
-                found.push((key_hash(&key), index));
-            }
-            Verdict::Excluded => excluded += 1,
-            Verdict::Out => out += 1,
-        }
-    }
-    (found, [out, excluded])
-}
-
-fn pack(found: &[(u64, u32)]) -> Vec<u8> {
-    let targets: Vec<u64> = found.iter().map(|(hash, _)| *hash).collect();
-    pack_targets(&targets)
 }
 
 fn rows(links: &Links) -> Vec<u8> {

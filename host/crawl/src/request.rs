@@ -11,9 +11,10 @@ use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
 use crate::patterns::PathPatterns;
 use crate::spec::{
-    AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, ProxyPool, SeedKind,
+    AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, SeedKind,
 };
 use orbweaver_core::json_number::whole;
+use orbweaver_fetch::ProxyPool;
 use orbweaver_pipeline::rules::{self, InvalidField};
 use orbweaver_pipeline::{Pipeline, blocking};
 
@@ -146,6 +147,7 @@ impl CrawlRequest {
     /// # Errors
     /// 422 with the first field that breaks a rule, in the contract's order; 501 where
     /// everything is in order and the proxy pool is not configured.
+    #[crate::boxed]
     pub async fn check(
         self,
         pipeline: &Pipeline,
@@ -188,9 +190,9 @@ impl CrawlRequest {
         let extractors = self.extractors.unwrap_or_default();
         rules::extractors(pipeline, &extractors)?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
-            && !pipeline.fetcher.has_pool(pool.into())
+            && !pipeline.fetcher.has_pool(pool)
         {
-            let pool = orbweaver_fetch::Pool::from(pool).as_str();
+            let pool = pool.as_str();
             return Err(RequestError::NotConfigured(format!(
                 "proxy_pool: no proxies are configured for {pool}; set fetch.proxy_pools.{pool}"
             )));

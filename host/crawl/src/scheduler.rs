@@ -20,6 +20,7 @@ const FIRES: usize = 64;
 /// Runs for as long as the process does; ends with the task that holds it. Sleeps until the
 /// next fire is due or the database changes: a fire that waits for a free run slot, or for its
 /// monitor's last run, finds it by a change.
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     let mut due = Due::new(&crawls);
     loop {
@@ -44,6 +45,7 @@ async fn fire_all(crawls: &Crawls) -> Result<Option<DateTime<Utc>>, StoreError> 
 ///
 /// # Errors
 /// When the database fails.
+#[crate::boxed]
 pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     let now = crawls.clock.now();
     let mut fires = 0;

@@ -40,13 +40,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Fetches by the way that the run goes: its proxy, its pool, or direct.
+    #[crate::boxed]
     pub async fn fetch(&self, request: Request, random: u64) -> Result<Response, FetchError> {
         let fetcher = &self.crawls.pipeline.fetcher;
         let country = self.spec.proxy_country.as_deref();
         // Boxed: the fetch's state is large, and every entry under way has one.
         match (&self.proxy, self.spec.proxy_pool) {
             (None, Some(pool)) => {
-                Box::pin(fetcher.fetch_through(pool.into(), country, random, request)).await
+                Box::pin(fetcher.fetch_through(pool, country, random, request)).await
             }
             (proxy, _) => {
                 let proxy = proxy.clone();
@@ -56,6 +57,7 @@ impl Shared {
     }
 
     /// Waits until a URL's host may be asked, and takes the right to one request.
+    #[crate::boxed]
     pub async fn wait_for(&self, url: &str) {
         let Some(url) = Resolved::parse(url) else {
             return;

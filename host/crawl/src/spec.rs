@@ -5,7 +5,7 @@
 use std::fmt;
 
 use orbweaver_core::webhook::Event;
-use orbweaver_fetch::{InvalidProxy, Pool, ProxyUrl};
+use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -80,31 +80,6 @@ pub enum SeedKind {
     Url,
     /// An origin, a sitemap or a sitemap index; only what it lists is fetched.
     Sitemap,
-}
-
-/// A pool of proxies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ProxyPool {
-    /// Data-centre addresses.
-    Datacenter,
-    /// Static addresses of access providers.
-    Isp,
-    /// Home connections.
-    Residential,
-    /// Mobile networks.
-    Mobile,
-}
-
-impl From<ProxyPool> for Pool {
-    fn from(pool: ProxyPool) -> Self {
-        match pool {
-            ProxyPool::Datacenter => Self::Datacenter,
-            ProxyPool::Isp => Self::Isp,
-            ProxyPool::Residential => Self::Residential,
-            ProxyPool::Mobile => Self::Mobile,
-        }
-    }
 }
 
 impl CrawlSpec {

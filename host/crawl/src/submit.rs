@@ -27,6 +27,7 @@ pub struct Origin {
 ///
 /// # Errors
 /// When the database fails.
+#[crate::boxed]
 pub async fn submit(
     crawls: &Crawls,
     project: ProjectId,
@@ -59,6 +60,7 @@ pub async fn submit(
 ///
 /// # Errors
 /// When the database fails.
+#[crate::boxed]
 pub async fn recent(
     crawls: &Crawls,
     project: ProjectId,

@@ -25,6 +25,7 @@ const FORGET: Duration = Duration::from_secs(600);
 const GRACE: Duration = Duration::from_secs(6);
 
 /// Works until [`Crawls::stop`](crate::LiveRuns::stop); then hands everything back.
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
     let (committer, writer) = Committer::start(crawls.store.clone());

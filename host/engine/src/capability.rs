@@ -1,8 +1,8 @@
-//! Capabilities: the things that a plugin may ask of its host, one module each.
+//! Capabilities: the host services that a plugin may use, one module each.
 //!
-//! Each module is the engine's side of one call: it checks the grant, counts the budgets and
-//! charges the memory before anything reaches the trait that the server implements (`host`).
-//! The functions that guests import are linked in `wit`, one module per interface.
+//! Each module is the engine's side of one service: it checks the grant, counts the budgets and
+//! charges the memory before calling the trait that the server implements (`host`). The
+//! functions that guests import are linked in `wit`, one module per interface.
 
 pub(crate) mod crawl_data;
 pub(crate) mod extraction;
@@ -25,7 +25,7 @@ use http::HttpCapability;
 use rendering::RenderingCapability;
 use requests::RequestBudget;
 
-/// The capabilities of one call, each with what is left of its budgets.
+/// The capabilities of one call, with the rest of their budgets.
 pub(crate) struct Capabilities {
     pub http: HttpCapability,
     pub rendering: RenderingCapability,
@@ -51,7 +51,7 @@ impl Capabilities {
         }
     }
 
-    /// Requests that reached the host so far, renders included.
+    /// Number of requests passed to the host so far, including renders.
     pub fn requests_made(&self) -> u32 {
         self.requests.made()
     }

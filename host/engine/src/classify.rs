@@ -1,4 +1,4 @@
-//! Turns an error of wasmtime into a typed error of this crate.
+//! Maps wasmtime's errors to this crate's typed errors.
 
 use wasmtime::component::ResourceTableError;
 use wasmtime::{Trap, WasmBacktrace};
@@ -9,14 +9,14 @@ use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::text::{clean, cut};
 
-/// Distinct functions in a backtrace that still looks like runaway recursion.
+/// Most distinct functions in a backtrace that counts as infinite recursion.
 const CYCLE: usize = 6;
 
-/// Longest backtrace written to the log, in bytes: the plugin's author chooses its names.
+/// Longest backtrace written to the log, in bytes: function names come from the plugin.
 const MAX_BACKTRACE_BYTES: usize = 16 << 10;
 
-/// Types the failure of a call. The trap code alone does not tell: a guest out of memory
-/// reaches `unreachable`, one out of its own stack runs below address zero.
+/// Classifies the failure of a call. The trap code alone is not enough: a guest out of memory
+/// traps with `unreachable`, and one out of its own stack accesses memory below address zero.
 pub(crate) fn classify(
     plugin: &str,
     error: &wasmtime::Error,
@@ -66,10 +66,10 @@ fn typed(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> PluginE
     if let Some(limit) = limiter.refused() {
         return PluginError::Limit(limit);
     }
-    // wasmtime has no type for these two; the tests hold its words.
+    // wasmtime has no type for these two; tests check that its texts stay the same.
     let text = error.root_cause().to_string();
     if text.contains("allocated for hostcalls has been exhausted") {
-        // With guest frames it was an argument of a host call, without them the result.
+        // With guest frames it was an argument of a host call, without them the answer.
         return PluginError::Limit(if backtrace.is_some() {
             Limit::HostCall(limits.host_call_bytes())
         } else {
@@ -82,7 +82,7 @@ fn typed(error: &wasmtime::Error, limiter: &Limiter, limits: &Limits) -> PluginE
     PluginError::Trap(clean(&text, 500))
 }
 
-/// Whether the innermost frames are few functions calling each other.
+/// Whether the innermost frames are a few functions that call each other.
 fn is_recursion(backtrace: &WasmBacktrace) -> bool {
     let frames = backtrace.frames();
     let mut distinct: Vec<u32> = frames.iter().map(wasmtime::FrameInfo::func_index).collect();

@@ -1,8 +1,8 @@
-//! Machine code on disk, so that a restart does not compile again.
+//! Cache of machine code on disk, so that a restart does not compile again.
 //!
-//! The files of this folder are executed, so only the server's user may be able to write
-//! to it; the cache refuses any other. Against accidents (a full disk, a torn
-//! write) every file carries the SHA-256 of its contents.
+//! The files of this folder are executed, so only the server's user may be able to write to it;
+//! the cache refuses any other folder. Against accidents (full disk, partial write) every file
+//! contains the SHA-256 of its contents.
 
 use std::fs;
 use std::hash::{Hash as _, Hasher as _};
@@ -16,7 +16,7 @@ use wasmtime::component::Component;
 
 use crate::inspect::Digest;
 
-/// A verified folder of compiled components.
+/// A folder of compiled components, with checked permissions.
 #[derive(Clone, Debug)]
 pub(crate) struct CodeCache {
     dir: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct CodeCache {
 const CHECKSUM_BYTES: usize = 32;
 
 impl CodeCache {
-    /// Opens or makes the folder. Fails if another user could write to it.
+    /// Opens or creates the folder. Fails if another user could write to it.
     pub fn open(dir: &Path) -> Result<Self, String> {
         if !dir.exists() {
             fs::DirBuilder::new()
@@ -44,7 +44,7 @@ impl CodeCache {
         })
     }
 
-    /// The compiled component, if it is there, whole, and of this engine's making.
+    /// The compiled component, if it is cached, undamaged, and made by this engine.
     pub fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
         let path = self.path(engine, digest);
         let mut file = fs::OpenOptions::new()
@@ -60,13 +60,13 @@ impl CodeCache {
             tracing::warn!(file = %path.display(), "damaged compiled plugin ignored");
             return None;
         }
-        // SAFETY: `code` is what `Component::serialize` wrote (the checksum says that it is
-        // whole), from a file and a folder that no other user can write to. Whether it is
-        // of this engine's version and settings, wasmtime checks.
+        // SAFETY: `code` was written by `Component::serialize` (the checksum shows that it is
+        // complete), in a file and a folder to which no other user can write. wasmtime checks
+        // that it was made with this engine's version and settings.
         unsafe { Component::deserialize(engine, code) }.ok()
     }
 
-    /// Keeps a compiled component.
+    /// Caches a compiled component.
     pub fn store(
         &self,
         engine: &wasmtime::Engine,
@@ -109,10 +109,10 @@ fn only_ours(found: &fs::Metadata) -> Result<(), String> {
     // SAFETY: geteuid takes nothing and cannot fail.
     let me = unsafe { libc::geteuid() };
     if found.uid() != me {
-        return Err(format!("belongs to user {}, not to {me}", found.uid()));
+        return Err(format!("is owned by user {}, not by {me}", found.uid()));
     }
     if found.mode() & 0o022 != 0 {
-        return Err("others can write to it".to_owned());
+        return Err("other users can write to it".to_owned());
     }
     Ok(())
 }

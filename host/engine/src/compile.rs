@@ -1,4 +1,4 @@
-//! From a component's bytes to machine code: bounded in time and number, and cached.
+//! Compiles components to machine code: bounded in time and parallelism, and cached.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,11 +11,11 @@ use crate::error::LoadError;
 use crate::inspect::Digest;
 use crate::text::clean;
 
-/// Compiles components. Compilation is work that a stranger's file causes outside the
-/// sandbox, so few run at once, and none counts for longer than its time limit.
+/// Compiles components. Compilation processes untrusted files outside the sandbox, so only a few
+/// run in parallel, and each has a time limit.
 ///
-/// Large components (interpreters, which take up to a minute) have a lane of their own, so
-/// that they never delay small ones.
+/// Large components (interpreters, which take up to a minute) have a queue of their own, so that
+/// they do not delay small ones.
 pub(crate) struct Compiler {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
@@ -23,12 +23,12 @@ pub(crate) struct Compiler {
     cache: Option<CodeCache>,
 }
 
-/// From this size on a component is large, in bytes. Those of compiled languages have some
-/// hundreds of kilobytes, interpreters some megabytes.
+/// Size in bytes from which a component counts as large. Components of compiled languages have
+/// hundreds of kilobytes, interpreters have megabytes.
 const LARGE_COMPONENT_BYTES: usize = 2 << 20;
-/// Compilations of small components at once.
+/// Parallel compilations of small components.
 const CONCURRENT_SMALL: usize = 2;
-/// Compilations of large components at once.
+/// Parallel compilations of large components.
 const CONCURRENT_LARGE: usize = 1;
 
 impl Compiler {
@@ -41,11 +41,12 @@ impl Compiler {
         }
     }
 
-    /// The component, from the cache or compiled now.
+    /// The compiled component, from the cache or newly compiled.
     ///
     /// # Errors
-    /// [`LoadError::Compile`] if it does not compile, or not within the time limit; the time
-    /// spent waiting for a turn does not count.
+    /// [`LoadError::Compile`] if it fails to compile or exceeds the time limit; waiting for a turn
+    /// does not count.
+    #[crate::boxed]
     pub async fn compile(
         &self,
         engine: &wasmtime::Engine,
@@ -57,7 +58,7 @@ impl Compiler {
         } else {
             &self.large
         };
-        // A compilation that ran out of time keeps its slot until it really ends.
+        // A compilation that exceeded its time keeps its slot until it actually ends.
         let slot = Arc::clone(lane)
             .acquire_owned()
             .await
@@ -70,7 +71,7 @@ impl Compiler {
             .spawn(move || {
                 let compiled = compile_alone(&engine, digest, &bytes, cache.as_ref());
                 drop(slot);
-                // The receiver is gone when time ran out.
+                // The receiver is dropped if the time limit passed.
                 let _ = done.send(compiled);
             })
             .map_err(|e| LoadError::Compile(format!("no thread: {e}")))?;
@@ -85,8 +86,8 @@ impl Compiler {
     }
 }
 
-/// Compiles on threads that serve this component only. In the process's common pool, the
-/// functions of a small component would wait behind all those of a large one.
+/// Compiles on threads of its own. In the process's shared pool, the functions of a small
+/// component would wait behind all those of a large one.
 fn compile_alone(
     engine: &wasmtime::Engine,
     digest: Digest,
@@ -120,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// A component of many functions; `seed` makes each one another.
+    /// A component with many functions; different seeds give different components.
     fn component(functions: usize, seed: usize) -> Arc<[u8]> {
         let step = "(local.set 0 (i64.mul (i64.add (local.get 0) (i64.const 81985529216486895)) \
                     (local.get 1)))";
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn large_components_do_not_hold_up_small_ones() {
+    async fn large_components_do_not_delay_small_ones() {
         let engine = wasmtime::Engine::default();
         let compiler = Compiler::new(Duration::from_secs(600), None);
         let compile = |bytes: Arc<[u8]>| {
@@ -150,7 +151,7 @@ mod tests {
                 compile(bytes)
             })
             .collect();
-        // All of them are asked for before the small one.
+        // All large ones are requested before the small one.
         assert!(futures::poll!(large.next()).is_pending());
         tokio::select! {
             _ = large.next() => panic!("the small component waited for a large one"),

@@ -1,4 +1,4 @@
-//! The engine's part of the configuration file.
+//! The engine's settings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,34 +12,34 @@ use crate::kind::Kind;
 use crate::limits::LimitsConfig;
 
 settings! {
-    /// `[plugins]`: where plugins live, what they may use, and what they are granted.
+    /// `[plugins]`: plugin folders, limits and grants.
     pub struct EngineConfig {
-        /// As `plugin_dir`, which wins.
+        /// Same as `plugin_dir`, which takes precedence.
         pub plugin_dir: Option<PathBuf>,
-        /// Folder of compiled plugins; unset, `compiled` in the data folder. Only this user
-        /// may write there: what lies there is run as machine code.
+        /// Folder of compiled plugins. Unset: `compiled` in the data folder. Only this user may
+        /// write to it, because its files are executed as machine code.
         pub cache_dir: Option<PathBuf>,
         /// Largest plugin file, in bytes.
         pub max_component_bytes: u64 = 64 << 20,
-        /// Longest compilation of one plugin, in milliseconds.
+        /// Time limit for compiling one plugin, in milliseconds.
         pub compile_timeout_ms: Millis = Millis(60_000),
-        /// Extractor instances alive at once.
+        /// Most extractor instances at the same time.
         pub max_instances: u32 = 256,
-        /// Threads that run extractors; 0 takes one per core.
+        /// Threads that run extractors; 0: one per core.
         pub extractor_threads: usize = 0,
-        /// Actor and fetcher calls at once; more wait, and projects take turns.
+        /// Most actor and fetcher calls at once; further ones wait, and projects take turns.
         pub max_actors: usize = 64,
-        /// Actor and fetcher calls of one project that may wait; more are answered 429.
+        /// Most waiting actor and fetcher calls of one project; further ones are answered 429.
         pub actor_queue_per_project: usize = 256,
-        /// Which extractor serves a role, where it is not the one of the role's name:
+        /// The extractor that serves a role, if not the one with the role's name:
         /// `{ article = "my-article" }`.
         pub roles: BTreeMap<String, String>,
-        /// Permissions that plugins are granted, by name: "all", "none", or a table
-        /// `{ http, extract, render, crawl-data, wasi }`. A plugin of the folder that is not
-        /// named gets all that its manifest asks.
+        /// Permissions granted to plugins, by name: "all", "none", or a table
+        /// `{ http, extract, render, crawl-data, wasi }`. A plugin of the folder that is not listed
+        /// gets all that its manifest requests.
         pub grants: GrantConfig,
-        /// Counts the instructions that extractors execute ([`crate::PluginInfo::fuel`]): for
-        /// tests of their cost. It slows every guest, so no configuration file can set it.
+        /// Whether to count the instructions that extractors execute ([`crate::PluginInfo::fuel`]),
+        /// for tests of their cost. It slows every guest, so it is not a configuration setting.
         #[internal]
         pub count_fuel: bool = false,
         /// `[plugins.limits]`.
@@ -49,7 +49,7 @@ settings! {
 }
 
 impl EngineConfig {
-    /// Number of extractor threads, the default resolved.
+    /// Number of extractor threads, with the default resolved.
     pub(crate) fn threads(&self) -> usize {
         if self.extractor_threads > 0 {
             return self.extractor_threads;
@@ -58,13 +58,13 @@ impl EngineConfig {
     }
 }
 
-/// Permissions that the operator grants. A plugin that is not listed gets its source's
-/// default: one in the folder everything that its manifest asks for (the operator put it
-/// there), an uploaded one nothing but `log` and `extract`.
+/// Permissions that the operator grants. A plugin that is not listed gets the default of its
+/// source: one of the folder everything that its manifest requests (the operator put it
+/// there), an upload only `log` and `extract`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantConfig {
-    /// By plugin: `NAME`, or `KIND:NAME` where two kinds share a name.
+    /// By plugin: `NAME`, or `KIND:NAME` if two kinds share a name.
     pub plugins: BTreeMap<String, Grant>,
 }
 
@@ -77,21 +77,21 @@ impl GrantConfig {
     }
 }
 
-/// One plugin's grant.
+/// The grant of one plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Grant {
-    /// The word `all` (everything asked) or `none`.
+    /// The word `all` (everything requested) or `none`.
     Word(GrantWord),
     /// A list of permissions.
     Some(Permissions),
 }
 
-/// Grants that are one word.
+/// Grants written as one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GrantWord {
-    /// Everything that the manifest asks for.
+    /// Everything that the manifest requests.
     All,
     /// Nothing.
     None,

@@ -1,5 +1,5 @@
-//! The engine's front: load, list, call. `Engine` is this crate's; wasmtime's own is always
-//! written `wasmtime::Engine`.
+//! The public interface: load, list, call. `Engine` is this crate's; wasmtime's is always written
+//! `wasmtime::Engine`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
 use crate::task::{CallOutput, Invocation};
 
-/// Loads plugins and runs them. Cheap to clone; the last clone stops the threads.
+/// Loads and runs plugins. Cheap to clone; dropping the last clone stops the threads.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
 }
 
-/// Which plugin serves a role, for cache keys.
+/// Identifies the plugin that serves a role, for cache keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginRef {
     /// Its kind.
@@ -42,28 +42,28 @@ impl Engine {
     /// Starts the engine's threads. No plugin is loaded yet.
     ///
     /// # Errors
-    /// [`StartError`] if memory cannot be reserved or a thread not be started.
+    /// [`StartError`] if memory cannot be reserved or a thread cannot be started.
     pub fn new(config: EngineConfig) -> Result<Self, StartError> {
         Ok(Self {
             inner: Arc::new(Inner::new(config)?),
         })
     }
 
-    /// Reads a component without compiling or running it. CPU-bound: some 10 ms for a large
+    /// Reads a component without compiling or running it. CPU-bound: about 10 ms for a large
     /// component, so call it from a worker thread.
     ///
     /// # Errors
-    /// [`LoadError`]: not a component, without a valid manifest, or over a static limit.
+    /// [`LoadError`]: not a component, no valid manifest, or over a static limit.
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
         let inspected = self.inner.loader.inspect(bytes);
         inspected.map_err(LoadError::cleaned)
     }
 
-    /// Loads a component and lets it serve, in place of one of its kind and name. An
-    /// error leaves everything as it was.
+    /// Loads a component and puts it in service, replacing one of its kind and name. An error
+    /// changes nothing.
     ///
     /// # Errors
-    /// [`LoadError`] says which step refused it.
+    /// [`LoadError`], which names the failed step.
     pub async fn load_bytes(
         &self,
         bytes: impl Into<Arc<[u8]>>,
@@ -82,32 +82,33 @@ impl Engine {
             .map_err(|error| LoadError::Unreadable(error.to_string()))?
     }
 
-    /// Loads every plugin of the folder; one that is refused does not keep the others
-    /// from serving. Without a folder the report is empty.
+    /// Loads every plugin of the folder; one that fails does not prevent the others from
+    /// serving. If no folder is configured, the report is empty.
+    #[crate::boxed]
     pub async fn load_dir(&self) -> LoadReport {
         folder::load(&self.inner).await
     }
 
-    /// Watches the folder until the engine is dropped: changes take effect within two
-    /// seconds, calls under way finish on what they began with.
+    /// Watches the folder until the engine is dropped. Changes take effect within two seconds;
+    /// calls in progress finish with the plugin they started with.
     pub fn watch(&self) {
         folder::watch(&self.inner);
     }
 
-    /// Removes an upload; the folder's plugin of that name, if there is one, serves again.
-    /// False if there is no such upload.
+    /// Removes an upload; the folder's plugin of that name, if any, serves again. False if there
+    /// is no such upload.
     pub fn remove(&self, kind: Kind, name: &str) -> bool {
         let id = (kind, name.to_owned());
         self.inner
             .change(|registry, roles| registry.remove_upload(&id, roles))
     }
 
-    /// Every plugin that serves, by kind and name.
+    /// Every plugin in service, by kind and name.
     pub fn plugins(&self) -> Vec<PluginInfo> {
         self.inner.registry().infos()
     }
 
-    /// Files of the folder that are not loaded as they stand, and why.
+    /// Files of the folder whose current content failed to load, and why.
     pub fn refused(&self) -> Vec<(PathBuf, LoadError)> {
         let folder = self.inner.folder.lock();
         folder
@@ -117,19 +118,19 @@ impl Engine {
             .collect()
     }
 
-    /// Counts up whenever the plugins that serve change, or a file is refused: what is
-    /// made of their list (documents, directories) is then out of date.
+    /// A counter that increases whenever the plugins in service change or a file fails to load.
+    /// Documents and lists derived from the plugins are then out of date.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes()
     }
 
-    /// One plugin.
+    /// The plugin with this kind and name.
     pub fn plugin(&self, kind: Kind, name: &str) -> Option<PluginInfo> {
         let registry = self.inner.registry();
         registry.get(kind, name).map(|plugin| plugin.info(None))
     }
 
-    /// The actor of this name.
+    /// The actor with this name.
     pub fn actor(&self, name: &str) -> Option<PluginInfo> {
         self.plugin(Kind::Actor, name)
     }
@@ -157,37 +158,39 @@ impl Engine {
         self.inner.config.plugin_dir.as_deref()
     }
 
-    /// Actor and fetcher calls that could begin without waiting.
+    /// Number of actor and fetcher calls that could start without waiting.
     pub fn free_actor_slots(&self) -> usize {
         self.inner.free_actor_slots()
     }
 
-    /// Waits until no guest runs, and returns how often the clock that interrupts guests has
-    /// ticked so far. It then stands still until the next guest runs. Blocks the calling
-    /// thread; for tests.
+    /// Waits until no guest runs; returns how often the clock that interrupts guests has ticked so
+    /// far. The clock then stands still until the next guest runs. Blocks the calling thread; for
+    /// tests.
     pub fn wait_until_idle(&self) -> u64 {
         self.inner.runtime.ticker.wait_until_parked()
     }
 
-    /// Runs roles on a page; answers in the order of `calls`, each JSON text. Every
-    /// component gets one fresh instance for the page and all of its roles. Dropping the
-    /// future interrupts what still runs.
+    /// Runs roles on a page. The answers are in the order of `calls`, each a JSON text. Every
+    /// component gets one new instance for the page and all of its roles. Dropping the future
+    /// interrupts running guests.
+    #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         self.inner.extract(page, calls).await
     }
 
-    /// The same on the calling thread, for benchmarks and tools. Not from within an
-    /// asynchronous task.
+    /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must
+    /// not be called within an asynchronous task.
     pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         self.inner.extract_blocking(page, calls)
     }
 
-    /// Runs an actor. The input is checked against its schema first. Dropping the future drops
-    /// the guest.
+    /// Runs an actor after checking the input against its schema. Dropping the future drops the
+    /// guest.
     ///
     /// # Errors
-    /// [`PluginError::InvalidInput`] names the field that breaks the schema; the others say
+    /// [`PluginError::InvalidInput`] names the field that breaks the schema; the other errors say
     /// how the call failed.
+    #[crate::boxed]
     pub async fn run_actor(
         &self,
         name: &str,
@@ -200,11 +203,12 @@ impl Engine {
         self.inner.run(plugin, invocation, host).await
     }
 
-    /// Runs the fetcher of a domain; `path` is what follows the domain, without a leading
-    /// slash, `params` a JSON object.
+    /// Runs the fetcher of a domain. `path` is the part after the domain, without a leading
+    /// slash; `params` is a JSON object.
     ///
     /// # Errors
-    /// As [`Engine::run_actor`].
+    /// Same as [`Engine::run_actor`].
+    #[crate::boxed]
     pub async fn run_fetcher(
         &self,
         domain: &str,
@@ -222,11 +226,12 @@ impl Engine {
         self.inner.run(plugin, invocation, host).await
     }
 
-    /// Checks an input against a plugin's schema, as every call does: for callers that have
-    /// to know before they begin.
+    /// Checks an input against a plugin's schema, as every call does; for callers that need the
+    /// result before the call.
     ///
     /// # Errors
     /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::NotFound`].
+    #[crate::boxed]
     pub async fn check_input(
         &self,
         kind: Kind,

@@ -1,4 +1,4 @@
-//! Typed failures of plugins and of loading them.
+//! Typed errors of plugin calls and of loading plugins.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ pub enum HostError {
     /// The plugin's arguments are wrong.
     #[error("{0}")]
     InvalidInput(String),
-    /// DNS, TLS, connect, time-out …
+    /// DNS, TLS, connection, time-out …
     #[error("{0}")]
     FetchFailed(String),
-    /// Guard, robots.txt, grant, quota.
+    /// Refused by guard, robots.txt, grants or quota.
     #[error("{0}")]
     Denied(String),
-    /// The host itself failed.
+    /// The host failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// A budget that a call ran out of.
+/// A budget that a call has exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// CPU time in the guest.
+    /// CPU time of the guest.
     Cpu(Duration),
     /// Wall time of the whole call.
     Wall(Duration),
-    /// The guest's memory and what the host holds for the call, together, in bytes.
+    /// Bytes of memory of the guest and of the data that the host holds for the call.
     Memory(u64),
     /// Table elements.
     Table(u64),
     /// Size of the answer, in bytes.
     Output(u64),
-    /// Bytes handed to one host call.
+    /// Bytes passed to one host call.
     HostCall(u64),
     /// Open host resources.
     Handles(u32),
@@ -57,14 +57,14 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Why the host stops a guest. It travels through wasmtime as the cause of a trap.
+/// Why the host stops a guest. Passed through wasmtime as the cause of a trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum StopReason {
-    /// A budget ran out.
+    /// A budget is exceeded.
     #[error("{0}")]
     Limit(Limit),
     /// The caller no longer waits for the result.
-    #[error("the caller is gone")]
+    #[error("the caller no longer waits")]
     Cancelled,
 }
 
@@ -76,28 +76,28 @@ pub enum PluginError {
     NotFound {
         /// `extractor`, `actor` or `fetcher`.
         kind: &'static str,
-        /// Name, role or domain asked for.
+        /// The requested name, role or domain.
         name: String,
     },
-    /// The plugin says the caller's input is wrong (HTTP 422).
+    /// The plugin reports that the caller's input is wrong (HTTP 422).
     #[error("{0}")]
     InvalidInput(String),
     /// The plugin could not fetch what it needed (HTTP 502).
     #[error("{0}")]
     FetchFailed(String),
-    /// The host refused what the plugin needed.
+    /// The host refused a request of the plugin.
     #[error("denied: {0}")]
     Denied(String),
-    /// The plugin reports that it failed.
+    /// The plugin reports a failure.
     #[error("{0}")]
     Failed(String),
     /// The guest trapped (unreachable, panic, exit …); the backtrace is in the log.
     #[error("trap: {0}")]
     Trap(String),
-    /// A budget ran out.
+    /// A budget is exceeded.
     #[error("{0}")]
     Limit(Limit),
-    /// Its answer is not JSON, or nested too deep.
+    /// Its answer is not JSON, or is nested too deeply.
     #[error("bad output: {0}")]
     BadOutput(String),
     /// The engine is at capacity or shutting down.
@@ -106,7 +106,7 @@ pub enum PluginError {
 }
 
 impl PluginError {
-    /// One lower-case word, for metrics and logs.
+    /// A stable lower-case name, for metrics and logs.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not-found",
@@ -123,42 +123,42 @@ impl PluginError {
     }
 }
 
-/// The engine could not start.
+/// Why the engine could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The WebAssembly runtime refused its settings, or could not reserve memory.
+    /// The WebAssembly runtime rejected its settings, or could not reserve memory.
     #[error("plugin engine: {0}")]
     Runtime(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A thread could not be started.
-    #[error("plugin engine: no threads: {0}")]
+    #[error("plugin engine: cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
 }
 
-/// Why a file is not (or no longer) a plugin of this host.
+/// Why a file is not, or no longer, a usable plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoadError {
     /// The file cannot be read, or is over the size limit.
     #[error("{0}")]
     Unreadable(String),
-    /// Not WebAssembly, a core module, cut short …
+    /// Not WebAssembly, a core module, truncated …
     #[error("not a component: {0}")]
     NotAComponent(String),
     /// The manifest is missing or breaks a rule; names the field.
     #[error("manifest: {0}")]
     Manifest(String),
-    /// The file's name does not say what the manifest says.
+    /// The file's name differs from the one that the manifest requires.
     #[error("file name: {0}")]
     FileName(String),
-    /// Imports something outside its grants, or outside the world.
+    /// It imports something that is not granted, or not part of the interface.
     #[error("imports {0}, which is not granted")]
     Import(String),
-    /// Lacks the export its kind needs, or of another version.
+    /// It lacks the export that its kind needs, or has another version of it.
     #[error("exports: {0}")]
     Export(String),
-    /// Asks for more memory, tables, functions … than allowed.
+    /// It needs more memory, tables, functions … than allowed.
     #[error("limits: {0}")]
     Limits(String),
-    /// Compilation failed, took too long, or could not begin.
+    /// Compilation failed, took too long, or could not start.
     #[error("compile: {0}")]
     Compile(String),
     /// It failed its self-test.
@@ -167,7 +167,7 @@ pub enum LoadError {
 }
 
 impl LoadError {
-    /// The same error, its text cut and without control characters: names, manifests and
+    /// The same error with its text shortened and control characters escaped: names, manifests and
     /// compile errors are untrusted text.
     pub(crate) fn cleaned(self) -> Self {
         let clean = |text: String| clean(&text, MAX_MESSAGE_BYTES);
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_errors_text_is_short_and_has_no_escapes() {
+    fn the_text_of_a_load_error_is_short_and_has_no_escape_sequences() {
         let name = format!("\u{1b}[2J{}", "x".repeat(1 << 20));
         let text = LoadError::Import(name).cleaned().to_string();
         assert!(text.len() < 2_100, "{} bytes", text.len());

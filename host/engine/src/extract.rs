@@ -1,4 +1,4 @@
-//! Running extractors: one fresh instance per component and page.
+//! Runs extractors: one new instance per component and page.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,28 +21,26 @@ use crate::runtime::{Placement, Runtime};
 use crate::state::State;
 use crate::wit::v0_1_0::bindings::extractor::{Extractor, ExtractorPre};
 
-/// One role asked of a page.
+/// A request for one role on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleCall {
     /// E.g. `markdown`.
     pub role: String,
-    /// JSON object of options; empty for none.
+    /// Options as a JSON object; empty for none.
     pub options: String,
 }
 
 /// A role's answer: JSON text.
 pub(crate) type RoleResult = Result<String, PluginError>;
 
-/// The roles of one page that one component serves. Each call has its place in the
-/// caller's list.
+/// The roles of one page that one component serves, each with its index in the caller's list.
 pub(crate) struct RoleGroup {
     pub plugin: Arc<Plugin>,
     pub calls: Vec<(usize, RoleCall)>,
 }
 
-/// One page's groups on the worker threads. A worker takes group after group; while there
-/// are idle workers it lets them help. Without idle ones a page stays on one thread, whose
-/// cache has it.
+/// One page's groups on the worker threads. A worker processes group after group; idle workers
+/// help it. If there are none, a page stays on one thread, which has it in its cache.
 pub(crate) struct PageJob {
     runtime: Arc<Runtime>,
     page: Arc<Page>,
@@ -65,7 +63,7 @@ struct Progress {
 }
 
 impl PageJob {
-    /// The job, and where its results will arrive.
+    /// The job, and the receiver of its results.
     pub fn new(
         runtime: Arc<Runtime>,
         page: Arc<Page>,
@@ -88,7 +86,7 @@ impl PageJob {
         (job, results)
     }
 
-    /// Nobody waits any more: groups not begun are skipped, running ones interrupted.
+    /// Cancels the job: groups not started are skipped, running ones are interrupted.
     pub fn cancel(&self) {
         let mut cancelled = self.cancelled.lock();
         cancelled.yes = true;
@@ -97,9 +95,9 @@ impl PageJob {
         }
     }
 
-    /// A worker's part.
+    /// Processes groups on a worker.
     pub fn work(self: Arc<Self>, workers: &Workers) {
-        // Helpers would only wait for the parse.
+        // Helpers join later: until the page is parsed they would only wait.
         if !self.cancelled.lock().yes {
             self.page.snapshot();
         }
@@ -120,7 +118,7 @@ impl PageJob {
                 && let Some(done) = progress.done.take()
             {
                 let results = std::mem::take(&mut progress.results);
-                // The caller may have gone.
+                // The receiver may be dropped.
                 let _ = done.send(results);
             }
         }
@@ -147,7 +145,7 @@ impl PageJob {
     }
 }
 
-/// Runs one pooled component's roles on this thread. `begin` makes the meter of each role.
+/// Runs the roles of one pooled component on this thread. `begin` creates the meter of each role.
 pub(crate) fn run_group(
     runtime: &Runtime,
     plugin: &Plugin,
@@ -178,7 +176,7 @@ pub(crate) fn run_group(
         .and_then(|mut alive| {
             let result = alive.call(plugin, call);
             plugin.stats.record_fuel(alive.spend_fuel(runtime));
-            // After a trap the instance is spent; the next role gets a fresh one.
+            // A trap makes the instance unusable; the next role gets a new one.
             if !result.as_ref().is_err_and(ends_instance) {
                 instance = Some(alive);
             }
@@ -248,7 +246,7 @@ impl Instance {
         self.store.data().memory.peak()
     }
 
-    /// Fuel used since the last look.
+    /// Fuel used since the last call.
     fn spend_fuel(&mut self, runtime: &Runtime) -> u64 {
         let used = runtime.fuel_used(&self.store);
         let spent = used - self.fuel;

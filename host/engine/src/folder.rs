@@ -1,7 +1,7 @@
-//! The plugin folder: loaded at the start, then watched.
+//! The plugin folder: loaded at start, then watched.
 //!
-//! A new or changed file is loaded beside the one that serves and takes its place only
-//! when it has passed its self-test.
+//! A new or changed file is loaded while the old plugin serves, and replaces it only after it
+//! passed its self-test.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use crate::inner::Inner;
 use crate::load::Grants;
 use crate::plugin::{PluginInfo, Source};
 
-/// How often to look where no notification comes: network and overlay file systems.
+/// Polling interval where no notifications arrive: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
 
 /// Result of loading the plugin folder.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
-    /// Plugins that serve now.
+    /// Plugins in service.
     pub loaded: Vec<PluginInfo>,
-    /// Files refused, and why.
+    /// Files that failed to load, and why.
     pub refused: Vec<(PathBuf, LoadError)>,
 }
 
-/// Loads every plugin of the folder, if there is one.
+/// Loads every plugin of the folder, if one is configured.
 pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     let Some(dir) = engine.config.plugin_dir.clone() else {
         return LoadReport::default();
@@ -56,7 +56,7 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     }
 }
 
-/// Watches the folder, if there is one, until the engine is dropped.
+/// Watches the folder, if one is configured, until the engine is dropped.
 pub(crate) fn watch(engine: &Arc<Inner>) {
     let Some(dir) = engine.config.plugin_dir.clone() else {
         return;
@@ -69,7 +69,7 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
     let events = Arc::new(tokio::sync::Notify::new());
     let wake = Arc::clone(&events);
     let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Looking at the folder is an event, too: answering it would never end.
+        // Reading the folder is also an event; reacting to it would never end.
         if !event.is_ok_and(|event| event.kind.is_access()) {
             wake.notify_one();
         }
@@ -79,12 +79,12 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
         Ok(watcher)
     });
     if let Err(error) = &watcher {
-        tracing::info!(dir = %dir.display(), "no notifications, looking every second: {error}");
+        tracing::info!(dir = %dir.display(), "no notifications, polling every second: {error}");
     }
     let mut moving: BTreeMap<PathBuf, (Fingerprint, Instant)> = BTreeMap::new();
     loop {
         let pause = if moving.is_empty() { POLL } else { STILL };
-        // Either way the folder is looked at.
+        // The folder is checked in both cases.
         let _ = tokio::time::timeout(pause, events.notified()).await;
         let Some(inner) = engine.upgrade() else {
             return;
@@ -95,7 +95,7 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
     }
 }
 
-/// Brings the registry to this state of the folder.
+/// Updates the registry to this state of the folder.
 async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
     let (changed, gone) = {
         let mut folder = inner.folder.lock();
@@ -124,7 +124,7 @@ async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
     futures::future::join_all(changed.iter().map(|path| load_file(inner, path))).await;
 }
 
-/// Loads one file; a refusal is noted and the old plugin goes on serving.
+/// Loads one file. If it fails, the error is recorded and the old plugin keeps serving.
 async fn load_file(inner: &Inner, path: &Path) {
     let load = async {
         let bytes = inner.loader.read(path.to_owned()).await?;
@@ -148,7 +148,7 @@ async fn load_file(inner: &Inner, path: &Path) {
             tracing::warn!(
                 file = %path.display(),
                 "plugin refused{}: {error}",
-                if serving { ", the old one goes on serving" } else { "" }
+                if serving { ", the old one keeps serving" } else { "" }
             );
             let problem = error.to_string();
             inner.folder.lock().refused.insert(path.to_owned(), error);

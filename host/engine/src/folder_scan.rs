@@ -1,15 +1,15 @@
-//! The contents of the plugin folder. Files are compared by size, time and inode; one that still
-//! changes is left alone until it has been still for a moment, so a half-written file is no
-//! failure.
+//! The contents of the plugin folder. Files are compared by size, time and inode. A file that is
+//! still changing is ignored until it has been unchanged for a moment, so a partly written file
+//! is not an error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long a file has to be still before it is read.
+/// How long a file must be unchanged before it is read.
 pub(crate) const STILL: Duration = Duration::from_millis(150);
 
-/// Tells one state of a file from another.
+/// Identifies one state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
     size: u64,
@@ -17,7 +17,7 @@ pub(crate) struct Fingerprint {
     inode: u64,
 }
 
-/// The `.wasm` files of a folder; hidden ones are someone's unfinished work.
+/// The `.wasm` files of a folder; hidden files are ignored as incomplete.
 pub(crate) fn scan(dir: &Path) -> std::io::Result<BTreeMap<PathBuf, Fingerprint>> {
     use std::os::unix::fs::MetadataExt as _;
 
@@ -30,7 +30,7 @@ pub(crate) fn scan(dir: &Path) -> std::io::Result<BTreeMap<PathBuf, Fingerprint>
         if hidden || path.extension().is_none_or(|e| e != "wasm") {
             continue;
         }
-        // A file can vanish between the listing and this.
+        // A file may disappear after the listing.
         let Ok(file) = std::fs::metadata(&path) else {
             continue;
         };
@@ -49,8 +49,8 @@ pub(crate) fn scan(dir: &Path) -> std::io::Result<BTreeMap<PathBuf, Fingerprint>
     Ok(found)
 }
 
-/// The state of the folder to load: a file that changed within the last [`STILL`] counts as
-/// it was last loaded.
+/// The state of the folder to load: a file that changed within the last [`STILL`] keeps its last
+/// loaded state.
 pub(crate) fn settle(
     found: BTreeMap<PathBuf, Fingerprint>,
     seen: &BTreeMap<PathBuf, Fingerprint>,

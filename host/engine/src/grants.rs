@@ -1,23 +1,23 @@
-//! Permissions: those that a manifest asks for and the operator grants.
+//! Permissions: requested by manifests and granted by the operator.
 
 use serde::{Deserialize, Serialize};
 
 /// Host patterns `scheme://host:port`, e.g. `https://*.example.com`.
 ///
-/// - Scheme: `http`, `https` or `*`; left out it is `*`.
-/// - Host: a name or an address, `*.name` for all names below one, or `*` for any.
-/// - Port: a number or `*`; left out it is the scheme's default port.
-/// - The bare `*` stands for everything: any scheme, any host, any port.
+/// - Scheme: `http`, `https` or `*`; if omitted, `*`.
+/// - Host: a name or an address, `*.name` for all subdomains of a name, or `*` for any.
+/// - Port: a number or `*`; if omitted, the scheme's default port.
+/// - A single `*` means any scheme, any host and any port.
 ///
-/// A URL must match at least one pattern of every list, so that an intersection keeps
-/// both sides' lists. An empty list denies.
+/// A URL must match at least one pattern of every list, so an intersection keeps both lists. An
+/// empty list denies everything.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct HostPatterns {
     lists: Vec<Vec<HostPattern>>,
 }
 
 impl HostPatterns {
-    /// Parses a list; the error says which pattern is wrong and why.
+    /// Parses a list; the error names the wrong pattern and the reason.
     pub fn parse<S: AsRef<str>>(patterns: &[S]) -> Result<Self, String> {
         let list = patterns
             .iter()
@@ -31,7 +31,7 @@ impl HostPatterns {
         Self::default()
     }
 
-    /// URLs that both sets allow.
+    /// The URLs that both sets allow.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         if self.is_empty() || other.is_empty() {
@@ -42,12 +42,12 @@ impl HostPatterns {
         }
     }
 
-    /// Whether nothing can match.
+    /// Whether no URL can match.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty() || self.lists.iter().any(Vec::is_empty)
     }
 
-    /// Whether an absolute http or https URL is covered.
+    /// Whether an absolute http or https URL is allowed.
     pub fn allows(&self, url: &str) -> bool {
         let Ok(url) = url::Url::parse(url) else {
             return false;
@@ -71,7 +71,7 @@ impl HostPatterns {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HostPattern {
-    /// None matches both.
+    /// `None` matches both schemes.
     scheme: Option<Scheme>,
     host: HostRule,
     port: PortRule,
@@ -86,7 +86,7 @@ enum Scheme {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostRule {
     Any,
-    /// Names below this one.
+    /// Subdomains of this name.
     Below(String),
     Exactly(String),
 }
@@ -100,7 +100,7 @@ enum PortRule {
 
 impl HostPattern {
     fn parse(pattern: &str) -> Result<Self, String> {
-        let bad = |why: &str| format!("`{pattern}` is no host pattern: {why}");
+        let bad = |why: &str| format!("`{pattern}` is not a host pattern: {why}");
         if pattern == "*" {
             return Ok(Self {
                 scheme: None,
@@ -115,12 +115,12 @@ impl HostPattern {
             ),
             Some(("http", rest)) => (Some(Scheme::Http), rest),
             Some(("https", rest)) => (Some(Scheme::Https), rest),
-            Some(_) => return Err(bad("the scheme is http, https or *")),
+            Some(_) => return Err(bad("the scheme must be http, https or *")),
         };
         if rest.contains(['/', '?', '#', '@']) {
-            return Err(bad("only scheme, host and port"));
+            return Err(bad("only scheme, host and port are allowed"));
         }
-        // The last colon separates the port, unless it is inside an IPv6 address.
+        // The last colon precedes the port, unless it is inside an IPv6 address.
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => {
                 let port = match port {
@@ -128,7 +128,7 @@ impl HostPattern {
                     number => PortRule::Number(
                         number
                             .parse()
-                            .map_err(|_| bad("the port is a number or *"))?,
+                            .map_err(|_| bad("the port must be a number or *"))?,
                     ),
                 };
                 (host, port)
@@ -143,7 +143,7 @@ impl HostPattern {
         let host = match host.strip_prefix("*.") {
             Some(parent) => HostRule::Below(normal(parent)?),
             None if host == "*" => HostRule::Any,
-            None if host.contains('*') => return Err(bad("`*` stands for whole labels, in front")),
+            None if host.contains('*') => return Err(bad("`*` must be the whole first label")),
             None => HostRule::Exactly(normal(host)?),
         };
         Ok(Self { scheme, host, port })
@@ -169,28 +169,28 @@ impl HostPattern {
     }
 }
 
-/// Permissions that a plugin asks for, or is granted. The default is none.
+/// Permissions that a plugin requests or is granted. The default is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Permissions {
-    /// Hosts it may fetch from (and render, with `render`); see [`HostPatterns`].
+    /// Hosts that it may fetch (and with `render` also render); see [`HostPatterns`].
     pub http: Vec<String>,
-    /// Roles it may ask of extractors; `*` for any.
+    /// Roles of extractors that it may run; `*` for any.
     pub extract: Vec<String>,
-    /// A browser.
+    /// Whether it may use a browser.
     pub render: bool,
-    /// Pages and links of the caller's finished crawls.
+    /// Whether it may read pages and links of the project's finished crawls.
     pub crawl_data: bool,
-    /// WASI beyond the inert base: see [`WASI_CAPABILITIES`].
+    /// WASI interfaces beyond the default ones: see [`WASI_CAPABILITIES`].
     pub wasi: Vec<String>,
 }
 
-/// Values of `wasi`. `filesystem` is an empty one and `sockets` refuse every address: they
-/// exist for tool chains that import them without need.
+/// Values of `wasi`. `filesystem` is empty and `sockets` refuse every address: they exist for
+/// tool chains that import them without using them.
 pub const WASI_CAPABILITIES: [&str; 4] = ["clocks", "random", "filesystem", "sockets"];
 
 impl Permissions {
-    /// Everything there is to grant.
+    /// All permissions that exist.
     pub fn all() -> Self {
         Self {
             http: vec!["*".to_owned()],
@@ -201,7 +201,7 @@ impl Permissions {
         }
     }
 
-    /// The default of an upload: other plugins' roles, which touch nothing.
+    /// The default of an upload: running other plugins' roles, which has no side effects.
     pub fn upload_default() -> Self {
         Self {
             extract: vec!["*".to_owned()],
@@ -209,9 +209,9 @@ impl Permissions {
         }
     }
 
-    /// Grants by name, as an operator writes them: `all`, `http` (all hosts asked),
+    /// Parses grants as an operator writes them: `all`, `http` (all requested hosts),
     /// `http=PATTERN`, `extract`, `extract=ROLE`, `render`, `crawl-data`,
-    /// `wasi=CAPABILITY`; what uploads always get is added.
+    /// `wasi=CAPABILITY`. The defaults of uploads are added.
     pub fn from_names<S: AsRef<str>>(names: &[S]) -> Result<Self, String> {
         let mut granted = Self::upload_default();
         for name in names {
@@ -224,25 +224,25 @@ impl Permissions {
                     "render" => granted.render = true,
                     "crawl-data" => granted.crawl_data = true,
                     "wasi" => granted.wasi = WASI_CAPABILITIES.map(str::to_owned).to_vec(),
-                    _ => return Err(format!("grant: `{name}` is not known")),
+                    _ => return Err(format!("grant: `{name}` is unknown")),
                 },
                 Some(("http", pattern)) => granted.http.push(pattern.to_owned()),
                 Some(("extract", _)) => {}
                 Some(("wasi", capability)) => granted.wasi.push(capability.to_owned()),
-                Some(_) => return Err(format!("grant: `{name}` is not known")),
+                Some(_) => return Err(format!("grant: `{name}` is unknown")),
             }
         }
         granted.check()?;
         Ok(granted)
     }
 
-    /// Checks patterns and words; the error names the field.
+    /// Checks patterns and names; the error names the field.
     pub fn check(&self) -> Result<(), String> {
         HostPatterns::parse(&self.http).map_err(|e| format!("http: {e}"))?;
         for capability in &self.wasi {
             if !WASI_CAPABILITIES.contains(&capability.as_str()) {
                 return Err(format!(
-                    "wasi: `{capability}` is none of {}",
+                    "wasi: `{capability}` is not one of {}",
                     WASI_CAPABILITIES.join(", ")
                 ));
             }
@@ -251,7 +251,7 @@ impl Permissions {
     }
 }
 
-/// The permissions in force: asked ∩ granted, in the form that calls check.
+/// The effective permissions: requested ∩ granted, in the form that calls check.
 #[derive(Clone, Debug)]
 pub(crate) struct EffectivePermissions {
     pub http: std::sync::Arc<HostPatterns>,
@@ -259,12 +259,12 @@ pub(crate) struct EffectivePermissions {
     pub render: bool,
     pub crawl_data: bool,
     pub wasi: Vec<String>,
-    /// For listings: what of the asked is granted.
+    /// The granted part of the requested permissions, for listings.
     pub listed: Permissions,
 }
 
 impl EffectivePermissions {
-    /// Asked ∩ granted. Errors are those of [`Permissions::check`].
+    /// Computes requested ∩ granted. Errors are those of [`Permissions::check`].
     pub fn new(asked: &Permissions, granted: &Permissions) -> Result<Self, String> {
         let asked_http = HostPatterns::parse(&asked.http).map_err(|e| format!("http: {e}"))?;
         let granted_http = HostPatterns::parse(&granted.http).map_err(|e| format!("http: {e}"))?;
@@ -322,13 +322,13 @@ impl EffectivePermissions {
         })
     }
 
-    /// Whether a WASI capability is linked.
+    /// Whether a WASI interface is linked.
     pub fn has_wasi(&self, capability: &str) -> bool {
         self.wasi.iter().any(|c| c == capability)
     }
 }
 
-/// Roles that may be asked of extractors.
+/// Roles of extractors that may be run.
 #[derive(Clone, Debug)]
 pub(crate) enum RoleSet {
     Any,
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_list_denies() {
+    fn an_empty_list_denies_everything() {
         assert!(!patterns(&[]).allows("https://example.com/"));
         assert!(!HostPatterns::none().allows("https://example.com/"));
         assert!(
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_cover_what_they_say() {
+    fn patterns_match_as_documented() {
         let cases: [(&str, &str, bool); 22] = [
             ("*", "http://127.0.0.1:9999/x", true),
             ("*", "ftp://example.com/", false),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_patterns_are_refused_by_name() {
+    fn malformed_patterns_are_refused_and_named() {
         for bad in [
             "ftp://x",
             "http://x/path",
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn grants_only_narrow_what_is_asked() {
+    fn grants_only_narrow_the_requested_permissions() {
         let asked = Permissions {
             http: vec!["*.example.com".into()],
             extract: vec!["article".into(), "links".into()],
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn grant_names_add_up() {
+    fn grant_names_are_combined() {
         let got = Permissions::from_names(&["http=https://*.example.com", "render"]).unwrap();
         assert_eq!(got.http, ["https://*.example.com"]);
         assert!(got.render && !got.crawl_data);

@@ -1,5 +1,5 @@
-//! Plain traits for what a plugin may ask of its host, one module per capability. The server
-//! implements them, so that sockets, browser, database and quota stay out of the engine.
+//! Traits for the services that a plugin may request from its host, one module per capability. The
+//! server implements them, so that the engine needs no sockets, browser, database or quota.
 
 pub(crate) mod crawl_data;
 pub(crate) mod extraction;
@@ -11,8 +11,8 @@ use extraction::ExtractionHost;
 use http::HttpHost;
 use rendering::RenderingHost;
 
-/// The host of one actor or fetcher call: it knows the project that pays. Every capability
-/// is missing by default, and what is missing answers [`HostError::Denied`](crate::HostError::Denied).
+/// The host of one actor or fetcher call; it knows the project that pays. By default every
+/// capability is missing; a missing one returns [`HostError::Denied`](crate::HostError::Denied).
 pub trait Host: Send + Sync + 'static {
     /// HTTP requests.
     fn http(&self) -> Option<&dyn HttpHost> {
@@ -24,18 +24,18 @@ pub trait Host: Send + Sync + 'static {
         None
     }
 
-    /// Other plugins' roles.
+    /// Roles of other plugins.
     fn extraction(&self) -> Option<&dyn ExtractionHost> {
         None
     }
 
-    /// Finished crawls of the caller's project.
+    /// Finished crawls of the project.
     fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
         None
     }
 }
 
-/// A host that offers nothing: for extractors and self-tests.
+/// A host without capabilities: for extractors and self-tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoHost;
 

@@ -1,4 +1,4 @@
-//! Which imports a component may have, and which exports its kind needs.
+//! The imports that a component may have, and the exports that its kind needs.
 
 use crate::error::LoadError;
 use crate::grants::EffectivePermissions;
@@ -6,7 +6,7 @@ use crate::inspect::Inspection;
 use crate::kind::Kind;
 use crate::manifest::API_VERSION;
 
-/// The calling convention that a component's export tells.
+/// The calling convention, determined by a component's exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum World {
     Extractor,
@@ -15,7 +15,7 @@ pub(crate) enum World {
     Fetcher,
 }
 
-/// Finds the world by the exports, and checks every import against it and the grants.
+/// Determines the world by the exports, and checks every import against it and the grants.
 pub(crate) fn check(found: &Inspection, grants: &EffectivePermissions) -> Result<World, LoadError> {
     let world = world(found)?;
     for import in &found.imports {
@@ -48,7 +48,7 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
         .map(|(name, _)| format!("orbweaver:plugin/{name}@{API_VERSION}"))
         .collect();
     Err(LoadError::Export(match wrong_version {
-        Some(export) => format!("{export}, but this host speaks {}", names.join(" or ")),
+        Some(export) => format!("{export}, but this host supports {}", names.join(" or ")),
         None => format!(
             "no {}, which a plugin of kind {} needs",
             names.join(" or "),
@@ -57,7 +57,7 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
     }))
 }
 
-/// `orbweaver:plugin/NAME@VERSION` in its parts.
+/// Splits `orbweaver:plugin/NAME@VERSION` into interface and version.
 fn ours(name: &str) -> Option<(&str, &str)> {
     name.strip_prefix("orbweaver:plugin/")?.split_once('@')
 }
@@ -72,13 +72,13 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
     };
     if let Some((interface, version)) = ours(import) {
         if version != API_VERSION {
-            return refused(&format!("this host speaks {API_VERSION}"));
+            return refused(&format!("this host supports {API_VERSION}"));
         }
         let is_actor = matches!(world, World::Actor | World::ActorSync);
         let calls_host = is_actor || world == World::Fetcher;
         return match interface {
             "types" | "pages" | "log" => Ok(()),
-            // Answer `denied` call by call: tool chains without tree shaking import
+            // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
             "parsing" | "batch" | "extraction" if calls_host => Ok(()),
             "crawl-data" if world == World::ActorSync => Ok(()),
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_base_needs_no_grant() {
+    fn the_default_imports_need_no_grant() {
         let plugin = component(
             "extractor",
             &[
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grant_opens_exactly_its_imports() {
+    fn a_grant_allows_exactly_its_imports() {
         let exports = ["orbweaver:plugin/acting@0.1.0"];
         let http = component("actor", &["orbweaver:plugin/http@0.1.0"], &exports);
         assert!(check(&http, &granted(&[])).is_err());
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_export_must_be_of_the_kind_and_version() {
+    fn the_export_must_match_the_kind_and_version() {
         let none = component("fetcher", &[], &["orbweaver:plugin/acting@0.1.0"]);
         assert!(matches!(
             check(&none, &granted(&[])),

@@ -1,4 +1,4 @@
-//! State that all clones of an [`Engine`](crate::Engine) share.
+//! State shared by all clones of an [`Engine`](crate::Engine).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use crate::stats::AllStats;
 use crate::task::{self, CallOutput, Invocation};
 use crate::tasks::Tasks;
 
-/// Pages under way per extractor thread, running or queued; more wait for their turn.
+/// Most pages in progress per extractor thread, running or queued; further ones wait.
 const PAGES_PER_THREAD: usize = 8;
 
 /// Threads, loader, registry and slots of one engine.
@@ -34,13 +34,13 @@ pub(crate) struct Inner {
     pub runtime: Arc<Runtime>,
     pub tasks: Tasks,
     pub loader: Loader,
-    /// The plugin folder as the last scan saw it, and the files refused.
+    /// State of the plugin folder at the last scan, and the files that failed to load.
     pub folder: Mutex<FolderState>,
     pool: Pool,
     registry: ArcSwap<Registry>,
-    /// Held while a new registry is made from the old one.
+    /// Held while a new registry is derived from the old one.
     change: Mutex<()>,
-    /// Counts changes of the registry and of what was refused.
+    /// Number of changes to the registry and to the failed files.
     changes: watch::Sender<u64>,
     stats: AllStats,
     page_slots: Semaphore,
@@ -48,7 +48,7 @@ pub(crate) struct Inner {
     actor_slots: Arc<Semaphore>,
 }
 
-/// The plugin folder as it was looked at last.
+/// State of the plugin folder at the last scan.
 #[derive(Default)]
 pub(crate) struct FolderState {
     pub seen: BTreeMap<PathBuf, Fingerprint>,
@@ -78,10 +78,11 @@ impl Inner {
         })
     }
 
-    /// Makes a plugin of these bytes; nothing serves differently yet.
+    /// Creates a plugin from these bytes, without putting it in service.
     ///
     /// # Errors
-    /// [`LoadError`], its text short and without escapes.
+    /// [`LoadError`] with a short text without escape sequences.
+    #[crate::boxed]
     pub async fn load(
         &self,
         bytes: Arc<[u8]>,
@@ -94,7 +95,7 @@ impl Inner {
             .map_err(LoadError::cleaned)
     }
 
-    /// Replaces the registry by a changed copy.
+    /// Replaces the registry with a changed copy.
     pub fn change<T>(&self, edit: impl FnOnce(&mut Registry, &BTreeMap<String, String>) -> T) -> T {
         let _alone = self.change.lock();
         let mut next = Registry::clone(&self.registry.load());
@@ -104,26 +105,27 @@ impl Inner {
         result
     }
 
-    /// The registry of this moment.
+    /// The current registry.
     pub fn registry(&self) -> Arc<Registry> {
         self.registry.load_full()
     }
 
-    /// Counts changes of the registry and of what was refused.
+    /// The counter of changes to the registry and to the failed files.
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Actor and fetcher calls that could begin without waiting.
+    /// Number of actor and fetcher calls that could start without waiting.
     pub fn free_actor_slots(&self) -> usize {
         self.actor_slots.available_permits()
     }
 
-    /// Checks an input against the plugin's schema, on a thread that may be busy for long.
+    /// Checks an input against the plugin's schema, on a blocking thread.
     ///
     /// # Errors
-    /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::Limit`] if
-    /// the check takes longer than a call of the plugin may.
+    /// [`PluginError::InvalidInput`] names field and rule; [`PluginError::Limit`] if the check
+    /// takes longer than a call of the plugin may.
+    #[crate::boxed]
     pub async fn check_input(
         &self,
         plugin: &Arc<Plugin>,
@@ -144,7 +146,8 @@ impl Inner {
             .map_err(PluginError::InvalidInput)
     }
 
-    /// Runs roles on a page; answers in the order of `calls`.
+    /// Runs roles on a page; the answers are in the order of `calls`.
+    #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         let mut answers = Answers::new(calls.len());
         let (pooled, on_demand) = self.group(calls, &mut answers);
@@ -162,7 +165,7 @@ impl Inner {
         answers.finish()
     }
 
-    /// The same on the calling thread.
+    /// Same as [`extract`](Self::extract), on the calling thread.
     pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         let mut answers = Answers::new(calls.len());
         let (pooled, on_demand) = self.group(calls, &mut answers);
@@ -179,7 +182,7 @@ impl Inner {
         answers.finish()
     }
 
-    /// Sorts calls by the component that serves them: pooled ones, and the others.
+    /// Groups calls by the component that serves them: pooled ones, and others.
     fn group(
         &self,
         calls: Vec<RoleCall>,
@@ -260,6 +263,7 @@ impl Inner {
     }
 
     /// Runs an actor or fetcher once a slot is free.
+    #[crate::boxed]
     pub async fn run(
         &self,
         plugin: Arc<Plugin>,
@@ -273,7 +277,7 @@ impl Inner {
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks.spawn(async move {
             let output = task::run(runtime, plugin, invocation, host).await;
-            // Only now, when the guest's memory is free again, may another begin.
+            // The slot is freed only now, when the guest's memory is released.
             drop(slot);
             output
         });
@@ -281,7 +285,7 @@ impl Inner {
     }
 }
 
-/// Answers in the order of their calls.
+/// Answers by the index of their calls.
 struct Answers(Vec<Option<RoleResult>>);
 
 impl Answers {

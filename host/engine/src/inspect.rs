@@ -25,37 +25,37 @@ impl std::fmt::Display for Digest {
     }
 }
 
-/// A component as read from its file.
+/// The static description of a component.
 #[derive(Clone, Debug, Serialize)]
 pub struct Inspection {
-    /// Its manifest, validated.
+    /// Its validated manifest.
     pub manifest: Manifest,
     /// Names of its imports, e.g. `orbweaver:plugin/pages@0.1.0`.
     pub imports: Vec<String>,
     /// Names of its exports.
     pub exports: Vec<String>,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
     /// SHA-256 of the whole file, lower-case hex.
     pub digest: String,
-    /// Its core modules.
+    /// Counts over its core modules.
     pub shape: Shape,
 }
 
 /// Counts over all core modules of a component.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Shape {
-    /// Core modules.
+    /// Number of core modules.
     pub modules: u32,
-    /// Core instances that are made of them.
+    /// Number of core instances created from them.
     pub core_instances: u32,
-    /// Functions with a body.
+    /// Number of functions with a body.
     pub functions: u64,
-    /// Memories defined.
+    /// Number of memories defined.
     pub memories: u32,
     /// Sum of the memories' initial sizes, in bytes.
     pub initial_memory: u64,
-    /// Tables defined.
+    /// Number of tables defined.
     pub tables: u32,
     /// Sum of the tables' initial elements.
     pub initial_table_elements: u64,
@@ -63,10 +63,10 @@ pub struct Shape {
     pub nesting: u32,
 }
 
-/// Functions in all modules. The largest interpreters that plugins bring (SpiderMonkey,
-/// CPython) have some tens of thousands.
+/// Most functions in all modules. The largest interpreters used in plugins (SpiderMonkey,
+/// CPython) have tens of thousands.
 const MAX_FUNCTIONS: u64 = 90_000;
-/// One function's body, in bytes: register allocation grows faster than its input.
+/// Largest function body, in bytes: register allocation takes more than linear time.
 const MAX_BODY_BYTES: usize = 2 << 20;
 const MAX_MODULES: u32 = 256;
 const MAX_MEMORIES: u32 = 8;
@@ -75,13 +75,13 @@ const MAX_NESTING: u32 = 8;
 const MAX_INSTANCES: u32 = 1_024;
 const MAX_IMPORTS: usize = 256;
 
-/// Ceilings that come from the configuration.
+/// Limits from the configuration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StaticLimits {
     pub max_component_bytes: u64,
 }
 
-/// Reads manifest, imports, exports and shape, and refuses what could not run anyway.
+/// Reads manifest, imports, exports and counts, and refuses components that could not run.
 pub(crate) fn inspect(bytes: &[u8], limits: StaticLimits) -> Result<Inspection, LoadError> {
     let size = bytes.len() as u64;
     if size > limits.max_component_bytes {
@@ -222,7 +222,7 @@ fn at_most<T: PartialOrd + std::fmt::Display>(
 }
 
 impl Shape {
-    /// Refuses what the call limits would refuse at every instantiation.
+    /// Refuses components that would exceed the call limits at every instantiation.
     pub(crate) fn fits(&self, memory_bytes: u64, table_elements: u64) -> Result<(), LoadError> {
         at_most("bytes of initial memory", self.initial_memory, memory_bytes)?;
         at_most(
@@ -232,9 +232,9 @@ impl Shape {
         )
     }
 
-    /// Whether the pool's slots suit it: the one memory and few tables of a compiled
-    /// language. Interpreters bring many modules and large memories; they get theirs on
-    /// demand.
+    /// Whether it fits into the pool's slots: one memory and few tables, as compiled languages
+    /// produce. Interpreters have many modules and large memories; their memory is allocated per
+    /// call.
     pub(crate) fn suits_pool(&self) -> bool {
         self.memories <= 1
             && self.tables <= POOL_TABLES
@@ -245,9 +245,9 @@ impl Shape {
     }
 }
 
-/// Tables of one pooled component.
+/// Most tables of a pooled component.
 pub(crate) const POOL_TABLES: u32 = 4;
-/// Core instances of one pooled component.
+/// Most core instances of a pooled component.
 pub(crate) const POOL_CORE_INSTANCES: u32 = 24;
-/// Elements of one pooled table.
+/// Most elements of a pooled table.
 pub(crate) const POOL_TABLE_ELEMENTS: u64 = 20_000;

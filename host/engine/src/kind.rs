@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The purpose of a plugin.
+/// The kind of a plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Turns a page into data.
     Extractor,
-    /// Does a task over pages that it asks the host for.
+    /// Performs a task on pages that it requests from the host.
     Actor,
-    /// Serves structured data for its domains.
+    /// Returns structured data for its domains.
     Fetcher,
 }
 
 impl Kind {
-    /// Lower-case word, as in manifests and metrics.
+    /// Lower-case name, as in manifests and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Extractor => "extractor",
@@ -24,7 +24,7 @@ impl Kind {
         }
     }
 
-    /// Prefix of the kind's file names: `extract-`, `actor-`, `site-`.
+    /// Prefix of file names of this kind: `extract-`, `actor-`, `site-`.
     pub const fn file_prefix(self) -> &'static str {
         match self {
             Self::Extractor => "extract-",

@@ -1,13 +1,12 @@
 //! Runs plugins: WebAssembly components that turn pages into data.
 //!
-//! Every call gets a fresh instance with budgets of time, memory and output; nothing of
-//! one call reaches another. What a plugin may touch is what its manifest asks cut to what
-//! the operator grants, checked when it is loaded and again at every call. Nobody outside
-//! this crate sees wasmtime.
+//! Every call gets a new instance with budgets of time, memory and output; calls share no state.
+//! A plugin may use what its manifest requests and the operator grants; this is checked when it
+//! is loaded and again at every call. wasmtime is not part of this crate's interface.
 //!
 //! - [`Engine`] loads, watches, lists and calls plugins.
-//! - [`Manifest`] is what a plugin says of itself, [`manifest`] reads and embeds it.
-//! - [`Host`] is what an actor may ask for, one trait per capability; the server implements it.
+//! - [`Manifest`] is a plugin's description of itself; [`manifest`] reads and embeds it.
+//! - [`Host`] is what an actor may request, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
 mod capability;
@@ -68,3 +67,7 @@ pub use manifest::{FetcherInfo, FetcherPath, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::CallOutput;
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -1,4 +1,4 @@
-//! Limits on linear memory and tables of one call.
+//! Limits on linear memories and tables of one call.
 
 use std::sync::Arc;
 
@@ -8,9 +8,8 @@ use crate::error::Limit;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 
-/// Refuses growth beyond the call's budget (the guest sees -1) and remembers that it did:
-/// a guest that runs out of memory usually traps with `unreachable`, which alone does not
-/// tell the cause.
+/// Refuses growth beyond the call's budget (the guest gets -1) and remembers the refusal: a guest
+/// out of memory usually traps with `unreachable`, which does not show the cause.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory: Arc<MemoryBudget>,
@@ -19,7 +18,7 @@ pub(crate) struct Limiter {
     refused: Option<Limit>,
 }
 
-/// Memories, tables and core instances of one store, over all modules of a component.
+/// Most memories, tables and core instances of one store, over all modules of a component.
 const MAX_PER_STORE: usize = 1_000;
 
 impl Limiter {
@@ -32,7 +31,7 @@ impl Limiter {
         }
     }
 
-    /// The limit that was exceeded last, if one was.
+    /// The limit that was exceeded last, if any.
     pub fn refused(&self) -> Option<Limit> {
         self.refused
     }
@@ -52,7 +51,7 @@ impl ResourceLimiter for Limiter {
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }
-        // The budget is for all memories of the call together.
+        // The budget covers all memories of the call together.
         let more = (desired as u64).saturating_sub(current as u64);
         if self.memory.grow(more).is_err() {
             self.refuse_memory();

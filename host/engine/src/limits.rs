@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::kind::Kind;
 
 settings! {
-    /// `[plugins.limits]`: budgets per kind of plugin, the defaults and the most that a
-    /// manifest can ask for.
+    /// `[plugins.limits]`: budgets per kind of plugin: the defaults, and the most that a manifest
+    /// can request.
     pub struct LimitsConfig {
-        /// Budgets of an extractor's call: `default` for one that asks for nothing, `max` for
-        /// one that asks. Times in milliseconds.
+        /// Budgets of an extractor call: `default` if the manifest requests nothing, `max` is the
+        /// most that it can request. Times in milliseconds.
         pub extractor: LimitRange = LimitRange {
             default: EXTRACTOR,
             max: Limits {
@@ -22,14 +22,14 @@ settings! {
                 ..EXTRACTOR
             },
         },
-        /// Budgets of an actor's call.
+        /// Budgets of an actor call.
         pub actor: LimitRange = ACTOR,
-        /// Budgets of a fetcher's call.
+        /// Budgets of a fetcher call.
         pub fetcher: LimitRange = ACTOR,
     }
 }
 
-/// Budgets of an extractor that asks for nothing.
+/// Default budgets of an extractor.
 const EXTRACTOR: Limits = Limits {
     cpu_ms: 2_000,
     wall_ms: 10_000,
@@ -81,13 +81,13 @@ impl LimitsConfig {
     }
 }
 
-/// Default and ceiling of one kind's budgets.
+/// Default and maximum budgets of one kind.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LimitRange {
-    /// For a plugin whose manifest asks for nothing.
+    /// For a plugin whose manifest requests nothing.
     pub default: Limits,
-    /// The most that a manifest can ask for.
+    /// The most that a manifest can request.
     pub max: Limits,
 }
 
@@ -95,26 +95,26 @@ pub struct LimitRange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Time on a CPU inside the guest, in milliseconds.
+    /// CPU time of the guest, in milliseconds.
     pub cpu_ms: u64,
-    /// Time from start to end, in milliseconds.
+    /// Wall time of the call, in milliseconds.
     pub wall_ms: u64,
-    /// Linear memory of the guest, and what the host holds for the call (pages, snapshots,
-    /// requests under way), together, in MiB.
+    /// Memory of the call in MiB: linear memory of the guest, and data that the host holds for it
+    /// (pages, snapshots, requests in progress).
     pub memory_mib: u64,
     /// Elements of all tables together.
     pub table_elements: u64,
     /// Size of the answer, in KiB.
     pub output_kib: u64,
-    /// Host resources (pages, streams) open at once.
+    /// Host resources (pages, streams) open at the same time.
     pub handles: u32,
-    /// Data that the guest may hand to one host call, in KiB.
+    /// Data that the guest may pass to one host call, in KiB.
     pub host_call_kib: u64,
-    /// Lines written to the log; the rest is counted and dropped.
+    /// Log lines; further ones are counted and dropped.
     pub log_lines: u32,
-    /// Requests through the host.
+    /// Requests made through the host.
     pub fetches: u32,
-    /// Requests at once.
+    /// Parallel requests.
     pub concurrency: u32,
     /// Decoded bytes fetched, in MiB.
     pub fetch_mib: u64,

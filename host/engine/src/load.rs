@@ -1,4 +1,4 @@
-//! From a file's bytes to a plugin that passed its self-test.
+//! Loads a plugin from a file's bytes: inspection, compilation, linking and self-test.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use crate::stats::{AllStats, Stats};
 use crate::task;
 use crate::wit::v0_1_0::bindings;
 
-/// Permissions that an operator grants with a plugin.
+/// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grants {
-    /// Those of the configuration, else its source's default: everything that a folder's
-    /// plugin asks for, for an upload only `log` and `extract`.
+    /// Those of the configuration, else the default of its source: for a plugin of the folder all
+    /// that it requests, for an upload only `log` and `extract`.
     #[default]
     Configured,
-    /// Everything that it asks for.
+    /// Everything that it requests.
     All,
-    /// These, as far as it asks for them.
+    /// These, limited to those it requests.
     Only(Permissions),
 }
 
@@ -44,15 +44,15 @@ const SELF_TEST_URL: &str = "https://self-test.invalid/";
 const SELF_TEST_HTML: &str = "<!DOCTYPE html><html lang=en><head><title>Self-test</title></head>\
 <body><main><h1>Self-test</h1><p>A page that <a href=\"/other\">links</a>.</p></main></body></html>";
 
-/// Compiled components kept, served at present or not: going back to an earlier version
-/// is then instant.
+/// Compiled components kept, in service or not: returning to an earlier version is then
+/// immediate.
 const KEPT_COMPONENTS: u64 = 128;
 
-/// Makes plugins.
+/// Loads plugins.
 pub(crate) struct Loader {
     runtime: Arc<Runtime>,
     compiler: Compiler,
-    /// By component and grants: the linker is baked in.
+    /// By component and grants, because the linker depends on the grants.
     code: Cache<(Digest, [u8; 32]), Arc<Code>>,
     static_limits: StaticLimits,
 }
@@ -74,12 +74,13 @@ impl Loader {
         }
     }
 
-    /// Reads without running.
+    /// Inspects a component without running it.
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
         inspect(bytes, self.static_limits)
     }
 
-    /// Reads a plugin file, at most as much as is allowed.
+    /// Reads a plugin file, up to the allowed size.
+    #[crate::boxed]
     pub async fn read(&self, path: PathBuf) -> Result<Arc<[u8]>, LoadError> {
         let max = self.static_limits.max_component_bytes;
         let read = move || -> Result<Arc<[u8]>, LoadError> {
@@ -91,14 +92,15 @@ impl Loader {
                 .read_to_end(&mut bytes)
                 .map_err(unreadable)?;
             if bytes.len() as u64 > max {
-                return Err(LoadError::Unreadable(format!("more than {max} bytes")));
+                return Err(LoadError::Unreadable(format!("larger than {max} bytes")));
             }
             Ok(bytes.into())
         };
         blocking(read).await
     }
 
-    /// The whole way: inspect, check grants, compile, link, self-test.
+    /// All steps: inspect, check grants, compile, link, self-test.
+    #[crate::boxed]
     pub async fn load(
         &self,
         config: &EngineConfig,
@@ -191,7 +193,7 @@ impl Loader {
                     let pre = pre.and_then(bindings::extractor::ExtractorPre::new);
                     return pre.map(Code::Extractor).map_err(|e| link_error(&e));
                 }
-                // It may only be too large for a slot.
+                // Perhaps only too large for a pool slot.
                 Err(error) => tracing::debug!("not in the pool: {error}"),
             }
         }
@@ -223,9 +225,9 @@ impl Loader {
             .await
     }
 
-    /// Every role of an extractor on a small page; others are only instantiated, for what
-    /// they do has effects. An error that the plugin itself reports passes: the page may
-    /// hold nothing for it.
+    /// Runs every role of an extractor on a small page. Other kinds are only instantiated, since
+    /// their work has effects. An error reported by the plugin itself passes: the page may have
+    /// nothing for it.
     async fn self_test(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
         let calls: Vec<(usize, RoleCall)> = plugin
             .manifest
@@ -276,7 +278,7 @@ fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<P
         .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
 }
 
-/// The plugin's input schema, ready to check inputs.
+/// The plugin's compiled input schema.
 fn input_schema(found: &Inspection) -> Result<Option<jsonschema::Validator>, LoadError> {
     let Some(text) = &found.manifest.schema.input else {
         return Ok(None);
@@ -315,13 +317,13 @@ fn granted(
 }
 
 fn grants_digest(grants: &EffectivePermissions) -> [u8; 32] {
-    // Serialising plain data into memory does not fail; if it did, the plugins would only
-    // share a cache entry that their import checks have passed.
+    // Serialising plain data into memory cannot fail. If it did, plugins would only share a
+    // cache entry whose import checks they have passed.
     let text = serde_json::to_vec(&grants.listed).unwrap_or_default();
     Sha256::digest(text).into()
 }
 
-/// `extract-NAME.wasm` and so on, as the manifest says.
+/// Checks that the file is named `extract-NAME.wasm` and so on, as the manifest requires.
 fn check_file_name(path: &std::path::Path, found: &Inspection) -> Result<(), LoadError> {
     let expected = file_name(found.manifest.kind, &found.manifest.name);
     let actual = path
@@ -337,7 +339,7 @@ fn check_file_name(path: &std::path::Path, found: &Inspection) -> Result<(), Loa
     )))
 }
 
-/// The name of a plugin's file.
+/// The required file name of a plugin.
 pub fn file_name(kind: Kind, name: &str) -> String {
     format!("{}{name}.wasm", kind.file_prefix())
 }
@@ -350,7 +352,7 @@ fn words(error: &wasmtime::Error) -> String {
     crate::text::clean(&format!("{error:#}"), 1_000)
 }
 
-/// Work that takes a while, off the asynchronous threads.
+/// Runs slow work on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {

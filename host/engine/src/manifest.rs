@@ -1,4 +1,4 @@
-//! The manifest: a `plugin.toml` embedded in the component, read before anything runs.
+//! The manifest: a `plugin.toml` embedded in the component and read before it runs.
 
 pub(crate) mod section;
 
@@ -11,14 +11,14 @@ use crate::grants::Permissions;
 use crate::kind::Kind;
 use crate::limits::{LimitRange, Limits};
 
-/// The WIT version that this host speaks.
+/// The WIT version that this host supports.
 pub const API_VERSION: &str = "0.1.0";
 
 /// A validated manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
-    /// Lower-case letters, digits and hyphens, at most 64.
+    /// Name: lower-case letters, digits and hyphens, at most 64.
     pub name: String,
     /// Its kind.
     pub kind: Kind,
@@ -26,55 +26,55 @@ pub struct Manifest {
     pub version: String,
     /// Version of the WIT package it was built against.
     pub api: String,
-    /// One or two sentences.
+    /// Description of one or two sentences.
     #[serde(default)]
     pub description: String,
-    /// Roles of an extractor; if empty, its name is its role.
+    /// Roles of an extractor; if empty, its name is its only role.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
-    /// The permissions it asks for.
+    /// The permissions it requests.
     #[serde(default)]
     pub permissions: Permissions,
-    /// The limits it asks for.
+    /// The limits it requests.
     #[serde(default)]
     pub limits: AskedLimits,
     /// JSON Schemas of input and output.
     #[serde(default)]
     pub schema: Schemas,
-    /// A fetcher's domains and paths; none for the other kinds.
+    /// A fetcher's domains and paths; `None` for other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetcher: Option<FetcherInfo>,
 }
 
-/// Limits that a manifest may ask for; see [`Limits`] for the units.
+/// Limits that a manifest may request; see [`Limits`] for the units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct AskedLimits {
-    /// CPU milliseconds.
+    /// CPU time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
-    /// Wall milliseconds.
+    /// Wall time in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wall_ms: Option<u64>,
-    /// MiB of linear memory.
+    /// Memory in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mib: Option<u64>,
-    /// KiB of output.
+    /// Output size in KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_kib: Option<u64>,
-    /// Requests.
+    /// Number of requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetches: Option<u32>,
-    /// Requests at once.
+    /// Parallel requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
-    /// MiB fetched.
+    /// Fetched bytes in MiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fetch_mib: Option<u64>,
 }
 
 impl AskedLimits {
-    /// Each limit as asked, or its default, and never above its maximum.
+    /// Each limit as requested, or its default, limited to its maximum.
     pub fn within(&self, range: &LimitRange) -> Limits {
         let LimitRange { default, max } = range;
         Limits {
@@ -106,10 +106,10 @@ impl AskedLimits {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schemas {
-    /// Schema of the input; checked before the plugin runs.
+    /// Schema of the input; every input is checked before the plugin runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
-    /// Schema of the output; documentation only.
+    /// Schema of the output; for documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
@@ -118,11 +118,11 @@ pub struct Schemas {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FetcherInfo {
-    /// Names (`example.com`), or all names below one (`*.example.com`).
+    /// Host names (`example.com`), or all subdomains of one (`*.example.com`).
     pub domains: Vec<String>,
-    /// The paths that it knows, for the directory.
+    /// Its paths, for the directory.
     pub paths: Vec<FetcherPath>,
-    /// One line that says what an item holds.
+    /// One line that describes an item.
     pub data_shape: String,
 }
 
@@ -130,21 +130,21 @@ pub struct FetcherInfo {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FetcherPath {
-    /// Pattern of what follows the domain, e.g. `items/{id}`.
+    /// Pattern of the part after the domain, e.g. `items/{id}`.
     pub path: String,
     /// The data it returns.
     #[serde(default)]
     pub description: String,
 }
 
-/// Reads a component's manifest: the section at the top level, else the one inside a
-/// nested module; two that differ are an error.
+/// Reads a component's manifest: the section at the top level, else the one in a nested module;
+/// two that differ are an error.
 pub fn read(component: &[u8]) -> Result<Manifest, LoadError> {
     Manifest::parse(&read_text(component)?)
 }
 
 impl Manifest {
-    /// Parses and validates; the error names the field.
+    /// Parses and validates a manifest; the error names the field.
     pub fn parse(text: &str) -> Result<Self, LoadError> {
         section::check_length(text.len())?;
         let mut manifest: Self = toml::from_str(text)
@@ -163,7 +163,7 @@ impl Manifest {
         }
         if self.api != API_VERSION {
             return Err(format!(
-                "api: this host speaks orbweaver:plugin@{API_VERSION}, not `{}`",
+                "api: this host supports orbweaver:plugin@{API_VERSION}, not `{}`",
                 self.api
             ));
         }
@@ -172,7 +172,7 @@ impl Manifest {
         }
         if self.kind != Kind::Extractor && !self.roles.is_empty() {
             return Err(format!(
-                "roles: only extractors have them, this is a {}",
+                "roles: allowed for extractors only, this is a {}",
                 self.kind
             ));
         }
@@ -197,9 +197,7 @@ impl Manifest {
                 wasi: _,
             } = &self.permissions;
             if !http.is_empty() || !extract.is_empty() || *render || *crawl_data {
-                return Err(
-                    "permissions: an extractor is pure, only `wasi` can be asked".to_owned(),
-                );
+                return Err("permissions: an extractor may request `wasi` only".to_owned());
             }
         }
         for (field, text) in [
@@ -212,9 +210,11 @@ impl Manifest {
             crate::schema::compile(&value).map_err(|e| format!("schema.{field}: {e}"))?;
         }
         match (&self.fetcher, self.kind) {
-            (None, Kind::Fetcher) => Err("fetcher.domains: a fetcher names its domains".to_owned()),
+            (None, Kind::Fetcher) => {
+                Err("fetcher.domains: a fetcher needs at least one domain".to_owned())
+            }
             (Some(_), Kind::Extractor | Kind::Actor) => Err(format!(
-                "fetcher: only fetchers have it, this is a {}",
+                "fetcher: allowed for fetchers only, this is a {}",
                 self.kind
             )),
             (Some(fetcher), Kind::Fetcher) => fetcher.check(),
@@ -232,15 +232,15 @@ impl FetcherInfo {
             let name = domain.strip_prefix("*.").unwrap_or(domain);
             if !matches!(url::Host::parse(name), Ok(url::Host::Domain(host)) if host == name) {
                 return Err(format!(
-                    "fetcher.domains[{i}]: `{domain}` is no lower-case host name"
+                    "fetcher.domains[{i}]: `{domain}` is not a lower-case host name"
                 ));
             }
         }
         Ok(())
     }
 
-    /// Whether it serves this lower-case host name, and how exactly: an exact name beats
-    /// a wildcard, a longer wildcard a shorter one.
+    /// How exactly it matches this lower-case host name, `None` if it does not: an exact name ranks
+    /// above a wildcard, a longer wildcard above a shorter one.
     pub(crate) fn serves(&self, host: &str) -> Option<usize> {
         self.domains
             .iter()
@@ -256,7 +256,7 @@ impl FetcherInfo {
     }
 }
 
-/// Names stand in URLs, file names, metrics: keep them plain.
+/// Restricts names, because they are used in URLs, file names and metrics.
 fn check_name(field: &str, name: &str) -> Result<(), String> {
     let well_formed = name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -287,7 +287,7 @@ api = "0.1.0"
     }
 
     #[test]
-    fn an_extractor_serves_the_role_of_its_name() {
+    fn an_extractor_serves_the_role_with_its_name() {
         let manifest = Manifest::parse(PLAIN).unwrap();
         assert_eq!(manifest.roles, ["links"]);
         assert_eq!(manifest.permissions, Permissions::default());
@@ -326,7 +326,7 @@ api = "0.1.0"
     }
 
     #[test]
-    fn asked_limits_stay_below_the_ceiling() {
+    fn requested_limits_are_capped_at_the_maximum() {
         let range = crate::limits::LimitsConfig::default().extractor;
         let asked = AskedLimits {
             cpu_ms: Some(1),

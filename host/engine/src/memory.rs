@@ -1,12 +1,12 @@
-//! The memory budget of one call: the guest's linear memory, and what the host holds for it.
+//! The memory budget of one call: the guest's linear memory, and data held by the host for it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Limit, StopReason};
 
-/// Bytes that one call may use. Shared by the guest's memory limiter and by everything that
-/// the host holds on the guest's behalf: pages, snapshots, requests under way.
+/// Bytes that one call may use. Shared by the guest's memory limiter and by all data that the
+/// host holds for the guest: pages, snapshots, requests in progress.
 #[derive(Debug)]
 pub(crate) struct MemoryBudget {
     limit: u64,
@@ -15,7 +15,7 @@ pub(crate) struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of `limit` bytes, none of them used.
+    /// A budget of `limit` unused bytes.
     pub fn new(limit: u64) -> Arc<Self> {
         Arc::new(Self {
             limit,
@@ -29,15 +29,15 @@ impl MemoryBudget {
         self.limit
     }
 
-    /// The most bytes in use at once so far.
+    /// The largest number of bytes in use so far.
     pub fn peak(&self) -> u64 {
         self.peak.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` without giving them back: linear memory never shrinks.
+    /// Takes `bytes` permanently: linear memory never shrinks.
     ///
     /// # Errors
-    /// [`Limit::Memory`] if they exceed the limit; nothing is taken then.
+    /// [`Limit::Memory`] if they exceed the limit; then nothing is taken.
     pub fn grow(&self, bytes: u64) -> Result<(), StopReason> {
         let grown = |used: u64| used.checked_add(bytes).filter(|total| *total <= self.limit);
         let before = self
@@ -52,7 +52,7 @@ impl MemoryBudget {
     /// Takes `bytes` until the returned value is dropped.
     ///
     /// # Errors
-    /// As [`MemoryBudget::grow`].
+    /// Same as [`MemoryBudget::grow`].
     pub fn charge(self: &Arc<Self>, bytes: u64) -> Result<MemoryCharge, StopReason> {
         self.grow(bytes)?;
         Ok(MemoryCharge {
@@ -62,7 +62,7 @@ impl MemoryBudget {
     }
 }
 
-/// Bytes taken from a [`MemoryBudget`]; dropping it gives them back.
+/// Bytes taken from a [`MemoryBudget`]; dropping it returns them.
 #[derive(Debug)]
 pub(crate) struct MemoryCharge {
     budget: Arc<MemoryBudget>,
@@ -73,7 +73,7 @@ impl MemoryCharge {
     /// Changes the number of bytes taken.
     ///
     /// # Errors
-    /// As [`MemoryBudget::grow`]; the charge is unchanged then.
+    /// Same as [`MemoryBudget::grow`]; then the charge is unchanged.
     pub fn resize(&mut self, bytes: u64) -> Result<(), StopReason> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
             self.budget.grow(more)?;
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charge_near_the_largest_number_does_not_wrap() {
+    fn a_charge_near_the_largest_number_does_not_overflow() {
         let budget = MemoryBudget::new(u64::MAX);
         let _most = budget.charge(u64::MAX).unwrap();
         assert!(budget.charge(1).is_err());

@@ -1,4 +1,4 @@
-//! Time budgets of one call, checked whenever the epoch ticks inside the guest.
+//! Time budgets of one call, checked at every epoch tick inside the guest.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -6,20 +6,20 @@ use std::time::{Duration, Instant};
 use crate::error::{Limit, StopReason};
 use crate::ticker::Ticker;
 
-/// CPU and wall time of one call. CPU time is what the thread really got, so that a guest
-/// on a busy machine is not stopped for its neighbours' work; but asking the kernel for it
-/// is a system call, so short spans of work, which see no tick, count as long as they took.
+/// CPU and wall time of one call. CPU time is the thread's actual CPU time, so that a guest on a
+/// busy machine is not stopped because of others. Asking the kernel for it is a system call, so
+/// short spans of work, in which no tick occurs, are measured by wall time.
 #[derive(Debug)]
 pub(crate) struct Meter {
     cpu_budget: Duration,
     wall_budget: Duration,
     begun: Instant,
-    /// Nanoseconds of finished spans on a CPU.
+    /// Nanoseconds of CPU time of finished spans.
     spent: AtomicU64,
-    /// When the running span began, in nanoseconds since `begun`.
+    /// Start of the running span, in nanoseconds since `begun`.
     span_start: AtomicU64,
-    /// What the thread's CPU clock would have shown then had it worked all the time until
-    /// the first tick, in nanoseconds; 0 before that tick.
+    /// The thread's CPU clock at the start of the span, computed at the first tick as if the
+    /// thread had run all the time since, in nanoseconds; 0 before that tick.
     cpu_start: AtomicU64,
     cancelled: AtomicBool,
 }
@@ -37,13 +37,13 @@ impl Meter {
         }
     }
 
-    /// The calling thread begins to work for this call.
+    /// The calling thread starts to work for this call.
     pub fn enter(&self) {
         self.span_start.store(nanos(self.wall()), Ordering::Relaxed);
         self.cpu_start.store(0, Ordering::Relaxed);
     }
 
-    /// The calling thread, which entered, stops working for this call.
+    /// The calling thread, which has entered, stops working for this call.
     pub fn leave(&self) {
         let span = match self.cpu_start.load(Ordering::Relaxed) {
             0 => self.span_wall(),
@@ -52,10 +52,10 @@ impl Meter {
         self.spent.fetch_add(span, Ordering::Relaxed);
     }
 
-    /// Counts CPU time that another thread spent for this call, such as a parse.
+    /// Adds CPU time that another thread spent for this call, such as a parse.
     ///
     /// # Errors
-    /// As [`Meter::check`]; the calling thread must have entered.
+    /// Same as [`Meter::check`]; the calling thread must have entered.
     pub fn charge(&self, cpu: Duration) -> Result<(), StopReason> {
         self.spent.fetch_add(nanos(cpu), Ordering::Relaxed);
         self.check()
@@ -70,17 +70,17 @@ impl Meter {
         Duration::from_nanos(self.spent.load(Ordering::Relaxed))
     }
 
-    /// Time since the call began.
+    /// Time since the start of the call.
     pub fn wall(&self) -> Duration {
         self.begun.elapsed()
     }
 
-    /// Nobody waits for the result any more.
+    /// Cancels the call: nobody waits for the result any more.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Called by the thread that entered: whether the guest may go on.
+    /// Whether the guest may continue; called by the thread that entered.
     pub fn check(&self) -> Result<(), StopReason> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(StopReason::Cancelled);
@@ -123,15 +123,15 @@ fn thread_cpu_nanos() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `time` is a valid timespec for the call to fill, and the clock always exists
-    // on the platforms we build for; on failure it stays zero.
+    // SAFETY: `time` is a valid timespec for the call to fill, and this clock exists on all
+    // supported platforms; on failure it stays zero.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
-/// Polls a future, charges the meter for the time each poll takes, and lets the clock tick
+/// Polls a future, charges the meter for the time of each poll, and lets the clock tick
 /// meanwhile.
 pub(crate) struct Metered<'m, F> {
     pub meter: &'m Meter,
@@ -158,7 +158,7 @@ impl<F: Future> Future for Metered<'_, F> {
 mod tests {
     use super::*;
 
-    /// Burns CPU until the meter, asked as a guest would be, says stop.
+    /// Uses CPU until the meter, called like in a guest, stops it.
     fn burn(meter: &Meter) -> StopReason {
         meter.enter();
         loop {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_add_up() {
+    fn spans_are_summed() {
         let meter = Meter::new(Duration::from_secs(1), Duration::from_secs(1));
         for _ in 0..2 {
             meter.enter();

@@ -1,13 +1,13 @@
-//! Checks on a plugin's answer: size, syntax and nesting.
+//! Checks a plugin's answer: size, syntax and nesting.
 
 use crate::error::{Limit, PluginError};
 use crate::limits::Limits;
 use crate::text::clean;
 
-/// Deepest nesting accepted: what serde_json's own types read back.
+/// Deepest nesting accepted: what serde_json can parse again.
 const MAX_DEPTH: u32 = 127;
 
-/// The text, if it is JSON, within the output limit, and nested at most [`MAX_DEPTH`] deep.
+/// Returns the text if it is JSON, within the output limit, and at most [`MAX_DEPTH`] deep.
 pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginError> {
     if text.len() as u64 > limits.output_bytes() {
         return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
@@ -24,7 +24,7 @@ fn valid(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Deepest nesting of valid JSON. serde_json skips values without a limit of its own.
+/// Depth of valid JSON. serde_json has no limit of its own when it skips values.
 fn depth(json: &[u8]) -> u32 {
     let (mut depth, mut deepest) = (0_u32, 0_u32);
     let mut bytes = json.iter();
@@ -52,7 +52,7 @@ fn depth(json: &[u8]) -> u32 {
     deepest
 }
 
-/// A list of JSON texts as one JSON array, each checked, all within the budget.
+/// Joins JSON texts to one JSON array; each is checked, and all must fit the limit.
 pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, PluginError> {
     let size: usize = items.iter().map(|item| item.len() + 1).sum();
     if size as u64 > limits.output_bytes() {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn json_passes_as_it_is() {
+    fn json_is_returned_unchanged() {
         let text = r#"{"a": [1, 2.5, "x\u0000[\"["], "b": null}"#;
         assert_eq!(checked(text.to_owned(), &limits()).unwrap(), text);
         assert_eq!(
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_above_the_limit_is_refused() {
+    fn an_answer_above_the_limit_is_an_error() {
         let long = format!("\"{}\"", "x".repeat(2_000));
         let expected = PluginError::Limit(Limit::Output(1_024));
         assert_eq!(checked(long.clone(), &limits()).unwrap_err(), expected);

@@ -1,55 +1,55 @@
-//! A fetched page as plugins see it: decoded once, parsed once, shared by all of them.
+//! A fetched page for plugins: decoded once, parsed once, shared by all of them.
 
 use std::sync::{Arc, OnceLock};
 
 use orbweaver_dom::Snapshot;
 
-/// Prefix of the headers between plugins and host: no server is sent one, and none that a
-/// server sends reaches a plugin.
+/// Prefix of headers exchanged between plugins and host: they are never sent to a server, and
+/// never accepted from one.
 const OWN_HEADERS: &str = "orbweaver-";
 
-/// Whether a header is one between plugins and host. Case does not count.
+/// Whether a header has this prefix, ignoring case.
 pub(crate) fn is_own_header(name: &str) -> bool {
     name.get(..OWN_HEADERS.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(OWN_HEADERS))
 }
 
-/// The response header in which a plugin reads [`PageParts::cost_usd`]: a decimal number,
-/// left out where nothing was paid.
+/// The response header in which a plugin reads [`PageParts::cost_usd`]: a decimal number, absent
+/// if nothing was paid.
 pub const COST_HEADER: &str = "orbweaver-cost-usd";
 
-/// One hop of a redirect chain: the URL asked and the 3xx status that answered.
+/// One redirect: the requested URL and the 3xx status of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The URL that was asked.
+    /// The requested URL.
     pub url: String,
-    /// Its answer, 300 to 399.
+    /// Status of its response, 300 to 399.
     pub status: u16,
 }
 
-/// The parts of a page, from a fetch, a stored row or a caller's own HTML.
+/// The parts of a page from a fetch, a stored row or HTML given by a caller.
 #[derive(Clone, Debug, Default)]
 pub struct PageParts {
-    /// The URL that was asked for.
+    /// The requested URL.
     pub url: String,
     /// The URL that answered, after redirects.
     pub final_url: String,
-    /// HTTP status; 0 for a document that no server sent.
+    /// HTTP status; 0 for a document that was not fetched.
     pub status: u16,
     /// Response headers in the order received, names in lower case.
     pub headers: Vec<(String, String)>,
     /// Redirects followed, first to last.
     pub redirects: Vec<Hop>,
-    /// The body with its content encodings undone.
+    /// The body with its content codings removed.
     pub body: Arc<[u8]>,
-    /// The body as text, transcoded to UTF-8; empty for what is no text.
+    /// The body as text in UTF-8; empty if it is not text.
     pub html: Arc<str>,
-    /// Price of this page by the operator's price list, in US dollars. A plugin reads it
-    /// as the header [`COST_HEADER`].
+    /// Price of this page by the operator's price list, in US dollars. A plugin reads it from the
+    /// header [`COST_HEADER`].
     pub cost_usd: f64,
 }
 
-/// A page. Cheap to share (`Arc<Page>`); the DOM is parsed on first use, once.
+/// A page. Cheap to share (`Arc<Page>`); its DOM is parsed once, on first use.
 #[derive(Debug)]
 pub struct Page {
     parts: PageParts,
@@ -57,7 +57,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page of these parts; nothing is parsed yet.
+    /// Creates a page; nothing is parsed yet.
     pub fn new(parts: PageParts) -> Arc<Self> {
         Arc::new(Self {
             parts,
@@ -65,7 +65,7 @@ impl Page {
         })
     }
 
-    /// A page of HTML that no fetch brought: `url` is its base, the status 0.
+    /// Creates a page from HTML that was not fetched: `url` is its base, the status is 0.
     pub fn from_html(url: &str, html: &str) -> Arc<Self> {
         let html: Arc<str> = Arc::from(html);
         Self::new(PageParts {
@@ -77,7 +77,7 @@ impl Page {
         })
     }
 
-    /// Everything but the tree.
+    /// Everything except the parsed document.
     pub fn parts(&self) -> &PageParts {
         &self.parts
     }
@@ -87,7 +87,7 @@ impl Page {
         self.snapshot.get()
     }
 
-    /// Bytes that this page holds at present, the snapshot included once it is parsed.
+    /// Bytes that this page currently holds, including the snapshot once it is parsed.
     pub(crate) fn held_bytes(&self) -> u64 {
         let parts = &self.parts;
         let headers = parts
@@ -95,7 +95,7 @@ impl Page {
             .iter()
             .map(|(name, value)| name.len() + value.len());
         let hops = parts.redirects.iter().map(|hop| hop.url.len());
-        // One allocation where the body is its own text.
+        // Body and text share one allocation if they are equal.
         let shared = std::ptr::addr_eq(parts.body.as_ptr(), parts.html.as_ptr());
         let html = if shared { 0 } else { parts.html.len() };
         let snapshot = self.parsed().map_or(0, |snapshot| {
@@ -109,8 +109,8 @@ impl Page {
         (fields + parts.body.len() + html + snapshot) as u64
     }
 
-    /// The parsed document. CPU-bound: about 10 ms a megabyte on first use, so call it
-    /// from a worker thread.
+    /// The parsed document. CPU-bound: about 10 ms per megabyte on first use, so call it from a
+    /// worker thread.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         self.snapshot
             .get_or_init(|| Arc::new(orbweaver_dom::parse(&self.parts.html)))

@@ -1,4 +1,4 @@
-//! A loaded plugin: code, manifest, budgets, grants, and what it has done so far.
+//! A loaded plugin: code, manifest, budgets, grants and statistics.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use crate::wit::v0_1_0::bindings::fetcher::FetcherPre;
 pub enum Source {
     /// A file of the plugin folder.
     Folder(PathBuf),
-    /// Given to the running service; shadows the folder's plugin of the same name.
+    /// Uploaded to the running service; overrides the folder's plugin of the same name.
     Upload,
 }
 
-/// Compiled, linked and type-checked; instantiating is all that is left.
+/// Compiled, linked and type-checked code, ready to be instantiated.
 pub(crate) enum Code {
     Extractor(ExtractorPre<State>),
     ExtractorOnDemand(ExtractorAsyncPre<State>),
@@ -65,7 +65,7 @@ impl Plugin {
         &self.manifest.name
     }
 
-    /// The plugin as listings show it.
+    /// The plugin's entry in listings.
     pub fn info(&self, problem: Option<&str>) -> PluginInfo {
         let json = |text: &Option<String>| {
             text.as_deref()
@@ -98,7 +98,7 @@ impl Plugin {
     }
 }
 
-/// One plugin as listings show it.
+/// A plugin in listings.
 #[derive(Clone, Debug, Serialize)]
 pub struct PluginInfo {
     /// Its kind.
@@ -113,13 +113,13 @@ pub struct PluginInfo {
     pub roles: Vec<String>,
     /// SHA-256 of the component, lower-case hex.
     pub digest: String,
-    /// In bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Where it came from.
+    /// Its origin.
     pub source: Source,
-    /// Permissions that its manifest asks for.
+    /// Permissions that its manifest requests.
     pub asked: Permissions,
-    /// Permissions in force: asked for and granted.
+    /// Effective permissions: requested and granted.
     pub granted: Permissions,
     /// Budgets of one call.
     pub limits: Limits,
@@ -127,19 +127,19 @@ pub struct PluginInfo {
     pub input_schema: Option<Value>,
     /// JSON Schema of the output.
     pub output_schema: Option<Value>,
-    /// A fetcher's domains and paths; none for the other kinds.
+    /// A fetcher's domains and paths; `None` for other kinds.
     pub fetcher: Option<FetcherInfo>,
     /// When this version was loaded.
     pub loaded_at: SystemTime,
-    /// Why a newer file of the same name is not the one that serves.
+    /// Why a newer file of the same name failed to load.
     pub problem: Option<String>,
-    /// Calls since the process started, all versions.
+    /// Number of calls since the process started, over all versions.
     pub calls: u64,
-    /// Failed calls.
+    /// Number of failed calls.
     pub errors: u64,
     /// CPU time of all calls.
     pub cpu: Duration,
-    /// The most memory of one call, in bytes: the instance's, and what the host held for it.
+    /// Largest memory of one call, in bytes: the instance's, and data held by the host for it.
     pub peak_memory: u64,
     /// Fuel (about one per instruction) of all calls of a pooled extractor; 0 unless
     /// [`crate::EngineConfig::count_fuel`] is set.

@@ -1,4 +1,4 @@
-//! Worker threads for extractors: no fibers, no task switches, one call at a time each.
+//! Worker threads for extractors: without fibers or task switches; each runs one call at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(crate) struct Pool {
     workers: Arc<Workers>,
 }
 
-/// State that the threads share.
+/// State shared by the threads.
 pub(crate) struct Workers {
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -44,7 +44,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Queues a job. The caller bounds how many are under way.
+    /// Queues a job. The caller limits the number of queued jobs.
     pub fn spawn(&self, job: impl FnOnce(&Workers) + Send + 'static) {
         self.workers.spawn(job);
     }
@@ -58,13 +58,13 @@ impl Drop for Pool {
 }
 
 impl Workers {
-    /// Queues a job from within another.
+    /// Queues a job from within another job.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
         self.queue.lock().jobs.push_back(Box::new(job));
         self.wake.notify_one();
     }
 
-    /// Threads with nothing to do and nothing queued for them.
+    /// Number of threads without a running or queued job.
     pub fn spare(&self) -> usize {
         let queue = self.queue.lock();
         queue.idle.saturating_sub(queue.jobs.len())
@@ -86,7 +86,7 @@ impl Workers {
                     queue.idle -= 1;
                 }
             };
-            // A job that panics costs its own caller an error, not the pool a thread.
+            // A panicking job fails its own caller, and does not end the thread.
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(self)));
             if outcome.is_err() {
                 tracing::error!("an extractor job panicked");

@@ -1,5 +1,5 @@
-//! Maps names, roles and domains to plugins. A registry never changes: a swap puts another
-//! in its place, and calls under way keep the plugins they began with.
+//! Maps names, roles and domains to plugins. A registry is immutable: a change replaces it, and
+//! calls in progress keep the plugins they started with.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -8,22 +8,22 @@ use std::sync::Arc;
 use crate::kind::Kind;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
-/// (kind, name): a plugin's identity.
+/// Identity of a plugin: (kind, name).
 pub(crate) type Id = (Kind, String);
 
-/// All plugins at one moment.
+/// All plugins at one time.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
     slots: BTreeMap<Id, Slot>,
     roles: HashMap<String, Arc<Plugin>>,
 }
 
-/// The folder's plugin, and the upload that shadows it.
+/// The folder's plugin, and the upload that overrides it.
 #[derive(Clone, Default)]
 struct Slot {
     folder: Option<Arc<Plugin>>,
     upload: Option<Arc<Plugin>>,
-    /// Why the folder's newest file is not the one loaded.
+    /// Why the newest file of the folder failed to load.
     problem: Option<String>,
 }
 
@@ -39,8 +39,8 @@ impl Registry {
         self.slots.get(&(kind, name.to_owned()))?.serving()
     }
 
-    /// The plugin that serves a role, and the role's name there. A name that is no role but
-    /// an extractor's means that extractor's first role.
+    /// The plugin that serves a role, and the role's name in it. A name that is not a role but an
+    /// extractor's name means that extractor's first role.
     pub fn role<'a>(&'a self, role: &'a str) -> Option<(&'a Arc<Plugin>, &'a str)> {
         if let Some(plugin) = self.roles.get(role) {
             return Some((plugin, role));
@@ -49,7 +49,7 @@ impl Registry {
         Some((plugin, plugin.manifest.roles.first()?))
     }
 
-    /// The fetcher that matches a host name best.
+    /// The fetcher that matches a host name most exactly.
     pub fn fetcher(&self, domain: &str) -> Option<&Arc<Plugin>> {
         let domain = domain.trim_end_matches('.').to_ascii_lowercase();
         let bare = domain.strip_prefix("www.").unwrap_or(&domain);
@@ -62,18 +62,18 @@ impl Registry {
             .map(|(_, plugin)| plugin)
     }
 
-    /// Every plugin that serves.
+    /// Every plugin in service.
     pub fn serving(&self) -> impl Iterator<Item = &Arc<Plugin>> {
         self.slots.values().filter_map(Slot::serving)
     }
 
-    /// For listings, by kind and name.
+    /// Entries for listings, by kind and name.
     pub fn infos(&self) -> Vec<PluginInfo> {
         let info = |slot: &Slot| Some(slot.serving()?.info(slot.problem.as_deref()));
         self.slots.values().filter_map(info).collect()
     }
 
-    /// The plugin that this file holds at present.
+    /// The plugin currently loaded from this file.
     pub fn of_file(&self, path: &Path) -> Option<&Arc<Plugin>> {
         let is_it =
             |plugin: &&Arc<Plugin>| matches!(&plugin.source, Source::Folder(p) if p == path);
@@ -83,7 +83,7 @@ impl Registry {
             .find(is_it)
     }
 
-    /// Puts a plugin in its place.
+    /// Inserts or replaces a plugin.
     pub fn insert(&mut self, plugin: Arc<Plugin>, overrides: &BTreeMap<String, String>) {
         let slot = self
             .slots
@@ -99,7 +99,7 @@ impl Registry {
         self.index(overrides);
     }
 
-    /// Notes why a file's new contents were refused, beside what it held before.
+    /// Records why a file's new content failed to load.
     pub fn note(&mut self, path: &Path, problem: &str) {
         let Some(id) = self.of_file(path).map(|p| (p.kind(), p.name().to_owned())) else {
             return;
@@ -109,7 +109,7 @@ impl Registry {
         }
     }
 
-    /// Removes an upload; what it shadowed serves again. False if there is none.
+    /// Removes an upload; the plugin that it overrode serves again. False if there is none.
     pub fn remove_upload(&mut self, id: &Id, overrides: &BTreeMap<String, String>) -> bool {
         let removed = self
             .slots
@@ -120,7 +120,7 @@ impl Registry {
         removed
     }
 
-    /// Removes what a file held. False if it held nothing.
+    /// Removes the plugin loaded from a file. False if there is none.
     pub fn remove_file(&mut self, path: &Path, overrides: &BTreeMap<String, String>) -> bool {
         let Some(id) = self.of_file(path).map(|p| (p.kind(), p.name().to_owned())) else {
             return false;
@@ -138,8 +138,8 @@ impl Registry {
         self.index(overrides);
     }
 
-    /// Roles to plugins: the one that the configuration names, else the one of the role's
-    /// own name, else the first by name.
+    /// Maps roles to plugins: the configured one, else the one with the role's name, else the first
+    /// by name.
     fn index(&mut self, overrides: &BTreeMap<String, String>) {
         let mut roles: HashMap<String, Arc<Plugin>> = HashMap::new();
         for plugin in self.serving() {

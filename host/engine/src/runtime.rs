@@ -1,4 +1,4 @@
-//! The two `wasmtime::Engine`s, their linkers, and the stores that calls run in.
+//! The two `wasmtime::Engine`s, their linkers, and the stores of calls.
 
 use wasmtime::component::Linker;
 use wasmtime::{
@@ -14,22 +14,22 @@ use crate::state::State;
 use crate::ticker::Ticker;
 use crate::wit::v0_1_0::linker;
 
-/// The guest's stack: deep enough for recursive descent, shallow enough that runaway
-/// recursion ends at once.
+/// Stack size of a guest: enough for recursive descent, small enough that infinite recursion ends
+/// quickly.
 const MAX_WASM_STACK: usize = 512 << 10;
-/// Linear memory that a slot keeps resident between calls, in bytes: zeroing the pages a
-/// call touched costs less than faulting them in again.
+/// Bytes of linear memory that a slot keeps resident between calls: zeroing the touched pages
+/// costs less than page faults.
 const KEEP_RESIDENT: usize = 4 << 20;
 /// The largest memory of a pooled instance, in bytes.
 const POOL_MEMORY: usize = 1 << 30;
 
-/// Where a component runs.
+/// How a component runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Placement {
-    /// In a pool slot, through the synchronous API on the engine's worker threads:
-    /// extractors in a compiled language.
+    /// In a pool slot, through the synchronous API on the engine's worker threads: extractors in
+    /// compiled languages.
     Pool,
-    /// In memory of its own, as a task: whatever may wait, and whole interpreters.
+    /// With its own memory, as an asynchronous task: guests that may wait, and interpreters.
     OnDemand,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Runtime {
     on_demand: wasmtime::Engine,
     pool_linker: Linker<State>,
     counts_fuel: bool,
-    /// Interrupts guests, and stands still while none runs.
+    /// Interrupts guests; stands still while none runs.
     pub ticker: Ticker,
 }
 
@@ -48,8 +48,8 @@ impl Runtime {
         let pool = wasmtime::Engine::new(&pooled(config))?;
         let on_demand = wasmtime::Engine::new(
             common(config)
-                // What passes strings between two components that were composed into one
-                // uses the memories of both, and wasmtime panics where that is off.
+                // Adapters between two components composed into one access the memories of both,
+                // and wasmtime panics if that is disabled.
                 .wasm_multi_memory(true)
                 .concurrency_support(true)
                 .wasm_component_model_async(true),
@@ -79,12 +79,12 @@ impl Runtime {
         }
     }
 
-    /// The linker of all pooled extractors: they have no grants.
+    /// The linker of all pooled extractors, which have no grants.
     pub fn pool_linker(&self) -> &Linker<State> {
         &self.pool_linker
     }
 
-    /// A linker with these grants baked in.
+    /// A linker for these grants.
     pub fn on_demand_linker(
         &self,
         grants: &EffectivePermissions,
@@ -95,8 +95,8 @@ impl Runtime {
         Ok(linker)
     }
 
-    /// A store for one call, with the call's limits. At every tick of the clock the guest is
-    /// checked; a task then also lets others run.
+    /// A store for one call, with the call's limits. The guest is checked at every tick; a task
+    /// also yields to others then.
     pub fn store(
         &self,
         placement: Placement,
@@ -107,7 +107,7 @@ impl Runtime {
         let bytes = limits.host_call_bytes().max(limits.output_bytes());
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(usize::try_from(bytes).unwrap_or(usize::MAX));
-        // The guest's own handles, which it needs besides those of the host's resources.
+        // Besides host resources, the guest needs handles of its own.
         store.set_max_component_handles((limits.handles as usize).saturating_add(64));
         store.set_epoch_deadline(1);
         if self.counts_fuel {
@@ -123,7 +123,7 @@ impl Runtime {
         Ok(store)
     }
 
-    /// Fuel that this store has used so far; 0 unless fuel is counted.
+    /// Fuel used by this store so far; 0 unless fuel is counted.
     pub fn fuel_used(&self, store: &Store<State>) -> u64 {
         if !self.counts_fuel {
             return 0;
@@ -132,8 +132,8 @@ impl Runtime {
     }
 }
 
-/// Settings of both engines. Features that no supported tool chain emits stay off, so that
-/// a hostile binary has less to work with.
+/// Settings of both engines. Features that no supported tool chain uses are disabled, to reduce
+/// the attack surface.
 fn common(engine: &EngineConfig) -> Config {
     let mut config = Config::new();
     config

@@ -1,12 +1,12 @@
-//! JSON Schemas of plugins: compiled once, checked before every call.
+//! JSON Schemas of plugins: compiled once, applied to every input.
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::text::{MAX_MESSAGE_BYTES, clean};
 
-/// Compiles a schema. References outside it are not resolved, and patterns are
-/// linear-time: the schema is untrusted.
+/// Compiles a schema. The schema is untrusted: external references are not resolved, and patterns
+/// are matched in linear time.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::regex())
@@ -35,7 +35,7 @@ pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<
         ),
         ValidationErrorKind::AdditionalProperties { unexpected } => (
             inside(unexpected.first().map_or("", String::as_str)),
-            "is not known".to_owned(),
+            "is unknown".to_owned(),
         ),
         ValidationErrorKind::Type { .. } => (parent, type_rule(&error)),
         ValidationErrorKind::Format { format } => (parent, format!("must be a valid {format}")),
@@ -49,7 +49,7 @@ pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<
     } else {
         field
     };
-    // Both can hold the schema's or the caller's words, of any length.
+    // Both may contain text from the schema or the caller, of any length.
     Err(clean(&format!("{field}: {rule}"), MAX_MESSAGE_BYTES))
 }
 
@@ -63,7 +63,7 @@ fn type_rule(error: &jsonschema::ValidationError<'_>) -> String {
     }
 }
 
-/// `/items/3/url` as `items.3.url`.
+/// Converts `/items/3/url` to `items.3.url`.
 fn dotted(pointer: &str) -> String {
     pointer
         .trim_start_matches('/')
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_field_and_the_rule_are_named() {
+    fn violations_name_the_field_and_the_rule() {
         let cases = [
             (json!({}), "url: is required"),
             (json!({"url": 7}), "url: must be of type string"),
@@ -115,7 +115,7 @@ mod tests {
                 json!({"url": "http://x", "deep": {}}),
                 "deep.key: is required",
             ),
-            (json!({"url": "http://x", "odd": 1}), "odd: is not known"),
+            (json!({"url": "http://x", "odd": 1}), "odd: is unknown"),
             (json!([]), "body: must be of type object"),
         ];
         for (input, expected) in cases {

@@ -1,4 +1,4 @@
-//! Data of a store: everything of one call.
+//! Data of a store: the state of one call.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
 
-/// Data of one store, which serves one call and is thrown away.
+/// Data of one store, which serves one call and is then dropped.
 pub(crate) struct State {
     pub table: ResourceTable,
     pub limiter: Limiter,
     pub log: PluginLog,
     pub meter: Arc<Meter>,
-    /// The guest's memory and what the host holds for it.
+    /// Memory of the guest and of the data that the host holds for it.
     pub memory: Arc<MemoryBudget>,
-    /// Capabilities of an actor or fetcher; none for extractors.
+    /// Capabilities of an actor or fetcher; `None` for extractors.
     pub capabilities: Option<Arc<Capabilities>>,
-    /// Made when the guest first asks: most never do.
+    /// Created on first use, because most guests never use it.
     wasi: Option<Box<WasiCtx>>,
     plugin: Arc<str>,
     log_lines: u32,
@@ -52,7 +52,7 @@ impl State {
         }
     }
 
-    /// Hands a page to the guest.
+    /// Passes a page to the guest.
     pub fn push_page(&mut self, page: HostPage) -> Result<Resource<HostPage>, ResourceTableError> {
         self.table.push(page)
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::error::PluginError;
 use crate::kind::Kind;
 
-/// Counters of one (kind, name), across versions.
+/// Counters of one plugin by kind and name, over all versions.
 pub(crate) struct Stats {
     kind: &'static str,
     name: String,
@@ -42,7 +42,7 @@ impl Stats {
         }
     }
 
-    /// Counters for self-tests: no metric shows them.
+    /// Counters for self-tests, without metrics.
     pub fn silent() -> Self {
         Self {
             kind: "",
@@ -57,12 +57,12 @@ impl Stats {
         }
     }
 
-    /// Calls so far.
+    /// Number of calls so far.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Failed calls.
+    /// Number of failed calls.
     pub fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
     }
@@ -72,7 +72,7 @@ impl Stats {
         Duration::from_nanos(self.cpu.load(Ordering::Relaxed))
     }
 
-    /// The most memory of one call, in bytes.
+    /// Largest memory of one call, in bytes.
     pub fn peak_memory(&self) -> u64 {
         self.peak_memory.load(Ordering::Relaxed)
     }
@@ -87,7 +87,7 @@ impl Stats {
         self.fuel.fetch_add(fuel, Ordering::Relaxed);
     }
 
-    /// Counts one call: its CPU time and the bytes of its memory.
+    /// Counts one call: its CPU time, its bytes of memory, and its error.
     pub fn record(&self, cpu: Duration, memory: u64, error: Option<&PluginError>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         self.peak_memory.fetch_max(memory, Ordering::Relaxed);
@@ -109,12 +109,12 @@ impl Stats {
     }
 }
 
-/// The counters of every plugin ever loaded.
+/// The counters of every plugin that was ever loaded.
 #[derive(Default)]
 pub(crate) struct AllStats(Mutex<HashMap<(Kind, String), Arc<Stats>>>);
 
 impl AllStats {
-    /// The counters of one plugin, made on first use.
+    /// The counters of one plugin, created on first use.
     pub fn for_plugin(&self, kind: Kind, name: &str) -> Arc<Stats> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let stats = all

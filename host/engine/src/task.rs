@@ -1,4 +1,4 @@
-//! Calls that may wait: actors, fetchers, and extractors that are whole interpreters.
+//! Calls that may wait: actors, fetchers, and extractors that include an interpreter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,16 +23,16 @@ use crate::state::State;
 use crate::wit::v0_1_0::bindings::extractor::orbweaver::plugin::types::Error as WitError;
 use crate::wit::v0_1_0::bindings::extractor_async::Extractor;
 
-/// Answer of an actor or fetcher, and the resources it took.
+/// Answer of an actor or fetcher, and the resources that it used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutput {
-    /// Validated JSON text; of a fetcher an array, one element per item.
+    /// Validated JSON text; of a fetcher an array with one element per item.
     pub json: String,
-    /// Time on a CPU.
+    /// CPU time.
     pub cpu: Duration,
-    /// Time from start to end.
+    /// Wall time.
     pub wall: Duration,
-    /// Requests made through the host, renders included.
+    /// Requests made through the host, including renders.
     pub fetches: u32,
 }
 
@@ -46,8 +46,7 @@ pub(crate) enum Invocation {
     Nothing,
 }
 
-/// Runs an actor or fetcher. Its time budgets are enforced here; dropping the future
-/// drops the guest.
+/// Runs an actor or fetcher within its time budgets; dropping the future drops the guest.
 pub(crate) async fn run(
     runtime: Arc<Runtime>,
     plugin: Arc<Plugin>,
@@ -79,7 +78,7 @@ pub(crate) async fn run(
             Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &plugin)),
         }
     };
-    // The guest's memory is free before its answer is checked.
+    // Frees the guest's memory before its answer is checked.
     drop(store);
     let result = match answer {
         Ok(answer) => off_thread(answer.bytes(), move || answer.checked(&limits)).await,
@@ -95,10 +94,10 @@ pub(crate) async fn run(
     })
 }
 
-/// Longest answer checked in place, in bytes: about 100 µs.
+/// Longest answer checked on the calling thread, in bytes: about 100 µs.
 const MAX_CHECKED_IN_PLACE: usize = 64 << 10;
 
-/// Checks an answer of so many bytes, on another thread where that takes a while.
+/// Checks an answer of this many bytes, on another thread if that takes long.
 async fn off_thread(
     bytes: usize,
     check: impl FnOnce() -> Result<String, PluginError> + Send + 'static,
@@ -111,7 +110,7 @@ async fn off_thread(
         .unwrap_or_else(|_| Err(PluginError::Engine("shutting down".to_owned())))
 }
 
-/// Runs one component's roles on a page, as tasks do.
+/// Runs one component's roles on a page, as a task.
 pub(crate) async fn extract(
     runtime: Arc<Runtime>,
     plugin: Arc<Plugin>,

@@ -1,15 +1,14 @@
-//! Threads of their own for guests that wait, and for long work on their behalf.
+//! Separate threads for guests that wait, and for long work on their behalf.
 
 use tokio::task::JoinHandle;
 
 use crate::error::PluginError;
 
-/// Threads for CPU-bound work per thread for guests; what exceeds them waits.
+/// Threads for CPU-bound work per guest thread; further work waits.
 const BLOCKING_PER_THREAD: usize = 4;
 
-/// Threads of their own for guests that wait, so that a busy one delays other guests and
-/// not the service's requests. Parses, and checks of long inputs and answers, get threads
-/// beside them.
+/// Threads for guests that wait, separate from the service's, so that a busy guest delays other
+/// guests but not requests. Parses, and checks of long inputs and answers, use further threads.
 pub(crate) struct Tasks(Option<tokio::runtime::Runtime>, tokio::runtime::Handle);
 
 impl Tasks {
@@ -24,12 +23,12 @@ impl Tasks {
         Ok(Self(Some(runtime), handle))
     }
 
-    /// The runtime's handle.
+    /// Handle of the runtime.
     pub fn handle(&self) -> &tokio::runtime::Handle {
         &self.1
     }
 
-    /// Runs CPU-bound work there, off the asynchronous threads.
+    /// Runs CPU-bound work on blocking threads.
     ///
     /// # Errors
     /// [`PluginError::Engine`] if it panics or the engine shuts down.
@@ -40,7 +39,7 @@ impl Tasks {
         self.1.spawn_blocking(work).await.map_err(join_error)
     }
 
-    /// Runs a future there; dropping the returned one ends it.
+    /// Runs a future on these threads; dropping the returned one ends it.
     pub fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -51,7 +50,7 @@ impl Tasks {
 
 impl Drop for Tasks {
     fn drop(&mut self) {
-        // Waiting for it is not allowed on asynchronous threads, and not needed.
+        // Blocking shutdown is not allowed on asynchronous threads, and not needed.
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
@@ -67,7 +66,7 @@ fn join_error(error: tokio::task::JoinError) -> PluginError {
     PluginError::Engine(why.to_owned())
 }
 
-/// A task that ends when this is dropped.
+/// A task that is aborted when this is dropped.
 pub(crate) struct Spawned<T>(JoinHandle<T>);
 
 impl<T> Future for Spawned<T> {

@@ -3,8 +3,8 @@
 /// Longest message of an error or a listing, in bytes.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 2_000;
 
-/// The text cut to `max` bytes, with control characters (line ends and ANSI
-/// escapes among them) and direction overrides escaped.
+/// The text cut to `max` bytes, with control characters (including line ends and ANSI escapes) and
+/// direction overrides escaped.
 pub(crate) fn clean(text: &str, max: usize) -> String {
     let kept = cut(text, max);
     let mut out = String::with_capacity(kept.len());
@@ -23,7 +23,7 @@ pub(crate) fn clean(text: &str, max: usize) -> String {
     out
 }
 
-/// The longest beginning of the text that is at most `max` bytes.
+/// The longest prefix of the text with at most `max` bytes.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     text.get(..text.floor_char_boundary(max)).unwrap_or(text)
 }
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes_reach_no_terminal() {
+    fn control_characters_are_escaped() {
         let got = clean("\u{1b}[2J\u{202e}a\nb", 100);
         assert_eq!(got, "\\u{1b}[2J\\u{202e}a\\u{a}b");
     }

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// How often the epoch advances: the resolution of time budgets.
+/// Interval of the epoch: the resolution of time budgets.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Advances the engines' epochs every [`TICK`] while at least one [`RunningGuest`] lives,
-/// and waits without waking otherwise. Its thread ends when this is dropped.
+/// Advances the engines' epochs every [`TICK`] while at least one [`RunningGuest`] exists, and
+/// sleeps otherwise. Its thread ends when this is dropped.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
 }
@@ -26,14 +26,14 @@ struct Shared {
     stopped: Condvar,
 }
 
-/// A guest that runs on the calling thread: the clock ticks until this is dropped.
+/// A guest that runs on the calling thread; the clock ticks until this is dropped.
 pub(crate) struct RunningGuest<'t>(&'t Shared);
 
 impl Ticker {
-    /// Starts the thread, parked. It calls `tick` once per [`TICK`].
+    /// Starts the thread, parked. It calls `tick` at every [`TICK`].
     ///
     /// # Errors
-    /// The operating system's, if it starts no thread.
+    /// The operating system's error if it cannot start a thread.
     pub fn start(tick: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             running: AtomicUsize::new(0),
@@ -56,11 +56,11 @@ impl Ticker {
         Ok(Self { shared })
     }
 
-    /// Marks that a guest runs. Wakes the clock if it was parked.
+    /// Records that a guest runs. Wakes the clock if it is parked.
     pub fn guest(&self) -> RunningGuest<'_> {
         let shared = &*self.shared;
-        // Sequentially consistent, as is the clock's look at both in the other order: either
-        // it sees this guest, or this guest sees it parked.
+        // Sequentially consistent, and the clock reads both values in the opposite order: either
+        // it sees this guest, or this guest sees that it is parked.
         shared.running.fetch_add(1, Ordering::SeqCst);
         if shared.parked.load(Ordering::SeqCst) {
             let _closed = shared.closed.lock();
@@ -69,8 +69,8 @@ impl Ticker {
         RunningGuest(shared)
     }
 
-    /// Waits until the clock is parked; it then ticks no more until the next guest. Returns
-    /// the number of ticks so far.
+    /// Waits until the clock is parked; it does not tick again before the next guest. Returns the
+    /// number of ticks so far.
     pub fn wait_until_parked(&self) -> u64 {
         let mut closed = self.shared.closed.lock();
         while !self.shared.parked.load(Ordering::SeqCst) {
@@ -81,7 +81,7 @@ impl Ticker {
 }
 
 impl Shared {
-    /// Parks until a guest runs. False when the ticker was dropped.
+    /// Parks until a guest runs. False if the ticker was dropped.
     fn wait_for_guest(&self) -> bool {
         let mut closed = self.closed.lock();
         loop {
@@ -122,7 +122,7 @@ mod tests {
     fn the_clock_ticks_only_while_a_guest_runs() {
         let (ticked, ticks) = mpsc::channel();
         let ticker = Ticker::start(move || {
-            // Fails only once the test is over.
+            // Fails only after the test has ended.
             let _ = ticked.send(());
         })
         .unwrap();

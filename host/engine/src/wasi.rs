@@ -1,11 +1,11 @@
-//! WASI for guests: an inert base that every standard library links, and the rest only
-//! where it is granted.
+//! WASI for guests: a harmless base that every standard library needs, and further interfaces
+//! only if granted.
 //!
-//! The base: an empty environment, no arguments, a closed stdin, stdout and stderr into
-//! the plugin's log, an exit that ends the call, and a constant seed for hash tables. It
-//! tells a guest nothing and reaches nothing, so the same page gives the same answer.
+//! The base: an empty environment, no arguments, a closed stdin, stdout and stderr into the
+//! plugin's log, an exit that ends the call, and a constant seed for hash tables. It reveals
+//! nothing and accesses nothing, so the same page gives the same answer.
 //!
-//! This module links the functions; [`console`] makes what a store needs to serve them.
+//! This module links the functions; [`console`] creates the context of a store.
 
 pub(crate) mod console;
 
@@ -20,7 +20,7 @@ use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
 use crate::grants::EffectivePermissions;
 use crate::state::State;
 
-/// The seed of every guest's hash tables: constant, so that answers repeat.
+/// Seed of every guest's hash tables: constant, so that answers are reproducible.
 const HASH_SEED: (u64, u64) = (0x6f72_6277_6561_7665, 0x7221_7365_6564_2121);
 
 struct Io;
@@ -29,7 +29,7 @@ impl HasData for Io {
     type Data<'a> = &'a mut ResourceTable;
 }
 
-/// The base, for stores that never wait. None of its streams ever does.
+/// Links the base for synchronous stores, which never wait. None of its streams does.
 pub(crate) fn add_base_sync(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     wasmtime_wasi_io::bindings::wasi::io::error::add_to_linker::<State, Io>(linker, |s| {
         &mut s.table
@@ -39,7 +39,7 @@ pub(crate) fn add_base_sync(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     add_base(linker)
 }
 
-/// The base and what is granted, for stores that may wait.
+/// Links the base and the granted interfaces for asynchronous stores.
 pub(crate) fn add_async(
     linker: &mut Linker<State>,
     grants: &EffectivePermissions,
@@ -69,7 +69,7 @@ pub(crate) fn add_async(
         filesystem::preopens::add_to_linker::<State, WasiFilesystem>(linker, State::filesystem)?;
     }
     if grants.has_wasi("sockets") {
-        // The context allows no address and no name: present, and always refusing.
+        // The context allows no address and no name: sockets exist, but always refuse.
         let options = bindings::LinkOptions::default();
         sockets::tcp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;
         sockets::udp::add_to_linker::<State, WasiSockets>(linker, State::sockets)?;

@@ -1,10 +1,10 @@
-//! The contract in three languages: the example actors in Rust, JavaScript and Python
-//! (`examples/plugins`), as their own tool chains build them, against a host of this file.
+//! The plugin interface in three languages: the example actors in Rust, JavaScript and Python
+//! (`examples/plugins`), built by their own tool chains, run against a host of this file.
 
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    reason = "what this file's helpers cannot do fails the test that asked"
+    reason = "a helper that fails must fail its test"
 )]
 
 use std::collections::BTreeSet;
@@ -23,11 +23,11 @@ use tokio::sync::{Barrier, OnceCell};
 const ACTORS: [&str; 3] = ["two-pages-rs", "two-pages-js", "two-pages-py"];
 const URLS: [&str; 2] = ["https://a.test/", "https://b.test:8443/x"];
 
-/// Answers a fetch only when another one is under way too, so that a guest that asks one
-/// page after the other never ends but by its wall limit.
+/// Answers a fetch only when another one is in progress too, so that a guest that fetches one page
+/// after the other only ends at its wall limit.
 struct PairHost {
     both: Barrier,
-    /// This URL brings no page.
+    /// The URL whose fetch fails.
     fails: Option<&'static str>,
     asked: Mutex<BTreeSet<String>>,
 }
@@ -107,9 +107,9 @@ async fn start(grants: Grants) -> Engine {
         PathBuf::from,
     );
     let mut config = EngineConfig {
-        // Compiling CPython takes seconds; the next run finds it here.
+        // Compiling CPython takes seconds; the next run uses this cache.
         cache_dir: Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("compiled-actors")),
-        // On a busy machine that can take longer than a service would wait.
+        // On a busy machine that can take longer than the service allows.
         compile_timeout_ms: orbweaver_core::setting::Millis(600_000),
         ..EngineConfig::default()
     };
@@ -131,16 +131,16 @@ async fn start(grants: Grants) -> Engine {
     engine
 }
 
-/// The actors with all that they ask.
+/// The actors with all requested permissions.
 async fn trusted() -> &'static Engine {
     static ENGINE: OnceCell<Engine> = OnceCell::const_new();
     ENGINE.get_or_init(|| start(Grants::All)).await
 }
 
-/// The actors without other plugins' work.
+/// The actors without the permission to run extractors.
 async fn without_extraction() -> &'static Engine {
     static ENGINE: OnceCell<Engine> = OnceCell::const_new();
-    // After the other, which leaves compiled code in the cache.
+    // After the other engine, which fills the cache of compiled code.
     trusted().await;
     let http = Permissions {
         http: vec!["https://*:*".to_owned()],
@@ -155,7 +155,7 @@ async fn run(engine: &Engine, actor: &str, host: &Arc<PairHost>) -> Result<Value
         .run_actor(actor, &json!({ "urls": URLS }), host)
         .await?;
     assert_eq!(output.fetches, 2);
-    Ok(serde_json::from_str(&output.json).expect("the engine lets only JSON through"))
+    Ok(serde_json::from_str(&output.json).expect("the engine returns only JSON"))
 }
 
 fn items(title: impl Fn(&str) -> Value) -> Value {
@@ -163,14 +163,14 @@ fn items(title: impl Fn(&str) -> Value) -> Value {
     json!({ "items": [item(URLS[0], 200), item(URLS[1], 404)] })
 }
 
-async fn both_pages_are_fetched_at_once(actor: &str) {
+async fn both_pages_are_fetched_in_parallel(actor: &str) {
     let host = PairHost::new(None);
     let data = run(trusted().await, actor, &host).await.expect("two pages");
     assert_eq!(data, items(|url| json!(format!("“{url}” — ☃"))));
     assert_eq!(*host.asked.lock(), BTreeSet::from(URLS.map(str::to_owned)));
 }
 
-async fn a_failed_fetch_is_reported_in_the_hosts_words(actor: &str) {
+async fn a_failed_fetch_is_reported_with_the_hosts_message(actor: &str) {
     let host = PairHost::new(Some(URLS[1]));
     let error = run(trusted().await, actor, &host)
         .await
@@ -179,18 +179,18 @@ async fn a_failed_fetch_is_reported_in_the_hosts_words(actor: &str) {
         error,
         PluginError::FetchFailed(format!("no answer from {}", URLS[1]))
     );
-    // The next call is none the worse.
+    // The next call works normally.
     run(trusted().await, actor, &PairHost::new(None))
         .await
         .expect("two pages");
 }
 
-async fn what_is_not_granted_is_an_answer_and_no_trap(actor: &str) {
+async fn a_missing_grant_is_an_error_value_and_not_a_trap(actor: &str) {
     let data = run(without_extraction().await, actor, &PairHost::new(None)).await;
     assert_eq!(data.expect("pages without titles"), items(|_| Value::Null));
 }
 
-async fn the_manifests_schema_guards_the_input(actor: &str) {
+async fn the_input_is_checked_against_the_schema(actor: &str) {
     let host = PairHost::new(None);
     for input in [json!({ "urls": [] }), json!({ "urls": "a" }), json!({})] {
         let engine = trusted().await;
@@ -205,7 +205,7 @@ async fn the_manifests_schema_guards_the_input(actor: &str) {
     assert!(host.asked.lock().is_empty());
 }
 
-/// Each test once per language, so that a failure names it.
+/// Defines each test once per language, so that a failure names the language.
 macro_rules! in_three_languages {
     ($($test:ident)+) => {$(
         mod $test {
@@ -228,8 +228,8 @@ macro_rules! in_three_languages {
 }
 
 in_three_languages! {
-    both_pages_are_fetched_at_once
-    a_failed_fetch_is_reported_in_the_hosts_words
-    what_is_not_granted_is_an_answer_and_no_trap
-    the_manifests_schema_guards_the_input
+    both_pages_are_fetched_in_parallel
+    a_failed_fetch_is_reported_with_the_hosts_message
+    a_missing_grant_is_an_error_value_and_not_a_trap
+    the_input_is_checked_against_the_schema
 }

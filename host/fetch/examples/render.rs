@@ -1,8 +1,8 @@
-//! What rendering a static page costs beside bare Chromium over its protocol, in turns.
+//! Compares rendering a static page here with bare Chromium over its protocol, in turns.
 //!
-//! Bare is the least that gives the same HTML: one browser, a new page in its only context,
-//! navigate, wait for `load`, read the document, close. Ours besides has a browser context
-//! of its own for every page and a filtering proxy in front of it.
+//! Bare is the minimum that yields the same HTML: one browser, a new page in its only context,
+//! navigate, wait for `load`, read the document, close. This renderer also gives every page its
+//! own browser context and a filtering proxy in front of it.
 //!
 //! `cargo xtask bench render [ROUNDS] [PARALLEL]`
 
@@ -157,7 +157,7 @@ async fn main() {
             .unwrap();
         let took = begun.elapsed();
         assert!(page.response.body.len() >= length);
-        // The first rounds warm both up; a little rest between pages is what a service has.
+        // The first rounds warm both up; the pause between pages is as in a running service.
         if round >= 3 {
             theirs.push(bare_took);
             ours.push(took);

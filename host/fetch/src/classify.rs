@@ -1,4 +1,4 @@
-//! From the HTTP stack's errors to ours.
+//! Maps errors of the HTTP libraries to this crate's errors.
 
 use std::error::Error;
 use std::io;
@@ -9,7 +9,7 @@ use crate::error::{Fault, Kind, SubKind};
 use crate::proxy_answer;
 use crate::resolve::{LookupError, ResolveError};
 
-/// How far an exchange had come when it failed.
+/// How far an exchange had got when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// No response yet.
@@ -18,8 +18,8 @@ pub(crate) enum Stage {
     Body,
 }
 
-/// The first cause of a type in an error's chain, looking into `io::Error`s, which hide
-/// what they wrap from `source`.
+/// The first cause of a type in an error's chain. Also looks into `io::Error`s, whose `source`
+/// skips the error they wrap.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -37,7 +37,7 @@ fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a 
     None
 }
 
-/// Whether an error in the chain says one of these in its text.
+/// Whether the text of an error in the chain contains one of these.
 fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -56,7 +56,7 @@ fn says(error: &(dyn Error + 'static), texts: &[&str]) -> bool {
     false
 }
 
-/// The innermost cause's text, which says most.
+/// The text of the innermost cause, which is the most specific.
 fn cause(error: &(dyn Error + 'static)) -> String {
     let mut last = error;
     while let Some(next) = last.source() {
@@ -97,7 +97,7 @@ pub(crate) fn fault(error: &reqwest::Error, stage: Stage) -> Fault {
     )
 }
 
-/// A lookup that was made apart from a connection.
+/// The fault of a lookup made without a connection.
 pub(crate) fn lookup_fault(error: &LookupError) -> Fault {
     match error {
         LookupError::Refused(refusal) => refusal.clone().into(),
@@ -158,7 +158,7 @@ fn connect_fault(error: &reqwest::Error) -> Fault {
             "the server reset the connection",
         )
         .retryable(),
-        // TLS that ends in the middle of its handshake.
+        // The connection ended during the TLS handshake.
         Some(io::ErrorKind::UnexpectedEof) => Fault::new(
             Kind::Tls,
             SubKind::Handshake,
@@ -228,7 +228,7 @@ fn h2_fault(error: &h2::Error, stage: Stage) -> Fault {
         )
         .stale();
     }
-    // What our side finds excessive is a flood of header frames.
+    // The library reports too many header frames as this reason.
     if error.is_library() && error.reason() == Some(h2::Reason::ENHANCE_YOUR_CALM) {
         return Fault::new(
             Kind::HeaderTooLarge,

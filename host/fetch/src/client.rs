@@ -1,6 +1,6 @@
 //! HTTP clients: one for direct requests and one for each proxy in use, up to a limit. Each
-//! exists a second time without a connection pool, for the retry of a request that failed on
-//! an idle connection.
+//! also exists without a connection pool, to retry a request that failed on an idle
+//! connection.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ const TLS_SESSIONS: usize = 256;
 #[error("{0}")]
 pub struct ConfigError(pub(crate) String);
 
-/// Which connections a request may go over.
+/// Which connections a request may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
     /// An idle one, or a new one.
     Kept,
-    /// A new one that is closed afterwards: a server that closes idle connections closes
-    /// many at once, and a second try could get the next of them.
+    /// A new one that is closed afterwards. A server that closes idle connections often closes
+    /// many at once, so a retry on another idle one could fail too.
     Fresh,
 }
 
-/// The clients of one way to treat connections.
+/// The clients of one [`Connections`] mode.
 struct Kinds {
     direct: reqwest::Client,
     proxied: Cache<ProxyUrl, reqwest::Client>,
@@ -91,16 +91,17 @@ impl Clients {
         &self.guarded
     }
 
-    /// TLS that offers no protocol: for a connection to a proxy.
+    /// TLS without ALPN: for a connection to a proxy.
     pub fn plain_tls(&self) -> ClientConfig {
         let mut tls = self.tls.clone();
         tls.alpn_protocols.clear();
         tls
     }
 
-    /// The client for requests through `proxy`, whose own address is judged like a target's:
-    /// a literal here, since the connector does not pass it to the resolver, and a name both
-    /// here and when it is connected to.
+    /// The client for requests through `proxy`. The proxy's address is checked like a target's:
+    /// a literal here, since the connector does not pass it to the resolver; a name here and
+    /// again when it is connected to.
+    #[crate::boxed]
     pub async fn get(
         &self,
         proxy: Option<&ProxyUrl>,
@@ -134,7 +135,8 @@ impl Clients {
             })
     }
 
-    /// Judges a proxy: its URL, then the addresses of its name, which are returned.
+    /// Checks a proxy's URL and the addresses of its name, which are returned.
+    #[crate::boxed]
     pub async fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<Vec<IpAddr>, Fault> {
         let named = |fault: Fault| Fault {
             message: format!("proxy {proxy}: {}", fault.message),
@@ -147,8 +149,9 @@ impl Clients {
         found.map_err(|error| named(classify::lookup_fault(&error)))
     }
 
-    /// Judges the addresses of a target that a proxy connects to; see the module
-    /// [`proxy`](crate::proxy) for what that is worth.
+    /// Checks the addresses of a target that a proxy connects to. For the limits of this check
+    /// see the module [`proxy`](crate::proxy).
+    #[crate::boxed]
     pub async fn judge_behind(
         &self,
         proxy: &ProxyUrl,

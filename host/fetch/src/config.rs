@@ -6,25 +6,25 @@ use ipnet::IpNet;
 use orbweaver_core::setting::{Millis, nets};
 use orbweaver_core::settings;
 
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 
 settings! {
     /// `[fetch]`: settings of a [`Fetcher`](crate::Fetcher).
     pub struct FetchConfig {
-        /// As `allow_nets`; both lists count.
+        /// Same meaning as `allow_nets`; the lists are merged.
         #[serde(deserialize_with = "nets")]
         pub allow_nets: Vec<IpNet>,
-        /// User agents to rotate through instead of the built-in browsers'.
+        /// User agents to rotate through instead of those of the built-in browsers.
         pub user_agents: Vec<String>,
         /// Proxies by pool (datacenter, isp, residential, mobile): lists of http, https or
-        /// socks5 URLs. `{country}` in a URL stands for the ISO-2 code asked for, in lower
-        /// case, `{session}` for a number new with each request.
-        pub proxy_pools: BTreeMap<Pool, Vec<ProxyUrl>>,
-        /// Whether HTTP proxies may be given names, which they resolve again themselves: false
-        /// refuses that. Matters for proxies inside your network that do not refuse private
-        /// destinations; SOCKS5 proxies are given judged addresses.
+        /// socks5 URLs. In a URL, `{country}` is replaced by the requested ISO-2 code in lower
+        /// case, and `{session}` by a new number for each request.
+        pub proxy_pools: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
+        /// Whether requests may go through HTTP proxies, which resolve host names themselves.
+        /// Set false if a proxy inside your network can reach private addresses; SOCKS5 proxies
+        /// get addresses that were already checked.
         pub trust_http_proxies: bool = true,
-        /// Certificates (DER) that are trusted besides the system's roots.
+        /// Certificates (DER) trusted in addition to the system's root certificates.
         #[internal]
         pub extra_roots: Vec<Vec<u8>>,
         /// `[fetch.limits]`.
@@ -34,33 +34,32 @@ settings! {
 }
 
 settings! {
-    /// `[fetch.limits]`: bounds of one fetch. Redirects, retries and the body all count
-    /// towards the same ones.
+    /// `[fetch.limits]`: bounds of one fetch. Redirects, retries and the body share them.
     #[derive(PartialEq, Eq)]
     pub struct Limits {
-        /// Time to resolve, connect and shake hands, in milliseconds.
+        /// Longest time to resolve the name, connect and complete TLS, in milliseconds.
         pub connect_ms: Millis = Millis(10_000),
-        /// Time from sending a request to the end of the response's headers, in milliseconds.
+        /// Longest time from sending a request to the end of the response headers, in milliseconds.
         pub first_byte_ms: Millis = Millis(15_000),
-        /// Time of a whole fetch, redirects included, in milliseconds.
+        /// Longest time of a whole fetch including redirects, in milliseconds.
         pub total_ms: Millis = Millis(30_000),
-        /// Largest body, as received and decoded alike, in bytes.
+        /// Largest body, both as received and decoded, in bytes.
         pub max_body_bytes: u64 = 20 << 20,
-        /// Redirects followed.
+        /// Most redirects followed.
         pub max_redirects: u32 = 10,
-        /// Bytes a second below which a body counts as stalled; 0: never.
+        /// Bytes per second below which a body counts as stalled; 0: no minimum.
         pub min_rate: u64 = 512,
-        /// How long a body may stay below `min_rate`, in milliseconds.
+        /// Longest time that a body may stay below `min_rate`, in milliseconds.
         pub min_rate_window_ms: Millis = Millis(10_000),
-        /// Response headers, by number.
+        /// Most response headers.
         pub max_headers: u32 = 256,
-        /// Response headers, by their total size in bytes.
+        /// Largest total size of response headers, in bytes.
         pub max_header_bytes: u32 = 256 * 1024,
-        /// Idle connections kept per host.
+        /// Most idle connections kept per host.
         pub idle_per_host: u32 = 32,
-        /// How long an idle connection is kept, in milliseconds.
+        /// Time that an idle connection is kept, in milliseconds.
         pub idle_ms: Millis = Millis(30_000),
-        /// HTTP clients kept: one for direct requests, one for each proxy in use.
+        /// Most HTTP clients kept: one for direct requests, one for each proxy in use.
         pub max_clients: u32 = 64,
     }
 }

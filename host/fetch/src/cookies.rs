@@ -1,5 +1,5 @@
-//! Cookies of one job: RFC 6265's storage model (crate `cookie_store`) within limits, with
-//! public suffixes by the list at publicsuffix.org (crate `psl`).
+//! Cookies of one job: RFC 6265's storage model (crate `cookie_store`) with limits. Public
+//! suffixes are those of publicsuffix.org (crate `psl`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use cookie_store::{Cookie, CookieDomain, CookieStore, StoreAction};
 use parking_lot::Mutex;
 use url::Url;
 
-/// Cookies kept per domain, and in a jar (Chrome's figures).
+/// Most cookies per domain, and per jar (Chrome's figures).
 const MAX_PER_DOMAIN: usize = 180;
 const MAX_IN_JAR: usize = 3_300;
-/// Name and value together (RFC 6265, section 6.1).
+/// Largest name and value together (RFC 6265, section 6.1), in bytes.
 const MAX_COOKIE_BYTES: usize = 4096;
-/// A Set-Cookie line with its attributes, all of which are kept.
+/// Largest Set-Cookie line with its attributes, in bytes.
 const MAX_LINE_BYTES: usize = 2 * MAX_COOKIE_BYTES;
-/// Bytes of a Cookie header that is sent: what common servers accept.
+/// Largest Cookie header sent, in bytes: common servers accept this size.
 const MAX_HEADER_BYTES: usize = 8 * 1024;
 
 /// Cookies of one job, shared by its clones. Jobs never share a jar.
 ///
-/// A cookie returns to the host that set it and, where it names a `Domain` that is not a
+/// A cookie is sent back to the host that set it and, if it names a `Domain` that is not a
 /// public suffix, to that domain's other hosts, until its `Max-Age` or `Expires`.
 #[derive(Clone, Debug, Default)]
 pub struct CookieJar(Arc<Mutex<Inner>>);
@@ -28,35 +28,35 @@ pub struct CookieJar(Arc<Mutex<Inner>>);
 #[derive(Debug, Default)]
 struct Inner {
     cookies: CookieStore,
-    /// How many cookies each domain has in `cookies`, expired ones included.
+    /// Number of cookies in `cookies` by domain, including expired ones.
     per_domain: HashMap<String, usize>,
     count: usize,
 }
 
 impl CookieJar {
-    /// An empty jar.
+    /// Creates an empty jar.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many cookies it holds.
+    /// Number of cookies.
     pub fn len(&self) -> usize {
         self.0.lock().count
     }
 
-    /// Whether it holds none.
+    /// Whether it has no cookies.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Stores the Set-Cookie lines of a response from `url`. Malformed and foreign cookies
-    /// and those beyond the limits are dropped.
+    /// Stores the Set-Cookie lines of a response from `url`. Malformed cookies, cookies for
+    /// foreign domains and cookies beyond the limits are dropped.
     pub fn store<'a>(&self, url: &Url, set_cookie: impl Iterator<Item = &'a str>) {
         let mut inner = self.0.lock();
         if inner.count >= MAX_IN_JAR {
             inner.remove_expired();
         }
-        // A response with ten thousand cookies costs no more than those that are kept.
+        // Bounds the work for a response with ten thousand cookies.
         for line in set_cookie.take(MAX_PER_DOMAIN) {
             if let Some(cookie) = parse(line, url) {
                 inner.put(cookie, url);
@@ -137,7 +137,7 @@ impl Inner {
     }
 }
 
-/// A cookie that `url` may set; `None` for a malformed or oversized one and for one whose
+/// Parses a cookie that `url` may set; `None` if it is malformed, oversized, or its
 /// `Domain` is foreign or a public suffix.
 fn parse(line: &str, url: &Url) -> Option<Cookie<'static>> {
     if line.len() > MAX_LINE_BYTES || line.bytes().any(|byte| byte.is_ascii_control()) {
@@ -150,7 +150,7 @@ fn parse(line: &str, url: &Url) -> Option<Cookie<'static>> {
     if let CookieDomain::Suffix(domain) = &cookie.domain
         && is_public_suffix(domain)
     {
-        // A host that is a public suffix itself may set cookies for itself (RFC 6265, 5.3).
+        // A host that is itself a public suffix may set host-only cookies (RFC 6265, 5.3).
         if url.host_str() != Some(domain) {
             return None;
         }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(jar.header(&url("https://example.org/x/y")), None);
     }
 
-    /// Row 39.
+    /// Fault 39 of the list of crawler faults.
     #[test]
     fn public_suffixes_and_foreign_domains_are_refused() {
         let at = "https://shop.example.co.uk/";
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(jar(at, &["a=1; Domain=example.co.uk"]).len(), 1);
     }
 
-    /// Row 39.
+    /// Fault 39 of the list of crawler faults.
     #[test]
     fn a_jar_has_limits() {
         let lines: Vec<String> = (0..10_000).map(|n| format!("c{n}={n}")).collect();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_have_cookies_of_their_own() {
+    fn ip_addresses_have_their_own_cookies() {
         for at in [
             "http://10.0.0.1/",
             "http://[2001:db8::1]/",

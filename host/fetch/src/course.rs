@@ -1,4 +1,4 @@
-//! The state of a fetch between redirects: its target and what is sent to it.
+//! The state of a fetch between redirects: its target and the request to send.
 
 use bytes::Bytes;
 use http::Method;
@@ -25,7 +25,7 @@ pub(crate) struct Course {
     pub redirects: Vec<Hop>,
 }
 
-/// The headers of a request: the usual ones, replaced by those given.
+/// The headers of a request: the defaults, overridden by those given.
 fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, header_value("user-agent", user_agent)?);
@@ -60,7 +60,7 @@ fn headers(request: &Request, user_agent: &str) -> Result<HeaderMap, Fault> {
 }
 
 impl Course {
-    /// The course of `request`, whose URL was judged to be `target`.
+    /// Starts with `request`, whose URL the guard parsed as `target`.
     pub fn new(request: &Request, target: Target, user_agent: &str) -> Result<Self, Fault> {
         Ok(Self {
             target,
@@ -89,7 +89,7 @@ impl Course {
         Ok(request)
     }
 
-    /// Whether the request asks for a page only if it changed.
+    /// Whether the request is conditional (RFC 9110, section 13).
     pub fn is_conditional(&self) -> bool {
         let validators = ["if-none-match", "if-modified-since"];
         validators
@@ -116,8 +116,8 @@ impl Course {
         }
     }
 
-    /// Goes on to the target of a redirect or refresh: method and body as the Fetch standard says, and
-    /// nothing that was meant for one site to another.
+    /// Moves to the target of a redirect or refresh. Method and body change as in the Fetch
+    /// standard; headers meant for one site are not sent to another.
     pub fn turn(&mut self, target: Target, status: u16) {
         let from = std::mem::replace(&mut self.target, target);
         let (here, there) = (&from.url, &self.target.url);
@@ -165,8 +165,8 @@ fn cookie_name(pair: &str) -> &str {
     pair.split('=').next().unwrap_or(pair).trim()
 }
 
-/// Whether credentials for `from` may go to `to`: the same origin, or the same host's step
-/// up from http to https on the default ports.
+/// Whether credentials for `from` may be sent to `to`: the same origin, or the same host
+/// upgraded from http to https on the default ports.
 fn is_same_site(from: &Url, to: &Url) -> bool {
     let upgrade = from.scheme() == "http"
         && to.scheme() == "https"
@@ -178,8 +178,8 @@ fn is_same_site(from: &Url, to: &Url) -> bool {
                 && from.port_or_known_default() == to.port_or_known_default()))
 }
 
-/// Whether a header carries nothing personal and may go to another site. All others stay with
-/// the site they were given for, since an `x-api-key` is as secret as an `authorization`.
+/// Whether a header holds nothing personal and may be sent to another site. All others stay
+/// with the site they were given for, since an `x-api-key` is as secret as an `authorization`.
 pub fn is_impersonal(name: &str) -> bool {
     matches!(
         name.to_ascii_lowercase().as_str(),
@@ -197,12 +197,12 @@ pub fn is_impersonal(name: &str) -> bool {
     )
 }
 
-/// Whether a header can be given with a request.
+/// Whether a caller may set this header.
 ///
 /// # Errors
-/// The rule that it breaks, in words.
+/// The rule that it breaks, as text.
 pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
-    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "is no header's name")?;
+    let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "is not a valid header name")?;
     if is_framing(&name) {
         return Err("frames the message, and is set by the service alone");
     }
@@ -211,7 +211,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
         .map_err(|_| "must not hold control characters")
 }
 
-/// Headers that frame the message or speak to the connection.
+/// Headers that frame the message or concern the connection.
 fn is_framing(name: &HeaderName) -> bool {
     let name = name.as_str();
     name.starts_with("proxy-")

@@ -1,7 +1,7 @@
-//! Content codings: gzip, deflate, br and zstd, at most two deep, under one limit.
+//! Content codings: gzip, deflate, br and zstd, at most two nested, with one size limit.
 //!
-//! Bytes are pushed as they arrive, so a bomb stops at the limit having cost that much
-//! memory and no more: every layer's output is bounded, not only the last one's.
+//! Bytes are pushed as they arrive, and the output of every layer is bounded, so a compression
+//! bomb stops at the limit and never uses more memory than that.
 
 mod codec;
 mod coding;
@@ -14,13 +14,13 @@ pub(crate) use coding::Coding;
 
 use codec::{Codec, Step};
 
-/// How many codings one body may be wrapped in.
+/// Most nested codings of one body.
 const MAX_CODINGS: usize = 2;
-/// What one step decodes into. Most pages fit, and a decoder whose stream ends in its first
-/// step keeps no copy of what it has made.
+/// Bytes of output per decoding step. Most pages fit, and a decoder whose stream ends in its
+/// first step keeps no copy of its output.
 const BLOCK: usize = 64 * 1024;
 
-/// Reads Content-Encoding: the codings in the order in which they are to be undone.
+/// Parses Content-Encoding; returns the codings in the order of decoding.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
     let mut found = Vec::new();
     for token in headers.flat_map(|value| value.split(',')).map(str::trim) {
@@ -52,16 +52,16 @@ pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<
     Ok(found)
 }
 
-/// Why decoding stopped before the body did.
+/// Why decoding stopped before the end of the body.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The limit is reached; what is decoded so far fills it.
+    /// The limit is reached; the output decoded so far is exactly that long.
     Full,
     /// The stream is malformed.
     Malformed(&'static str),
 }
 
-/// A body that is being received.
+/// Decodes a body while it is received.
 pub(crate) struct Body {
     layers: Vec<Layer>,
     out: Vec<u8>,
@@ -83,12 +83,12 @@ struct Layer {
 pub(crate) struct Decoded {
     pub body: Bytes,
     pub raw: Option<Raw>,
-    /// A coding's stream was not complete.
+    /// Whether a coding's stream was incomplete.
     pub truncated: bool,
 }
 
 impl Body {
-    /// A body of these codings, of at most `max` bytes; `hint` is its announced length.
+    /// A body with these codings and at most `max` bytes; `hint` is its announced length.
     pub fn new(codings: &[Coding], max: usize, hint: Option<u64>) -> Self {
         let layers = codings.iter().enumerate().map(|(index, &coding)| {
             let is_last = index + 1 == codings.len();
@@ -129,7 +129,7 @@ impl Body {
         self.wire
     }
 
-    /// Takes what arrived. The first error is final; what was decoded until then stays.
+    /// Decodes a piece of input. The first error is final; output decoded until then is kept.
     pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
         self.wire += input.len() as u64;
         if self.wire > self.max as u64 {
@@ -146,7 +146,7 @@ impl Body {
         push_through(&mut self.layers, input, &mut self.out, self.max)
     }
 
-    /// The body so far, marked as truncated.
+    /// Ends early: the body so far, marked as truncated.
     pub fn cut(self) -> Decoded {
         Decoded {
             body: self.out.into(),
@@ -155,8 +155,8 @@ impl Body {
         }
     }
 
-    /// The body, which ended as HTTP says. A coding's stream that did not is a truncation,
-    /// unless nothing of it could be decoded.
+    /// Ends after the last byte. A coding's stream that is incomplete makes the body truncated,
+    /// or is an error if nothing could be decoded.
     pub fn finish(self) -> Result<Decoded, Fault> {
         let complete = self.layers.iter().all(|layer| layer.codec.is_complete());
         let clean = complete && self.layers.iter().all(|layer| !layer.codec.has_trailing());
@@ -189,8 +189,8 @@ pub(crate) fn malformed(what: &str) -> Fault {
     )
 }
 
-/// Pushes `input` through the first layer, its output through the rest. As deep as there
-/// are codings, which is [`MAX_CODINGS`].
+/// Pushes `input` through the first layer and its output through the others. The recursion
+/// depth is the number of codings, at most [`MAX_CODINGS`].
 fn push_through(
     layers: &mut [Layer],
     input: &[u8],

@@ -6,21 +6,21 @@ use orbweaver_core::guard::{Refusal, Rule};
 
 use crate::response::Hop;
 
-/// The kind of failure that ended a fetch. The words are stable: answers, stored rows, logs
-/// and metrics hold them.
+/// The kind of failure that ended a fetch. The names are stable: answers, stored rows, logs
+/// and metrics contain them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// The guard refuses the URL or an address behind it; the sub-kind is the [`Rule`].
+    /// The guard refuses the URL or one of its addresses; the sub-kind is the [`Rule`].
     Refused,
     /// robots.txt disallows the URL, or the file is unavailable while its host answers.
     Robots,
-    /// The caller's own check refuses a redirect's target.
+    /// The caller's own check refuses a redirect target.
     Scope,
     /// The request itself is malformed: a header, the proxy.
     InvalidRequest,
     /// The name does not resolve.
     Dns,
-    /// No connection.
+    /// The connection could not be established.
     Connect,
     /// The TLS handshake failed.
     Tls,
@@ -44,13 +44,13 @@ pub enum Kind {
     Protocol,
     /// The connection broke after the request was sent.
     Reset,
-    /// The browser failed.
+    /// The browser failed or is not available.
     Browser,
-    /// A fault of this service.
+    /// An internal error of this service.
     Internal,
 }
 
-/// The cause within a [`Kind`]. The words are stable, like those of the kinds.
+/// The cause within a [`Kind`]. The names are stable, like those of the kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SubKind {
     /// [`Kind::Refused`]: the guard's rule.
@@ -63,7 +63,7 @@ pub enum SubKind {
     NxDomain,
     /// [`Kind::Dns`]: the name's servers failed.
     ServFail,
-    /// [`Kind::Dns`] and [`Kind::Connect`]: not in time.
+    /// [`Kind::Dns`] and [`Kind::Connect`]: time-out.
     Timeout,
     /// [`Kind::Connect`]: the server refuses connections.
     Refused,
@@ -79,7 +79,7 @@ pub enum SubKind {
     Untrusted,
     /// [`Kind::Tls`]: the certificate is revoked.
     Revoked,
-    /// [`Kind::Tls`]: the certificate is broken in another way.
+    /// [`Kind::Tls`]: the certificate is invalid in another way.
     BadCertificate,
     /// [`Kind::Tls`]: no common version or cipher suite.
     Version,
@@ -93,7 +93,7 @@ pub enum SubKind {
     Total,
     /// [`Kind::Decode`]: the content coding is not supported.
     UnknownCoding,
-    /// [`Kind::Decode`]: more codings than are undone.
+    /// [`Kind::Decode`]: more nested codings than are supported.
     TooManyCodings,
     /// [`Kind::Decode`]: a broken stream. [`Kind::Protocol`]: not HTTP.
     Malformed,
@@ -115,7 +115,7 @@ pub enum SubKind {
     Closed,
     /// [`Kind::Reset`]: within the body.
     Body,
-    /// [`Kind::Browser`]: no browser, or it does not start.
+    /// [`Kind::Browser`]: no browser is installed, or it does not start.
     Unavailable,
     /// [`Kind::Browser`]: too many pages wait.
     Busy,
@@ -128,7 +128,7 @@ pub enum SubKind {
 }
 
 impl SubKind {
-    /// The stable word.
+    /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Rule(rule) => rule.as_str(),
@@ -178,7 +178,7 @@ impl fmt::Display for SubKind {
 }
 
 impl Kind {
-    /// The stable word.
+    /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -210,7 +210,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A fetch that gave no response.
+/// A fetch that failed without a response.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct FetchError {
@@ -218,14 +218,14 @@ pub struct FetchError {
     pub kind: Kind,
     /// The cause within the kind, where one is known.
     pub sub: Option<SubKind>,
-    /// For people: what happened, and at which limit.
+    /// Message for people: what happened, and at which limit.
     pub message: String,
-    /// The URL that failed, which after redirects is not the one asked for.
+    /// The URL that failed; after redirects it differs from the requested one.
     pub url: String,
-    /// Whether the same request may succeed later: time-outs, resets and servers' faults,
-    /// not refusals, certificates or names that do not exist.
+    /// Whether the same request may succeed later: true for time-outs, resets and server errors,
+    /// false for refusals, certificates and names that do not exist.
     pub retryable: bool,
-    /// The redirects followed before.
+    /// The redirects followed before the failure.
     pub redirects: Vec<Hop>,
 }
 
@@ -236,8 +236,8 @@ pub(crate) struct Fault {
     pub sub: Option<SubKind>,
     pub message: String,
     pub retryable: bool,
-    /// The exchange failed in a way that another connection may not: a keep-alive race, a
-    /// stream that the server reset.
+    /// Whether another connection may succeed: a keep-alive race, or a stream that the server
+    /// reset.
     pub stale: bool,
 }
 

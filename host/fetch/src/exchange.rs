@@ -1,4 +1,4 @@
-//! One request, one response, within the limits.
+//! One request and its response, within the limits.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -27,7 +27,7 @@ pub(crate) struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    /// The fault of a fetch that passed its deadline.
+    /// The fault of a fetch past its deadline.
     pub fn late(&self) -> Fault {
         let message = format!("not finished within {} ms", self.total.as_millis());
         Fault::new(Kind::Timeout, SubKind::Total, message).retryable()
@@ -43,7 +43,7 @@ pub(crate) struct Head {
     bodyless: bool,
 }
 
-/// A body that was read; by default none.
+/// A body that was read; the default is no body.
 #[derive(Default)]
 pub(crate) struct Received {
     pub body: Bytes,
@@ -82,8 +82,8 @@ pub(crate) async fn send(
     })
 }
 
-/// Limits of number and size, which HTTP/1 and HTTP/2 count differently; and framing that
-/// two readers could read differently.
+/// Checks number and size of the headers, which HTTP/1 and HTTP/2 count differently, and
+/// rejects framing that two parsers could read differently.
 fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
     let size: usize = headers
         .iter()
@@ -120,6 +120,7 @@ fn check_headers(headers: &HeaderMap, limits: &Limits) -> Result<(), Fault> {
 
 impl Head {
     /// Reads and decodes the body.
+    #[crate::boxed]
     pub async fn read(mut self, bounds: &Bounds<'_>) -> Result<Received, Fault> {
         if self.bodyless {
             return Ok(Received::default());
@@ -192,14 +193,14 @@ impl Head {
                 Err(_) if until >= bounds.deadline => return Err(bounds.late()),
                 Err(_) => {}
             }
-            // The timer never fires while a slow body keeps arriving: read the clock here too.
+            // The timer never fires while bytes keep arriving, so the clock is read here too.
             if Instant::now() >= bounds.deadline {
                 return Err(bounds.late());
             }
             if least > 0 && Instant::now() >= window_end {
                 if body.wire_bytes() - window_start_bytes < least {
                     let message = format!(
-                        "the body comes slower than {} bytes a second",
+                        "the body arrives more slowly than {} bytes a second",
                         bounds.limits.min_rate
                     );
                     return Err(Fault::new(Kind::Slow, None, message).retryable());

@@ -1,4 +1,4 @@
-//! The fetch: checks before each step, redirects and retries.
+//! The fetch loop: checks before each step, redirects and retries.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ use crate::course::Course;
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::exchange::{self, Bounds, Received};
 use crate::pools::{Candidate, Pools};
-use crate::proxy::{Pool, ProxyUrl};
+use crate::proxy::{ProxyPool, ProxyUrl};
 use crate::proxy_answer;
 use crate::request::{HopVerdict, Request};
 use crate::resolve::{Resolver, SystemResolver};
 use crate::response::{Headers, Response, Timings, text};
 use crate::site::{RobotsFailure, RobotsVerdict, SiteFiles};
 
-/// Proxies of a pool that are tried for one request.
+/// Most proxies of a pool tried for one request.
 pub const PROXY_TRIES: usize = 4;
 
-/// Makes every outgoing request. Clones share connections, caches and limits.
+/// Sends every outgoing request. Clones share connections, caches and limits.
 #[derive(Clone)]
 pub struct Fetcher(Arc<Inner>);
 
@@ -41,18 +41,18 @@ struct Inner {
 }
 
 impl Fetcher {
-    /// A fetcher that resolves names through the system.
+    /// Creates a fetcher that uses the system's resolver.
     ///
     /// # Errors
-    /// A setting that can't be used.
+    /// When a setting cannot be used.
     pub fn new(config: FetchConfig) -> Result<Self, ConfigError> {
         Self::with_resolver(config, Arc::new(SystemResolver))
     }
 
-    /// A fetcher that resolves names through `resolver`.
+    /// Creates a fetcher that uses `resolver`.
     ///
     /// # Errors
-    /// A setting that can't be used.
+    /// When a setting cannot be used.
     pub fn with_resolver(
         config: FetchConfig,
         resolver: Arc<dyn Resolver>,
@@ -71,12 +71,12 @@ impl Fetcher {
         })))
     }
 
-    /// The limits in force.
+    /// The limits in use.
     pub fn limits(&self) -> &Limits {
         &self.0.config.limits
     }
 
-    /// The clients, for the browser's proxies.
+    /// The HTTP clients, shared with the browser's filters.
     pub(crate) fn clients(&self) -> &Clients {
         &self.0.clients
     }
@@ -86,8 +86,7 @@ impl Fetcher {
         &self.0.files
     }
 
-    /// Judges a URL as a fetch would, without a lookup: for validation before anything is queued.
-    ///
+    /// Checks a URL as a fetch would, without DNS: for validation before anything is queued.
     /// # Errors
     /// The rule that it breaks.
     pub fn judge(&self, url: &str) -> Result<Target, Refusal> {
@@ -97,14 +96,14 @@ impl Fetcher {
             .unless_listed(&self.0.blocklist.load())
     }
 
-    /// Replaces the blocklist. Its hosts are refused from then on: as targets, as targets of
-    /// redirects, as proxies, and as addresses that names resolve to.
+    /// Replaces the blocklist. From then on its hosts are refused: as targets, redirect targets,
+    /// proxies, and as addresses that names resolve to.
     pub fn set_blocklist(&self, blocklist: HostList) {
         self.0.blocklist.store(Arc::new(blocklist));
     }
 
-    /// Judges a proxy by its URL, without a lookup: its address or name, its port, and whether
-    /// its host is on the blocklist.
+    /// Checks a proxy by its URL, without DNS: its address or name, its port, and whether its
+    /// host is on the blocklist.
     ///
     /// # Errors
     /// The rule that it breaks.
@@ -112,11 +111,12 @@ impl Fetcher {
         self.0.clients.guarded().judge_proxy(proxy)
     }
 
-    /// Judges a URL and, where its host is a name, what the name resolves to now. A fetch
-    /// judges again whatever it then connects to.
+    /// Checks a URL and, if its host is a name, the addresses it resolves to now. A fetch
+    /// checks again the addresses that it connects to.
     ///
     /// # Errors
-    /// A refusal, or DNS.
+    /// A refusal, or a DNS failure.
+    #[crate::boxed]
     pub async fn judge_resolved(&self, url: &str) -> Result<Target, FetchError> {
         let target = self
             .judge(url)
@@ -127,30 +127,30 @@ impl Fetcher {
         Ok(target)
     }
 
-    /// The user agent to send: the one asked for, or a browser's picked by `random` where
-    /// none is or where it names our crawler.
+    /// The user agent to send: the requested one, or a browser's picked by `random` if none is
+    /// requested or the requested one names this crawler.
     pub fn user_agent<'a>(&'a self, asked: Option<&'a str>, random: u64) -> &'a str {
         user_agent::choose(asked, &self.0.config.user_agents, random)
     }
 
     /// Whether a proxy pool is configured.
-    pub fn has_pool(&self, pool: Pool) -> bool {
+    pub fn has_pool(&self, pool: ProxyPool) -> bool {
         !self.0.pools.proxies(pool).is_empty()
     }
 
-    /// Whether a pool has proxies that take a country.
-    pub fn has_countries(&self, pool: Pool) -> bool {
+    /// Whether a pool has proxies with a `{country}` placeholder.
+    pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.0.pools.has_countries(pool)
     }
 
-    /// The proxies of `pool` in the order in which to try them; none where the pool is not
-    /// configured, or has none that a country can be asked of. `session` fills a placeholder.
+    /// The proxies of `pool` in the order of trying; empty if the pool is not configured, or
+    /// has no proxy that suits `country`. `session` fills a placeholder.
     ///
     /// # Errors
-    /// A country that is no ISO-2 code.
+    /// When `country` is not an ISO-2 code.
     pub fn pool_candidates(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
     ) -> Result<Vec<Candidate>, FetchError> {
@@ -160,18 +160,19 @@ impl Fetcher {
         })
     }
 
-    /// Records the outcome of a request through a pool's proxy; failed ones come last.
+    /// Records the outcome of a request through a pool's proxy; failed proxies are tried last.
     pub fn report(&self, candidate: &Candidate, worked: bool) {
         self.0.pools.report(candidate, worked);
     }
 
-    /// Fetches through a pool: where a proxy gives no connection, through the next one.
+    /// Fetches through a pool: if a proxy does not connect, the next one is tried.
     ///
     /// # Errors
-    /// Why there is no response, the last proxy's where all failed.
+    /// Why there is no response; the last proxy's error if all failed.
+    #[crate::boxed]
     pub async fn fetch_through(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
         request: Request,
@@ -180,7 +181,7 @@ impl Fetcher {
         let mut last = Fault::new(
             Kind::InvalidRequest,
             None,
-            format!("no proxy of pool `{name}` is configured that fits"),
+            format!("no proxy of pool `{name}` is configured that fits the request"),
         )
         .at(&request.url, Vec::new());
         let candidates = self.pool_candidates(pool, country, session)?;
@@ -195,7 +196,7 @@ impl Fetcher {
                     tracing::warn!(
                         proxy = %candidate.proxy,
                         pool = name,
-                        "a proxy gave no connection, the next one is tried: {error}"
+                        "a proxy did not connect, trying the next one: {error}"
                     );
                     self.report(&candidate, false);
                     last = error;
@@ -211,11 +212,12 @@ impl Fetcher {
         Err(last)
     }
 
-    /// Fetches. A response of any status is a success; redirects are followed here, each
-    /// judged like the first URL.
+    /// Fetches. A response with any status is a success. Redirects are followed here; each
+    /// target is checked like the first URL.
     ///
     /// # Errors
     /// Why there is no response; see [`Kind`].
+    #[crate::boxed]
     pub async fn fetch(&self, request: Request) -> Result<Response, FetchError> {
         let started = Instant::now();
         let result = self.run(&request, started).await;
@@ -277,7 +279,7 @@ impl Fetcher {
         Course::new(request, target, agent)
     }
 
-    /// One exchange. `Ok(None)`: a redirect was followed and `course` points at its target.
+    /// Makes one exchange. `Ok(None)`: a redirect was followed and `course` has its target.
     async fn step(
         &self,
         request: &Request,
@@ -295,8 +297,8 @@ impl Fetcher {
             let clients = &self.0.clients;
             let client = clients.get(request.proxy.as_ref(), connections).await?;
             match self.attempt(&client, request, course, bounds).await {
-                // An idle connection may close just as it is used again, and a stream may be
-                // reset. One retry on a new connection, for safe methods only.
+                // An idle connection may close just as it is reused, and a stream may be reset.
+                // Retried once on a new connection, for safe methods only.
                 Err(fault)
                     if fault.stale
                         && connections == Connections::Kept
@@ -324,7 +326,7 @@ impl Fetcher {
         }))
     }
 
-    /// One request and its response, URL and redirects left out. `Ok(None)`: as in
+    /// Makes one request; the errors lack URL and redirects. `Ok(None)`: as in
     /// [`step`](Self::step).
     async fn attempt(
         &self,
@@ -385,8 +387,8 @@ impl Fetcher {
         }))
     }
 
-    /// Judges the target of a redirect or refresh and, if it is to be followed, turns
-    /// `course` there.
+    /// Checks the target of a redirect or refresh and, if it is to be followed, moves
+    /// `course` to it.
     fn go_on(
         &self,
         request: &Request,
@@ -454,7 +456,7 @@ impl Fetcher {
     }
 }
 
-/// The one Location of a redirect.
+/// The single Location of a redirect.
 fn location(headers: &HeaderMap, status: u16) -> Result<String, Fault> {
     let mut locations = headers.get_all(LOCATION).iter();
     match (locations.next(), locations.next()) {
@@ -487,7 +489,7 @@ fn header_target(from: &Url, reference: &str) -> Result<Url, Fault> {
 }
 
 /// The URL that a page refreshes to: by its Refresh header, else by its `meta` element. `None`
-/// for a page that reloads itself.
+/// if the page reloads itself.
 fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, Fault> {
     if !(200..300).contains(&response.status) {
         return Ok(None);
@@ -505,7 +507,7 @@ fn refresh_target(response: &Response, from: &Url) -> Result<Option<Url>, Fault>
     let Some(target) = refresh.and_then(|refresh| refresh.url) else {
         return Ok(None);
     };
-    // A link of the page: resolved as browsers do.
+    // Part of the page: resolved as browsers resolve links.
     from.join(&target).map(Some).map_err(|error| {
         Fault::new(
             Kind::BadRedirect,

@@ -1,9 +1,9 @@
-//! The one place in Orbweaver that talks to the network.
+//! HTTP client of Orbweaver: the only crate that uses the network.
 //!
-//! [`Fetcher::fetch`] judges the URL, resolves and judges every address and connects to
-//! just those, follows redirects by the same rules, and decodes the body under limits of
-//! time and size. Whatever goes wrong is a [`FetchError`] with a stable word. The HTTP
-//! library behind it shows nowhere in this interface.
+//! [`Fetcher::fetch`] checks the URL, resolves its name, checks every address and connects only
+//! to those. It follows redirects by the same rules, and decodes the body within limits of time
+//! and size. Every failure is a [`FetchError`] with a stable kind. The HTTP library is not part
+//! of this interface.
 
 mod browser;
 mod classify;
@@ -35,8 +35,12 @@ pub use error::{FetchError, Kind, SubKind};
 pub use fetcher::{Fetcher, PROXY_TRIES};
 pub use http::Method;
 pub use pools::Candidate;
-pub use proxy::{InvalidProxy, Pool, ProxyUrl};
+pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 pub use request::{HopCheck, HopVerdict, Oversize, Request};
 pub use resolve::{ResolveError, Resolver, SystemResolver};
 pub use response::{Headers, Hop, Raw, Response, Timings};
 pub use site::{RobotsAnswer, RobotsFailure, RobotsVerdict, SiteFiles, TextFile};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

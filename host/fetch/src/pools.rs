@@ -1,5 +1,5 @@
-//! The choice of a pool's proxy: round robin, with recently failed proxies last. No proxy is
-//! excluded: the failure may have been the site's.
+//! Choice of a pool's proxy: round robin, with recently failed proxies last. No proxy is
+//! excluded, because the site may have caused the failure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,25 +8,25 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::proxy::{InvalidProxy, Pool, ProxyUrl};
+use crate::proxy::{InvalidProxy, ProxyPool, ProxyUrl};
 
-/// Failures in a row after which the break does not grow any more.
+/// Failures in a row after which the pause of a proxy grows no more.
 const MAX_FAILURES: u32 = 8;
 const FIRST_BREAK: Duration = Duration::from_secs(1);
 
-/// A proxy to go through, with its placeholders filled.
+/// A proxy to use, with its placeholders filled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its URL.
     pub proxy: ProxyUrl,
-    entry: (Pool, usize),
+    entry: (ProxyPool, usize),
 }
 
 /// The configured pools and the health of their proxies.
 pub(crate) struct Pools {
-    proxies: BTreeMap<Pool, Vec<ProxyUrl>>,
+    proxies: BTreeMap<ProxyPool, Vec<ProxyUrl>>,
     turn: AtomicUsize,
-    health: Mutex<HashMap<(Pool, usize), Health>>,
+    health: Mutex<HashMap<(ProxyPool, usize), Health>>,
 }
 
 struct Health {
@@ -35,7 +35,7 @@ struct Health {
 }
 
 impl Pools {
-    pub fn new(proxies: BTreeMap<Pool, Vec<ProxyUrl>>) -> Self {
+    pub fn new(proxies: BTreeMap<ProxyPool, Vec<ProxyUrl>>) -> Self {
         Self {
             proxies,
             turn: AtomicUsize::new(0),
@@ -43,21 +43,21 @@ impl Pools {
         }
     }
 
-    /// The proxies of a pool.
-    pub fn proxies(&self, pool: Pool) -> &[ProxyUrl] {
+    /// All proxies of a pool.
+    pub fn proxies(&self, pool: ProxyPool) -> &[ProxyUrl] {
         self.proxies.get(&pool).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a pool has proxies whose URL takes a country.
-    pub fn has_countries(&self, pool: Pool) -> bool {
+    /// Whether a pool has proxies with a `{country}` placeholder.
+    pub fn has_countries(&self, pool: ProxyPool) -> bool {
         self.proxies(pool).iter().any(ProxyUrl::takes_country)
     }
 
-    /// The proxies of a pool in the order in which to try them. With a country, those that
-    /// take one; without, those that need none where there are any.
+    /// The proxies of a pool in the order of trying. With a country: those with the placeholder.
+    /// Without: those without it, or all if there are none.
     pub fn candidates(
         &self,
-        pool: Pool,
+        pool: ProxyPool,
         country: Option<&str>,
         session: u64,
     ) -> Result<Vec<Candidate>, InvalidProxy> {
@@ -124,11 +124,11 @@ mod tests {
 
     fn pools(urls: &[&str]) -> Pools {
         let proxies = urls.iter().map(|url| url.parse().unwrap()).collect();
-        Pools::new([(Pool::Isp, proxies)].into())
+        Pools::new([(ProxyPool::Isp, proxies)].into())
     }
 
     fn shown(pools: &Pools, country: Option<&str>) -> Vec<String> {
-        let found = pools.candidates(Pool::Isp, country, 7).unwrap();
+        let found = pools.candidates(ProxyPool::Isp, country, 7).unwrap();
         found
             .into_iter()
             .map(|candidate| candidate.proxy.expose().to_owned())
@@ -140,7 +140,7 @@ mod tests {
         let pools = pools(&["http://a", "http://b", "http://c"]);
         let firsts: Vec<String> = (0..3).map(|_| shown(&pools, None).remove(0)).collect();
         assert_eq!(firsts, ["http://a", "http://b", "http://c"]);
-        let all = pools.candidates(Pool::Isp, None, 0).unwrap();
+        let all = pools.candidates(ProxyPool::Isp, None, 0).unwrap();
         let b = all
             .iter()
             .find(|one| one.proxy.expose() == "http://b")
@@ -155,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn a_country_is_asked_of_those_that_take_one() {
+    fn a_country_uses_only_proxies_with_the_placeholder() {
         let both = pools(&["http://plain", "http://u-{country}:p@gate"]);
         assert_eq!(shown(&both, Some("DE")), ["http://u-de:p@gate"]);
         assert_eq!(shown(&both, None), ["http://plain"]);
         let plain = pools(&["http://plain"]);
         assert!(shown(&plain, Some("DE")).is_empty());
-        assert!(!plain.has_countries(Pool::Isp) && both.has_countries(Pool::Isp));
-        assert!(both.candidates(Pool::Isp, Some("x/"), 0).is_err());
-        assert!(shown(&both, None).len() == 1 && both.proxies(Pool::Mobile).is_empty());
+        assert!(!plain.has_countries(ProxyPool::Isp) && both.has_countries(ProxyPool::Isp));
+        assert!(both.candidates(ProxyPool::Isp, Some("x/"), 0).is_err());
+        assert!(shown(&both, None).len() == 1 && both.proxies(ProxyPool::Mobile).is_empty());
     }
 }

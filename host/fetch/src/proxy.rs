@@ -1,22 +1,22 @@
-//! Proxies: their addresses, which redact themselves, and pools.
+//! Proxies: URLs that hide their credentials when shown, and pools.
 //!
 //! # Trust
 //!
-//! A proxy's own host and port pass the guard and the blocklist, whoever names the proxy.
-//! Before a request goes through it, the target's name is resolved and judged here. What the
-//! proxy then connects to depends on its protocol:
+//! A proxy's own host and port are checked by the guard and the blocklist, whoever names the
+//! proxy. Before a request is sent through it, the target's name is resolved and checked here.
+//! What the proxy then connects to depends on its protocol:
 //!
-//! - SOCKS5 takes an address: the proxy gets one that was judged, so it can't be rebound.
+//! - SOCKS5 takes an address: the proxy gets a checked one, so DNS rebinding is impossible.
 //! - HTTP takes a name and resolves it again. A plain request is sent with its whole URL,
 //!   whose host a proxy must use as `Host` (RFC 9112, section 3.2.2), so an address there
 //!   would lose the site's name. CONNECT could carry an address, but many proxies select exits
 //!   or apply rules by name, so it carries the name too. A name server that answers us with a
 //!   public address and the proxy with a private one reaches what the *proxy* can reach.
 //!
-//! For a proxy outside the operator's network that is nothing of the operator's. A proxy
-//! inside it (its address is let through by `allow_nets`) must itself refuse private
-//! destinations. `fetch.trust_http_proxies` is the operator's decision about that: `true`, the
-//! default, or `false`, which refuses names through HTTP proxies.
+//! For a proxy outside the operator's network that is no risk to the operator. A proxy inside
+//! it (its address is allowed by `allow_nets`) must itself refuse private destinations.
+//! `fetch.trust_http_proxies` is the operator's decision about that: `true`, the default, or
+//! `false`, which refuses to send names through HTTP proxies.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,11 +24,14 @@ use std::str::FromStr;
 use orbweaver_core::guard::{Host, Rule, parse_strict};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
+use utoipa::ToSchema;
 
-/// A proxy pool of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// A kind of proxy, as named in the API.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
-pub enum Pool {
+pub enum ProxyPool {
     /// Data-centre addresses.
     Datacenter,
     /// Static addresses of access providers.
@@ -39,8 +42,8 @@ pub enum Pool {
     Mobile,
 }
 
-impl Pool {
-    /// The contract's word.
+impl ProxyPool {
+    /// The name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Datacenter => "datacenter",
@@ -51,18 +54,18 @@ impl Pool {
     }
 }
 
-/// A proxy's URL: scheme `http`, `https` or `socks5`, a host, maybe a user and password,
-/// which `Debug` and `Display` leave out. A pool's URL may hold `{country}` and `{session}`.
+/// A proxy's URL: scheme `http`, `https` or `socks5`, a host, optional user and password, which
+/// `Debug` and `Display` omit. A pool's URL may contain `{country}` and `{session}`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ProxyUrl(String);
 
 impl ProxyUrl {
-    /// The URL with its credentials: for the connection, never for a log.
+    /// The URL with its credentials: for connecting, never for logs.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Its host. The URL standard parses addresses for http and https only; here they are
+    /// Its host. The URL standard parses IP addresses only for http and https; here they are
     /// parsed for every scheme.
     pub(crate) fn host(&self) -> Host {
         let text = Url::parse(&self.0)
@@ -77,7 +80,7 @@ impl ProxyUrl {
         }
     }
 
-    /// Its port, by default the scheme's own.
+    /// Its port; the default is that of its scheme.
     pub(crate) fn port(&self) -> u16 {
         let url = Url::parse(&self.0).ok();
         let scheme_port = match url.as_ref().map(Url::scheme) {
@@ -88,13 +91,13 @@ impl ProxyUrl {
         url.and_then(|url| url.port()).unwrap_or(scheme_port)
     }
 
-    /// Whether it is an HTTP proxy: plain http requests go to it whole instead of through a
-    /// tunnel, and it resolves the names of targets itself.
+    /// Whether it is an HTTP proxy: it receives plain http requests directly, without a tunnel,
+    /// and resolves the names of targets itself.
     pub(crate) fn resolves_names(&self) -> bool {
         !self.0.starts_with("socks5:")
     }
 
-    /// Whether a country can be asked of it.
+    /// Whether its URL has the `{country}` placeholder.
     pub(crate) fn takes_country(&self) -> bool {
         self.0.contains("{country}")
     }
@@ -113,7 +116,7 @@ impl ProxyUrl {
     }
 }
 
-/// Why a text is not a proxy's URL.
+/// Why a text is not a proxy URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidProxy(&'static str);
@@ -166,7 +169,7 @@ impl fmt::Debug for ProxyUrl {
 }
 
 impl Serialize for ProxyUrl {
-    /// Redacted: what is serialised is shown to people (`orbweaver config`).
+    /// Redacted, because serialised values are shown to people (`orbweaver config`).
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -185,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_never_show() {
+    fn credentials_are_never_shown() {
         let proxy: ProxyUrl = "socks5://customer:hunter2@gate.example:1080"
             .parse()
             .unwrap();

@@ -1,16 +1,16 @@
-//! Tells a proxy's own answers from those of the site behind it.
+//! Distinguishes a proxy's own responses from those of the site behind it.
 //!
-//! Within a tunnel (https, SOCKS) the site alone speaks. A plain http request goes to an HTTP
-//! proxy whole, and its answer to us looks like the site's. It is taken for the proxy's where
+//! In a tunnel (https, SOCKS) only the site responds. A plain http request is sent to the HTTP
+//! proxy itself, so its response looks like the site's. It counts as the proxy's if
 //!
-//! - its status is 407, which only a proxy gives (RFC 9110, section 15.5.8);
-//! - it refuses us and carries `Proxy-Authenticate`, which is for the next hop only (11.7.1);
-//! - it names a proxy as its `Server` and carries no `Via`: tinyproxy answers wrong
-//!   credentials with 401 and unreachable sites with 500 like that, and adds `Via` to what it
-//!   forwards. A site behind a proxy without `Via` could pass itself off as one; what it gains
-//!   is that it is tried again through the pool's next proxy, and no page.
+//! - its status is 407, which only proxies send (RFC 9110, section 15.5.8);
+//! - it denies access and has `Proxy-Authenticate`, which is for the next hop only (11.7.1);
+//! - it names a proxy as its `Server` and has no `Via`: tinyproxy answers wrong credentials with
+//!   401 and unreachable sites with 500 in this form, and adds `Via` to forwarded responses. A
+//!   site behind a proxy without `Via` could imitate this; it would only make the request be
+//!   retried through the pool's next proxy.
 //!
-//! A proxy that answers 401 in another way can't be told from a site that asks for a password.
+//! A proxy that answers 401 in another form cannot be told from a site that wants a password.
 
 use http::StatusCode;
 use http::header::{HeaderMap, PROXY_AUTHENTICATE, SERVER, VIA};
@@ -19,7 +19,7 @@ use url::Url;
 use crate::error::{Fault, Kind, SubKind};
 use crate::proxy::ProxyUrl;
 
-/// Why the proxy gives no page, where an answer is its own.
+/// Why the proxy failed, if the response is the proxy's own.
 pub(crate) fn refusal(
     proxy: &ProxyUrl,
     target: &Url,
@@ -47,7 +47,7 @@ pub(crate) fn refusal(
     Some(Fault::new(Kind::Proxy, SubKind::Other, why).retryable())
 }
 
-/// The fault of credentials that the proxy refuses.
+/// The fault of rejected credentials.
 pub(crate) fn wrong_credentials() -> Fault {
     Fault::new(
         Kind::Proxy,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxys_answers_are_told_from_a_sites() {
+    fn responses_of_a_proxy_and_of_a_site_are_distinguished() {
         const AUTH: &str = "the proxy refuses our credentials";
         const DOWN: &str = "the proxy gives no connection: it answers 500 Internal Server Error";
         let (tiny, ask) = ((SERVER, "tinyproxy/1.11.1"), (PROXY_AUTHENTICATE, "Basic"));
@@ -91,7 +91,7 @@ mod tests {
             ("http://p", http, 401, vec![ask.clone()], AUTH),
             ("http://p", http, 401, vec![tiny.clone()], AUTH),
             ("http://p", http, 500, vec![tiny.clone()], DOWN),
-            // The site's.
+            // Responses of the site.
             ("http://p", http, 401, vec![site.clone()], ""),
             ("http://p", http, 401, vec![site, via.clone()], ""),
             ("http://p", http, 401, vec![tiny.clone(), via], ""),

@@ -9,21 +9,21 @@ use http::Method;
 use crate::cookies::CookieJar;
 use crate::proxy::ProxyUrl;
 
-/// The verdict of a [`HopCheck`] on a redirect's target.
+/// What to do with a redirect, decided by a [`HopCheck`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HopVerdict {
     /// Follow it.
     Follow,
-    /// Do not: the redirect itself is the response.
+    /// Do not follow it: the redirect itself is the response.
     Stop,
     /// Fail the fetch with this message.
     Refuse(String),
 }
 
-/// Judges the URL that a redirect points to, after the guard did.
+/// Decides about a redirect target, after the guard accepted it.
 pub type HopCheck = Arc<dyn Fn(&str) -> HopVerdict + Send + Sync>;
 
-/// What happens to a body larger than the limit.
+/// What to do with a body larger than the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Oversize {
     /// The fetch fails.
@@ -33,45 +33,45 @@ pub enum Oversize {
     Truncate,
 }
 
-/// A request. [`Request::get`] and struct update syntax make most of them.
+/// A request. Most are built with [`Request::get`] and struct update syntax.
 #[derive(Clone)]
 pub struct Request {
     /// The method.
     pub method: Method,
     /// An absolute URL.
     pub url: String,
-    /// Headers on top of the usual ones; a name given here replaces the usual one. Those
-    /// that frame the message (`host`, `content-length`, `connection` …) are refused.
+    /// Additional headers; a name given here replaces the default one. Those that frame the
+    /// message (`host`, `content-length`, `connection` …) are refused.
     pub headers: Vec<(String, String)>,
     /// A cookie string, `k=v; k=v`, for the URL's own site.
     pub cookies: Option<String>,
-    /// Where cookies set by responses are kept. Without one they live for this fetch, so
-    /// that redirects which ask for their cookie back end.
+    /// Jar for cookies set by responses. Without one, cookies last for this fetch only, which
+    /// ends redirect loops that wait for a cookie.
     pub jar: Option<CookieJar>,
     /// The body.
     pub body: Option<Bytes>,
-    /// What is sent as User-Agent: as chosen by
-    /// [`user_agent`](crate::Fetcher::user_agent). `None`: a rotated browser's.
+    /// User-Agent to send, handled as by [`user_agent`](crate::Fetcher::user_agent). `None`: a
+    /// browser's, rotated.
     pub user_agent: Option<String>,
-    /// The proxy to go through.
+    /// The proxy to use.
     pub proxy: Option<ProxyUrl>,
-    /// Follow redirects; else the redirect is the response.
+    /// Whether to follow redirects; if not, the redirect is the response.
     pub follow_redirects: bool,
-    /// Redirects followed at the most; by default the configured limit.
+    /// Most redirects to follow; default: the configured limit.
     pub max_redirects: Option<u32>,
-    /// Follow a Refresh header or a page's `meta` refresh too, as a redirect by GET.
+    /// Whether to follow a Refresh header or a page's `meta` refresh too, as a redirect by GET.
     pub follow_refresh: bool,
-    /// Obey robots.txt, for the URL and for every redirect.
+    /// Whether to obey robots.txt, for the URL and for every redirect.
     pub respect_robots: bool,
-    /// The whole fetch; by default the configured limit.
+    /// Time limit of the whole fetch; default: the configured limit.
     pub timeout: Option<Duration>,
-    /// The body, decoded and as received; by default the configured limit.
+    /// Size limit of the body, decoded and as received; default: the configured limit.
     pub max_bytes: Option<u64>,
-    /// What happens beyond [`max_bytes`](Self::max_bytes).
+    /// What to do beyond [`max_bytes`](Self::max_bytes).
     pub oversize: Oversize,
-    /// Only status and headers matter: the body is not read, and empty in the response.
+    /// Whether to skip the body: the response has status and headers only.
     pub discard_body: bool,
-    /// Judges redirects.
+    /// Decides about redirect targets.
     pub hop_check: Option<HopCheck>,
 }
 

@@ -1,4 +1,4 @@
-//! Name resolution. Every address is judged before anything connects to it.
+//! Name resolution. Every address is checked before anything connects to it.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -14,10 +14,10 @@ use crate::proxy::ProxyUrl;
 /// Why a name has no addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// The name does not exist or has no addresses: asking again is of no use.
+    /// The name does not exist or has no addresses; a retry will not help.
     #[error("the name does not exist")]
     NxDomain,
-    /// The name's servers failed (SERVFAIL, a CNAME loop): asking later may help.
+    /// The name's servers failed (SERVFAIL, a CNAME loop); a retry may help.
     #[error("the name's servers failed to answer")]
     ServFail,
     /// No answer in time.
@@ -28,7 +28,7 @@ pub enum ResolveError {
     Other(String),
 }
 
-/// Resolves names. Its answers are not trusted: they are judged.
+/// Resolves names. Its answers are untrusted: the guard checks them.
 #[async_trait]
 pub trait Resolver: Send + Sync {
     /// All addresses of `name`, at least one.
@@ -62,7 +62,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// Reads the error of `getaddrinfo` from its text (glibc's and musl's): std drops the code.
+/// Classifies an error of `getaddrinfo` by its text (glibc's and musl's): std drops the code.
 fn from_io(error: &io::Error) -> ResolveError {
     let text = error.to_string();
     let says = |texts: &[&str]| texts.iter().any(|known| text.contains(known));
@@ -96,8 +96,8 @@ pub(crate) enum LookupError {
     Failed { name: String, error: ResolveError },
 }
 
-/// A resolver whose answers are judged. An answer with one refused address is refused as a
-/// whole; connections go to the addresses that passed, without another lookup.
+/// A resolver whose answers the guard checks. If one address of an answer is refused, the whole
+/// answer is. Connections use the accepted addresses, without another lookup.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     pub policy: Arc<Policy>,
@@ -107,7 +107,8 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// The judged addresses of a name, or of a literal address.
+    /// The accepted addresses of a name, or of a literal address.
+    #[crate::boxed]
     pub async fn lookup(&self, name: &str) -> Result<Vec<IpAddr>, LookupError> {
         // The client of a SOCKS proxy resolves literals too.
         if let Ok(ip) = name.trim_matches(['[', ']']).parse::<IpAddr>() {
@@ -130,7 +131,7 @@ impl Guarded {
 }
 
 impl Guarded {
-    /// Judges a proxy by its URL, without a lookup: address or name, port and blocklist.
+    /// Checks a proxy by its URL, without DNS: address or name, port and blocklist.
     pub fn judge_proxy(&self, proxy: &ProxyUrl) -> Result<(), Refusal> {
         let host = proxy.host();
         match &host {

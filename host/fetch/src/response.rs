@@ -13,12 +13,12 @@ pub struct Hop {
     pub url: String,
     /// Its status.
     pub status: u16,
-    /// The redirect left https for http.
+    /// Whether the redirect changed from https to http.
     pub downgrade: bool,
 }
 
-/// Response headers: names in lower case, duplicates kept, those of one name in their
-/// order. Values that are not UTF-8 are read as ISO-8859-1, so that every byte survives.
+/// Response headers: names in lower case, duplicates kept in their order. Values that are not
+/// UTF-8 are decoded as ISO-8859-1, which keeps every byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, String)>);
 
@@ -47,14 +47,14 @@ impl Headers {
             .map(|(_, value)| value.as_str())
     }
 
-    /// All headers.
+    /// All headers in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// Number of headers.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -78,28 +78,28 @@ pub(crate) fn text(value: &[u8]) -> String {
     }
 }
 
-/// A body as it was received.
+/// A compressed body as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     /// `gzip`, `br` or `zstd`.
     pub encoding: &'static str,
-    /// One complete stream of that coding, verified by its own check sum where it has one.
+    /// One complete stream of that coding, verified by its checksum if it has one.
     pub bytes: Bytes,
 }
 
-/// When things happened, from the start of the fetch.
+/// Durations since the start of the fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
-    /// The last response's headers.
+    /// Until the last response's headers.
     pub first_byte: Duration,
-    /// The end of the body.
+    /// Until the end of the body.
     pub total: Duration,
 }
 
-/// A response, whatever its status.
+/// A response, with any status.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The URL asked for, as parsed.
+    /// The requested URL, as parsed.
     pub url: String,
     /// The URL that answered.
     pub final_url: String,
@@ -111,14 +111,14 @@ pub struct Response {
     pub redirects: Vec<Hop>,
     /// The decoded body.
     pub body: Bytes,
-    /// The body as received, where it is worth storing so: exactly one gzip, br or zstd
-    /// stream that arrived whole.
+    /// The body as received, if it can be stored in that form: exactly one complete gzip, br
+    /// or zstd stream.
     pub raw: Option<Raw>,
-    /// The body is not whole: a coding's stream ended early, or the limit cut it.
+    /// Whether the body is incomplete: a coding's stream ended early, or the limit cut it.
     pub truncated: bool,
     /// Bytes of the body on the wire.
     pub wire_bytes: u64,
-    /// When things happened.
+    /// Durations since the start of the fetch.
     pub timings: Timings,
     /// The peer: the server, or the proxy.
     pub remote_addr: Option<SocketAddr>,

@@ -14,41 +14,41 @@ use orbweaver_core::user_agent::PRODUCT_TOKEN;
 use url::Url;
 
 use crate::error::{FetchError, Kind};
-// The two files need each other: robots.txt is fetched by the fetcher that obeys it.
+// The two modules depend on each other: the fetcher that obeys robots.txt also fetches it.
 use crate::fetcher::Fetcher;
 use crate::request::{Oversize, Request};
 
-/// How long an answer holds: the contract's hour, well within RFC 9309's day.
+/// How long an answer is cached: the API's documented hour, within RFC 9309's limit of a day.
 const ANSWER_LIFE: Duration = Duration::from_secs(3600);
-/// How long a failure holds.
+/// How long a failure is cached.
 const FAILURE_LIFE: Duration = Duration::from_secs(60);
-/// Redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
+/// Most redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
 const ROBOTS_REDIRECTS: u32 = 5;
-/// Origins remembered; robots.txt of 500 KiB each are the exception.
+/// Most origins cached.
 const MAX_ORIGINS: u64 = 10_000;
-/// Bytes of all cached texts together.
+/// Most bytes of all cached texts together.
 const MAX_CACHED_BYTES: u64 = 64 << 20;
-/// Bytes of an llms.txt or llms-full.txt that are kept.
+/// Most bytes of an llms.txt or llms-full.txt that are kept.
 const MAX_LLMS_BYTES: u64 = 2 << 20;
-/// The whole fetch of one such file; a page's own fetch waits for it.
+/// Time limit for such a file; a page's own fetch waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An origin's robots.txt, or what stands in for it.
+/// An origin's robots.txt, or why there is none.
 #[derive(Clone, Debug)]
 pub struct RobotsAnswer {
     /// The text; `None` where there is none.
     pub text: Option<String>,
-    /// The answer's status; `None` without one.
+    /// Status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// What it says to everybody.
+    /// The parsed file.
     pub robots: Robots,
-    /// What it says to us.
+    /// The rules for this crawler.
     pub rules: Rules,
-    /// Why there was no answer, or none of use: more redirects than are followed.
+    /// Why there was no usable response, such as too many redirects.
     pub error: Option<FetchError>,
 }
 
-/// What an origin's robots.txt says of a URL.
+/// What an origin's robots.txt says about a URL.
 #[derive(Clone, Copy, Debug)]
 pub enum RobotsVerdict<'a> {
     /// The URL may be fetched.
@@ -62,12 +62,12 @@ pub enum RobotsVerdict<'a> {
 /// Why a robots.txt is unavailable.
 #[derive(Clone, Copy, Debug)]
 pub enum RobotsFailure<'a> {
-    /// The host itself can't be reached (DNS, connection, TLS, time-out): its failure is the
-    /// cause, whatever was to be fetched.
+    /// The host cannot be reached (DNS, connection, TLS, time-out): its failure is the cause,
+    /// whatever file is requested.
     Host(&'a FetchError),
-    /// The file can't be fetched, though its host answers.
+    /// The file cannot be fetched, though its host responds.
     File(&'a FetchError),
-    /// The server's error: 5xx or 429.
+    /// The server's error status: 5xx or 429.
     Status(u16),
 }
 
@@ -81,7 +81,7 @@ impl fmt::Display for RobotsFailure<'_> {
 }
 
 impl RobotsAnswer {
-    /// What it says of a URL of its origin, to this crawler.
+    /// What it says to this crawler about a URL of its origin.
     pub fn verdict(&self, url: &Url) -> RobotsVerdict<'_> {
         if self.rules.allows_url(url) {
             return RobotsVerdict::Allowed;
@@ -97,7 +97,7 @@ impl RobotsAnswer {
     }
 }
 
-/// Whether a fetch failed before its host answered anything, a redirect included.
+/// Whether a fetch failed before its host responded at all, even with a redirect.
 fn is_of_host(error: &FetchError) -> bool {
     let kinds = matches!(
         error.kind,
@@ -156,14 +156,16 @@ impl SiteFiles {
         }
     }
 
-    /// robots.txt of a URL's origin. A file that can't be fetched disallows everything (RFC
-    /// 9309), as does a 429, and is requested again after a minute.
+    /// robots.txt of a URL's origin. If it cannot be fetched or its status is 429, everything
+    /// is disallowed (RFC 9309), and it is requested again after a minute.
+    #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
         self.robots_as(fetcher, url, None).await
     }
 
-    /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
-    /// crawler with a file of its own.
+    /// Same as [`robots`](Self::robots), fetched with this user agent: some sites send each
+    /// crawler a different file.
+    #[crate::boxed]
     pub async fn robots_as(
         &self,
         fetcher: &Fetcher,
@@ -180,11 +182,13 @@ impl SiteFiles {
     }
 
     /// llms.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::Llms).await
     }
 
     /// llms-full.txt of a URL's origin.
+    #[crate::boxed]
     pub async fn llms_full_txt(&self, fetcher: &Fetcher, url: &Url) -> TextFile {
         self.text(fetcher, url, Name::LlmsFull).await
     }
@@ -198,12 +202,12 @@ impl SiteFiles {
     }
 }
 
-/// Scheme, host and port: the reach of a robots.txt (RFC 9309, 2.3).
+/// Scheme, host and port: the scope of a robots.txt (RFC 9309, 2.3).
 fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// What a cache entry costs: its text and, roughly, what is around it.
+/// Approximate memory of a cache entry.
 fn weight(text: usize) -> u32 {
     const AROUND: usize = (MAX_CACHED_BYTES / MAX_ORIGINS) as usize;
     u32::try_from(text + AROUND).unwrap_or(u32::MAX)
@@ -225,7 +229,7 @@ async fn fetch_robots(
     origin: String,
     agent: Option<&str>,
 ) -> Stored<Arc<RobotsAnswer>> {
-    // One byte more than is read, so that the parser sees that the file was cut.
+    // One byte more than the parser reads, so that it sees that the file was cut.
     let request = Request {
         user_agent: agent.map(str::to_owned),
         max_redirects: Some(ROBOTS_REDIRECTS),
@@ -234,14 +238,14 @@ async fn fetch_robots(
     let result = Box::pin(fetcher.fetch(request)).await;
     let (status, body, error) = match result {
         Ok(response) => (Some(response.status), response.body, None),
-        // Beyond the redirects that are followed: as if there were no file (RFC 9309, 2.3.1.2).
+        // Too many redirects: treated as if there were no file (RFC 9309, 2.3.1.2).
         Err(error) if error.kind == Kind::BadRedirect => {
             (Some(404), Default::default(), Some(error))
         }
         Err(error) => (None, Default::default(), Some(error)),
     };
     let found = status.is_some_and(|status| (200..300).contains(&status));
-    // A page that is served for every path is no robots.txt, whatever lines are in it.
+    // An HTML page sent for every path is not a robots.txt, whatever lines it contains.
     let is_page = found && content::looks_like_html(&body);
     let robots = Robots::from_answer(status, if is_page { b"" } else { &body });
     let text = (found && !is_page).then(|| {
@@ -283,7 +287,7 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
         .filter(|response| response.status == 200)
         .and_then(|response| {
             let kind = content::sniff(response.content_type(), &response.body).kind;
-            // Sites that answer every path with a page have no llms.txt.
+            // Sites that send an HTML page for every path have no llms.txt.
             if kind != content::Kind::Text || content::looks_like_html(&response.body) {
                 return None;
             }

@@ -16,12 +16,12 @@ use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
 use crate::spec::Content;
 
-/// A picture: PNG in base64, or why there is none.
+/// A screenshot: PNG in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
-/// What a scan found. Fields that an extractor could not fill are null, and `errors` says
-/// why. A body that is no HTML (an image, a PDF, plain text) has no Markdown, article,
-/// metadata or signals.
+/// Result of a scan. A field whose extractor failed is null, and `errors` says why. A body
+/// that is not HTML (an image, a PDF, plain text) has no Markdown, article, metadata or
+/// signals.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ScanResult<'a> {
     /// The URL asked for.
@@ -32,18 +32,18 @@ pub struct ScanResult<'a> {
     pub final_url: &'a str,
     /// HTTP status of the target.
     pub status: u16,
-    /// How the page came: `none` (plain HTTP), `browser` or `unblocker`. With `auto` this says
-    /// what was enough.
+    /// How the page was fetched: `none` (plain HTTP), `browser` or `unblocker`. With `auto`
+    /// this is the mode that succeeded.
     #[schema(value_type = String, extensions(("x-extension" = json!(true))))]
     pub cloud_mode: &'static str,
     /// Length of the decoded body.
     #[schema(minimum = 0)]
     pub bytes: u64,
     /// Lower-case hex SHA-256 of the visible text, title and canonical URL; of the raw
-    /// bytes where the body is no HTML.
+    /// bytes if the body is not HTML.
     #[schema(pattern = "^[0-9a-f]{64}$")]
     pub content_hash: &'a str,
-    /// The page as Markdown, links kept.
+    /// The page as Markdown, with its links.
     #[schema(required = true, value_type = Option<String>)]
     pub markdown: Option<&'a RawValue>,
     /// The main content as plain text.
@@ -52,27 +52,27 @@ pub struct ScanResult<'a> {
     /// The main content as HTML.
     #[schema(required = true, value_type = Option<String>)]
     pub article_html: Option<&'a RawValue>,
-    /// What the page says about itself.
+    /// Title, description and other metadata of the page.
     #[schema(required = true, value_type = Option<Metadata>)]
     pub metadata: Option<&'a RawValue>,
-    /// What search engines look at.
+    /// Signals that search engines use.
     #[schema(required = true, value_type = Option<Signals>)]
     pub signals: Option<&'a RawValue>,
-    /// AI crawler to `allowed`, `partial` or `disallowed`; null where robots.txt could not
-    /// be asked for.
+    /// Maps each AI crawler to `allowed`, `partial` or `disallowed`; null if robots.txt could
+    /// not be fetched.
     #[schema(required = true, value_type = Option<BTreeMap<String, String>>)]
     pub ai_bot_policy: Option<&'a RawValue>,
-    /// The site's llms.txt.
+    /// The site's llms.txt, if it has one.
     #[schema(required = true)]
     pub llms_txt: Option<&'a str>,
-    /// The site's llms-full.txt.
+    /// The site's llms-full.txt, if it has one.
     #[schema(required = true)]
     pub llms_full_txt: Option<&'a str>,
-    /// With `include_links`.
+    /// The page's links; present with `include_links`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Vec<Link>>)]
     pub links: Option<Option<&'a RawValue>>,
-    /// With `screenshot_inline`: PNG in base64.
+    /// PNG in base64; present with `screenshot_inline`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub screenshot: Option<Option<&'a str>>,
@@ -80,7 +80,7 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
-    /// Outputs of further extractors, by name.
+    /// Outputs of additional extractors, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, value_type = BTreeMap<String, Value>, extensions(("x-extension" = json!(true))))]
     pub extensions: BTreeMap<&'a str, &'a RawValue>,
@@ -89,7 +89,7 @@ pub struct ScanResult<'a> {
     pub errors: Vec<RoleError>,
 }
 
-/// The members of the article's answer that go out.
+/// The fields of the article extractor's answer that are returned.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Article<'a> {
     #[serde(borrow)]
@@ -99,7 +99,7 @@ pub(crate) struct Article<'a> {
 }
 
 impl<'a> Article<'a> {
-    /// That of an outcome; what keeps the plugin's answer from being one goes to `errors`.
+    /// Reads the article from an outcome; an answer of the wrong shape is added to `errors`.
     pub(crate) fn read(outcome: &'a Outcome, errors: &mut Vec<RoleError>) -> Option<Self> {
         let json = outcome.role("article")?;
         serde_json::from_str(json.get())
@@ -114,7 +114,7 @@ impl<'a> Article<'a> {
     }
 }
 
-/// A body that is no page has no links; a plugin that failed leaves null.
+/// `[]` for a body that is not HTML; `None` where the plugin failed.
 fn no_links(document: &Document) -> Option<&'static RawValue> {
     let none = if document.kind == Kind::Html {
         "null"
@@ -124,11 +124,11 @@ fn no_links(document: &Document) -> Option<&'static RawValue> {
     serde_json::from_str(none).ok()
 }
 
-/// The answer of `POST /v1/scan` as JSON; `mode`: how the page came; `picture`: where one was
-/// asked for.
+/// The answer of `POST /v1/scan` as JSON. `mode`: how the page was fetched; `picture`: the
+/// screenshot, if one was requested.
 ///
 /// # Errors
-/// A fault of ours.
+/// An internal error.
 pub fn assemble(
     document: &Document,
     mode: CloudMode,
@@ -170,13 +170,13 @@ pub fn assemble(
     to_json(&result, outcome.size() + 4_096)
 }
 
-/// JSON of an answer that is about `size` bytes long.
+/// Serialises an answer of about `size` bytes.
 ///
 /// # Errors
-/// A fault of ours.
+/// An internal error.
 pub(crate) fn to_json<T: Serialize>(answer: &T, size: usize) -> Result<Bytes, ScanError> {
     let mut json = Vec::with_capacity(size);
     serde_json::to_writer(&mut json, answer)
-        .map_err(|error| ScanError::Internal(format!("an answer cannot be written: {error}")))?;
+        .map_err(|error| ScanError::Internal(format!("cannot serialise an answer: {error}")))?;
     Ok(json.into())
 }

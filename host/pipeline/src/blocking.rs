@@ -1,4 +1,4 @@
-//! CPU-bound work, apart from the threads that serve requests.
+//! CPU-bound work, run outside the threads that serve requests.
 
 use std::sync::LazyLock;
 
@@ -6,29 +6,29 @@ use tokio::sync::Semaphore;
 
 use crate::error::ScanError;
 
-/// Work under way at once: each piece needs a core, and twice as many as there are cores keep
-/// all of them busy. Further work waits in the order of its arrival, without a thread.
+/// Bounds the running pieces: each needs a core, and twice the number of cores keeps all of
+/// them busy. Further pieces wait in order of arrival, without a thread.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     Semaphore::new(2 * cores)
 });
 
-/// Runs CPU-bound work where it holds up nobody. Work whose caller has gone before its turn is
-/// never begun; what has begun runs to its end.
+/// Runs CPU-bound work on a blocking thread. If the caller is dropped before the work starts,
+/// the work never starts; once started, it runs to its end.
 ///
 /// # Errors
 /// When the work panics, or the process is stopping.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ScanError> {
-    // Held by the work itself: a caller that goes leaves its thread busy.
+    // Held by the work itself, because its thread stays busy if the caller is dropped.
     let turn = TURNS.acquire().await;
     let done = tokio::task::spawn_blocking(move || {
         let _turn = turn;
         work()
     });
     done.await
-        .map_err(|error| ScanError::Internal(format!("a worker ended: {error}")))
+        .map_err(|error| ScanError::Internal(format!("a blocking task failed: {error}")))
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn so_much_work_is_under_way_at_once_and_no_more() {
+    async fn the_number_of_running_pieces_is_bounded() {
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = (0..64).map(|_| {
             let (now, most) = (Arc::clone(&now), Arc::clone(&most));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_whose_caller_has_gone_is_never_begun() {
+    async fn work_of_a_dropped_caller_is_never_started() {
         let cores = std::thread::available_parallelism().unwrap().get();
         let turns = u32::try_from(2 * cores).unwrap();
         let all = TURNS.acquire_many(turns).await.unwrap();

@@ -1,8 +1,8 @@
-//! The blocklist of malicious domains: read from its sources, kept current, handed to the
-//! fetcher, which refuses what is on it before anything is queued and at every redirect.
+//! The blocklist of malicious domains: loads the sources, keeps them current and passes the
+//! list to the fetcher, which refuses listed hosts before anything is queued and at redirects.
 //!
-//! A source is a file, looked at every two seconds, or a URL, asked for anew after
-//! `blocklist.refresh_seconds`. A source that fails keeps what it said last.
+//! A source is a file, checked every two seconds, or a URL, fetched again after
+//! `blocklist.refresh_seconds`. If a source fails, its last content stays in use.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -16,15 +16,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::blocking::blocking;
 use crate::config::BlocklistConfig;
 
-/// How often files are looked at.
+/// How often files are checked.
 const LOOK: Duration = Duration::from_secs(2);
-/// After a URL failed, when it is asked again.
+/// Wait after a failed fetch of a URL.
 const AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// A list's size and time to arrive: the largest public ones have 50 MB.
+/// Largest size of a list in bytes: the largest public ones have 50 MB.
 const MAX_BYTES: u64 = 128 << 20;
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The sources and what they said last.
+/// The sources and their last content.
 pub struct Blocklist {
     fetcher: Fetcher,
     sources: Vec<Source>,
@@ -39,7 +39,7 @@ struct Source {
 enum Place {
     File {
         path: PathBuf,
-        /// Time of change and length when it was last read.
+        /// Modification time and length when it was last read.
         seen: Option<(SystemTime, u64)>,
     },
     Url {
@@ -50,11 +50,12 @@ enum Place {
 }
 
 impl Blocklist {
-    /// Reads every source and hands the list to the fetcher. A URL that fails is logged and
-    /// asked again soon, so that someone else's outage does not keep the service down.
+    /// Reads every source and passes the list to the fetcher. A URL that fails is logged and
+    /// retried soon, so that the service starts despite an outage elsewhere.
     ///
     /// # Errors
-    /// A file that cannot be read.
+    /// When a file cannot be read.
+    #[crate::boxed]
     pub async fn load(config: &BlocklistConfig, fetcher: &Fetcher) -> anyhow::Result<Self> {
         let mut sources = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
@@ -66,7 +67,7 @@ impl Blocklist {
                 }
             } else {
                 let path = PathBuf::from(source);
-                // Named here, so that a wrong path shows at the start and not never.
+                // Checked here, so that a wrong path is reported at the start.
                 tokio::fs::metadata(&path)
                     .await
                     .with_context(|| format!("blocklist.sources: cannot read {source}"))?;
@@ -86,7 +87,8 @@ impl Blocklist {
         Ok(blocklist)
     }
 
-    /// Keeps the list current; ends with the task that holds it.
+    /// Keeps the list current; never returns.
+    #[crate::boxed]
     pub async fn run(mut self) {
         if self.sources.is_empty() {
             return;
@@ -99,7 +101,7 @@ impl Blocklist {
         }
     }
 
-    /// Reads what has changed, and replaces the list if something has.
+    /// Reads the sources that changed, and replaces the list if any did.
     async fn refresh(&mut self) {
         let mut changed = false;
         for source in &mut self.sources {
@@ -127,7 +129,10 @@ impl Blocklist {
                 },
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(error = %format!("{error:#}"), "a blocklist cannot be read; what it said last holds");
+                    tracing::warn!(
+                        error = %format!("{error:#}"),
+                        "cannot read a blocklist; its last content stays in use"
+                    );
                 }
             }
         }
@@ -136,7 +141,7 @@ impl Blocklist {
             for source in &self.sources {
                 all.extend(&source.hosts);
             }
-            tracing::info!(hosts = all.len(), "the blocklist is read");
+            tracing::info!(hosts = all.len(), "blocklist loaded");
             self.fetcher.set_blocklist(all);
         }
     }
@@ -148,7 +153,7 @@ fn parse(text: &str) -> HostList {
     hosts
 }
 
-/// The file's text, if it changed since it was last read.
+/// The file's text, if it changed since the last read.
 async fn read_file(
     path: &Path,
     seen: &mut Option<(SystemTime, u64)>,
@@ -167,7 +172,7 @@ async fn read_file(
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The list at a URL, unless it says that it has not changed.
+/// The list at a URL; `None` if the server says that it has not changed.
 async fn fetch(
     fetcher: &Fetcher,
     url: &str,

@@ -1,4 +1,4 @@
-//! What a scan costs.
+//! The charge of a scan.
 
 use orbweaver_accounts::quota::{QuotaError, Reservation};
 use orbweaver_core::ids::ProjectId;
@@ -6,24 +6,24 @@ use orbweaver_store::{Amount, CloudMode, NewUsage};
 
 use crate::context::Scans;
 
-/// Under what a scan is billed.
+/// How a scan is billed.
 #[derive(Debug)]
 pub struct Bill {
-    /// Unique per chargeable call.
+    /// Billing token, unique per chargeable call.
     pub token: String,
-    /// Which call.
+    /// Name of the call in usage events.
     pub call: &'static str,
-    /// Billed even without a response.
+    /// Whether it is billed even without a response.
     pub always: bool,
-    /// What is set aside for it already; `None`: the scan reserves for itself.
+    /// The reservation made by the caller; `None`: the scan makes its own.
     pub reserved: Option<Reservation>,
 }
 
-/// What a scan costs once it is done.
+/// The charge of a scan, known in full when it ends.
 pub(crate) struct Charge {
     reserved: Reservation,
-    /// Set aside later, for what turned out to be needed besides; given back when the
-    /// usage is booked.
+    /// Reservations added later for further cloud pages; released when the usage is
+    /// recorded.
     besides: Vec<Reservation>,
     token: String,
     call: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Of a scan that costs `amount` as far as is known, for which `reserved` is set aside.
+    /// For a scan whose known cost is `amount`, with its reservation `reserved`.
     pub(crate) const fn new(
         reserved: Reservation,
         token: String,
@@ -54,7 +54,7 @@ impl Charge {
             .usage(self.token.clone(), self.call, self.amount, self.cost_micros)
     }
 
-    /// Sets one more cloud page aside.
+    /// Reserves one more cloud page.
     pub(crate) async fn reserve_cloud(
         &mut self,
         scans: &Scans,
@@ -66,13 +66,13 @@ impl Charge {
         Ok(())
     }
 
-    /// The page came from where this mode goes.
+    /// Records the mode by which the page was fetched.
     pub(crate) fn came_by(&mut self, mode: CloudMode) {
         self.amount = base_amount(mode);
     }
 }
 
-/// What a page costs by where it came from, cached or not.
+/// Cost of a page by how it was fetched, cached or not.
 pub(crate) fn base_amount(mode: CloudMode) -> Amount {
     match mode {
         CloudMode::Browser | CloudMode::Unblocker => Amount::cloud(1),

@@ -3,22 +3,22 @@
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_core::setting::{InvalidSetting, Millis, Seconds, list};
 use orbweaver_core::settings;
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 
 settings! {
     /// `[cloud]`: backends beyond this host.
     pub struct CloudConfig {
-        /// Base URL of an upstream provider that fetches, unblocks and searches. The guard judges
-        /// it as every other: open its network with `allow_nets` if it is private.
+        /// Base URL of an upstream provider that fetches, unblocks and searches. It must pass the
+        /// SSRF guard: if its network is private, add it to `allow_nets`.
         pub vendor_url: Option<SafeUrl>,
         /// The provider's API key.
         pub vendor_key: Option<Secret>,
-        /// Time for the provider to answer, in milliseconds.
+        /// Longest wait for the provider's answer, in milliseconds.
         pub vendor_timeout_ms: Millis = Millis(90_000),
-        /// Base URL of a SearXNG instance (with its JSON format enabled) that /v1/cloud/search
-        /// asks. Unset, the provider, else Brave, else the project's own stored pages.
+        /// Base URL of a SearXNG instance (with JSON output enabled) used by /v1/cloud/search.
+        /// If unset: the provider, else Brave, else the project's own stored pages.
         pub searxng_url: Option<SafeUrl>,
-        /// Subscription token of the Brave Search API, to search the web with.
+        /// Subscription token of the Brave Search API, used for web search.
         pub brave_key: Option<Secret>,
         /// Base URL of the Brave Search API.
         pub brave_url: SafeUrl = SafeUrl::new("https://api.search.brave.com"),
@@ -32,31 +32,31 @@ settings! {
     /// `[cloud.prices]`, in US dollars.
     #[derive(Copy, PartialEq)]
     pub struct Prices {
-        /// US dollars for a page of the provider whose answer names no cost.
+        /// US dollars per page of the provider, if its answer names no cost.
         pub vendor_page: f64 = 0.001,
-        /// US dollars for a search at the provider whose answer names no cost.
+        /// US dollars per search at the provider, if its answer names no cost.
         pub vendor_search: f64 = 0.005,
-        /// US dollars for a search at Brave.
+        /// US dollars per search at Brave.
         pub brave_search: f64 = 0.005,
-        /// US dollars for 10^9 bytes through the datacenter pool.
+        /// US dollars per 10^9 bytes through the datacenter pool.
         pub datacenter_gb: f64 = 0.5,
-        /// US dollars for 10^9 bytes through the isp pool.
+        /// US dollars per 10^9 bytes through the isp pool.
         pub isp_gb: f64 = 2.0,
-        /// US dollars for 10^9 bytes through the residential pool.
+        /// US dollars per 10^9 bytes through the residential pool.
         pub residential_gb: f64 = 5.0,
-        /// US dollars for 10^9 bytes through the mobile pool.
+        /// US dollars per 10^9 bytes through the mobile pool.
         pub mobile_gb: f64 = 8.0,
     }
 }
 
 impl Prices {
-    /// US dollars for 10^9 bytes through a pool.
-    pub const fn gigabyte(&self, pool: Pool) -> f64 {
+    /// US dollars per 10^9 bytes through a pool.
+    pub const fn gigabyte(&self, pool: ProxyPool) -> f64 {
         match pool {
-            Pool::Datacenter => self.datacenter_gb,
-            Pool::Isp => self.isp_gb,
-            Pool::Residential => self.residential_gb,
-            Pool::Mobile => self.mobile_gb,
+            ProxyPool::Datacenter => self.datacenter_gb,
+            ProxyPool::Isp => self.isp_gb,
+            ProxyPool::Residential => self.residential_gb,
+            ProxyPool::Mobile => self.mobile_gb,
         }
     }
 
@@ -77,7 +77,7 @@ impl Prices {
 }
 
 impl CloudConfig {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -85,7 +85,7 @@ impl CloudConfig {
         InvalidSetting::unless(
             self.vendor_url.is_some() == self.vendor_key.is_some(),
             "cloud.vendor_url",
-            "vendor_url and vendor_key go together",
+            "vendor_url and vendor_key must be set together",
         )?;
         InvalidSetting::unless(
             !self.prices.invalid(),
@@ -98,22 +98,22 @@ impl CloudConfig {
 settings! {
     /// `[scan]`.
     pub struct ScanConfig {
-        /// Extractors that run for every scanned page besides those of the contract; their
-        /// output is under `extensions`.
+        /// Additional extractors that run for every scanned page; their output is under
+        /// `extensions`.
         #[serde(deserialize_with = "list")]
         pub extractors: Vec<String>,
-        /// Memory for extracted results and answers of stored pages, in MiB; 0 keeps none.
+        /// Memory for the cache of extractor results and answers of stored pages, in MiB; 0: none.
         pub result_cache_mib: u64 = 64,
-        /// Scans at once in this process; more wait, and projects take turns. One project has
-        /// three quarters of them at most.
+        /// Most scans at once in this process; further ones wait, and projects take turns. One
+        /// project gets at most three quarters.
         pub concurrent: usize = 256,
-        /// Scans of one project that may wait; more are answered 429.
+        /// Most waiting scans of one project; further ones are answered 429.
         pub queue_per_project: usize = 1_000,
     }
 }
 
 impl ScanConfig {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -125,12 +125,12 @@ impl ScanConfig {
 settings! {
     /// `[blocklist]`: malicious domains.
     pub struct BlocklistConfig {
-        /// Lists of malicious domains: files, watched, or http(s) URLs. Hosts files and plain
-        /// lists of one name a line; a name stands for its subdomains. What is on them is never
+        /// Lists of malicious domains: files, which are watched, or http(s) URLs. Formats: hosts
+        /// files, and one name per line; a name includes its subdomains. Listed hosts are never
         /// fetched.
         #[serde(deserialize_with = "list")]
         pub sources: Vec<String>,
-        /// How often lists at URLs are asked for anew, in seconds.
+        /// How often lists at URLs are fetched again, in seconds.
         pub refresh_seconds: Seconds = Seconds(3_600),
     }
 }

@@ -1,4 +1,4 @@
-//! What a scan works with.
+//! The context of scans.
 
 use std::fmt;
 use std::ops::Deref;
@@ -12,23 +12,23 @@ use orbweaver_store::Store;
 use crate::cloud::Cloud;
 use crate::pipeline::Pipeline;
 
-/// Scans of this process: pipeline, backends, and where results and bills go. Cheap to clone.
+/// Runs scans: pipeline, backends, store and quota of this process. Cheap to clone.
 #[derive(Clone)]
 pub struct Scans(Arc<ScansParts>);
 
-/// What [`Scans`] are made of.
+/// The parts of [`Scans`].
 pub struct ScansParts {
     /// The database.
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// What projects may still use.
+    /// Reserves pages within the caps.
     pub quota: Quota,
-    /// Fetcher and plugins.
+    /// Fetcher, plugins and caches.
     pub pipeline: Pipeline,
-    /// Browser, proxy pools, upstream provider.
+    /// The backends: browser, proxy pools, upstream provider.
     pub cloud: Cloud,
-    /// Scans at once, in turns by project.
+    /// Bounds the scans that run at once; projects take turns.
     pub slots: Slots,
 }
 

@@ -1,4 +1,4 @@
-//! A page as the caller wants it: raw, Markdown or plain text.
+//! Converts a page to the requested format: raw, Markdown or plain text.
 
 use orbweaver_core::content::Kind;
 use orbweaver_core::markdown::plain_text;
@@ -10,23 +10,23 @@ use crate::error::ScanError;
 use crate::pipeline::Pipeline;
 use crate::roles::RoleRequest;
 
-/// How a page's content is returned.
+/// Format of a page's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ReturnFormat)]
 pub enum Format {
     /// Markdown with links.
     Markdown,
-    /// The HTML as it came.
+    /// The HTML as received.
     Raw,
     /// Plain text.
     Text,
-    /// As `markdown`.
+    /// Same as `markdown`.
     Commonmark,
 }
 
 impl Format {
-    /// The word in requests and answers.
+    /// Name in requests and answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Markdown => "markdown",
@@ -37,19 +37,19 @@ impl Format {
     }
 }
 
-/// What is read of the article; null where the page has none.
+/// The field read from the article; null if the page has none.
 #[derive(Deserialize)]
 struct Article {
     text: Option<String>,
 }
 
 impl Pipeline {
-    /// A page's content in a format, through the plugins that serve the roles; `main`: its
-    /// main content alone, where it has one. A page with content is never answered with
-    /// nothing.
+    /// Converts a page with the plugins of the roles. `main`: only its main content, if it has
+    /// any. A page that has content never yields an empty answer.
     ///
     /// # Errors
-    /// A body that is no text, or a plugin that failed.
+    /// When the body is not text, or a plugin failed.
+    #[crate::boxed]
     pub async fn convert(
         &self,
         document: &mut Document,
@@ -93,10 +93,10 @@ impl Pipeline {
         self.role(document, "markdown", options).await
     }
 
-    /// One role's answer, parsed.
+    /// Runs one role and parses its answer.
     ///
     /// # Errors
-    /// The plugin's failure, or an answer that does not fit.
+    /// When the plugin fails, or its answer has the wrong shape.
     pub async fn role<T: serde::de::DeserializeOwned>(
         &self,
         document: &mut Document,

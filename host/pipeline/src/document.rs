@@ -1,4 +1,4 @@
-//! A page on its way through the pipeline: what is known of it, and its body when needed.
+//! A page in the pipeline: its facts, and its body, loaded when needed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::blocking::blocking;
 use crate::error::ScanError;
 
-/// A page that was fetched, or that the store has.
+/// A page that was fetched, or loaded from the store.
 #[derive(Debug)]
 pub struct Document {
     /// The URL asked for.
@@ -27,22 +27,22 @@ pub struct Document {
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
     /// Hash of the visible content, lower-case hex.
     pub content_hash: String,
-    /// What the body is.
+    /// Kind of the body.
     pub kind: Kind,
     /// SHA-256 of the decoded body.
     pub body_hash: [u8; 32],
-    /// Response headers but cookies, names in lower case.
+    /// Response headers except cookies; names in lower case.
     pub headers: Vec<(String, String)>,
     redirects: Vec<Hop>,
     page: Option<Arc<Page>>,
     stored: Option<Stored>,
 }
 
-/// Where the body is.
+/// Where a stored body is.
 #[derive(Debug)]
 struct Stored {
     store: Store,
@@ -50,12 +50,11 @@ struct Stored {
     blob: BlobId,
 }
 
-/// Headers that are nobody's business once the page is here.
+/// Response headers that are not kept.
 const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
 
 impl Document {
-    /// Works a response out: text, kind, hashes, and the body as it is to be stored.
-    /// CPU-bound.
+    /// Processes a response: text, kind, hashes, and the body to store. CPU-bound.
     pub fn from_response(response: Response, fetched_at: DateTime<Utc>) -> (Self, StoredBody) {
         let content_type = response.content_type().map(str::to_owned);
         let headers: Vec<(String, String)> = response
@@ -95,7 +94,7 @@ impl Document {
         (document, stored)
     }
 
-    /// A response as plugins see it, without what storing it takes; `cost_usd` is what it
+    /// A response as a page for plugins, without the work of storing it; `cost_usd` is its
     /// cost. CPU-bound.
     pub fn page_of(response: Response, cost_usd: f64) -> Arc<Page> {
         let content_type = response.content_type().map(str::to_owned);
@@ -125,7 +124,7 @@ impl Document {
         })
     }
 
-    /// A file that stands for a URL, as HTML whatever its name. CPU-bound.
+    /// A file as the page of a URL, treated as HTML whatever its name. CPU-bound.
     pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
         let html = text(Kind::Html, &body, None);
         let mut document = Self {
@@ -146,8 +145,7 @@ impl Document {
         document
     }
 
-    /// A page of the store; its body stays there until it is needed. None where the row
-    /// has no body.
+    /// A page of the store; its body is read when needed. `None` if the row has no body.
     pub fn from_store(store: &Store, project: ProjectId, stored: StoredPage) -> Option<Self> {
         let (blob, body_hash) = stored.body?;
         Some(Self {
@@ -170,10 +168,11 @@ impl Document {
         })
     }
 
-    /// The page for plugins; read from the store on first use.
+    /// The page for plugins; its body is read from the store on first use.
     ///
     /// # Errors
     /// When the stored body cannot be read.
+    #[crate::boxed]
     pub async fn page(&mut self) -> Result<Arc<Page>, ScanError> {
         if let Some(page) = &self.page {
             return Ok(Arc::clone(page));
@@ -206,7 +205,7 @@ impl Document {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The redirects that led here; unknown for a stored page.
+    /// The redirects that led to this page; empty for a stored page.
     pub fn redirects(&self) -> &[Hop] {
         &self.redirects
     }
@@ -225,7 +224,7 @@ impl Document {
     }
 }
 
-/// The body as text; empty for what is none.
+/// The body as text; empty if it is not text.
 fn text(kind: Kind, body: &[u8], content_type: Option<&str>) -> Arc<str> {
     match kind {
         Kind::Html | Kind::Text => {
@@ -242,7 +241,7 @@ fn hash(kind: Kind, html: &str, final_url: &str, body: &[u8]) -> String {
     }
 }
 
-/// As it came where that is one whole stream, else packed here.
+/// The body as received, if it is one complete compressed stream, else compressed here.
 fn keep(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
     match raw.and_then(|raw| Some((raw.encoding.parse::<BodyEncoding>().ok()?, raw.bytes))) {
         Some((encoding, bytes)) => StoredBody::received(decoded, encoding, owned(bytes)),
@@ -250,7 +249,7 @@ fn keep(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
     }
 }
 
-/// A copy of its own: a slice of a larger read buffer would keep all of it.
+/// Copies the bytes: a slice would keep its whole read buffer in memory.
 fn owned(bytes: Bytes) -> Bytes {
     Bytes::copy_from_slice(&bytes)
 }

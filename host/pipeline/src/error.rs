@@ -1,4 +1,4 @@
-//! Why there is no page, or no answer.
+//! Errors of scans.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,16 +11,16 @@ use orbweaver_store::StoreError;
 /// The kind of failure that left a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// A fetch or a render.
+    /// Of a fetch or a render.
     Fetch(FetchKind),
-    /// The upstream provider.
+    /// Of the upstream provider.
     Vendor,
-    /// The search engine.
+    /// Of the search engine.
     Search,
 }
 
 impl FailureKind {
-    /// The stable word.
+    /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fetch(kind) => kind.as_str(),
@@ -39,7 +39,7 @@ impl fmt::Display for FailureKind {
 /// Why there is no scan result.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The URL, or where it leads, may not be fetched.
+    /// The URL, or a redirect target, may not be fetched.
     #[error("{0}")]
     Refused(String),
     /// The target gave no response.
@@ -47,32 +47,32 @@ pub enum ScanError {
     Fetch {
         /// The kind of failure.
         kind: FailureKind,
-        /// What happened.
+        /// Error message.
         message: String,
     },
-    /// A backend that is not there; says what to configure.
+    /// A backend is not configured; says what to set.
     #[error("{0}")]
     NotConfigured(Cow<'static, str>),
-    /// Too much of it at once; later it may go.
+    /// Too many requests at once; a retry may succeed.
     #[error("{message}")]
     Busy {
-        /// What there is too much of.
+        /// What there are too many of.
         message: String,
-        /// Seconds after which to come again.
+        /// Seconds after which to retry.
         retry_after: u64,
     },
-    /// A plugin failed that the answer can't do without.
+    /// A plugin failed whose result the answer needs.
     #[error("{0}")]
     Plugin(String),
-    /// The project may not: a cap is reached, or it is suspended.
+    /// A cap is reached, or the project is suspended.
     #[error("{0}")]
     Quota(QuotaError),
-    /// A fault of ours.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Seconds after which to come again where all browsers are busy.
+/// Seconds after which to retry when all browsers are busy.
 const BROWSERS_BUSY: u64 = 5;
 
 impl From<Busy> for ScanError {

@@ -1,4 +1,4 @@
-//! Runs roles on a page, each from the cache where its answer is known.
+//! Runs roles on a page, using cached results where possible.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use serde_json::value::RawValue;
 
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extractor_cache::Keys;
 use crate::pipeline::Pipeline;
-use crate::results::Keys;
 use crate::roles::{Outcome, RoleError, RoleRequest};
 
 impl Pipeline {
-    /// Runs the roles on an HTML page, each from the cache where it is known. Other bodies have
+    /// Runs the roles on an HTML page, using cached results where possible. Other bodies have
     /// no roles.
     ///
     /// # Errors
-    /// When the stored body cannot be read; a plugin's failure is in the outcome.
+    /// When the stored body cannot be read. A plugin's failure is part of the outcome.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         document: &mut Document,
@@ -52,8 +53,8 @@ impl Pipeline {
         for ((request, plugin, key), answer) in missing.into_iter().zip(answers) {
             match answer.and_then(checked) {
                 Ok(json) => {
-                    // The plugin may have been replaced while it ran; then the answer is the
-                    // new one's, and the key's digest is not.
+                    // The plugin may have been replaced while it ran. Its answer then belongs to
+                    // the new plugin, but the key has the old one's digest.
                     if let Some(key) = key
                         && self.engine.role(&request.role) == plugin
                     {
@@ -85,7 +86,7 @@ fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError
     }
 }
 
-/// A plugin's answer as JSON that goes out without being read again.
+/// Checks that a plugin's answer is JSON, to be sent on unchanged.
 fn checked(json: String) -> Result<Arc<RawValue>, PluginError> {
     RawValue::from_string(json)
         .map(Arc::from)

@@ -1,8 +1,7 @@
-//! A page through the configured extractors: fetched or taken from the store, decoded and
-//! parsed once, every role in one call, the answer put together from the plugins' own JSON.
+//! The pipeline: fetches a page or loads it from the store, decodes and parses it once, runs all
+//! roles in one call, and assembles the answer from the plugins' own JSON.
 
 mod answer;
-mod answers;
 mod blocking;
 pub mod blocklist;
 mod charge;
@@ -13,9 +12,10 @@ pub mod convert;
 mod document;
 mod error;
 mod extract;
+mod extractor_cache;
+mod kept_answers;
 mod picture;
 mod pipeline;
-mod results;
 mod roles;
 pub mod rules;
 mod scan;
@@ -39,3 +39,7 @@ pub use scan::scan;
 pub use site::Site;
 pub use spec::{Content, ScanSpec};
 pub use stored::{KeptContent, PageContent, Parts, StoredError};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

@@ -1,4 +1,4 @@
-//! A scan's picture of the page. Whatever keeps it from being taken, the scan stands.
+//! The screenshot of a scan. A failure never fails the scan.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::context::Scans;
 use crate::error::{FailureKind, ScanError};
 use crate::spec::ScanSpec;
 
-/// The picture, where one is asked for: the one that came with the page, else one taken
-/// now. Adds what it costs to the charge.
+/// The screenshot, if requested: the one taken with the page, else one taken now. Adds its
+/// cost to the charge.
 pub(super) async fn of(
     scans: &Scans,
     principal: &Arc<Principal>,
@@ -33,7 +33,7 @@ pub(super) async fn of(
             .map_err(|error| match error {
                 ScanError::Internal(cause) => {
                     tracing::error!(error = %cause, "no picture");
-                    "something went wrong here".to_owned()
+                    "internal error".to_owned()
                 }
                 error => error.to_string(),
             }),
@@ -67,7 +67,7 @@ async fn take(
         .await?;
     loaded
         .picture
-        .unwrap_or_else(|| Err("there is no picture".to_owned()))
+        .unwrap_or_else(|| Err("the backend returned no picture".to_owned()))
         .map_err(|message| ScanError::Fetch {
             kind: FailureKind::Fetch(orbweaver_fetch::Kind::Browser),
             message,

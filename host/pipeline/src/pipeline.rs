@@ -1,5 +1,5 @@
-//! Fetcher, plugins and what is remembered of their answers: all that turns a URL or a body
-//! into content, without a database.
+//! Fetcher, plugins and their result caches: everything that turns a URL or a body into
+//! content, without a database.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use anyhow::Context as _;
 use orbweaver_engine::{Engine, EngineConfig};
 use orbweaver_fetch::{FetchConfig, Fetcher, Resolver, SystemResolver};
 
-use crate::answers::Answers;
 use crate::config::ScanConfig;
-use crate::results::ResultCache;
+use crate::extractor_cache::ResultCache;
+use crate::kept_answers::Answers;
 use crate::site::Policies;
 
-/// What a [`Pipeline`] is made from.
+/// Settings of a [`Pipeline`].
 #[derive(Clone, Debug)]
 pub struct PipelineSettings {
-    /// `[fetch]`, with all networks that the guard lets through.
+    /// `[fetch]`, including all networks that the guard allows.
     pub fetch: FetchConfig,
-    /// `[plugins]`, with the folders of plugins and of compiled code.
+    /// `[plugins]`, including the folders of plugins and of compiled code.
     pub plugins: EngineConfig,
     /// `[scan]`.
     pub scan: ScanConfig,
 }
 
-/// The way of a page through fetcher and plugins. Cheap to clone.
+/// Fetches pages and runs plugins on them. Cheap to clone.
 #[derive(Clone)]
 pub struct Pipeline {
-    /// The only way out.
+    /// The only component that sends requests.
     pub fetcher: Fetcher,
-    /// The plugins.
+    /// Runs the plugins.
     pub engine: Engine,
     pub(crate) results: ResultCache,
     pub(crate) answers: Answers,
@@ -38,20 +38,22 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// As the settings say, plugins loaded and their folder watched. A plugin that is refused
-    /// is logged and does not keep the others from serving.
+    /// Starts with these settings: loads the plugins and watches their folder. A plugin that
+    /// fails to load is logged; the others still serve.
     ///
     /// # Errors
-    /// A setting that cannot be used.
+    /// When a setting cannot be used.
+    #[crate::boxed]
     pub async fn start(settings: PipelineSettings) -> anyhow::Result<Self> {
         Self::with_resolver(settings, Arc::new(SystemResolver)).await
     }
 
-    /// As [`start`](Self::start), with names resolved by `resolver`. Its answers are judged
-    /// as the system's are.
+    /// Same as [`start`](Self::start), but `resolver` resolves names. The guard checks its
+    /// answers like those of the system's resolver.
     ///
     /// # Errors
     /// As [`start`](Self::start).
+    #[crate::boxed]
     pub async fn with_resolver(
         settings: PipelineSettings,
         resolver: Arc<dyn Resolver>,
@@ -66,15 +68,15 @@ impl Pipeline {
         let engine = Engine::new(plugins)?;
         let report = engine.load_dir().await;
         for (file, why) in &report.refused {
-            tracing::error!(file = %file.display(), reason = %why, "a plugin is not loaded");
+            tracing::error!(file = %file.display(), reason = %why, "a plugin failed to load");
         }
         tracing::info!(
             plugins = report.loaded.len(),
             folder = %folder.display(),
-            "plugins are loaded"
+            "plugins loaded"
         );
         engine.watch();
-        // One half for what extractors returned, one for whole answers.
+        // One half for results of extractors, one half for complete answers.
         let half = scan.result_cache_mib << 19;
         Ok(Self {
             fetcher,
@@ -86,7 +88,7 @@ impl Pipeline {
         })
     }
 
-    /// Extractors that run for every page, by role.
+    /// Roles of the extractors that run for every page.
     pub fn extras(&self) -> &[String] {
         &self.extras
     }

@@ -1,4 +1,4 @@
-//! Which roles a scan runs, and what became of each.
+//! The roles that a scan runs, and their results.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use crate::spec::Content;
 /// A role and its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleRequest {
-    /// Such as `markdown`.
+    /// Name, such as `markdown`.
     pub role: String,
-    /// A JSON object, or empty.
+    /// Options as a JSON object, or empty.
     pub options: String,
-    /// Its output goes under `extensions`.
+    /// Whether its output goes under `extensions`.
     pub extension: bool,
 }
 
 impl RoleRequest {
-    /// One of the contract's roles.
+    /// Requests a built-in role.
     pub fn new(role: &str, options: &str) -> Self {
         Self {
             role: role.to_owned(),
@@ -30,29 +30,29 @@ impl RoleRequest {
     }
 }
 
-/// A role that failed: its field is null, the scan is not.
+/// A failed role: its field is null, but the scan succeeds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = ExtractorError)]
 pub struct RoleError {
     /// The role.
     pub role: String,
-    /// The plugin that serves it, if one does.
+    /// The plugin that serves it, if any.
     #[schema(required = true)]
     pub plugin: Option<String>,
-    /// What went wrong.
+    /// Error message.
     pub message: String,
 }
 
-/// What a page's roles gave.
+/// Results of a page's roles.
 #[derive(Debug, Default)]
 pub struct Outcome {
     pub(crate) answers: Vec<(RoleRequest, Arc<RawValue>)>,
-    /// What failed.
+    /// Roles that failed.
     pub errors: Vec<RoleError>,
 }
 
 impl Outcome {
-    /// The answer of one of the contract's roles, as the plugin wrote it.
+    /// The answer of a built-in role, as the plugin wrote it.
     pub fn role(&self, role: &str) -> Option<&RawValue> {
         self.answers
             .iter()
@@ -60,7 +60,7 @@ impl Outcome {
             .map(|(_, answer)| &**answer)
     }
 
-    /// Answers that go under `extensions`.
+    /// Answers to be put under `extensions`.
     pub fn extensions(&self) -> impl Iterator<Item = (&str, &RawValue)> {
         self.answers
             .iter()
@@ -68,7 +68,7 @@ impl Outcome {
             .map(|(request, answer)| (request.role.as_str(), &**answer))
     }
 
-    /// Bytes of all answers together.
+    /// Total bytes of all answers.
     pub(crate) fn size(&self) -> usize {
         self.answers
             .iter()
@@ -78,7 +78,7 @@ impl Outcome {
 }
 
 impl Content {
-    /// The roles that it takes.
+    /// The roles needed for this content.
     pub fn roles(&self, extras: &[String]) -> Vec<RoleRequest> {
         let mut roles = Vec::new();
         if !self.metadata_only {

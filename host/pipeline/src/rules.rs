@@ -1,45 +1,57 @@
-//! Rules that several requests share. Each names the field and the rule that it breaks.
+//! Validation rules that several requests share. Errors name the field and the rule.
 
 use std::fmt;
 
 use http::HeaderValue;
+use orbweaver_core::guard::{Refusal, Rule};
 use orbweaver_engine::Kind;
 use orbweaver_fetch::ProxyUrl;
 
 use crate::pipeline::Pipeline;
 
-/// Longest cache window: ten years, in seconds.
+/// Largest `max_age_seconds`: ten years.
 pub const MAX_AGE_SECONDS: u64 = 315_360_000;
 const MAX_USER_AGENT: usize = 1_024;
-/// Extractors that one request may add.
+/// Most extractors that one request may add.
 const MAX_EXTRACTORS: usize = 16;
 
-/// A field of a request that breaks a rule: `field: rule`.
+/// A request field that breaks a rule: `field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {rule}")]
 pub struct InvalidField {
     /// The field's path, such as `headers.x-id` or `urls[3]`.
     pub field: String,
-    /// What it must be.
+    /// The rule.
     pub rule: String,
+    /// The guard's rule, where the guard refused the field's URL.
+    pub guard: Option<Rule>,
 }
 
 impl InvalidField {
-    /// A field and the rule that it breaks.
+    /// Names a field and the rule that it breaks.
     pub fn new(field: &str, rule: impl fmt::Display) -> Self {
         Self {
             field: field.to_owned(),
             rule: rule.to_string(),
+            guard: None,
+        }
+    }
+
+    /// A field whose URL the guard refused.
+    fn refused(field: &str, refusal: &Refusal) -> Self {
+        Self {
+            guard: Some(refusal.rule),
+            ..Self::new(field, refusal)
         }
     }
 }
 
-/// Checks an absolute http or https URL that the guard lets through.
+/// Checks an absolute http or https URL, which the guard must accept.
 ///
 /// # Errors
 /// The field and the rule.
 pub fn url(pipeline: &Pipeline, field: &str, url: &str) -> Result<(), InvalidField> {
-    // Parsers of URLs forgive spaces, missing slashes and other schemes; the API does not.
+    // URL parsers accept spaces, missing slashes and other schemes; the API does not.
     let starts = |with: &str| {
         url.get(..with.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(with))
@@ -54,11 +66,11 @@ pub fn url(pipeline: &Pipeline, field: &str, url: &str) -> Result<(), InvalidFie
         .fetcher
         .judge(url)
         .map(|_| ())
-        .map_err(|refusal| InvalidField::new(field, refusal))
+        .map_err(|refusal| InvalidField::refused(field, &refusal))
 }
 
-/// Checks a proxy (http, https or socks5) that the guard lets through by its form; what its
-/// name resolves to is judged when it is connected to.
+/// Checks a proxy URL (http, https or socks5), whose form the guard must accept. The addresses
+/// of its host name are checked when it is connected to.
 ///
 /// # Errors
 /// The field and the rule.
@@ -69,10 +81,10 @@ pub fn proxy(pipeline: &Pipeline, field: &str, proxy: &str) -> Result<(), Invali
     pipeline
         .fetcher
         .judge_proxy(&proxy)
-        .map_err(|refusal| InvalidField::new(field, refusal))
+        .map_err(|refusal| InvalidField::refused(field, &refusal))
 }
 
-/// Checks what can be sent as `User-Agent`.
+/// Checks a value for the `User-Agent` header.
 ///
 /// # Errors
 /// The field and the rule.
@@ -90,7 +102,7 @@ pub fn user_agent(agent: Option<&str>) -> Result<(), InvalidField> {
     Ok(())
 }
 
-/// Checks a cache window.
+/// Checks `max_age_seconds`.
 ///
 /// # Errors
 /// The field and the rule.
@@ -104,7 +116,7 @@ pub fn max_age(seconds: Option<u64>) -> Result<(), InvalidField> {
     Ok(())
 }
 
-/// Checks names of extractors: they must be loaded.
+/// Checks that extractors of these names are loaded.
 ///
 /// # Errors
 /// The field and the rule.
@@ -124,7 +136,7 @@ pub fn extractors(pipeline: &Pipeline, names: &[String]) -> Result<(), InvalidFi
             return Err(InvalidField::new(
                 &format!("extractors[{index}]"),
                 format!(
-                    "no extractor `{name}` is loaded; there are {}",
+                    "extractor `{name}` is not loaded; loaded: {}",
                     loaded.join(", ")
                 ),
             ));

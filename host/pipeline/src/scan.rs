@@ -1,4 +1,4 @@
-//! A scan: the page found, its roles run, the answer put together, stored and billed.
+//! Runs a scan: finds the page, runs its roles, assembles the answer, stores and bills it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,20 +11,21 @@ use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
 use crate::answer::assemble;
-use crate::answers::{KeptAnswer, SHARED};
 use crate::charge::{Bill, Charge, base_amount};
 use crate::context::Scans;
 use crate::error::ScanError;
+use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
 use crate::site_lookup::{Lookup, look_up};
 use crate::source::{self, PageRow, SourcedPage};
 use crate::spec::ScanSpec;
 
-/// Scans: the answer's JSON, stored and billed when this returns.
+/// Scans a page and returns the answer's JSON. It is stored and billed when this returns.
 ///
 /// # Errors
-/// Why there is none; nothing is stored then, and billed only if the bill says so.
+/// Why it failed. Then nothing is stored, and it is billed only if the bill says so.
+#[crate::boxed]
 pub async fn scan(
     scans: &Scans,
     principal: &Arc<Principal>,
@@ -103,7 +104,7 @@ async fn run(
     };
     if let Some(page) = page {
         pipeline.answers.note_page(page_key.clone(), page);
-        // A plugin that failed may do better next time.
+        // Not cached if a plugin failed, because it may succeed next time.
         if outcome.errors.is_empty()
             && picture.is_none()
             && let Ok(final_url) = Url::parse(&document.final_url)
@@ -124,9 +125,8 @@ async fn run(
     Ok(json)
 }
 
-/// The kept answer and where its page came from, if it still holds and its page is no
-/// older than `since`. `shared`:
-/// other nodes write to the database, too.
+/// The cached answer and where its page came from, if it is still valid and its page is no
+/// older than `since`. `shared`: other nodes write to the database too.
 fn kept_answer(
     pipeline: &Pipeline,
     project: ProjectId,
@@ -135,7 +135,7 @@ fn kept_answer(
     shared: bool,
 ) -> Option<(Bytes, CloudMode)> {
     if spec.content.screenshot {
-        // A picture is taken anew each time.
+        // Screenshots are always taken anew.
         return None;
     }
     let kept = pipeline.answers.get(project, spec)?;
@@ -146,7 +146,7 @@ fn kept_answer(
             .plugins
             .iter()
             .all(|(role, plugin)| pipeline.engine.role(role) == *plugin);
-    // Only what is known already: a site that has to be asked again takes the long way.
+    // Only if the site's files are cached: else the full path fetches them.
     let site = holds.then(|| look_up(pipeline, &kept.final_url).now_or_never())??;
     site.is_same(&kept.site)
         .then(|| (kept.json.clone(), kept.page_key.3))

@@ -6,21 +6,21 @@ use std::time::Duration;
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, Unindexed};
+use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, UnindexedPage};
 use tokio::time::sleep;
 
 use crate::blocking::blocking;
 
-/// Between two looks for new pages, at least. Also the time that a transaction with a lower id may
-/// take to commit after one with a higher id was seen.
+/// Least time between two looks for new pages. This is also the time allowed for a transaction
+/// with a lower id to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
-/// Pages per batch. On SQLite a batch is a transaction, and a piece of the index that is merged
-/// later: many small ones cost more, and a large one keeps other writers waiting.
+/// Pages per batch. On SQLite a batch is one transaction and one segment of the index, which is
+/// merged later: small batches cost more merging, large ones block other writers longer.
 const BATCH: u32 = 200;
-/// Bytes of a page's text that are indexed.
+/// Most bytes of a page's text that are indexed.
 pub const TEXT_BYTES: usize = 256 << 10;
 
-/// The words of a page, of its title and the first [`TEXT_BYTES`] of its text. CPU-bound.
+/// The words of a page: of its title and the first [`TEXT_BYTES`] of its text. CPU-bound.
 pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
     PageWords {
         title: index_words(title.unwrap_or_default()),
@@ -28,7 +28,8 @@ pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
     }
 }
 
-/// Runs for as long as the process does. Sleeps until the database changes.
+/// Runs as long as the process. Sleeps until the database changes.
+#[crate::boxed]
 pub async fn run(store: Store) {
     let mut pulse = store.pulse();
     let mut seen = 0;
@@ -52,8 +53,8 @@ pub async fn run(store: Store) {
     }
 }
 
-/// Indexes what is new. Where others write, too, ids do not commit in order: there, only
-/// pages that were there at the last look. Returns the newest page's id.
+/// Indexes new pages. If other nodes write too, ids do not commit in order: then only pages
+/// seen at the previous look are indexed. Returns the newest page's id.
 async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
     let newest = store.newest_page().await?;
     let through = if store.is_shared() { seen } else { newest };
@@ -65,7 +66,7 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
             Some(last) if full => last.page.get(),
             _ => through,
         };
-        // One after the other: a crawl that goes on has the other processors.
+        // One after the other, to leave the other cores to running crawls.
         let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
         for page in pages {
             let id = page.page;
@@ -79,8 +80,8 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
     Ok(newest)
 }
 
-/// A page's words; none where its body is gone.
-async fn read(store: &Store, page: Unindexed) -> Result<Option<IndexEntry>, anyhow::Error> {
+/// A page's words; `None` if its body no longer exists.
+async fn read(store: &Store, page: UnindexedPage) -> Result<Option<IndexEntry>, anyhow::Error> {
     let Some(body) = store.body(page.project, page.blob).await? else {
         return Ok(None);
     };

@@ -1,26 +1,26 @@
-//! Shapes of the shipped plugins' answers, for the OpenAPI document: what a plugin returns
-//! goes out as it is, and is never read into these types.
+//! Schemas of the built-in plugins' answers, for the OpenAPI document only: answers are sent
+//! unchanged and never parsed into these types.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// What the page says about itself.
+/// Metadata of a page.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 pub(crate) struct Metadata {
     title: Option<String>,
     description: Option<String>,
     canonical: Option<String>,
-    /// Open Graph, keys without `og:`.
+    /// Open Graph properties, without the prefix `og:`.
     og: BTreeMap<String, Value>,
-    /// Twitter Card, keys without `twitter:`.
+    /// Twitter Card properties, without the prefix `twitter:`.
     twitter: BTreeMap<String, Value>,
     json_ld: Vec<Value>,
 }
 
-/// What search engines look at.
+/// Signals that search engines use.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 pub(crate) struct Signals {
@@ -33,7 +33,7 @@ pub(crate) struct Signals {
     h3: Vec<String>,
     robots_meta: Vec<String>,
     jsonld_types: Vec<String>,
-    /// Language to URL.
+    /// Maps a language to a URL.
     hreflang: BTreeMap<String, String>,
     ai_directives: BTreeMap<String, Value>,
     word_count: u64,
@@ -65,9 +65,9 @@ struct Heading {
 #[schema(as = ScanLink)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 pub(crate) struct Link {
-    /// Absolute.
+    /// Absolute URL of the target.
     to: String,
-    /// Its text.
+    /// Text of the link.
     anchor: String,
     /// The `rel` attribute.
     rel: Option<String>,

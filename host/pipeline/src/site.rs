@@ -1,4 +1,4 @@
-//! What a site says about itself to programs, and the policies that follow from it.
+//! robots.txt and llms.txt of a site, and the AI-crawler policy derived from them.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde_json::value::RawValue;
 
-/// Memory for policies, and for the robots.txt that each entry keeps alive, in bytes.
+/// Bytes of memory for cached policies, including the robots.txt that each entry holds.
 const MAX_CACHED_BYTES: u64 = 32 << 20;
-/// What an entry takes besides its texts, in bytes.
+/// Estimated memory of an entry besides its texts, in bytes.
 const ENTRY_BYTES: usize = 256;
-/// A robots.txt in memory: its text, and its rules, which take up to this many times as much.
+/// Upper estimate of a parsed robots.txt's memory, as a multiple of its text.
 const RULES_PER_TEXT: usize = 8;
 
-/// What a site says about itself.
+/// What a site's robots.txt, llms.txt and llms-full.txt say.
 #[derive(Clone, Debug, Default)]
 pub struct Site {
-    /// Bot to policy word, as JSON; none where robots.txt could not be asked for.
+    /// AI-crawler policy as JSON; `None` if robots.txt could not be fetched.
     pub(crate) policy: Option<Arc<RawValue>>,
     /// llms.txt.
     pub(crate) llms: TextFile,
@@ -25,7 +25,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Whether both came from the same answers of the site.
+    /// Whether both hold the same responses of the site.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         same(&self.policy, &other.policy)
             && same(&self.llms, &other.llms)
@@ -33,7 +33,7 @@ impl Site {
     }
 }
 
-/// Whether both are the same answer, or both none.
+/// Whether both are the same allocation, or both `None`.
 fn same<T: ?Sized>(a: &Option<Arc<T>>, b: &Option<Arc<T>>) -> bool {
     match (a, b) {
         (None, None) => true,
@@ -42,7 +42,7 @@ fn same<T: ?Sized>(a: &Option<Arc<T>>, b: &Option<Arc<T>>) -> bool {
     }
 }
 
-/// Policies worked out already: 160 bots are too many to judge for every scan of a site.
+/// Cache of policies: judging 160 bots in every scan of a site would be slow.
 #[derive(Clone, Debug)]
 pub struct Policies(moka::sync::Cache<usize, (Arc<RobotsAnswer>, Arc<RawValue>)>);
 
@@ -62,10 +62,10 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The policy as JSON; none where robots.txt could not be asked for.
+    /// The policy as JSON; `None` if robots.txt could not be fetched.
     pub(crate) fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         robots.status?;
-        // The entry holds the answer, so its address can't become another one's.
+        // The entry keeps the answer alive, so its address cannot be reused.
         let address = Arc::as_ptr(robots).addr();
         let (_, policy) = self.0.get_with(address, || {
             let policy = ai_policy(&robots.robots, ai_crawlers().iter().map(String::as_str));

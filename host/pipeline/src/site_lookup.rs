@@ -1,4 +1,4 @@
-//! robots.txt and llms.txt of a scan's site, looked up while the page is fetched.
+//! Looks up robots.txt and llms.txt of a scan's site while the page is fetched.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,24 +11,24 @@ use url::Url;
 use crate::pipeline::Pipeline;
 use crate::site::Site;
 
-/// How long a scan that has its page waits for them. They keep loading for the next scan.
+/// How long a scan with a fetched page waits for them. The look-up continues for later scans.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A look-up under way.
+/// A look-up in progress.
 pub(crate) struct Lookup {
     url: Option<Url>,
     task: Option<JoinHandle<Site>>,
 }
 
 impl Lookup {
-    /// Starts with the URL that is asked for.
+    /// Starts the look-up for the requested URL's site.
     pub(crate) fn start(pipeline: &Pipeline, url: &str) -> Self {
         let url = Url::parse(url).ok();
         let task = url.clone().map(|url| spawn(pipeline, url));
         Self { url, task }
     }
 
-    /// What the site that answered says: another one, where redirects led to it.
+    /// The result for the final URL's site, which may be another one after redirects.
     pub(crate) async fn finish(self, pipeline: &Pipeline, final_url: &str) -> Site {
         let task = match Url::parse(final_url) {
             Ok(last) if self.url.is_none_or(|first| first.origin() != last.origin()) => {
@@ -46,27 +46,28 @@ impl Lookup {
     }
 }
 
-/// In a task of its own, so that it ends for the next scan when this one gives up.
+/// Runs in its own task, so that it completes for later scans if this one stops waiting.
 fn spawn(pipeline: &Pipeline, url: Url) -> JoinHandle<Site> {
     let pipeline = pipeline.clone();
     tokio::spawn(async move { look_up(&pipeline, &url).await })
 }
 
 impl Pipeline {
-    /// What a URL's site says about itself.
+    /// What a URL's site says in robots.txt, llms.txt and llms-full.txt.
+    #[crate::boxed]
     pub async fn site(&self, url: &str) -> Site {
         Lookup::start(self, url).finish(self, url).await
     }
 }
 
 impl Pipeline {
-    /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
+    /// The AI-crawler policy of a robots.txt as JSON; `None` if it could not be fetched.
     pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         self.policies.of(robots)
     }
 }
 
-/// Asks the cache, and the site where it has to.
+/// Uses the cache, or fetches the files.
 pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
     let fetcher = &pipeline.fetcher;
     let files = fetcher.site_files();

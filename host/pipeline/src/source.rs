@@ -1,4 +1,4 @@
-//! Where a scan's page comes from: the store, if it is young enough, else the network.
+//! Gets a scan's page: from the store if it is young enough, else from the network.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use orbweaver_core::user_agent;
 use orbweaver_store::{CacheQuery, CloudMode, NewPage, Principal};
 use orbweaver_urls::KeyRules;
 
-use crate::answers::PageKey;
 use crate::blocking::blocking;
 use crate::charge::Charge;
 use crate::cloud::backend::{
@@ -20,26 +19,27 @@ use crate::cloud::detect::Verdict;
 use crate::context::Scans;
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::kept_answers::PageKey;
 use crate::spec::ScanSpec;
 
-/// A page, where it is known, and whether it is stored.
+/// A page and its row in the store.
 pub(super) struct SourcedPage {
     pub(super) document: Document,
     pub(super) page_key: PageKey,
     pub(super) row: PageRow,
-    /// The picture that came with the page, where one was asked for.
+    /// The screenshot taken with the page, if requested.
     pub(super) picture: Option<Result<Bytes, String>>,
 }
 
 /// The page's row in the store.
 pub(super) enum PageRow {
-    /// Still to be stored.
+    /// To be stored at the end of the scan.
     New(Box<NewPage>),
-    /// There already.
+    /// Already stored.
     Stored(PageId),
 }
 
-/// The oldest page that may answer; none where the caller wants it fetched.
+/// The oldest acceptable time of a stored page; `None` if the page must be fetched.
 pub(super) fn since(scans: &Scans, spec: &ScanSpec) -> Option<DateTime<Utc>> {
     let seconds = spec.max_age_seconds?;
     let since = i64::try_from(seconds)
@@ -49,8 +49,8 @@ pub(super) fn since(scans: &Scans, spec: &ScanSpec) -> Option<DateTime<Utc>> {
     Some(since.unwrap_or(DateTime::<Utc>::MIN_UTC))
 }
 
-/// The page of the store, if it is young enough, else of the backend that the mode names.
-/// What it costs is in the charge.
+/// Gets the page from the store if it is young enough, else from the backend of the mode.
+/// Adds its cost to the charge.
 pub(super) async fn find(
     scans: &Scans,
     principal: &Arc<Principal>,
@@ -59,7 +59,7 @@ pub(super) async fn find(
 ) -> Result<SourcedPage, ScanError> {
     let project = principal.project;
     let url_key = key(&spec.url);
-    // A rotated user agent is the same whatever came out of the rotation.
+    // The key of a rotated user agent is the rotation, not the agent it chose.
     let asked = spec
         .user_agent
         .as_deref()
@@ -89,7 +89,7 @@ pub(super) async fn find(
             }
         }
     }
-    // Boxed: the fetch's state is large, and most scans of a batch wait here.
+    // Boxed: the fetch's state is large, and many scans of a batch wait here.
     let (loaded, mode) = Box::pin(load(scans, principal, spec, asked, charge)).await?;
     charge.came_by(mode);
     charge.cost_micros = loaded.cost_micros;
@@ -124,7 +124,7 @@ pub(super) async fn find(
     })
 }
 
-/// The page, and the mode that it came by: `auto` comes to one of the others.
+/// Loads the page; returns it with the mode used, to which `auto` resolved.
 async fn load(
     scans: &Scans,
     principal: &Arc<Principal>,
@@ -167,7 +167,7 @@ async fn load(
             if verdict == Verdict::Good || !cloud.has_browser() {
                 return Ok((page, CloudMode::None));
             }
-            // Where a cap forbids the browser, what came without it is the answer.
+            // If a cap forbids the browser, the plain page is the answer.
             if charge
                 .reserve_cloud(scans, principal.project)
                 .await
@@ -177,7 +177,7 @@ async fn load(
             }
             tracing::info!(
                 cloud.verdict = %verdict,
-                "a scan goes on to the browser"
+                "a scan retries in the browser"
             );
             let mut job = Job {
                 render: Some(WaitPoint::NetworkIdle),
@@ -188,7 +188,7 @@ async fn load(
                 Ok(page) => Ok((page, CloudMode::Browser)),
                 Err(error @ ScanError::Refused(_)) => Err(error),
                 Err(error) => {
-                    tracing::info!(%error, "the browser gave no page");
+                    tracing::info!(%error, "the browser failed");
                     Ok((page, CloudMode::None))
                 }
             }
@@ -196,13 +196,13 @@ async fn load(
     }
 }
 
-/// A picture is taken with the page only where its own cloud page can be set aside;
-/// without, the scan says later why there is none.
+/// Asks for a screenshot with the page only if its own cloud page can be reserved. If not,
+/// the scan later reports why there is none.
 async fn with_picture(scans: &Scans, principal: &Principal, job: &mut Job, charge: &mut Charge) {
     job.picture = job.picture && charge.reserve_cloud(scans, principal.project).await.is_ok();
 }
 
-/// Modes whose backend is not configured are refused, never ignored.
+/// Refuses modes whose backend is not configured.
 pub(super) fn check_mode(scans: &Scans, mode: CloudMode) -> Result<(), ScanError> {
     let cloud = &scans.cloud;
     let missing = match mode {
@@ -220,7 +220,7 @@ pub(super) fn check_mode(scans: &Scans, mode: CloudMode) -> Result<(), ScanError
     }
 }
 
-/// `auto` is stored as what it came to, so that both share their pages.
+/// The stored modes that answer a mode: `auto` is stored as the mode it resolved to.
 const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
     match mode {
         CloudMode::Auto => &[CloudMode::Browser, CloudMode::None],
@@ -230,8 +230,8 @@ const fn stored_modes(mode: CloudMode) -> &'static [CloudMode] {
     }
 }
 
-/// The key under which a URL's pages are found again. Parameters stay: a scan names the
-/// page it wants.
+/// The key under which a URL's pages are stored. Query parameters are kept: a scan asks for
+/// exactly this page.
 fn key(url: &str) -> String {
     url_key(
         url,

@@ -1,33 +1,33 @@
-//! What a scan is asked to do.
+//! The parameters of a scan.
 
 use orbweaver_store::CloudMode;
 
-/// A scan that passed validation.
+/// The validated parameters of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanSpec {
-    /// Absolute, http or https, as it was asked for.
+    /// Absolute URL, http or https, as requested.
     pub url: String,
-    /// User agent to send; none: the service chooses.
+    /// User agent to send; `None`: the service chooses.
     pub user_agent: Option<String>,
-    /// A stored page younger than this answers.
+    /// A stored page younger than this is used instead of a fetch.
     pub max_age_seconds: Option<u64>,
-    /// Where the page may come from.
+    /// How the page may be fetched.
     pub cloud_mode: CloudMode,
     /// What to extract.
     pub content: Content,
 }
 
-/// What a scan's answer has in it.
+/// The contents of a scan's answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Content {
-    /// No Markdown, no article.
+    /// Omit Markdown and article.
     pub metadata_only: bool,
-    /// Markdown without navigation, footer and sidebars.
+    /// Markdown of the main content only, without navigation, footer and sidebars.
     pub only_main_content: bool,
-    /// The page's links.
+    /// Include the page's links.
     pub include_links: bool,
-    /// A picture of the page.
+    /// Include a screenshot.
     pub screenshot: bool,
-    /// Extractors beyond the contract's.
+    /// Additional extractors.
     pub extractors: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! A stored page's content, extracted when it is asked for.
+//! Content of stored pages, extracted on request.
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -16,7 +16,7 @@ use crate::error::ScanError;
 use crate::pipeline::Pipeline;
 use crate::roles::{RoleError, RoleRequest};
 
-/// What of a stored page is asked for.
+/// The requested parts of a stored page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
     /// The HTML.
@@ -31,18 +31,18 @@ pub struct Parts {
     pub content_hash: bool,
 }
 
-/// Why there is no content.
+/// Why the content cannot be returned.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
     /// The page was stored without its body.
     #[error("the page was stored without its HTML (store_html was false)")]
     NoBody,
-    /// As of a scan.
+    /// Same failures as a scan.
     #[error(transparent)]
     Scan(#[from] ScanError),
 }
 
-/// A stored page; which members there are depends on `format`.
+/// A stored page; the members present depend on `format`.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Page)]
 pub struct PageContent<'a> {
@@ -55,32 +55,32 @@ pub struct PageContent<'a> {
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
-    /// `html`, `both`, `full`; null for a body that is no text.
+    /// With `html`, `both`, `full`; null if the body is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub html: Option<Option<&'a str>>,
-    /// `markdown`, `both`, `full`.
+    /// With `markdown`, `both`, `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub markdown: Option<Option<&'a RawValue>>,
-    /// `article`, `both`, `full`.
+    /// With `article`, `both`, `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub article_text: Option<Option<&'a RawValue>>,
-    /// `article`, `both`, `full`.
+    /// With `article`, `both`, `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub article_html: Option<Option<&'a RawValue>>,
     /// Title, description, Open Graph …
     #[schema(required = true, value_type = Option<Value>)]
     pub metadata: Option<&'a RawValue>,
-    /// `signals`, `full`.
+    /// With `signals`, `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>)]
     pub signals: Option<Option<&'a RawValue>>,
-    /// `full`.
+    /// With `full`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub content_hash: Option<&'a str>,
@@ -94,7 +94,7 @@ pub struct PageContent<'a> {
     pub errors: Vec<RoleError>,
 }
 
-/// What a crawl keeps of a page that is stored without its body, as JSON in its row.
+/// Content kept in the row of a page that a crawl stores without its body, as JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeptContent<'a> {
     /// The metadata role's answer; null where the plugin failed.
@@ -110,6 +110,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`StoredError::NoBody`] where what is asked for needs one; a fault of ours.
+    #[crate::boxed]
     pub async fn stored(
         &self,
         store: &Store,

@@ -1,4 +1,4 @@
-//! What an operator may have left open by mistake.
+//! Detects insecure settings that an operator may have made by mistake.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -6,27 +6,27 @@ use orbweaver_fetch::Sandbox;
 
 use crate::config::Config;
 
-/// Something that strangers may use.
+/// An insecure setting: something that strangers may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenDoor {
     /// Short name, for lists.
     pub name: &'static str,
-    /// What is open, and how to close it.
+    /// Message: what is open, and how to close it.
     pub says: String,
 }
 
-/// What the doors are judged by besides the configuration.
+/// Facts about this machine that the checks need.
 struct Machine {
-    /// This process runs as root.
+    /// Whether this process runs as root.
     is_root: bool,
-    /// There is a browser.
+    /// Whether a browser is installed.
     has_browser: bool,
-    /// Permission bits of the data folder, where there is one.
+    /// Permission bits of the data folder, if it exists.
     data_mode: Option<u32>,
 }
 
-/// The doors that this configuration leaves open on this machine: `serve` warns of them at
-/// start, `doctor` lists them.
+/// The insecure settings of this configuration on this machine: `serve` warns of them at start,
+/// `doctor` lists them.
 pub fn open_doors(config: &Config) -> Vec<OpenDoor> {
     let meta = std::fs::metadata(&config.data_dir).ok();
     let machine = Machine {
@@ -57,7 +57,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
                 Sandbox::On => false,
             },
         "sandbox",
-        "the browser runs without its sandbox, since this process runs as root or \
+        "the browser runs without its sandbox, because this process runs as root or \
          rendering.sandbox is off: a page that breaks out of the browser is this user; run as \
          another user than root, with rendering.sandbox = \"auto\""
             .to_owned(),
@@ -66,7 +66,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
         listens_publicly && config.tls_cert.is_none() && config.trusted_proxies.is_empty(),
         "tls",
         format!(
-            "keys and answers cross the network unencrypted, since {} is not loopback: set \
+            "keys and answers cross the network unencrypted, because {} is not loopback: set \
              tls_cert and tls_key, or listen on loopback behind a proxy, or name the proxy in \
              trusted_proxies",
             config.listen
@@ -75,7 +75,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
     door(
         is_public && config.billing.resolved(false).is_mock(),
         "mock billing",
-        "anybody may get a paid tier without paying, since billing.mock is on: set it to false, \
+        "anyone may get a paid tier without paying, because billing.mock is on: set it to false, \
          or set billing.provider_key"
             .to_owned(),
     );
@@ -84,14 +84,14 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
             && config.signup.resolved(false).is_open()
             && config.signup.challenge_secret.is_none(),
         "signup",
-        "programs may sign up, since signup.open is on without a challenge: set \
+        "bots may sign up, because signup.open is on without a challenge: set \
          signup.challenge_secret, or signup.open = false"
             .to_owned(),
     );
     door(
         is_public && limits.iter().any(|limit| limit.per_second == 0),
         "rate limits",
-        "a limit of http.rate is off: one client may ask as much as it can".to_owned(),
+        "a limit of http.rate is off: one client may send any number of requests".to_owned(),
     );
     door(
         listens_publicly && config.metrics.public
@@ -100,7 +100,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
                 .listen
                 .is_some_and(|at| !at.ip().to_canonical().is_loopback()),
         "metrics",
-        "anybody who reaches this machine reads the metrics: set metrics.public = false, and \
+        "anyone who reaches this machine may read the metrics: set metrics.public = false, and \
          metrics.listen to a loopback address"
             .to_owned(),
     );
@@ -136,12 +136,12 @@ mod tests {
     }
 
     #[test]
-    fn the_defaults_leave_nothing_open() {
+    fn the_defaults_are_secure() {
         assert_eq!(names(&Config::default(), &CLOSED), [""; 0]);
     }
 
     #[test]
-    fn every_open_door_is_named() {
+    fn every_insecure_setting_is_reported() {
         let mut config = Config {
             listen: ([0, 0, 0, 0], 8080).into(),
             ..Config::default()

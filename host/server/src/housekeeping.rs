@@ -1,4 +1,4 @@
-//! Work in the background: signs of life, and removing what is past its time.
+//! Background work: heartbeat, renewal of reservations, and deletion of expired data.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Runs for as long as the process does; ends with the task that holds it.
+/// Runs as long as the process; ends with the task that holds it.
 pub async fn run(service: Service) {
     let app = service.app();
     let roles = &service.config().roles;
@@ -40,22 +40,22 @@ pub async fn run(service: Service) {
             let app = app.clone();
             tokio::spawn(async move {
                 if let Err(error) = app.accounts.quota.renew().await {
-                    tracing::warn!(%error, "cannot renew what is reserved of quotas");
+                    tracing::warn!(%error, "cannot renew quota reservations");
                 }
             });
         }
         if purges && Instant::now() >= next_purge {
             next_purge = Instant::now() + PURGE_EVERY;
-            // Apart, so that a slow database shows in its own check and not as a dead worker.
+            // A separate task, so that a slow database fails its own check and not the worker's.
             let app = app.clone();
             tokio::spawn(async move {
                 if let Err(error) = cleanup::retain(&app.crawls).await {
-                    tracing::warn!(%error, "cannot delete runs that are past their time");
+                    tracing::warn!(%error, "cannot delete expired runs");
                 }
                 match app.store.purge(&keep, app.clock.now()).await {
                     Ok(0) => {}
-                    Ok(rows) => tracing::info!(rows, "removed what is past its time"),
-                    Err(error) => tracing::warn!(%error, "cannot remove what is past its time"),
+                    Ok(rows) => tracing::info!(rows, "deleted expired data"),
+                    Err(error) => tracing::warn!(%error, "cannot delete expired data"),
                 }
             });
         }

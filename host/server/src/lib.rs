@@ -1,7 +1,7 @@
-//! The Orbweaver program: command line, configuration, the service put together from its
-//! rooms, and the background work that keeps it in order.
+//! The Orbweaver program: command line, configuration, assembly of the service, and background
+//! work.
 
-// It panics when its reader has gone; see `cli::out`.
+// `println!` panics if the output is closed; see `cli::out`.
 #![warn(clippy::print_stdout)]
 
 pub mod cli;

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use mimalloc::MiMalloc;
 
-/// Pages, rows and answers come and go on all threads, which the system's allocator takes
-/// about three times as long for.
+/// Pages, rows and answers are allocated and freed on all threads; the system's allocator takes
+/// about three times as long for that.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 

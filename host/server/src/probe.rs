@@ -1,27 +1,27 @@
-//! How long the runtime keeps ready work waiting: the longest delay of a task that is due, as
-//! the metric `orbweaver_runtime_longest_poll_seconds`.
+//! Measures how long the runtime delays a ready task: the longest delay, as the metric
+//! `orbweaver_runtime_longest_poll_seconds`.
 //!
-//! A task that computes or blocks instead of yielding holds up the others on its thread. With
-//! free threads others are stolen from it, so one probe sees it once all threads are held up:
-//! when clients do.
+//! A task that computes or blocks instead of yielding delays the others on its thread. While other
+//! threads are free, they steal the waiting tasks, so a single probe notices only when all threads
+//! are blocked, which is also when clients notice.
 //!
-//! The probe itself costs something, so it looks seldom while the threads have nothing to do:
-//! a delay that begins then is seen by the next look, which it makes late.
+//! The probe itself costs something, so it runs seldom while the threads have nothing to do. A
+//! delay that begins then makes the next probe late, so it is still measured.
 
 use std::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeMetrics};
 use tokio::time::{Instant, sleep};
 
-/// How often the probe is due. The runtime's timers are exact to a millisecond.
+/// Interval of the probe. The runtime's timers are accurate to a millisecond.
 const EVERY: Duration = Duration::from_millis(10);
-/// How often the longest delay is told, and begun anew; how often the probe is due while the
-/// runtime rests.
+/// Interval at which the longest delay is reported and reset, and interval of the probe while the
+/// runtime is idle.
 const WINDOW: Duration = Duration::from_secs(1);
 /// The runtime rests when its threads together worked for less than this of a window.
 const REST: Duration = Duration::from_millis(20);
 
-/// Measures without end.
+/// Measures as long as the process runs.
 pub async fn run() {
     let gauge = metrics::gauge!("orbweaver_runtime_longest_poll_seconds");
     let most = metrics::histogram!("orbweaver_runtime_delay_seconds");
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_that_does_not_yield_is_seen() {
+    async fn work_that_does_not_yield_is_measured() {
         let blocked = Duration::from_millis(80);
         let hog = tokio::spawn(async move {
             sleep(Duration::from_millis(15)).await;

@@ -1,4 +1,4 @@
-//! Running the service: listening, background work, and stopping in good order.
+//! Runs the service: listening, background work, and graceful shutdown.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use orbweaver_accounts::mail;
 use orbweaver_actors::plugins;
 use orbweaver_api::{self as api, Entry};
-use orbweaver_crawl::{self as crawl, Crawls, Seat, cleanup, scheduler, webhooks};
+use orbweaver_crawl::{self as crawl, Crawls, WorkerLockHolder, cleanup, scheduler, webhooks};
 use orbweaver_pipeline::search_index;
 
 use crate::config::Role;
@@ -17,12 +17,12 @@ use crate::listen::{Server, Settings, tls};
 use crate::probe;
 use crate::service::Service;
 
-/// A service that listens.
+/// A running service.
 #[derive(Debug)]
 pub struct Running {
-    /// Where; with the port that was chosen if 0 was asked for. None without the role api.
+    /// Its address, with the actual port if port 0 was requested. `None` without the role api.
     pub address: Option<SocketAddr>,
-    /// Where metrics are, if they have a port of their own.
+    /// Address of the metrics, if they have their own port.
     pub metrics_address: Option<SocketAddr>,
     service: Service,
     background: JoinSet<()>,
@@ -30,19 +30,19 @@ pub struct Running {
     servers: Vec<Server>,
 }
 
-/// Binds and serves; returns once requests are answered.
+/// Binds and serves; returns when requests are being answered.
 ///
 /// # Errors
-/// When an address is taken, or certificate and key do not load.
+/// When an address is in use, or certificate and key fail to load.
 pub async fn start(service: Service) -> anyhow::Result<Running> {
     let entry = api::service(service.app().clone());
     start_with(service, entry).await
 }
 
-/// As [`start`], with another service than the whole one.
+/// Same as [`start`], with a given request handler instead of the default one.
 ///
 /// # Errors
-/// As [`start`].
+/// Same as [`start`].
 pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Running> {
     let (app, config) = (service.app(), service.config());
     let roles = &config.roles;
@@ -58,7 +58,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         };
         let server = Server::start(config.listen, settings, entry).with_context(|| {
             let at = config.listen;
-            format!("cannot listen on {at}; is the port taken? name another with --listen")
+            format!("cannot listen on {at}; is the port taken? choose another with --listen")
         })?;
         address = Some(server.address);
         servers.push(server);
@@ -71,7 +71,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
         };
         let server = Server::start(at, settings, api::metrics_service(app.clone()))
             .with_context(|| format!("metrics.listen: cannot listen on {at}"))?;
-        tracing::info!(address = %server.address, "metrics are at /metrics");
+        tracing::info!(address = %server.address, "serving metrics at /metrics");
         metrics_address = Some(server.address);
         servers.push(server);
     }
@@ -104,17 +104,17 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     })
 }
 
-/// Works on runs and delivers webhooks, once the worker's seat is ours.
+/// Works on runs and delivers webhooks, once this process holds the worker lock.
 async fn work(crawls: Crawls) {
-    let told = |seat| match seat {
-        Seat::Ours => {}
-        Seat::Others(process) => tracing::warn!(
+    let told = |holder| match holder {
+        WorkerLockHolder::ThisProcess => {}
+        WorkerLockHolder::Other(process) => tracing::warn!(
             process,
-            "another process works on this database file: this one answers requests, and works \
-             once the other has ended; several that work at once need PostgreSQL"
+            "another process works on this database file: this one only answers requests, and \
+             works on runs when the other has ended; several workers need PostgreSQL"
         ),
     };
-    let Some(_seat) = crawl::seat(&crawls.store, &crawls.live, told).await else {
+    let Some(_lock) = crawl::wait_for_worker_lock(&crawls.store, &crawls.live, told).await else {
         return;
     };
     let mut tasks = JoinSet::new();
@@ -122,7 +122,7 @@ async fn work(crawls: Crawls) {
     tasks.spawn(webhooks::work(crawls));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
-            tracing::error!(%error, "a worker ended badly");
+            tracing::error!(%error, "a worker failed");
         }
     }
 }
@@ -133,8 +133,8 @@ impl Running {
         &self.service
     }
 
-    /// Stops accepting, lets running requests finish for as long as the configuration says,
-    /// ends the background work and writes what is queued.
+    /// Stops accepting, lets running requests finish within the configured time, ends the
+    /// background work and writes queued data.
     pub async fn stop(mut self) {
         let grace = self.service.config().http.shutdown_ms.as_duration();
         for server in &self.servers {
@@ -146,7 +146,7 @@ impl Running {
         futures::future::join_all(servers.map(|server| server.stopped(grace))).await;
         while let Some(ended) = self.workers.join_next().await {
             if let Err(error) = ended {
-                tracing::error!(%error, "a worker ended badly");
+                tracing::error!(%error, "a worker failed");
             }
         }
         self.background.shutdown().await;
@@ -158,7 +158,7 @@ impl Running {
 /// Waits for SIGTERM or SIGINT.
 ///
 /// # Errors
-/// When the signals cannot be listened for.
+/// When the signal handlers cannot be installed.
 pub async fn stop_signal() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;

@@ -1,4 +1,4 @@
-//! The service put together from its configuration.
+//! Assembles the service from its configuration.
 
 use std::fmt;
 use std::ops::Deref;
@@ -17,7 +17,7 @@ use orbweaver_actors::plugins::Overlay;
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
-use orbweaver_crawl::links::Places;
+use orbweaver_crawl::link_reader::Places;
 use orbweaver_crawl::webhooks::Webhooks;
 use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
 use orbweaver_fetch::{Resolver, SystemResolver};
@@ -31,29 +31,29 @@ use tokio::sync::Notify;
 use crate::config::Config;
 use crate::telemetry::PrometheusHandle;
 
-/// The service: its rooms, and the configuration that they were made from. Cheap to clone.
+/// The service with its parts and its configuration. Cheap to clone.
 #[derive(Clone)]
 pub struct Service(Arc<Inner>);
 
 struct Inner {
     app: App,
     config: Config,
-    /// The blocklist, until the background work takes it over.
+    /// The blocklist, until the background task takes it.
     blocklist: Mutex<Option<Blocklist>>,
 }
 
 impl Service {
-    /// What requests work with.
+    /// The context of requests.
     pub fn app(&self) -> &App {
         &self.0.app
     }
 
-    /// What it was made from.
+    /// The configuration.
     pub fn config(&self) -> &Config {
         &self.0.config
     }
 
-    /// The blocklist, for the background work; once.
+    /// The blocklist, for the background task; `Some` only once.
     pub(crate) fn take_blocklist(&self) -> Option<Blocklist> {
         self.0.blocklist.lock().take()
     }
@@ -78,7 +78,7 @@ impl fmt::Debug for Service {
 /// Opens everything that the configuration names, and loads the plugins.
 ///
 /// # Errors
-/// What is missing or wrong, and what to do about it.
+/// Says what is missing or wrong, and how to fix it.
 pub async fn build(
     config: Config,
     clock: Clock,
@@ -87,10 +87,10 @@ pub async fn build(
     build_with(config, clock, metrics, Arc::new(SystemResolver)).await
 }
 
-/// As [`build`], with names resolved by `resolver`.
+/// Same as [`build`], but `resolver` resolves names.
 ///
 /// # Errors
-/// As [`build`].
+/// Same as [`build`].
 pub async fn build_with(
     config: Config,
     clock: Clock,

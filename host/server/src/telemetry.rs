@@ -13,13 +13,13 @@ use tracing_subscriber::{EnvFilter, Layer as _};
 use crate::config::{LogConfig, LogFormat};
 use crate::traces::Traces;
 
-/// Starts logging to standard error. Answers and listings go to standard output.
+/// Starts logging to standard error. Standard output is for answers and listings.
 ///
 /// # Errors
-/// When the filter does not parse, or logging was started before.
+/// When the filter is invalid, or logging was already started.
 pub fn start_logs(config: &LogConfig) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.filter)
-        .with_context(|| format!("log.filter: `{}` is no filter", config.filter))?;
+        .with_context(|| format!("log.filter: `{}` is not a valid filter", config.filter))?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
@@ -31,14 +31,14 @@ pub fn start_logs(config: &LogConfig) -> anyhow::Result<()> {
     started.map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }
 
-/// As [`start_logs`], and every request's and job's span goes to a collector besides. What
-/// is traced does not depend on what is logged.
+/// Same as [`start_logs`]; also sends the span of every request and job to a collector. The log
+/// filter does not affect traces.
 ///
 /// # Errors
-/// As [`start_logs`].
+/// Same as [`start_logs`].
 pub fn start_logs_and_traces(config: &LogConfig, traces: &Traces) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&config.filter)
-        .with_context(|| format!("log.filter: `{}` is no filter", config.filter))?;
+        .with_context(|| format!("log.filter: `{}` is not a valid filter", config.filter))?;
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal());
@@ -46,7 +46,7 @@ pub fn start_logs_and_traces(config: &LogConfig, traces: &Traces) -> anyhow::Res
         LogFormat::Pretty => lines.with_filter(filter).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
     };
-    // Our own spans: those of the exporter's client would feed themselves.
+    // Only this program's spans: spans of the exporter's HTTP client would cause more spans.
     let ours = Targets::new().with_target("orbweaver", tracing::Level::INFO);
     tracing_subscriber::registry()
         .with(lines)
@@ -55,7 +55,7 @@ pub fn start_logs_and_traces(config: &LogConfig, traces: &Traces) -> anyhow::Res
         .map_err(|error| anyhow::anyhow!("cannot start logging: {error}"))
 }
 
-/// Bounds of the histograms of seconds: from a cached answer to a slow site.
+/// Histogram buckets in seconds: from a cached answer to a slow site.
 const SECONDS: [f64; 12] = [
     0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0,
 ];
@@ -63,7 +63,7 @@ const SECONDS: [f64; 12] = [
 /// Starts collecting metrics in this process.
 ///
 /// # Errors
-/// When a recorder was installed before.
+/// When a recorder was already installed.
 pub fn start_metrics() -> anyhow::Result<PrometheusHandle> {
     PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Suffix("_seconds".to_owned()), &SECONDS)

@@ -1,10 +1,10 @@
-//! The program itself. That cargo builds it for this suite is also how the behaviour suite,
-//! which is a package of its own and has the same name, finds it built with the same features.
+//! Tests the program itself. Because cargo builds it for this suite, the behaviour suite, a
+//! separate package of the same name, finds it built with the same features.
 
 use std::process::Command;
 
 #[test]
-fn the_program_tells_its_version() {
+fn the_program_prints_its_version() {
     let output = Command::new(env!("CARGO_BIN_EXE_orbweaver"))
         .arg("--version")
         .output()

@@ -1,5 +1,5 @@
-//! How fast crawled pages are committed to a SQLite file: 8,000 pages of 13 KB with twelve
-//! links each, in batches of 250. Prints pages per second.
+//! Measures how fast crawled pages are committed to a SQLite file: 8,000 pages of 13 KB with
+//! twelve links each, in batches of 250. Prints pages per second.
 //!
 //! `cargo run --release -p orbweaver-store --example commit`
 
@@ -28,13 +28,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let store = Store::open(&Options::sqlite(&folder.path().join("bench.db"))).await?;
     let now = DateTime::<Utc>::UNIX_EPOCH;
     let lease = prepare(&store, now).await?;
-    // Made before the clock starts: packing is not the store's work.
+    // Prepared before the clock starts: compression is not the store's work.
     let batches: Vec<RunBatch> = (0..PAGES / BATCH).map(|at| batch(lease, at, now)).collect();
     let start = Instant::now();
     for batch in batches {
         let committed = store.commit_crawl(&[batch]).await?;
         if committed != [Committed::Written] {
-            return Err("a batch was not written".into());
+            return Err("cannot write a batch".into());
         }
     }
     let seconds = start.elapsed().as_secs_f64();
@@ -51,7 +51,7 @@ async fn prepare(store: &Store, now: DateTime<Utc>) -> Result<Lease, Box<dyn Err
                 tier: "self_hosted",
                 actor: "cli",
                 key: NewKey {
-                    hash: KeyHash::of("bench"),
+                    hash: KeyHash::digest("bench"),
                     prefix: "orb_12345678",
                     label: None,
                 },
@@ -73,12 +73,12 @@ async fn prepare(store: &Store, now: DateTime<Utc>) -> Result<Lease, Box<dyn Err
         has_webhook: false,
     };
     let Created::New(_) = store.create_run(&new, None).await? else {
-        return Err("the run was not created".into());
+        return Err("cannot create the run".into());
     };
     let leased = store
         .lease_run("bench", now, now + TimeDelta::hours(1))
         .await?
-        .ok_or("the run was not leased")?;
+        .ok_or("cannot lease the run")?;
     Ok(leased.lease)
 }
 

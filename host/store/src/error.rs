@@ -1,15 +1,15 @@
-//! Errors of the store, as far as callers distinguish them.
+//! Errors of the store.
 
 /// Error of a store call.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// A unique name is taken; says which.
-    #[error("{0} exists already")]
+    /// A unique name is taken; names it.
+    #[error("{0} already exists")]
     Exists(&'static str),
-    /// The database cannot be opened or brought up to date; says what to check.
+    /// The database cannot be opened or migrated; says what to check.
     #[error("{0}")]
     Open(String),
-    /// Stored data does not decode.
+    /// Stored data cannot be decoded.
     #[error("stored data is damaged: {0}")]
     Damaged(String),
     /// The writer task has ended: the process is shutting down.
@@ -21,17 +21,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same call may succeed later: the database is away, busy or full, and
-    /// did not refuse what it was given.
+    /// Whether the same call may succeed later: the database is unreachable, busy or full, and
+    /// did not reject the data.
     pub fn is_transient(&self) -> bool {
-        /// PostgreSQL's classes of connection faults, rollbacks, lack of resources and
-        /// interventions; SQLite's busy, locked, I/O and full.
+        /// PostgreSQL's error classes of connection failures, rollbacks, insufficient resources and
+        /// operator intervention; SQLite's busy, locked, I/O and full.
         const CLASSES: [&str; 4] = ["08", "40", "53", "57"];
         const SQLITE: [i32; 4] = [5, 6, 10, 13];
         match self {
             Self::Database(sqlx::Error::Database(error)) => {
                 error.code().is_some_and(|code| match code.parse::<i32>() {
-                    // SQLite's extended codes carry the primary one in their low byte.
+                    // SQLite's extended codes contain the primary one in their low byte.
                     Ok(number) if code.len() < 5 => SQLITE.contains(&(number & 0xff)),
                     _ => CLASSES.iter().any(|class| code.starts_with(class)),
                 })
@@ -47,12 +47,12 @@ impl StoreError {
         }
     }
 
-    /// Whether a unique constraint refused the row.
+    /// Whether a unique constraint rejected the row.
     pub(crate) fn is_duplicate(&self) -> bool {
         matches!(self, Self::Database(sqlx::Error::Database(error)) if error.is_unique_violation())
     }
 
-    /// This error, or [`StoreError::Exists`] where a unique constraint caused it.
+    /// This error, or [`StoreError::Exists`] if a unique constraint caused it.
     pub(crate) fn or_exists(self, what: &'static str) -> Self {
         if self.is_duplicate() {
             Self::Exists(what)

@@ -1,4 +1,4 @@
-//! Answers kept under a caller's Idempotency-Key.
+//! Answers kept for a client's Idempotency-Key.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::ProjectId;
@@ -9,7 +9,7 @@ use crate::time::{from_ms, to_ms};
 
 /// How long an answer is kept.
 const KEPT: TimeDelta = TimeDelta::hours(24);
-/// A request that has not answered after this long died with its process.
+/// After this long without an answer, a request's process is assumed dead.
 const ABANDONED: TimeDelta = TimeDelta::minutes(10);
 
 /// A kept answer.
@@ -26,21 +26,21 @@ pub struct KeptAnswer {
 /// Result of claiming an Idempotency-Key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// Do the work. `since` tells this use of the key from one after it has expired, so it
-    /// belongs into the usage token.
+    /// Do the work. `since` distinguishes this use of the key from a use after its expiry, so
+    /// it is part of the usage token.
     Run {
         /// When the key was first used.
         since: DateTime<Utc>,
     },
-    /// The same request is being worked on.
+    /// The same request is in progress.
     Busy,
-    /// Send this again.
+    /// Send this answer again.
     Replay(KeptAnswer),
-    /// The key was used with another body.
+    /// The key was used with a different body.
     OtherBody,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AnswerRow {
     body_hash: Vec<u8>,
     status: Option<i64>,
@@ -50,8 +50,8 @@ struct AnswerRow {
 }
 
 per_database! {
-    /// Ends requests that have not answered, as if their answers were too long to keep: a
-    /// retry works each out again, under the token that it may have been billed with.
+    /// Ends requests without an answer, as if their answers were too long to keep: a retry runs
+    /// again, under the token that it may have been billed with.
     pub(crate) async fn end_unanswered(conn: &mut Conn) -> Result<(), StoreError> {
         sqlx::query("UPDATE idempotency SET status = 0 WHERE status IS NULL")
             .execute(&mut *conn)
@@ -59,7 +59,7 @@ per_database! {
         Ok(())
     }
 
-    /// Removes answers to requests that came before `before`: how many.
+    /// Deletes answers to requests older than `before`; returns how many.
     pub(crate) async fn delete_before(conn: &mut Conn, before: i64) -> Result<u64, StoreError> {
         let done = sqlx::query("DELETE FROM idempotency WHERE created_at < $1")
             .bind(before)
@@ -70,7 +70,8 @@ per_database! {
 }
 
 impl Store {
-    /// Claims a key for a request, or says what became of the request that did so before.
+    /// Claims a key for a request, or returns the state of the earlier request with this key.
+    #[crate::boxed]
     pub async fn claim_idempotency(
         &self,
         project: ProjectId,
@@ -131,14 +132,15 @@ impl Store {
                 body,
             }),
             (None, _, _) => Claim::Busy,
-            // Answered, but with more than is kept: worked out again, under the same token.
+            // Answered, but the answer was too large to keep: run again, under the same token.
             _ => Claim::Run {
                 since: from_ms(row.created_at),
             },
         })
     }
 
-    /// Keeps the answer; `None` when it is too large to keep.
+    /// Keeps the answer; `None` if it is too large to keep.
+    #[crate::boxed]
     pub async fn keep_answer(
         &self,
         project: ProjectId,
@@ -164,7 +166,8 @@ impl Store {
         })
     }
 
-    /// Gives the key up, so that a retry does the work: the request failed, unbilled.
+    /// Releases the key, so that a retry does the work: the request failed and was not billed.
+    #[crate::boxed]
     pub async fn release_idempotency(
         &self,
         project: ProjectId,

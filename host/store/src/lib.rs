@@ -1,12 +1,12 @@
-//! Every SQL statement of Orbweaver, on SQLite and PostgreSQL.
+//! The database of Orbweaver: every SQL statement, for SQLite and PostgreSQL.
 //!
-//! Methods take the project's id as an argument, so that no query can forget whose rows it
-//! may see. Reads go straight to a pool. Hot-path writes (request log, usage, stored scans)
-//! go through [`writer`], which commits many of them in one transaction; each other write is
-//! a transaction of its own.
+//! Methods take the project's id as an argument, so that no query reads another project's rows.
+//! Reads use a connection pool directly. Frequent writes (request log, usage, stored scans) go
+//! through [`writer`], which commits many of them in one transaction; every other write is its
+//! own transaction.
 //!
-//! The statements on a table stand in one module. Those that other modules need within their
-//! own transactions are functions, defined once and stamped for both databases
+//! The statements on a table are in one module. Those that other modules need within their own
+//! transactions are functions, defined once and compiled for both databases
 //! (`db::per_database!`), and called as `sql::pages::insert_scan(tx, …)`.
 
 mod accounts;
@@ -37,7 +37,7 @@ pub use accounts::{
     ApiKey, Attempt, CloudMode, Intent, KeyEvent, KeyHash, KeyState, NewKey, NewProject, NewSignup,
     Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
-pub use bodies::{BodyEncoding, StoredBody};
+pub use bodies::encoding::{BodyEncoding, StoredBody};
 pub use db::{Options, Store};
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer};
@@ -45,8 +45,14 @@ pub use logs::{LogEntry, LogFilter};
 pub use mail::{DueMail, NewMail};
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use plugins::UploadedPlugin;
-pub use presence::{Seating, WorkerSeat};
+pub use presence::{WorkerLock, WorkerLockAttempt};
 pub use pulse::Pulse;
 pub use purge::Retention;
-pub use quota::{Amount, Ask, Granted, NewUsage, PageCap, PageCaps, UsageDay};
-pub use search::{IndexEntry, PageWords, SearchHit, Unindexed};
+pub use quota::{
+    Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageDay,
+};
+pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
+
+/// Boxes the future of a public async function, so that it is compiled here, once, and not in
+/// every crate that awaits it.
+pub(crate) use async_recursion::async_recursion as boxed;

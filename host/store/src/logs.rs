@@ -11,7 +11,7 @@ use crate::db::{Db, Store, per_database, read, signed};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// Entries of a project kept in memory, and projects that have some there.
+/// Entries kept in memory per project, and number of projects with entries in memory.
 const RECENT: usize = 512;
 const RECENT_PROJECTS: u64 = 1_000;
 
@@ -26,7 +26,7 @@ pub struct LogEntry {
     pub path: String,
     /// HTTP status of the answer.
     pub status: u16,
-    /// Time to the answer's head.
+    /// Time to the start of the answer, in milliseconds.
     pub duration_ms: u64,
     /// Address of the client.
     pub client_ip: String,
@@ -36,12 +36,12 @@ pub struct LogEntry {
     pub key_prefix: String,
 }
 
-/// Which entries to list.
+/// A filter for listing entries.
 #[derive(Clone, Debug)]
 pub struct LogFilter {
-    /// At most so many.
+    /// Most entries to return.
     pub limit: u32,
-    /// Skipping so many of the newest.
+    /// Number of newest entries to skip.
     pub offset: u64,
     /// Lowest status.
     pub status_min: Option<u16>,
@@ -57,8 +57,8 @@ impl LogFilter {
     }
 }
 
-/// The newest entries of each project that this process logged. Where it is the only one
-/// that logs, listings of what is newest need no database.
+/// The newest entries of each project logged by this process. If no other process logs, the
+/// newest entries are listed without the database.
 #[derive(Clone, Debug)]
 pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<VecDeque<Arc<LogEntry>>>>>);
 
@@ -81,7 +81,7 @@ impl Recent {
         ring.push_front(entry);
     }
 
-    /// The answer, if enough entries are here for it.
+    /// The entries for a filter, if enough are in memory.
     fn find(&self, project: ProjectId, filter: &LogFilter) -> Option<Vec<Arc<LogEntry>>> {
         let limit = usize::try_from(filter.limit).ok()?;
         let offset = usize::try_from(filter.offset).ok()?;
@@ -103,7 +103,7 @@ impl Recent {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LogRow {
     ts: i64,
     method: String,
@@ -116,7 +116,7 @@ struct LogRow {
 }
 
 per_database! {
-    /// Stores answered requests.
+    /// Stores entries.
     pub(crate) async fn insert(
         conn: &mut Conn,
         entries: &[(ProjectId, Arc<LogEntry>)],
@@ -143,8 +143,8 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the oldest requests, at most `limit`, as far as they are older than `before`:
-    /// how many.
+    /// Deletes the oldest entries, at most `limit`, if they are older than `before`; returns how
+    /// many.
     pub(crate) async fn delete_before(
         conn: &mut Conn,
         before: i64,
@@ -169,14 +169,15 @@ impl Store {
             ts: from_ms(to_ms(entry.ts)),
             ..entry
         });
-        // Other nodes log into a shared database, so only a file of our own is all ours.
+        // Other nodes log into a shared database; a SQLite file has only this process's entries.
         if let Db::Lite(_) = &self.db {
             self.recent.push(project, Arc::clone(&entry));
         }
         self.writer.log(project, entry);
     }
 
-    /// The newest entries first, everything logged before this call included.
+    /// The newest entries first, including everything logged before this call.
+    #[crate::boxed]
     pub async fn logs(
         &self,
         project: ProjectId,

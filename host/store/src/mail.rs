@@ -1,4 +1,4 @@
-//! The outbox of mails: durable, since what a mail brings is shown nowhere else.
+//! The outbox of mails. It is durable, since the keys in mails are shown nowhere else.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::MailId;
@@ -7,21 +7,21 @@ use crate::db::{Store, per_database, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// A mail to send. Its text is sealed, since it may carry a key, and keys are stored as
-/// hashes only.
+/// A mail to send. Its text is encrypted, since it may contain a key, and keys are otherwise
+/// stored as hashes only.
 #[derive(Clone, Copy, Debug)]
 pub struct NewMail<'a> {
     /// Recipient.
     pub recipient: &'a str,
     /// Subject line.
     pub subject: &'a str,
-    /// The sealed text.
+    /// The encrypted text.
     pub sealed: &'a [u8],
     /// Names the secret that opens `sealed`.
     pub seal_id: &'a str,
 }
 
-/// A mail whose time has come.
+/// A mail that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueMail {
     /// Its id.
@@ -30,15 +30,15 @@ pub struct DueMail {
     pub recipient: String,
     /// Subject line.
     pub subject: String,
-    /// The sealed text.
+    /// The encrypted text.
     pub sealed: Vec<u8>,
-    /// Attempts, with this one.
+    /// Number of attempts, including this one.
     pub attempts: u32,
     /// When it was queued.
     pub created_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MailRow {
     id: i64,
     recipient: String,
@@ -70,8 +70,8 @@ per_database! {
         Ok(())
     }
 
-    /// Makes mails due that dead processes were sending. An attempt that failed left its
-    /// error: that mail waits for its time.
+    /// Makes mails due that a dead process was sending. A mail whose attempt failed has an error
+    /// and keeps its time.
     pub(crate) async fn end_claims(
         conn: &mut Conn,
         now: DateTime<Utc>,
@@ -88,8 +88,9 @@ per_database! {
 }
 
 impl Store {
-    /// Claims a mail that is due until `until`, by when it is sent, failed or due again: the
-    /// claim of a process that died ends by itself.
+    /// Claims a due mail until `until`. If the process dies before it is sent or postponed, it
+    /// is due again then.
+    #[crate::boxed]
     pub async fn claim_mail(
         &self,
         seal_id: &str,
@@ -122,7 +123,8 @@ impl Store {
         }))
     }
 
-    /// When the next mail is due.
+    /// The time at which the next mail is due.
+    #[crate::boxed]
     pub async fn next_mail_at(&self, seal_id: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
         let next: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar("SELECT MIN(next_attempt_at) FROM mail_outbox WHERE seal_id = $1")
@@ -133,7 +135,8 @@ impl Store {
         Ok(next.map(from_ms))
     }
 
-    /// Removes a mail: it was sent, or is given up.
+    /// Removes a mail that was sent or given up.
+    #[crate::boxed]
     pub async fn remove_mail(&self, id: MailId) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM mail_outbox WHERE id = $1")
@@ -144,7 +147,8 @@ impl Store {
         })
     }
 
-    /// Notes why a mail was not sent and when to try again.
+    /// Records why a mail was not sent and when to try again.
+    #[crate::boxed]
     pub async fn postpone_mail(
         &self,
         id: MailId,

@@ -6,10 +6,10 @@ use crate::db::{Store, read, signed, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// The setting that counts changes, so that nodes need not compare the list.
+/// Name of the setting that counts changes, so that nodes need not compare the list.
 const VERSION: &str = "plugins_version";
 
-/// An upload without its component.
+/// An uploaded plugin without its component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadedPlugin {
     /// `extractor`, `actor` or `fetcher`.
@@ -20,13 +20,13 @@ pub struct UploadedPlugin {
     pub digest: String,
     /// Length of the component in bytes.
     pub size: u64,
-    /// JSON array of the grants named with it; none where the configuration decides.
+    /// JSON array of the requested grants; `None` if the configuration decides.
     pub grants: Option<String>,
     /// When it was uploaded.
     pub uploaded_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UploadRow {
     kind: String,
     name: String,
@@ -37,13 +37,15 @@ struct UploadRow {
 }
 
 impl Store {
-    /// How often the uploads have changed.
+    /// Number of changes of the uploads so far.
+    #[crate::boxed]
     pub async fn plugins_version(&self) -> Result<i64, StoreError> {
         let count = self.setting(VERSION).await?;
         Ok(count.and_then(|text| text.parse().ok()).unwrap_or(0))
     }
 
     /// All uploads, by kind and name.
+    #[crate::boxed]
     pub async fn uploaded_plugins(&self) -> Result<Vec<UploadedPlugin>, StoreError> {
         let rows: Vec<UploadRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -64,7 +66,8 @@ impl Store {
         Ok(rows.into_iter().map(upload).collect())
     }
 
-    /// The component of an upload; none where it has changed or gone meanwhile.
+    /// The component of an upload; `None` if it was changed or deleted meanwhile.
+    #[crate::boxed]
     pub async fn plugin_component(
         &self,
         upload: &UploadedPlugin,
@@ -93,13 +96,13 @@ impl Store {
             .map_err(|error| damaged(error.to_string()))
     }
 
-    /// Stores an upload in place of one of its kind and name. Whether there was one.
+    /// Stores an upload, replacing one of its kind and name. Returns whether there was one.
     pub async fn save_plugin(
         &self,
         upload: &UploadedPlugin,
         component: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<bool, StoreError> {
-        let failed = |error: String| StoreError::Damaged(format!("packing a plugin: {error}"));
+        let failed = |error: String| StoreError::Damaged(format!("compressing a plugin: {error}"));
         let packed = tokio::task::spawn_blocking(move || zstd::encode_all(component.as_ref(), 3))
             .await
             .map_err(|error| failed(error.to_string()))?
@@ -129,7 +132,8 @@ impl Store {
         })
     }
 
-    /// Removes an upload. Whether there was one.
+    /// Deletes an upload. Returns whether there was one.
+    #[crate::boxed]
     pub async fn delete_plugin(&self, kind: &str, name: &str) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let removed = sqlx::query("DELETE FROM plugins WHERE kind = $1 AND name = $2")

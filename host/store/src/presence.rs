@@ -1,12 +1,12 @@
-//! Which processes use a SQLite file. PostgreSQL knows when a client dies and its nodes take
-//! over from each other by leases that run out; a SQLite file has its processes on one
-//! machine, whose kernel knows better: advisory locks on files beside the database end with
-//! the process that holds them, however it ends.
+//! Detects which processes use a SQLite file. PostgreSQL notices when a client dies, and its
+//! nodes take over from each other by leases that expire. The processes of a SQLite file are on
+//! one machine, so advisory file locks are quicker: the kernel releases them when their process
+//! ends, for any reason.
 //!
-//! - `FILE.lock`: shared by every process that serves or crawls. Who finds nobody there ends
-//!   what only dead processes can have held: reservations, mails and requests under way.
-//! - `FILE.worker.lock`: the seat of the one process that works on runs and delivers
-//!   webhooks. Who takes the seat ends the leases of whoever sat there before.
+//! - `FILE.lock`: shared by every process that serves or crawls. A process that finds it free
+//!   ends everything a dead process held: reservations, mails and requests in progress.
+//! - `FILE.worker.lock`: held by the one process that works on runs and delivers webhooks. The
+//!   process that acquires it ends the leases of the previous holder.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
@@ -18,19 +18,19 @@ use chrono::{DateTime, Utc};
 use crate::db::{Db, Store, transact};
 use crate::error::StoreError;
 
-/// Where the locks of a SQLite file are, and what this process holds of them.
+/// The lock files of a SQLite database, and the locks held by this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Presence {
-    /// The database; none where it is in memory.
+    /// Path of the database; `None` if it is in memory.
     file: Option<PathBuf>,
     held: Arc<Mutex<Option<File>>>,
 }
 
 impl Presence {
-    /// Of the database at `path`, which exists.
+    /// For the database at `path`, which exists.
     pub(crate) fn at(path: &Path) -> Self {
         Self {
-            // A link and what it leads to are one database.
+            // A symbolic link and its target are one database.
             file: path.canonicalize().ok(),
             held: Arc::default(),
         }
@@ -41,7 +41,7 @@ impl Presence {
         self.file.as_deref()
     }
 
-    /// Lets others find nobody here.
+    /// Releases all locks.
     pub(crate) fn leave(&self) {
         drop(self.hold(None));
     }
@@ -67,29 +67,30 @@ impl Presence {
     }
 }
 
-/// The right to work on runs and deliver webhooks, until it is dropped.
+/// The right to work on runs and deliver webhooks, held until it is dropped.
 #[derive(Debug)]
-pub struct WorkerSeat {
-    /// None: PostgreSQL's nodes all work, and a database in memory has but one process.
+pub struct WorkerLock {
+    /// `None` for PostgreSQL, whose nodes all work, and for a database in memory.
     _lock: Option<File>,
 }
 
-/// An attempt to take the worker's seat.
+/// Result of trying to take the worker lock.
 #[derive(Debug)]
-pub enum Seating {
-    /// It is ours, and nobody holds a lease.
-    Ours(WorkerSeat),
-    /// Another process has it: its id, where it left one.
-    Taken(Option<u32>),
+pub enum WorkerLockAttempt {
+    /// This process holds it now, and no lease is active.
+    Acquired(WorkerLock),
+    /// Another process holds it; its process id, if known.
+    HeldByOther(Option<u32>),
 }
 
 impl Store {
-    /// Tells other processes that this one uses the database, until [`Store::close`]; to be
-    /// called before anything is reserved, claimed or sent. On a SQLite file that no other
-    /// process uses, what dead ones held ends now instead of by its time.
+    /// Announces that this process uses the database, until [`Store::close`]; to be called
+    /// before anything is reserved, claimed or sent. On a SQLite file that no other process
+    /// uses, everything held by dead processes ends now instead of at its expiry.
     ///
     /// # Errors
-    /// The database. Where the file system has no locks, everything ends by its time.
+    /// When the database fails. If the file system has no locks, everything ends at its expiry.
+    #[crate::boxed]
     pub async fn join(&self, now: DateTime<Utc>) -> Result<(), StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(());
@@ -120,23 +121,24 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the worker's seat, if it is free; on SQLite the leases of runs end with that.
-    /// Whoever takes a run then does so under a new epoch, so that even a worker that is not
-    /// as dead as its lock writes nothing any more.
+    /// Takes the worker lock, if it is free; on SQLite this ends the leases of all runs. A run is
+    /// then leased under a new epoch, so that a previous worker that still lives cannot write
+    /// any more.
     ///
     /// # Errors
-    /// The database. Where the file system has no locks the seat is everybody's, and leases
-    /// run out by their time.
-    pub async fn take_seat(&self) -> Result<Seating, StoreError> {
+    /// When the database fails. If the file system has no locks, every process gets the lock,
+    /// and leases end at their expiry.
+    #[crate::boxed]
+    pub async fn try_lock_worker(&self) -> Result<WorkerLockAttempt, StoreError> {
         let Db::Lite(lite) = &self.db else {
-            return Ok(Seating::Ours(WorkerSeat { _lock: None }));
+            return Ok(WorkerLockAttempt::Acquired(WorkerLock { _lock: None }));
         };
         let mut file = match lite.presence.open(".worker.lock") {
             Ok(Some(file)) => file,
-            Ok(None) => return Ok(Seating::Ours(WorkerSeat { _lock: None })),
+            Ok(None) => return Ok(WorkerLockAttempt::Acquired(WorkerLock { _lock: None })),
             Err(error) => {
                 no_locks(&error)?;
-                return Ok(Seating::Ours(WorkerSeat { _lock: None }));
+                return Ok(WorkerLockAttempt::Acquired(WorkerLock { _lock: None }));
             }
         };
         match file.try_lock() {
@@ -144,19 +146,21 @@ impl Store {
             Err(TryLockError::WouldBlock) => {
                 let mut left = String::new();
                 let _ = file.read_to_string(&mut left);
-                return Ok(Seating::Taken(left.trim().parse().ok()));
+                return Ok(WorkerLockAttempt::HeldByOther(left.trim().parse().ok()));
             }
             Err(TryLockError::Error(error)) => {
                 no_locks(&error)?;
-                return Ok(Seating::Ours(WorkerSeat { _lock: None }));
+                return Ok(WorkerLockAttempt::Acquired(WorkerLock { _lock: None }));
             }
         }
-        // Only shown to people; the lock decides.
+        // Only shown to people; the lock itself decides.
         let _ = file.set_len(0);
         let _ = file.rewind();
         let _ = writeln!(file, "{}", std::process::id());
         self.end_leases().await?;
-        Ok(Seating::Ours(WorkerSeat { _lock: Some(file) }))
+        Ok(WorkerLockAttempt::Acquired(WorkerLock {
+            _lock: Some(file),
+        }))
     }
 
     async fn end_leases(&self) -> Result<(), StoreError> {
@@ -172,9 +176,9 @@ impl Store {
     }
 }
 
-/// Some network file systems have no locks: then leases and claims run out by their time.
+/// Some network file systems have no locks: then leases and claims end at their expiry.
 fn no_locks(error: &std::io::Error) -> Result<(), StoreError> {
-    tracing::warn!(%error, "cannot lock the files beside the database; what a process that \
-        died was working on waits until its lease runs out");
+    tracing::warn!(%error, "cannot lock the files beside the database; work of a process that \
+        died waits until its lease expires");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Removing expired rows.
+//! Deletion of expired rows.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::db::{Db, Store, transact};
 use crate::error::StoreError;
 use crate::time::to_ms;
 
-/// Rows per transaction, so that purging never holds the writer for long.
+/// Rows per transaction, so that purging never blocks other writers for long.
 const CHUNK: i64 = 500;
 
 /// How long rows are kept.
@@ -21,7 +21,8 @@ pub struct Retention {
 }
 
 impl Store {
-    /// Removes expired rows: how many.
+    /// Deletes expired rows; returns how many.
+    #[crate::boxed]
     pub async fn purge(&self, keep: &Retention, now: DateTime<Utc>) -> Result<u64, StoreError> {
         let before = |age: Duration| {
             TimeDelta::from_std(age)
@@ -73,7 +74,7 @@ impl Store {
         transact!(self.db, tx => sql::idempotency::delete_before(tx, before).await)
     }
 
-    /// Reservations of dead processes.
+    /// Deletes reservations of dead processes.
     async fn purge_reservations(&self, now: i64) -> Result<u64, StoreError> {
         transact!(self.db, tx => sql::reservations::delete_ended(tx, now).await)
     }

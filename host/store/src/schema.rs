@@ -4,8 +4,9 @@ use crate::db::{Db, Store};
 use crate::error::StoreError;
 
 impl Store {
-    /// Every table and column, sorted: both databases must agree on them. The full-text
-    /// index is left out: each database has its own kind.
+    /// Every table and column, sorted: both databases must have the same. The full-text index is
+    /// left out, because it differs between the databases.
+    #[crate::boxed]
     pub async fn columns(&self) -> Result<Vec<(String, String)>, StoreError> {
         Ok(match &self.db {
             Db::Lite(lite) => {

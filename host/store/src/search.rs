@@ -2,10 +2,10 @@
 //!
 //! On SQLite a crawled page whose words are known is indexed in the transaction that stores it
 //! ([`Store::commit_crawl`](crate::Store::commit_crawl)). Every other page is indexed some time
-//! after it was stored, by a task that asks for [`Store::unindexed`] and hands back
-//! [`Store::index`]. A page that is deleted leaves the index in the same transaction, by
-//! foreign key. One document per URL: its youngest page's.
-//! What a word is, `core::words` says; the databases only keep them.
+//! after it was stored, by a task that reads [`Store::unindexed`] and calls [`Store::index`]. A
+//! deleted page leaves the index in the same transaction, by foreign key. The index has one
+//! document per URL: its newest page. `core::words` defines what a word is; the databases only
+//! store words.
 
 use std::collections::BTreeMap;
 
@@ -15,16 +15,16 @@ use orbweaver_core::words::Term;
 use crate::db::{Db, Store, per_database, pieces, transact};
 use crate::error::StoreError;
 
-/// The setting that remembers how far indexing has come.
+/// Name of the setting that holds the id up to which pages are indexed.
 const THROUGH: &str = "search.indexed_through";
 
-/// Pages that PostgreSQL ranks, the youngest: it reads all the words of each, which for a
-/// word that every page has would take seconds.
+/// Number of newest pages that PostgreSQL ranks: ranking reads all words of a page, which would
+/// take seconds for a word that every page has.
 const RANKED: i64 = 5_000;
 
 /// A stored page that is not indexed yet.
 #[derive(Clone, Debug)]
-pub struct Unindexed {
+pub struct UnindexedPage {
     /// The page.
     pub page: PageId,
     /// The project that owns it.
@@ -70,7 +70,7 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) words: &'a PageWords,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KnownRow {
     page_id: i64,
     project_id: i64,
@@ -217,7 +217,7 @@ per_database! {
     }
 }
 
-/// A page that a search found.
+/// A page found by a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchHit {
     /// The page.
@@ -227,17 +227,19 @@ pub struct SearchHit {
 }
 
 impl Store {
-    /// How far indexing has come: every page up to this id was looked at.
+    /// Id up to which every page was indexed or skipped.
+    #[crate::boxed]
     pub async fn indexed_through(&self) -> Result<i64, StoreError> {
         let value = self.setting(THROUGH).await?;
         Ok(value.and_then(|value| value.parse().ok()).unwrap_or(0))
     }
 
-    /// Adds pages to the index and notes that indexing has come to `through`. A page that is
-    /// gone meanwhile, or whose URL has a younger one in the index, is left out.
+    /// Adds pages to the index and sets the id up to which indexing has come to `through`. A page
+    /// that was deleted meanwhile, or whose URL has a newer one in the index, is left out.
+    #[crate::boxed]
     pub async fn index(&self, entries: &[IndexEntry], through: i64) -> Result<(), StoreError> {
-        // On SQLite every transaction makes a piece of the index that is merged later: one for
-        // all. On PostgreSQL rows are locked meanwhile: one for each.
+        // On SQLite every transaction creates an index segment that is merged later: use one for
+        // all. On PostgreSQL the transaction locks rows: use one per page.
         let at_once = if self.is_shared() { 1 } else { entries.len() };
         for chunk in entries.chunks(at_once.max(1)) {
             self.index_chunk(chunk).await?;
@@ -262,8 +264,9 @@ impl Store {
         })
     }
 
-    /// Pages of the project with all these terms, best first; where none has all, those with
-    /// all the words though not side by side; where none has those, those with any.
+    /// Pages of the project with all these terms, best first; if none has all, those with all the
+    /// words but not next to each other; if there are none, those with any word.
+    #[crate::boxed]
     pub async fn search(
         &self,
         project: ProjectId,
@@ -345,20 +348,20 @@ impl Store {
     }
 }
 
-/// A term in FTS5's words: side by side.
+/// A term in FTS5's query syntax: words next to each other.
 fn lite_term(term: &Term) -> String {
     let star = if term.prefix { " *" } else { "" };
     format!("\"{}\"{star}", term.words.join(" "))
 }
 
-/// A term in PostgreSQL's words.
+/// A term in PostgreSQL's query syntax.
 fn pg_term(term: &Term) -> String {
     let star = if term.prefix { ":*" } else { "" };
     let quoted: Vec<String> = term.words.iter().map(|w| format!("'{w}'{star}")).collect();
     format!("({})", quoted.join(" <-> "))
 }
 
-/// The project as a word of the index.
+/// The project as a word in the index.
 fn owner(project: ProjectId) -> String {
     format!("project{}", project.get())
 }

@@ -1,15 +1,15 @@
-//! The table `settings`: what the instance remembers about itself.
+//! The table `settings`: state of the instance.
 
 use crate::db::{Store, per_database, read, transact};
 use crate::error::StoreError;
 
-/// Setting that counts changes of projects and keys. A transaction that changes one counts it
-/// up as its last statement: other nodes look at the number before they trust what they
-/// remember.
+/// Name of the setting that counts changes of projects and keys. A transaction that changes one
+/// increments it as its last statement; other nodes read it before they use cached projects and
+/// keys.
 pub(crate) const ACCOUNTS_VERSION: &str = "accounts.version";
 
 per_database! {
-    /// Adds 1 to a setting that is a number; 0 where there is none. Settings are text.
+    /// Increments a numeric setting, which is 0 if missing. Settings are stored as text.
     pub(crate) async fn count_up(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, '1')
@@ -22,7 +22,7 @@ per_database! {
         Ok(())
     }
 
-    /// Locks a setting that stands for a piece of work: one transaction at a time passes here.
+    /// Locks a setting that guards a critical section: one transaction at a time continues.
     pub(crate) async fn lock(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, '')
@@ -37,6 +37,7 @@ per_database! {
 
 impl Store {
     /// The value of a setting.
+    #[crate::boxed]
     pub async fn setting(&self, name: &str) -> Result<Option<String>, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar("SELECT value FROM settings WHERE name = $1")
@@ -46,7 +47,8 @@ impl Store {
         })
     }
 
-    /// Sets it.
+    /// Sets the value of a setting.
+    #[crate::boxed]
     pub async fn set_setting(&self, name: &str, value: &str) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
@@ -61,7 +63,8 @@ impl Store {
         })
     }
 
-    /// How often a project or a key was changed, by whichever process.
+    /// Number of changes to projects and keys so far, by any process.
+    #[crate::boxed]
     pub async fn accounts_version(&self) -> Result<i64, StoreError> {
         let value = self.setting(ACCOUNTS_VERSION).await?;
         value.map_or(Ok(0), |value| {

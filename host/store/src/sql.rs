@@ -1,10 +1,9 @@
-//! The doors to the statements of every table, one set per database.
+//! Access to the statements of every table, one module per database.
 //!
-//! A table's statements stand in one module, stamped for both databases by
-//! [`per_database!`](crate::db::per_database). Whoever needs them in a transaction of its own
-//! calls them as `sql::<subject>::<function>(tx, …)`. So this file and the tables' modules
-//! name each other, which is the one circle of imports here: a door per table, and one place
-//! that lists the doors.
+//! A table's statements are in one module, compiled for both databases by
+//! [`per_database!`](crate::db::per_database). Other modules call them in their own transactions
+//! as `sql::<subject>::<function>(tx, …)`. So this file and the tables' modules import each other,
+//! the only import circle of this crate.
 
 /// Statements for SQLite.
 pub(crate) mod lite {

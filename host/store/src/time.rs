@@ -6,7 +6,7 @@ pub(crate) fn to_ms(time: DateTime<Utc>) -> i64 {
     time.timestamp_millis()
 }
 
-/// Saturates at the ends of chrono's range, so that a damaged row can't fail a listing.
+/// Limited to chrono's range, so that a damaged row cannot fail a listing.
 pub(crate) fn from_ms(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or(if ms < 0 {
         DateTime::<Utc>::MIN_UTC

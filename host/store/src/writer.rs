@@ -1,10 +1,10 @@
-//! The one task per process that writes what requests leave behind: the request log, keys'
-//! last use, stored scans and what they cost.
+//! The one task per process for writes that requests do not wait for: the request log, last uses
+//! of keys, stored scans and their usage.
 //!
-//! Jobs wait in a bounded queue. The task takes as many as are there, up to [`BATCH`], and
-//! commits them in one transaction, so that under load a commit is shared by many requests
-//! and without load nothing waits. A batch that fails is done again job by job, so that one
-//! bad row costs its own request only.
+//! Jobs wait in a bounded queue. The task takes up to [`BATCH`] waiting jobs and commits them in
+//! one transaction, so that under load many requests share a commit and without load nothing
+//! waits. If a batch fails, its jobs are written one by one, so that one bad row fails only its
+//! own request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,8 +59,8 @@ impl Writer {
         }
     }
 
-    /// Never waits: a request must not hang because its log line can't be written. A full
-    /// queue loses the entry and counts it.
+    /// Never blocks: a request must not hang because its log entry cannot be written. If the
+    /// queue is full, the entry is lost and counted.
     pub(crate) fn log(&self, project: ProjectId, entry: Arc<LogEntry>) {
         self.offer(Job::Log(project, entry));
     }
@@ -69,7 +69,7 @@ impl Writer {
         self.offer(Job::Touch(key, at));
     }
 
-    /// Never waits either: a reservation whose release is lost ends by itself.
+    /// Never blocks either: a reservation whose release is lost expires.
     pub(crate) fn release(&self, reservation: ReservationId, amount: Amount) {
         let _ = self.jobs.try_send(Job::Release(reservation, amount));
     }
@@ -83,7 +83,7 @@ impl Writer {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
-    /// Returns when everything queued before is committed.
+    /// Returns when every job queued before is committed.
     pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
         let (done, answer) = oneshot::channel();
         self.jobs
@@ -99,14 +99,14 @@ impl Writer {
             && self.jobs.send(Job::Stop).await.is_ok()
             && let Err(error) = task.await
         {
-            tracing::error!(%error, "the store's writer did not end well");
+            tracing::error!(%error, "the store's writer failed at shutdown");
         }
     }
 
     fn offer(&self, job: Job) {
         if self.jobs.try_send(job).is_err() {
             let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
-            // Powers of two, so that an outage does not flood the log.
+            // Logged at powers of two, so that an outage does not flood the log.
             if lost.count_ones() == 1 {
                 tracing::warn!(
                     store.lost = lost,
@@ -169,7 +169,7 @@ impl Batch {
         {
             return;
         }
-        // One order of rows in every transaction, so that two nodes never wait for each other.
+        // Sorted in every transaction, so that two nodes never deadlock.
         self.scans
             .sort_by(|(a, _), (b, _)| a.order().cmp(&b.order()));
         let scans: Vec<&Scan> = self.scans.iter().map(|(scan, _)| &**scan).collect();
@@ -204,7 +204,7 @@ impl Batch {
             ..none
         };
         if let Err(error) = write(db, &touched, &[]).await {
-            tracing::error!(%error, "cannot note when keys were used and what is given back");
+            tracing::error!(%error, "cannot record uses of keys and released reservations");
         }
         for entry in &self.logs {
             let logs = Notes {
@@ -222,7 +222,7 @@ impl Batch {
     }
 }
 
-/// Writes that no request waits for.
+/// Writes that no request waits for: last uses of keys and releases of reservations.
 #[derive(Clone, Copy)]
 struct Notes<'a> {
     logs: &'a [(ProjectId, Arc<LogEntry>)],
@@ -242,7 +242,7 @@ impl Scan {
     }
 }
 
-/// One transaction with all of it; the ids of the scans' pages in their order.
+/// Writes everything in one transaction; returns the ids of the scans' pages in their order.
 async fn write(
     db: &Db,
     notes: &Notes<'_>,
@@ -253,7 +253,7 @@ async fn write(
         touched,
         released,
     } = *notes;
-    // Log entries and last uses do not change what a project has used.
+    // Log entries and last uses of keys do not change usage.
     let quiet = scans.is_empty();
     transact!(quiet quiet, db, tx => {
         let mut ids = Vec::with_capacity(scans.len());

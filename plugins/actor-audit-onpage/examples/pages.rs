@@ -1,6 +1,6 @@
-//! Audits stored pages, as a client would read it, and times it:
-//! `cargo run --release --example pages -- URL=FILE.html[.gz] …`. Headers are those of a
-//! site that sets them all; robots.txt allows everything.
+//! Audits stored pages as if a client had fetched them, and measures the time:
+//! `cargo run --release --example pages -- URL=FILE.html[.gz] …`. The headers are those of a site
+//! that sets them all; robots.txt allows everything.
 
 #![expect(clippy::expect_used, reason = "a tool fails by panicking")]
 

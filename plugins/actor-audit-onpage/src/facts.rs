@@ -1,4 +1,4 @@
-//! What the rules are judged by, from one pass over the document.
+//! The facts that the rules need, collected in one pass over the document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 use orbweaver_sdk::{Error, Page};
 use serde::Serialize;
 
-/// Words of an application that has not begun.
+/// Most words of an application that has not started yet.
 const APPLICATION_WORDS: u64 = 50;
 
 /// Figures of the page.
@@ -39,16 +39,16 @@ pub struct Link<'p> {
     pub node: Node<'p>,
     /// `href`, trimmed.
     pub href: &'p str,
-    /// Where it leads, if that is an `http` or `https` URL.
+    /// Its target, if that is an `http` or `https` URL.
     pub target: Option<Resolved>,
-    /// Whether that is on the page's own site (the host, `www.` or not).
+    /// Whether the target is on the page's own site (same host, with or without `www.`).
     pub internal: bool,
-    /// `rel` says nofollow, ugc or sponsored.
+    /// Whether its `rel` has nofollow, ugc or sponsored.
     pub nofollow: bool,
 }
 
-/// A page in the terms of the rules. Contents of `noscript` and `template` count for the
-/// size of the document alone: visitors do not see them.
+/// The facts of a page. Contents of `noscript` and `template` count only for the size of the
+/// document, because visitors do not see them.
 pub struct Facts<'p> {
     /// The page.
     pub page: &'p Page<'p>,
@@ -56,9 +56,9 @@ pub struct Facts<'p> {
     pub view: &'p View<'p>,
     /// Title, metas, links.
     pub head: Head<'p>,
-    /// Where it is, after redirects.
+    /// Its URL after redirects.
     pub url: Option<Resolved>,
-    /// Whether the answer is a page to judge: 2xx, HTML.
+    /// Whether it is a page to check: status 2xx and HTML.
     pub is_page: bool,
     /// Whether it is HTML.
     pub is_html: bool,
@@ -70,13 +70,13 @@ pub struct Facts<'p> {
     pub images: Vec<Node<'p>>,
     /// Links.
     pub links: Vec<Link<'p>>,
-    /// Every element that a rule looks at and that is none of the above.
+    /// Every other element that a rule needs.
     pub others: Vec<Node<'p>>,
     /// Elements with an id, by id.
     pub ids: BTreeMap<&'p str, u32>,
-    /// Names of `a` elements, which links lead to as to ids.
+    /// Names of `a` elements, which are link targets like ids.
     pub names: BTreeSet<&'p str>,
-    /// Elements of the whole document.
+    /// Number of elements of the whole document.
     pub elements: u64,
     /// The deepest nesting.
     pub depth: u64,
@@ -84,7 +84,7 @@ pub struct Facts<'p> {
     pub text: String,
     /// Its words.
     pub words: u64,
-    /// The source, in lower case, of a noscript that holds the page's content.
+    /// Source, in lower case, of a noscript that contains the page's content.
     pub noscript: String,
 }
 
@@ -121,7 +121,7 @@ impl<'p> Facts<'p> {
 
     fn collect(&mut self) {
         let mut open: Vec<u32> = Vec::new();
-        // The end of the noscript or template that is open.
+        // End of the open noscript or template.
         let mut unseen = 0;
         for node in self.view.elements() {
             while open.last().is_some_and(|end| *end <= node.id()) {
@@ -206,9 +206,9 @@ impl<'p> Facts<'p> {
         self.words = counter.words();
     }
 
-    /// Applications, forums among them, keep their content for robots in a noscript, which
-    /// is text to a parser that knows of scripts. Where there is next to nothing beside it,
-    /// that is the page.
+    /// Some applications, such as forums, put their content for robots into a noscript, which is
+    /// plain text to a parser with scripts enabled. If there is almost no other text, it counts as
+    /// the page's text.
     fn read_noscript(&mut self) {
         if self.words >= APPLICATION_WORDS {
             return;
@@ -221,7 +221,7 @@ impl<'p> Facts<'p> {
         let mut inside = Counter::default();
         let mut collapse = text::Collapse::default();
         let mut shown = String::new();
-        // What stands before a tag, and after each.
+        // The text before a tag, and after each.
         for part in source.split('<') {
             let text = part.split_once('>').map_or(part, |(_, text)| text);
             inside.push(text);
@@ -237,7 +237,7 @@ impl<'p> Facts<'p> {
         }
     }
 
-    /// The contract's figures.
+    /// Figures of the page for the answer.
     pub fn stats(&self) -> Stats {
         let html_bytes = self.page.size();
         let text_bytes = self.text.len() as u64;
@@ -260,12 +260,12 @@ impl<'p> Facts<'p> {
         }
     }
 
-    /// Whether an element stands in the head.
+    /// Whether an element is in the head.
     pub fn in_head(&self, node: Node<'_>) -> bool {
         self.view.head().is_some_and(|head| head.contains(node))
     }
 
-    /// Elements with this tag, noscript and template left out.
+    /// Elements with this tag, except in noscript and template.
     pub fn tagged(&self, wanted: u16) -> impl Iterator<Item = Node<'p>> {
         self.others
             .iter()
@@ -281,12 +281,12 @@ impl<'p> Facts<'p> {
             .map(|link| (link.href, link.node))
     }
 
-    /// An absolute URL of a reference.
+    /// Resolves a URL reference.
     pub fn resolve(&self, reference: &str) -> Option<Resolved> {
         self.page.base()?.join(reference)
     }
 
-    /// The canonical URLs that the head names, each once, as written and resolved.
+    /// The distinct canonical URLs in the head, as written and resolved.
     pub fn canonicals(&self) -> Vec<(&'p str, Option<Resolved>)> {
         let mut found: Vec<(&str, Option<Resolved>)> = Vec::new();
         for (href, _) in self.head_links("canonical") {
@@ -298,7 +298,7 @@ impl<'p> Facts<'p> {
         found
     }
 
-    /// The canonical URL that the page names in its head, or its header.
+    /// The canonical URL of the page, from its head or its Link header.
     pub fn canonical(&self) -> Option<Resolved> {
         let named = self.canonicals().into_iter().find_map(|(_, url)| url);
         named.or_else(|| self.header_canonical())
@@ -326,15 +326,15 @@ impl<'p> Facts<'p> {
             .is_some_and(|own| bare(own.host()) == bare(url.host()))
     }
 
-    /// Whether a URL is on another host of the page's owner, as far as names tell: the shop
-    /// beside the help pages.
+    /// Whether a URL is probably on another host of the page's owner, judged by the name: such as
+    /// shop and help pages.
     pub fn is_related(&self, url: &Resolved) -> bool {
         self.url
             .as_ref()
             .is_some_and(|own| domain(own.host()) == domain(url.host()))
     }
 
-    /// Whether two URLs are one page, tracking parameters aside.
+    /// Whether two URLs are the same page, ignoring tracking parameters.
     pub fn is_same(one: &Resolved, other: &Resolved) -> bool {
         key_of(one, KeyRules::default()) == key_of(other, KeyRules::default())
     }
@@ -344,7 +344,7 @@ impl<'p> Facts<'p> {
         self.url.as_ref().is_some_and(|own| Self::is_same(own, url))
     }
 
-    /// Whether the page came over HTTPS.
+    /// Whether the page was fetched over HTTPS.
     pub fn is_https(&self) -> bool {
         self.url.as_ref().is_some_and(|url| url.scheme() == "https")
     }
@@ -367,15 +367,15 @@ fn is_html(page: &Page<'_>, view: &View<'_>) -> bool {
                 .to_ascii_lowercase();
             matches!(kind.as_str(), "text/html" | "application/xhtml+xml")
         }
-        // Sniffed as browsers do: it has something of HTML in it.
+        // Sniffed as in browsers: it contains some HTML.
         None => view
             .elements()
             .any(|n| !matches!(n.tag(), tag::HTML | tag::HEAD | tag::BODY)),
     }
 }
 
-/// The name that somebody registered, as far as it shows without a list of all registries:
-/// the last two labels, or three where these are like `co.uk`. An address is itself.
+/// The registered domain, as far as it is known without the public suffix list: the last two
+/// labels, or three if these are like `co.uk`. An IP address is unchanged.
 fn domain(host: &str) -> &str {
     if host.starts_with('[') || host.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return host;
@@ -393,7 +393,7 @@ fn domain(host: &str) -> &str {
     host.get(start..).unwrap_or(host)
 }
 
-/// Whether a host is this machine.
+/// Whether a host is the local machine.
 pub fn is_loopback(host: &str) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
@@ -401,7 +401,7 @@ pub fn is_loopback(host: &str) -> bool {
         || host.starts_with("127.")
 }
 
-/// An element's opening tag as it may stand in the source, for samples.
+/// An element's start tag as HTML, for samples.
 pub fn opening(node: Node<'_>) -> String {
     let mut out = format!("<{}", node.name());
     for attribute in node.attrs() {
@@ -426,7 +426,7 @@ pub fn opening(node: Node<'_>) -> String {
     out
 }
 
-/// Whether an element, or one around it, is hidden from everyone.
+/// Whether an element or an ancestor is hidden from all users.
 pub fn is_hidden(node: Node<'_>) -> bool {
     let hides = |node: Node<'_>| {
         node.has_attr(attr::HIDDEN)
@@ -439,8 +439,8 @@ pub fn is_hidden(node: Node<'_>) -> bool {
     hides(node) || node.ancestors().any(hides)
 }
 
-/// How wide a text is shown, in characters: those of Chinese, Japanese and Korean are
-/// twice as wide.
+/// Display width of a text in characters: those of Chinese, Japanese and Korean are twice as
+/// wide.
 pub fn width(text: &str) -> usize {
     text.chars()
         .map(|c| match c {

@@ -1,12 +1,12 @@
-//! The `audit-onpage` actor: what one page, its headers and its site's robots.txt tell that
-//! keeps it from being found, shown and trusted.
+//! The `audit-onpage` actor: checks one page, its headers and its site's robots.txt for problems
+//! that keep it from being found, shown and trusted.
 //!
-//! [`rules`] is the table of all rules, [`checks`] decides them, each file an area, on the
-//! [`Facts`] that one pass over the document collects. A page that answers with an error,
-//! or is no HTML, is judged by its address and headers alone.
+//! [`rules`] is the table of all rules. [`checks`] checks them, one file per area, on the
+//! [`Facts`] that one pass over the document collects. If the response is an error or not HTML,
+//! only URL and headers are checked.
 
 pub mod checks;
-mod codes;
+mod language_codes;
 mod facts;
 mod report;
 mod robots_file;
@@ -23,27 +23,27 @@ pub use robots_file::RobotsFile;
 
 orbweaver_sdk::actor! { run: run }
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// The page.
+    /// URL of the page.
     pub url: String,
 }
 
-/// The audit.
+/// The result of the audit.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// Findings by severity.
     pub summary: Summary,
-    /// One per rule that the page breaks: errors first, then warnings, then hints, each
-    /// in the table's order.
+    /// One per broken rule: errors first, then warnings, then hints, each in the order of the
+    /// table.
     pub findings: Vec<Finding>,
     /// Figures of the page.
     pub stats: Stats,
 }
 
-/// Fetches the page and its robots.txt. The caller names one page, so that what robots.txt
-/// says to crawlers is a finding, not a refusal.
+/// Fetches the page and its robots.txt. The caller asks for one page, so a robots.txt rule for
+/// crawlers is a finding, not a refusal.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = fetch(Request::get(&input.url).respect_robots(false)).await?;
     let robots = match origin(page.final_url()) {
@@ -68,7 +68,7 @@ fn origin(url: &str) -> Option<String> {
     ))
 }
 
-/// Judges a page and its robots.txt by every rule.
+/// Checks a page and its robots.txt against every rule.
 pub fn audit(page: &Page<'_>, robots: &RobotsFile) -> Result<Output, Error> {
     let facts = Facts::of(page)?;
     let mut report = Report::default();

@@ -1,4 +1,4 @@
-//! Findings as they come together.
+//! Collects findings.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,36 @@ use serde::Serialize;
 
 use crate::rules::{RULES, Rule};
 
-/// Samples of one finding.
+/// Most samples of one finding.
 const SAMPLES: usize = 10;
-/// The longest sample, in characters.
+/// Longest sample, in characters.
 const SAMPLE_CHARS: usize = 200;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Keeps the page, or something of it, from being found or shown.
+    /// Prevents the page, or a part of it, from being found or shown.
     Error,
-    /// Makes it worse than it could be.
+    /// Makes the page worse than necessary.
     Warning,
-    /// Worth knowing.
+    /// Useful to know.
     Info,
 }
 
-/// A rule that the page breaks.
+/// A broken rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The rule's id.
     pub rule: &'static str,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What is wrong.
+    /// What is wrong, and what to do.
     pub message: String,
-    /// How often, where it can be more than once.
+    /// Number of occurrences, if there can be more than one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Where: values and elements, the first ten.
+    /// The first ten values or elements that break it.
     pub samples: Vec<String>,
 }
 
@@ -62,14 +62,14 @@ impl Summary {
     }
 }
 
-/// Findings, by rule.
+/// Collects findings by rule.
 #[derive(Debug, Default)]
 pub struct Report {
     findings: BTreeMap<&'static str, Finding>,
 }
 
 impl Report {
-    /// The page breaks a rule that it can break once.
+    /// Adds a finding of a rule that can be broken only once.
     pub fn add(&mut self, rule: &'static Rule, message: impl Into<String>) {
         self.findings.entry(rule.id).or_insert_with(|| Finding {
             rule: rule.id,
@@ -80,7 +80,7 @@ impl Report {
         });
     }
 
-    /// As [`add`](Self::add), with the value that breaks it.
+    /// Same as [`add`](Self::add), with the value that breaks the rule.
     pub fn add_value(&mut self, rule: &'static Rule, message: impl Into<String>, value: &str) {
         self.add(rule, message);
         if let Some(finding) = self.findings.get_mut(rule.id) {
@@ -88,7 +88,7 @@ impl Report {
         }
     }
 
-    /// The page breaks a rule as often as there are samples; nothing where there are none.
+    /// Adds a finding with one occurrence per sample; nothing if there are no samples.
     pub fn add_all<S: AsRef<str>>(
         &mut self,
         rule: &'static Rule,
@@ -110,7 +110,7 @@ impl Report {
         }
     }
 
-    /// All findings, in the order of the table, errors first.
+    /// All findings: errors first, otherwise in the order of the table.
     pub fn finish(mut self) -> Vec<Finding> {
         let mut findings: Vec<Finding> = RULES
             .iter()

@@ -1,21 +1,21 @@
-//! A site's robots.txt as the audit sees it.
+//! A site's robots.txt, for the audit.
 
 use orbweaver_robots::Robots;
 use orbweaver_sdk::{Error, Page};
 
-/// What a request for robots.txt brought.
+/// Result of requesting robots.txt.
 #[derive(Clone, Debug)]
 pub enum RobotsFile {
-    /// There is none: everything is allowed.
+    /// It does not exist: everything is allowed.
     Missing,
-    /// A server error, or no answer: everything is forbidden (RFC 9309, section 2.3.1.4).
+    /// A server error, or no response: everything is disallowed (RFC 9309, section 2.3.1.4).
     Unreachable(String),
-    /// A file.
+    /// Its text.
     File(String),
 }
 
 impl RobotsFile {
-    /// Of an answer.
+    /// From the response.
     pub fn of(answer: Result<&Page<'_>, &Error>) -> Self {
         match answer {
             Err(error) => Self::Unreachable(error.message().to_owned()),
@@ -27,7 +27,7 @@ impl RobotsFile {
         }
     }
 
-    /// Whether a robot may fetch a URL; all may where it cannot be said.
+    /// Whether a robot may fetch a URL; true if unknown.
     pub fn allows(&self, agent: &str, url: &str) -> bool {
         match self {
             Self::File(text) => Robots::parse(text.as_bytes()).allows(agent, url),
@@ -35,7 +35,7 @@ impl RobotsFile {
         }
     }
 
-    /// Lines that no robot understands, with their numbers and why.
+    /// Invalid lines, with their numbers and the fault.
     pub fn faults(&self) -> Vec<String> {
         let Self::File(text) = self else {
             return Vec::new();
@@ -60,7 +60,7 @@ impl RobotsFile {
     }
 }
 
-/// What is wrong with a line; `agent` is whether a user-agent came before.
+/// The fault of a line; `agent` is whether a user-agent line came before it.
 fn fault(line: &str, agent: &mut bool) -> Option<&'static str> {
     const OTHERS: &[&str] = &[
         "crawl-delay",

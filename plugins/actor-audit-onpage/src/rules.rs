@@ -1,4 +1,4 @@
-//! The table of all rules. Ids are stable: callers file findings by them.
+//! The table of all rules. Ids are stable, because clients store findings by them.
 
 use crate::report::Severity::{self, Error, Info, Warning};
 
@@ -105,7 +105,7 @@ rules! {
         PICTURE_IMG "picture-without-img" Error "A picture element has no img: it shows nothing." "SEOnaut picture without img";
     }
     "Links" {
-        LINK_TEXT "link-text-generic" Warning "A link's text says nothing of its target (\"click here\")." "Lighthouse link-text";
+        LINK_TEXT "link-text-generic" Warning "A link's text does not describe its target (\"click here\")." "Lighthouse link-text";
         LINK_EMPTY "link-without-text" Warning "A link has no text, image text or label." "Lighthouse link-name";
         LINK_CRAWLABLE "link-not-crawlable" Warning "A link works only with a script: robots cannot follow it." "Lighthouse crawlable-anchors";
         LINK_INVALID "link-invalid" Warning "A link's URL is invalid." "Lighthouse crawlable-anchors";

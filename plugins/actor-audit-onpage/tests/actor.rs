@@ -1,4 +1,4 @@
-//! The actor asks for the page and for its site's robots.txt.
+//! The actor fetches the page and its site's robots.txt.
 
 use orbweaver_actor_audit_onpage::{Input, run};
 use orbweaver_sdk::Error;
@@ -13,7 +13,7 @@ fn answer(site: Site, url: &str) -> Result<Value, Error> {
 }
 
 #[test]
-fn a_neglected_page_in_full() {
+fn a_page_with_many_faults() {
     let url = "http://shop.example/Old_Shop/page.html?sid=1";
     let site = Site::default()
         .page(
@@ -31,7 +31,7 @@ fn a_neglected_page_in_full() {
 }
 
 #[test]
-fn robots_txt_is_that_of_the_site_where_redirects_led() {
+fn robots_txt_is_that_of_the_final_site_after_redirects() {
     let site = Site::default()
         .page(
             Document::new("https://a.example/", "<p>x")
@@ -64,7 +64,7 @@ fn robots_txt_is_that_of_the_site_where_redirects_led() {
 }
 
 #[test]
-fn a_missing_robots_txt_forbids_nothing_and_a_broken_one_is_told() {
+fn a_missing_robots_txt_allows_all_and_a_failing_one_is_reported() {
     let page = || Site::default().page(Document::new("https://a.example/", "<p>x"));
     let robots = |status| Document::new("https://a.example/robots.txt", "").status(status);
     let has = |site, rule: &str| {
@@ -81,7 +81,7 @@ fn a_missing_robots_txt_forbids_nothing_and_a_broken_one_is_told() {
 }
 
 #[test]
-fn a_page_that_does_not_answer_is_the_targets_failure() {
+fn a_page_that_does_not_respond_is_a_fetch_failure() {
     assert!(matches!(
         answer(Site::default(), "https://a.example/"),
         Err(Error::FetchFailed(_))

@@ -1,4 +1,4 @@
-//! Every rule with a page that breaks it and one that only just does not.
+//! Every rule, with a page that breaks it and a page that just satisfies it.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -65,7 +65,7 @@ fn many(count: usize, piece: impl Fn(usize) -> String) -> String {
 fn cases() -> Vec<(&'static str, Setup, Setup)> {
     let root = "https://garden.example/";
     vec![
-        // Address and answer
+        // URL and response
         ("http-status", clean().status(404), clean().status(203)),
         ("redirect", clean().from(&["https://garden.example/old"]), clean()),
         (
@@ -212,14 +212,14 @@ fn cases() -> Vec<(&'static str, Setup, Setup)> {
 }
 
 #[test]
-fn a_page_by_the_book_has_no_finding() {
+fn a_correct_page_has_no_finding() {
     let output = clean().audit();
     assert_eq!(output.findings, [], "{:#?}", output.findings);
     assert_eq!(output.summary, Default::default());
 }
 
 #[test]
-fn every_rule_tells_a_page_that_breaks_it_from_one_that_does_not() {
+fn every_rule_distinguishes_its_two_pages() {
     for (rule, failing, passing) in cases() {
         assert!(
             failing.broken().contains(&rule),
@@ -245,7 +245,7 @@ fn every_rule_is_tested_and_no_id_is_used_twice() {
 }
 
 #[test]
-fn findings_count_and_show_where() {
+fn findings_have_counts_and_samples() {
     let output = clean()
         .body(&"<img src=/x.png width=9 height=9>".repeat(14))
         .audit();
@@ -286,7 +286,7 @@ fn errors_come_first() {
 }
 
 #[test]
-fn a_page_that_is_not_there_is_judged_by_address_and_headers_alone() {
+fn only_url_and_headers_of_an_error_page_are_checked() {
     let broken = clean()
         .status(404)
         .swap(TITLE, "")
@@ -299,7 +299,7 @@ fn a_page_that_is_not_there_is_judged_by_address_and_headers_alone() {
 }
 
 #[test]
-fn figures_of_the_page() {
+fn the_figures_of_the_page_are_right() {
     let stats = clean().audit().stats;
     assert_eq!(
         (stats.link_count, stats.image_count, stats.heading_count),
@@ -312,7 +312,7 @@ fn figures_of_the_page() {
 }
 
 #[test]
-fn damaged_pages_are_judged_and_nothing_more() {
+fn damaged_pages_are_checked_without_a_panic() {
     for html in [
         "",
         "\0\0\0",

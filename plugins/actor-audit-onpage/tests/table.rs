@@ -1,12 +1,12 @@
-//! RULES.md is the table in the code, and nothing else.
+//! Checks that RULES.md equals the table in the code.
 
 use orbweaver_actor_audit_onpage::Severity;
 use orbweaver_actor_audit_onpage::rules::RULES;
 
-/// The page of documentation that the table makes.
+/// The documentation page generated from the table.
 fn table() -> String {
     let mut out = format!(
-        "# Rules of audit-onpage\n\nThe {} rules that a page is judged by. Made from `src/rules.rs`:\n`ORBWEAVER_WRITE_RULES=1 cargo test -p orbweaver-actor-audit-onpage --test table` writes it.\n",
+        "# Rules of audit-onpage\n\nThe {} rules that a page is checked by. Generated from `src/rules.rs`:\n`ORBWEAVER_WRITE_RULES=1 cargo test -p orbweaver-actor-audit-onpage --test table` writes it.\n",
         RULES.len()
     );
     let mut area = "";
@@ -29,7 +29,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_documentation_is_the_table() {
+fn the_documentation_equals_the_table() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/RULES.md");
     if std::env::var_os("ORBWEAVER_WRITE_RULES").is_some() {
         std::fs::write(path, table()).unwrap_or_else(|error| unreachable!("{path}: {error}"));
@@ -38,6 +38,6 @@ fn the_documentation_is_the_table() {
     assert_eq!(
         written,
         table(),
-        "RULES.md is not the table of src/rules.rs"
+        "RULES.md differs from the table in src/rules.rs"
     );
 }

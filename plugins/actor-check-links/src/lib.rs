@@ -1,9 +1,9 @@
-//! The `check-links` actor: which links of a page, or of a list, are broken.
+//! The `check-links` actor: finds broken links of a page or of a list.
 //!
-//! A URL is asked for with HEAD, and with GET where the answer to HEAD is none or a refusal:
-//! many servers answer HEAD wrongly. Redirects are followed. What robots.txt forbids, and
-//! what is no `http` or `https` URL, is excluded and not asked for. A URL that stands there
-//! twice is asked for once. Broken links that may only be refused to robots can be tried
+//! A URL is requested with HEAD, and with GET if HEAD gets no response or is refused, because many
+//! servers answer HEAD wrongly. Redirects are followed. URLs that robots.txt disallows, and URLs
+//! other than `http` or `https`, are excluded and not requested. A repeated URL is requested once.
+//! Broken links that may only be blocked for robots can be retried through a browser or a proxy.
 //! again through a browser or a proxy.
 
 mod plan;
@@ -19,10 +19,10 @@ pub use retry::MAX_RETRIES;
 
 orbweaver_sdk::actor! { run: run }
 
-/// Requests at once where the caller names no number.
+/// Default number of parallel requests.
 pub const DEFAULT_CONCURRENT: u32 = 16;
 
-/// What the caller gives: `url` or `urls`.
+/// The actor's input: `url` or `urls`.
 #[derive(Debug, Default, Deserialize)]
 pub struct Input {
     /// The page whose links are checked.
@@ -31,21 +31,21 @@ pub struct Input {
     /// The links to check.
     #[serde(default)]
     pub urls: Option<Vec<String>>,
-    /// Try broken links again by other means.
+    /// Whether to retry broken links by other means.
     #[serde(default)]
     pub cloud_retry: bool,
-    /// By which.
+    /// Means of retries.
     #[serde(default)]
     pub cloud_retry_mode: RetryMode,
-    /// Of the proxies, which.
+    /// Proxy pool of retries.
     #[serde(default)]
     pub proxy_pool: Option<String>,
-    /// Requests at once, over all hosts and so to each.
+    /// Parallel requests, over all hosts.
     #[serde(default)]
     pub max_concurrent: Option<u32>,
 }
 
-/// How a broken link is tried again.
+/// How a broken link is retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryMode {
@@ -56,45 +56,45 @@ pub enum RetryMode {
     Proxy,
 }
 
-/// What became of the links.
+/// The result of the check.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// The page that the links stand on; null for a list.
+    /// The page that contains the links; null for a list.
     pub source_url: Option<String>,
-    /// Distinct links.
+    /// Number of distinct links.
     pub total: u64,
-    /// Links that work, recovered ones included.
+    /// Number of working links, including recovered ones.
     pub ok: u64,
-    /// Links that do not.
+    /// Number of broken links.
     pub broken: u64,
-    /// Links that were not asked for.
+    /// Number of links that were not requested.
     pub excluded: u64,
-    /// Broken links that were tried again.
+    /// Number of broken links that were retried.
     pub cloud_retried: u64,
-    /// Those that worked then.
+    /// Number of retried links that worked.
     pub cloud_recovered: u64,
-    /// What that cost, in US dollars.
+    /// Cost of the retries in US dollars.
     pub cloud_cost_usd: f64,
-    /// Distinct links of the page beyond the 1,000 that are checked.
+    /// Number of distinct links of the page beyond the 1,000 that are checked.
     pub not_checked: u64,
     /// One per distinct link, in the order of their first appearance.
     pub items: Vec<Item>,
 }
 
-/// One link.
+/// One checked link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Item {
-    /// As asked for: absolute, without its fragment; as written where it is no URL.
+    /// The requested URL: absolute, without fragment; as written if it is not a URL.
     pub url: String,
-    /// The final answer's status; null where there was none.
+    /// Status of the final response; null if there was none.
     pub status_code: Option<u16>,
-    /// What that means.
+    /// Its class.
     pub status: Status,
-    /// Broken at first, and not by other means.
+    /// Whether it was broken at first, but worked when retried.
     pub recovered_via_cloud: bool,
     /// Why it is broken or excluded.
     pub error: Option<String>,
-    /// Where redirects led; null without one.
+    /// Final URL after redirects; null without redirects.
     pub redirected_to: Option<String>,
 }
 
@@ -152,12 +152,14 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     })
 }
 
-/// The page whose links are checked. The caller names it, so that robots.txt, which speaks
-/// to crawlers, is not asked; it is for every link.
+/// Fetches the page whose links are checked. The caller asks for this page, so robots.txt does
+/// not apply to it; it applies to every link.
 async fn source(url: &str) -> Result<Page<'static>, Error> {
     let page = http::fetch(http::Request::get(url).respect_robots(false)).await?;
     match page.status() {
         200..=299 => Ok(page),
-        status => Err(Error::FetchFailed(format!("{url} answered {status}"))),
+        status => Err(Error::FetchFailed(format!(
+            "{url} responded with status {status}"
+        ))),
     }
 }

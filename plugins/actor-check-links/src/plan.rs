@@ -1,4 +1,4 @@
-//! What is to be checked: distinct links in the order of their first appearance.
+//! The links to check: distinct links in the order of their first appearance.
 
 use std::collections::HashSet;
 
@@ -8,24 +8,24 @@ use orbweaver_sdk::{Error, Page};
 
 use crate::probe::{Status, Verdict};
 
-/// Links of a list.
+/// Most links of a list.
 pub const MAX_URLS: usize = 200;
-/// Distinct links of a page that are checked; the rest is counted.
+/// Most distinct links of a page that are checked; further ones are counted.
 pub const MAX_PAGE_LINKS: usize = 1_000;
 
-/// One link, and what is known of it without asking.
+/// One link, with its result if no request is needed.
 #[derive(Debug)]
 pub struct Entry {
-    /// As it will be reported.
+    /// The URL as it will be reported.
     pub url: String,
-    /// Set where nothing has to be asked.
+    /// The result, if no request is needed.
     pub known: Option<Verdict>,
 }
 
 /// The links to check.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// Each once.
+    /// The distinct links.
     pub entries: Vec<Entry>,
     /// Distinct links beyond [`MAX_PAGE_LINKS`].
     pub not_checked: u64,
@@ -50,7 +50,7 @@ impl Plan {
             match page.base().and_then(|base| base.join(href)) {
                 Some(url) => {
                     let url = url.without_fragment();
-                    // The page itself has just answered.
+                    // The page itself has just responded.
                     let own = own
                         .as_ref()
                         .is_some_and(|own| own.without_fragment() == url);
@@ -101,7 +101,7 @@ impl Plan {
     }
 }
 
-/// What is no `http` or `https` URL: excluded by its scheme, or broken.
+/// The result for a URL other than `http` or `https`: excluded by its scheme, or broken.
 fn unasked(written: &str) -> Verdict {
     let scheme = written
         .split_once(':')

@@ -1,4 +1,4 @@
-//! Asking for the links.
+//! Requests the links.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -9,41 +9,41 @@ use serde::Serialize;
 
 use crate::plan::Entry;
 
-/// HEAD has no body to wait for; a server that does not answer it gets a GET.
+/// HEAD has no body; a server that does not answer it in this time gets a GET.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// For the whole of a GET.
+/// Time limit of a whole GET.
 const GET_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What became of a link.
+/// Class of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// The final answer is below 400.
+    /// The final response has a status below 400.
     Ok,
-    /// An answer of 400 or above, or none.
+    /// The final response has a status of 400 or above, or there is none.
     Broken,
-    /// Not asked for: another scheme, or refused by robots.txt or the host's rules.
+    /// Not requested: another scheme, or denied by robots.txt or the host's rules.
     Excluded,
 }
 
-/// A link's status and the reasons.
+/// Result of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What became of it.
+    /// Its class.
     pub status: Status,
-    /// The final answer's status.
+    /// Status of the final response.
     pub status_code: Option<u16>,
     /// Why it is not ok.
     pub error: Option<String>,
-    /// Where redirects led.
+    /// Final URL after redirects.
     pub redirected_to: Option<String>,
 }
 
 impl Verdict {
-    /// By the status of an answer.
+    /// Result of a response.
     pub fn answered(code: u16, redirected_to: Option<String>) -> Self {
         let (status, error) = match code {
-            // A 3xx that leads nowhere is final, and no page.
+            // A 3xx without a target is final, and not a page.
             300..=399 if code != 304 => (
                 Status::Broken,
                 Some(format!("HTTP {code} without a target to follow")),
@@ -59,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// Without an answer.
+    /// Result without a response.
     pub fn without_answer(status: Status, error: String) -> Self {
         Self {
             status,
@@ -70,7 +70,7 @@ impl Verdict {
     }
 }
 
-/// Asks for every link of which nothing is known yet, at most `width` at once; answers in
+/// Requests every link without a known result, at most `width` in parallel; the results are in
 /// their order.
 pub async fn all(entries: &[Entry], width: usize) -> Vec<Verdict> {
     let verdicts: RefCell<Vec<Option<Verdict>>> =
@@ -85,7 +85,7 @@ pub async fn all(entries: &[Entry], width: usize) -> Vec<Verdict> {
         }
     })
     .await;
-    let unasked = || Verdict::without_answer(Status::Excluded, "not asked".to_owned());
+    let unasked = || Verdict::without_answer(Status::Excluded, "not requested".to_owned());
     verdicts
         .into_inner()
         .into_iter()
@@ -93,8 +93,8 @@ pub async fn all(entries: &[Entry], width: usize) -> Vec<Verdict> {
         .collect()
 }
 
-/// Does `work` for 0 to `count`, at most `width` at once. Whoever is done takes the next:
-/// nobody waits for the slowest of a batch.
+/// Does `work` for 0 to `count`, at most `width` in parallel. Each worker takes the next item when
+/// it is done, so none waits for the slowest of a batch.
 pub async fn each(count: usize, width: usize, work: impl AsyncFn(usize)) {
     let next = Cell::new(0);
     let worker = async || {
@@ -111,7 +111,7 @@ async fn one(url: &str) -> Verdict {
     let answer = match head {
         Ok(page) if page.status() < 400 => Ok(page),
         Err(error @ (Error::Denied(_) | Error::InvalidInput(_))) => Err(error),
-        // HEAD may be refused where GET is not.
+        // HEAD may be refused while GET is not.
         Ok(_) | Err(_) => fetch(Request::get(url).timeout(GET_TIMEOUT)).await,
     };
     match answer {
@@ -121,7 +121,7 @@ async fn one(url: &str) -> Verdict {
     }
 }
 
-/// Where the page is, if that is elsewhere.
+/// The final URL, if it differs from the requested one.
 pub fn redirected(url: &str, page: &Page<'_>) -> Option<String> {
     let to = page.final_url();
     (!page.redirects().is_empty() && to != url).then(|| to.to_owned())

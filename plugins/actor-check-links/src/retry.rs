@@ -1,4 +1,4 @@
-//! Trying broken links again by other means.
+//! Retries broken links by other means.
 
 use std::cell::RefCell;
 
@@ -8,22 +8,22 @@ use orbweaver_sdk::{Error, WaitFor, render};
 use crate::probe::{Status, each, redirected};
 use crate::{Item, RetryMode};
 
-/// Links that are tried again in one call.
+/// Most links retried in one call.
 pub const MAX_RETRIES: usize = 50;
 
-/// What became of them.
+/// Result of the retries.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Retried {
-    /// Links tried again.
+    /// Number of links retried.
     pub tried: u64,
-    /// Links that worked then.
+    /// Number of links that worked.
     pub recovered: u64,
-    /// What it cost, in US dollars.
+    /// Cost in US dollars.
     pub cost_usd: f64,
 }
 
-/// Whether another client may be answered otherwise. A page that is not there (404, 410)
-/// is there for nobody, and what is no URL cannot be asked for.
+/// Whether another client may get another response. A missing page (404, 410) is missing for
+/// everyone, and an invalid URL cannot be requested.
 fn may_recover(item: &Item) -> bool {
     item.status == Status::Broken
         && match item.status_code {
@@ -35,7 +35,7 @@ fn may_recover(item: &Item) -> bool {
         }
 }
 
-/// Tries the first of the broken links again, and mends the items that work.
+/// Retries the first of the broken links, and updates the items that work.
 pub async fn all(items: &mut [Item], mode: RetryMode, pool: &str, width: usize) -> Retried {
     let chosen: Vec<usize> = items
         .iter()
@@ -74,7 +74,7 @@ pub async fn all(items: &mut [Item], mode: RetryMode, pool: &str, width: usize) 
             }
             Err(Error::Denied(reason)) => {
                 let before = item.error.take().unwrap_or_default();
-                item.error = Some(format!("{before}; not tried again: {reason}"));
+                item.error = Some(format!("{before}; not retried: {reason}"));
                 retried.tried -= 1;
             }
             Err(_) => {}

@@ -81,7 +81,7 @@ fn a_page_with_every_kind_of_link() {
 }
 
 #[test]
-fn a_list_is_answered_in_its_order() {
+fn the_results_of_a_list_are_in_its_order() {
     let urls = json!([
         "https://site.example/error",
         "  https://site.example/works#top",
@@ -133,14 +133,14 @@ fn refused(path: &str) -> Site {
 }
 
 #[test]
-fn a_browser_recovers_what_is_refused_to_robots() {
+fn a_browser_recovers_links_blocked_for_robots() {
     let site = refused("/a").rendered(at("/a", 200).header("orbweaver-cost-usd", "0.25"));
     let asked = site.asked();
     let urls = json!(["https://site.example/a", "https://site.example/gone"]);
     let found = check(site, json!({"urls": urls, "cloud_retry": true})).expect("an answer");
     assert_eq!(
         found["cloud_retried"], 1,
-        "a page that is gone is gone for all"
+        "a missing page is missing for everyone"
     );
     assert_eq!(found["cloud_recovered"], 1);
     assert_eq!(found["cloud_cost_usd"], 0.25);
@@ -174,11 +174,11 @@ fn a_retry_that_fails_leaves_the_link_broken() {
         ),
         (&json!(1), &json!(0), &json!(1))
     );
-    assert_eq!(found["cloud_cost_usd"], 0.5, "paid all the same");
+    assert_eq!(found["cloud_cost_usd"], 0.5, "a failed retry is paid too");
     assert_eq!(found["items"][0]["recovered_via_cloud"], false);
 }
 
-/// Answers through a proxy alone.
+/// Responds only through a proxy.
 struct Proxied;
 
 impl orbweaver_sdk::testing::Host for Proxied {
@@ -207,7 +207,7 @@ fn a_proxy_of_the_named_pool_recovers_too() {
         json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy", "proxy_pool": "mobile"}),
     );
     assert_eq!(found["cloud_recovered"], 1);
-    // The default pool is not there: not tried, and said.
+    // The default pool does not exist: no retry, and the error says so.
     let found = ask(json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy"}));
     assert_eq!(
         (&found["cloud_retried"], &found["broken"]),
@@ -215,12 +215,12 @@ fn a_proxy_of_the_named_pool_recovers_too() {
     );
     assert_eq!(
         found["items"][0]["error"],
-        "HTTP 429; not tried again: no pool residential"
+        "HTTP 429; not retried: no pool residential"
     );
 }
 
 #[test]
-fn no_more_than_fifty_are_tried_again() {
+fn no_more_than_fifty_are_retried() {
     let urls: Vec<String> = (0..70)
         .map(|i| format!("https://site.example/{i}"))
         .collect();
@@ -269,7 +269,7 @@ fn wrong_input_names_the_field() {
 }
 
 #[test]
-fn a_source_that_is_no_page_is_the_targets_failure() {
+fn a_source_that_is_not_a_page_is_a_fetch_failure() {
     let error = check(
         Site::default().page(at("/", 500)),
         json!({"url": "https://site.example/"}),

@@ -1,6 +1,6 @@
-//! The `extract-article` actor: one page's main content as Markdown or plain text, how long
-//! it takes to read, what the page says about itself, and its readers' comments. Content,
-//! Markdown and metadata are other plugins' work, asked by role.
+//! The `extract-article` actor: a page's main content as Markdown or plain text, its reading time,
+//! its metadata, and its readers' comments. Content, Markdown and metadata come from other plugins'
+//! roles.
 
 pub mod comments;
 
@@ -12,55 +12,55 @@ use comments::Comment;
 
 orbweaver_sdk::actor! { run: run }
 
-/// Words a minute where the caller names no speed: what adults read of English prose
-/// (Brysbaert 2019 finds 238 in silence) rounded down for the screen.
+/// Default reading speed in words per minute: for English prose Brysbaert (2019) finds 238 in
+/// silent reading, here lower for screens.
 pub const DEFAULT_WPM: u32 = 220;
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// The page.
+    /// URL of the page.
     pub url: String,
-    /// What the content is written in.
+    /// Format of the content.
     #[serde(default)]
     pub format: Format,
-    /// Look for comments, too.
+    /// Whether to look for comments.
     #[serde(default)]
     pub include_comments: bool,
-    /// Words a minute.
+    /// Reading speed in words per minute.
     #[serde(default)]
     pub wpm: Option<u32>,
 }
 
-/// What the content is written in.
+/// Format of the content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// CommonMark.
     #[default]
     Markdown,
-    /// One line a paragraph.
+    /// Plain text, one line per paragraph.
     Text,
 }
 
 /// The article.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// As asked.
+    /// The requested format.
     pub format: Format,
-    /// The main content; empty where the page has none.
+    /// The main content; empty if the page has none.
     pub content: String,
-    /// Words of the content's text.
+    /// Number of words of the content.
     pub word_count: u64,
-    /// Seconds it takes to read, rounded up.
+    /// Reading time in seconds, rounded up.
     pub reading_time_seconds: u64,
-    /// What the page says about itself.
+    /// Metadata of the page.
     pub metadata: Map<String, Value>,
-    /// The comments in document order; empty where they were not asked for.
+    /// The comments in document order; empty if they were not requested.
     pub comments: Vec<Comment>,
 }
 
-/// What is read of the `article` role's answer.
+/// The fields used of the `article` role's answer.
 #[derive(Deserialize)]
 struct Article {
     text: Option<String>,
@@ -72,8 +72,8 @@ struct Article {
     excerpt: Option<String>,
 }
 
-/// Fetches the page and reads it. The caller names one page, so that robots.txt, which
-/// speaks to crawlers, is not asked.
+/// Fetches the page and extracts its article. The caller asks for this page, so robots.txt does not
+/// apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(&input.url).respect_robots(false)).await?;
     let article: Article = serde_json::from_str(&extract("article", &page, "{}")?)?;
@@ -99,18 +99,18 @@ pub async fn run(input: Input) -> Result<Output, Error> {
     })
 }
 
-/// Seconds to read so many words, rounded up.
+/// Reading time in seconds, rounded up.
 pub fn reading_time(words: u64, wpm: u32) -> u64 {
     words.saturating_mul(60).div_ceil(u64::from(wpm.max(1)))
 }
 
-/// The article's own HTML as Markdown: what was cut away stays away.
+/// The article's HTML as Markdown, without the removed parts of the page.
 fn markdown(page: &Page<'_>, html: &str) -> Result<String, Error> {
     let article = Page::from_html(page.final_url(), html);
     Ok(serde_json::from_str(&extract("markdown", &article, "{}")?)?)
 }
 
-/// The `metadata` role's answer; what it leaves open, the article may know.
+/// The `metadata` role's answer; missing fields are filled from the article.
 fn metadata(page: &Page<'_>, article: &Article) -> Result<Map<String, Value>, Error> {
     let mut metadata: Map<String, Value> = serde_json::from_str(&extract("metadata", page, "{}")?)?;
     for (key, value) in [

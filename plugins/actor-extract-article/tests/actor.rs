@@ -1,4 +1,4 @@
-//! An article as the actor answers it, its roles served by the plugins that we ship.
+//! The actor's answers for an article; its roles are served by the built-in plugins.
 
 use orbweaver_actor_extract_article::{Input, reading_time, run};
 use orbweaver_sdk::Error;
@@ -31,7 +31,7 @@ fn an_article_with_its_comments() {
 }
 
 #[test]
-fn plain_text_without_comments_is_what_the_caller_may_ask() {
+fn plain_text_without_comments_can_be_requested() {
     let found =
         answer(site(), json!({"url": URL, "format": "text", "wpm": 60})).expect("an answer");
     assert_eq!(found["format"], "text");
@@ -64,7 +64,7 @@ fn a_page_without_content_has_an_empty_one() {
 }
 
 #[test]
-fn a_role_that_is_not_granted_is_told() {
+fn a_missing_grant_of_a_role_is_reported() {
     let bare = Site::default().page(Document::new(URL, PAGE));
     assert!(matches!(
         answer(bare, json!({"url": URL})),

@@ -1,4 +1,4 @@
-//! Where comments are found, and where none are.
+//! Pages with comments, and pages without.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -72,7 +72,7 @@ fn microdata() {
 }
 
 #[test]
-fn questions_with_answers_told_in_json_ld() {
+fn questions_with_answers_in_json_ld() {
     let html = r#"<script type="application/ld+json">{"@context":"https://schema.org","@type":"QAPage","mainEntity":{"@type":"Question","name":"Why?",
         "acceptedAnswer":{"@type":"Answer","text":"Because.","author":{"@type":"Person","name":"Ann"},"dateCreated":"2026-01-01",
             "comment":[{"@type":"Comment","text":"Thanks","author":"Bo"}]},
@@ -99,14 +99,14 @@ fn names_of_systems_without_markup() {
             comment("Bo", "", "Better.", 1)
         ]
     );
-    // Only the inside has a name.
+    // Only the parts have a class name.
     let html = r#"<ul><li><cite class="fn">Ann</cite><div class="comment-body"><p>Good.</p></div></li><li><div class="comment-body"><p>Bad.</p></div></li></ul>"#;
     let texts: Vec<String> = comments(html).into_iter().map(|c| c.text).collect();
     assert_eq!(texts, ["Good.", "Bad."]);
 }
 
 #[test]
-fn a_list_of_comments_is_no_comment() {
+fn a_list_of_comments_is_not_a_comment() {
     let html = r#"<div class="comment-wrapper"><div class="comment">One</div><div class="comment">Two</div></div>"#;
     assert_eq!(
         comments(html),
@@ -115,7 +115,7 @@ fn a_list_of_comments_is_no_comment() {
 }
 
 #[test]
-fn a_comment_in_two_wrappings_is_one() {
+fn a_comment_in_two_wrappers_is_one() {
     let html = r#"<ol><li class="comment" id="li-comment-1"><div id="comment-1"><cite class="fn">Ann</cite><div class="comment-content">One</div></div>
         <ul class="children"><li class="comment" id="li-comment-2"><div id="comment-2"><div class="comment-content">Two</div></div></li></ul></li></ol>"#;
     assert_eq!(
@@ -140,7 +140,7 @@ fn a_forum_thread_after_its_first_post() {
 }
 
 #[test]
-fn lists_of_articles_counts_and_forms_are_no_comments() {
+fn lists_of_articles_counts_and_forms_are_not_comments() {
     for html in [
         r#"<div class="post"><h2><a href="/a">One</a></h2><span class="author">Ann</span><time>1 May</time><p>Text</p></div>
            <div class="post"><h2><a href="/b">Two</a></h2><span class="author">Bo</span><time>2 May</time><p>Text</p></div>"#,
@@ -155,7 +155,7 @@ fn lists_of_articles_counts_and_forms_are_no_comments() {
 }
 
 #[test]
-fn a_forums_users_are_not_its_texts() {
+fn user_names_of_a_forum_are_not_texts() {
     let post = |name: &str, text: &str| {
         format!(
             r#"<article class="message message--post"><div class="message-inner"><section class="message-user"><a class="username" href="/members/1/">{name}</a> <h5 class="userTitle">Veteran</h5> 41,210</section>
@@ -181,7 +181,7 @@ fn a_forums_users_are_not_its_texts() {
 }
 
 #[test]
-fn an_author_is_the_link_in_the_line_about_them() {
+fn the_author_is_the_link_in_the_line_about_the_author() {
     let html = r#"<div class="comment"><div class="comment-author-block">Top fan</div><p class="ipsComment_author"><a href="/profile/7-ann/">Ann</a> 9 Posted <time datetime="2026-03-05">March 5</time></p><div class="comment-content">Good.</div></div>
         <div class="comment"><a href="/~bo"><img src="b.png"></a> <a href="/~bo">bo</a><p>Better.</p></div>
         <div class="comment"><span class="author">&lt;span&gt;Cy&lt;/span&gt;</span><p>Best.</p></div>"#;
@@ -196,7 +196,7 @@ fn an_author_is_the_link_in_the_line_about_them() {
 }
 
 #[test]
-fn frequent_questions_are_no_comments() {
+fn frequent_questions_are_not_comments() {
     for html in [
         r#"<script type="application/ld+json">{"@type":"FAQPage","mainEntity":[{"@type":"Question","name":"Why?","acceptedAnswer":{"@type":"Answer","text":"<p>Because.</p>"}}]}</script>"#,
         r#"<div itemscope itemtype="https://schema.org/FAQPage"><div itemprop="mainEntity" itemscope itemtype="https://schema.org/Question"><div itemprop="acceptedAnswer" itemscope itemtype="https://schema.org/Answer"><p itemprop="text">Because.</p></div></div></div>"#,
@@ -208,7 +208,7 @@ fn frequent_questions_are_no_comments() {
 }
 
 #[test]
-fn tags_in_data_are_no_text() {
+fn tags_in_data_are_removed() {
     let html = r#"<script type="application/ld+json">{"@type":"Article","comment":[{"@type":"Comment","author":"Ann","text":"<p>One &amp; two &lt;3</p><p>a < b</p>"}]}</script>"#;
     assert_eq!(
         comments(html),
@@ -217,7 +217,7 @@ fn tags_in_data_are_no_text() {
 }
 
 #[test]
-fn nesting_is_no_danger() {
+fn deep_nesting_is_handled() {
     let html = r#"<div class="comment">xy"#.repeat(3_000);
     assert!(!comments(&html).is_empty());
 }

@@ -1,18 +1,18 @@
-//! Anchor texts, each kept once: five million links have a few thousand.
+//! Distinct anchor texts: five million links usually have a few thousand.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// The longest text that is kept, in bytes; longer ones are cut.
+/// Longest text kept, in bytes; longer ones are cut.
 const MAX_BYTES: usize = 200;
-/// Bytes of all texts together. Links with further texts count as links without one.
+/// Most bytes of all texts together. Links with further texts count as links without text.
 const MAX_ALL: usize = 192 << 20;
 
-/// Texts by number; number 0 is the empty one.
+/// Texts by number; number 0 is the empty text.
 pub struct Anchors {
     text: String,
-    /// Where each text ends; it begins where the one before ends.
+    /// End of each text; it starts at the end of the previous one.
     ends: Vec<u32>,
-    /// Numbers plus one by hash, open addressing; 0 is free.
+    /// Hash table with open addressing: number plus one; 0 is free.
     slots: Vec<u32>,
     hasher: RandomState,
 }
@@ -44,7 +44,7 @@ impl Anchors {
             .unwrap_or("")
     }
 
-    /// The number of a text, a new one where it has none.
+    /// The number of a text; a new text gets a new number.
     pub fn number(&mut self, text: &str) -> u32 {
         let text = text
             .get(..text.floor_char_boundary(MAX_BYTES))

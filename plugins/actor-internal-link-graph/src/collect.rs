@@ -1,4 +1,4 @@
-//! Reading a run through the host, batch by batch.
+//! Reads a run from the host in batches.
 
 use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 use orbweaver_sdk::{Error, crawl_data};
@@ -7,7 +7,7 @@ use crate::MAX_PAGES;
 use crate::anchors::Anchors;
 use crate::graph::Graph;
 
-/// Pages whose rows, and whose links, are asked for at once.
+/// Pages per request for rows or links.
 const PAGE_BATCH: u32 = 10_000;
 const LINK_BATCH: u32 = 1_000;
 
@@ -18,16 +18,16 @@ pub struct Collected {
     pub urls: Vec<String>,
     /// The node of the seed, where it is known.
     pub seed: Option<u32>,
-    /// Sources of links that pass rank; a pair of nodes can be there more than once.
+    /// Source nodes of followed links; a pair of nodes may occur more than once.
     pub from: Vec<u32>,
-    /// Their targets.
+    /// Target nodes of followed links.
     pub to: Vec<u32>,
-    /// Their texts, as numbers of `anchors`.
+    /// Text numbers of followed links, for `anchors`.
     pub anchor: Vec<u32>,
-    /// Sources and targets of links that say nofollow: they pass no rank, but whoever
-    /// follows them does arrive.
+    /// Sources and targets of nofollow links: they pass no rank, but make their targets
+    /// reachable.
     pub nofollow: (Vec<u32>, Vec<u32>),
-    /// The texts.
+    /// The anchor texts.
     pub anchors: Anchors,
 }
 
@@ -64,8 +64,8 @@ pub fn collect(id: i64) -> Result<Collected, Error> {
     Ok(collected)
 }
 
-/// The page of the seed's URL; where a redirect or a sitemap gave it another, the page
-/// that was stored first.
+/// The page with the seed's URL; if it has none because of a redirect or a sitemap, the page that
+/// was stored first.
 fn seed(url: &str, urls: &[String]) -> Option<u32> {
     let key = |url: &str| Resolved::parse(url).map(|url| key_of(&url, KeyRules::default()));
     let wanted = key(url);
@@ -78,7 +78,7 @@ fn seed(url: &str, urls: &[String]) -> Option<u32> {
 }
 
 fn links(id: i64, ids: &[i64], collected: &mut Collected) -> Result<(), Error> {
-    // Pages of a run mostly have ids in a row.
+    // Ids of a run's pages are mostly consecutive.
     let first = ids.first().copied().unwrap_or(0);
     let node = |page: i64| {
         let at = page.wrapping_sub(first) as usize;
@@ -128,7 +128,7 @@ fn links(id: i64, ids: &[i64], collected: &mut Collected) -> Result<(), Error> {
 }
 
 impl Collected {
-    /// The graph of all links, those that say nofollow too.
+    /// The graph of all links, including nofollow ones.
     pub fn walkable(&self) -> Graph {
         let with = |own: &[u32], more: &[u32]| [own, more].concat();
         Graph::new(
@@ -138,8 +138,8 @@ impl Collected {
         )
     }
 
-    /// The texts of the links to each of these nodes with their numbers, the most frequent
-    /// first, then by the alphabet; at most `most` for each.
+    /// The texts of the links to each of these nodes with their counts: most frequent first, then
+    /// in alphabetical order, at most `most` for each.
     pub fn anchor_counts(&self, targets: &[u32], most: usize) -> Vec<Vec<(String, u64)>> {
         let mut place = vec![u32::MAX; self.urls.len()];
         for (at, target) in targets.iter().enumerate() {

@@ -1,8 +1,8 @@
-//! Which pages hang together, and which hang in the air.
+//! Connected components, and clusters that are not reachable.
 
 use crate::graph::Graph;
 
-/// Sets that are joined (union by size, paths halved).
+/// Disjoint sets (union by size, path halving).
 struct Sets {
     parent: Vec<u32>,
     size: Vec<u32>,
@@ -63,22 +63,21 @@ pub fn count(graph: &Graph) -> u32 {
         .count() as u32
 }
 
-/// Groups of nodes.
+/// Clusters of nodes.
 #[derive(Debug, Default)]
 pub struct Clusters {
-    /// Each group's nodes, ascending.
+    /// Nodes of each cluster, ascending.
     groups: Vec<Vec<u32>>,
 }
 
 impl Clusters {
-    /// The groups, largest first, then by their first node.
+    /// The clusters, largest first, then by their first node.
     pub fn by_size(&self) -> impl Iterator<Item = &[u32]> {
         self.groups.iter().map(Vec::as_slice)
     }
 }
 
-/// The nodes that no path of edges reaches from `seed`, in groups of those that edges
-/// between them connect, whichever way these go.
+/// The nodes that are not reachable from `seed`, in clusters connected by edges in any direction.
 pub fn clusters(graph: &Graph, seed: Option<u32>) -> Clusters {
     let reached = reached(graph, seed);
     let lost = |node: u32| !reached.get(node as usize).copied().unwrap_or(true);
@@ -101,7 +100,7 @@ pub fn clusters(graph: &Graph, seed: Option<u32>) -> Clusters {
     Clusters { groups }
 }
 
-/// Which nodes paths of edges reach from `seed`; without one, which have an edge to them.
+/// Which nodes are reachable from `seed`; without a seed, which have an incoming edge.
 fn reached(graph: &Graph, seed: Option<u32>) -> Vec<bool> {
     let Some(seed) = seed else {
         return (0..graph.nodes())

@@ -1,19 +1,19 @@
 //! The graph as flat arrays: 100,000 pages and 5 million edges are 40 MB.
 
-/// Edges by target and numbers of edges by source (compressed sparse rows).
+/// Edges by target, and out-degrees (compressed sparse rows).
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// Where each node's sources begin; one element more than nodes.
+    /// Start of each node's sources; one element more than nodes.
     starts: Vec<u32>,
     /// Sources of edges, by target, ascending.
     sources: Vec<u32>,
-    /// Edges that leave each node.
+    /// Out-degree of each node.
     out: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph of so many nodes and these edges, `from[i]` to `to[i]`. An edge that stands
-    /// there twice counts once; one from a node to itself, or to none, does not count.
+    /// Creates a graph with `nodes` nodes and the edges `from[i]` to `to[i]`. Repeated edges count
+    /// once; edges from a node to itself or to an unknown node do not count.
     pub fn new(nodes: usize, from: &[u32], to: &[u32]) -> Self {
         let edges = || {
             let pairs = from.iter().copied().zip(to.iter().copied());
@@ -33,7 +33,7 @@ impl Graph {
             }
         }
         let mut out = vec![0_u32; nodes];
-        // Sorted and without repeats, in place: what is kept is never ahead of what is read.
+        // Sorted and deduplicated in place: the write position never passes the read position.
         let mut kept = 0;
         for node in 0..nodes {
             let (Some(&start), Some(&end)) = (starts.get(node), starts.get(node + 1)) else {
@@ -112,8 +112,8 @@ impl Graph {
         (0..self.nodes()).flat_map(|node| self.sources(node).iter().map(move |from| (*from, node)))
     }
 
-    /// The targets of every node, in the same form: where each node's begin, and all of
-    /// them.
+    /// The targets of every node in the same form: the start of each node's targets, and all
+    /// targets.
     pub fn targets(&self) -> (Vec<u32>, Vec<u32>) {
         let starts = counts(self.out.len(), self.iter().map(|(from, _)| from));
         let mut next = starts.clone();
@@ -130,7 +130,7 @@ impl Graph {
     }
 }
 
-/// Where each node's share begins, of all `keys` in order; one element more than nodes.
+/// Start of each node's part, given the `keys` of all elements; one element more than nodes.
 fn counts(nodes: usize, keys: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut starts = vec![0_u32; nodes + 1];
     for key in keys {

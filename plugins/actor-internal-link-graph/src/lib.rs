@@ -1,10 +1,10 @@
-//! The `internal-link-graph` actor: how a finished crawl's pages link to one another.
+//! The `internal-link-graph` actor: the link graph of a finished crawl's pages.
 //!
-//! The graph has a node for every page of the run and an edge from one page to another
-//! where at least one link leads there. Links of a page to itself are none, nor are links
-//! that say nofollow: neither passes rank. PageRank is computed with a damping factor of
-//! 0.85 by power iteration until the sum of all changes is below 1e-8, rank of pages
-//! without links being spread over all pages, as networkx does.
+//! The graph has a node for every page of the run, and an edge from one page to another if at least
+//! one followed link leads there. Links of a page to itself and nofollow links do not count,
+//! because they pass no rank. PageRank is computed with a damping factor of 0.85 by power
+//! iteration until the sum of all changes is below 1e-8; the rank of pages without links is spread
+//! over all pages, as in networkx.
 
 mod anchors;
 mod collect;
@@ -23,40 +23,40 @@ pub use rank::{DAMPING, MAX_ITERATIONS, Rank, TOLERANCE, pagerank};
 
 orbweaver_sdk::actor! { run: run }
 
-/// Pages of a graph.
+/// Most pages of a graph.
 pub const MAX_PAGES: usize = 100_000;
-/// Entries of each list where the caller names no number.
+/// Default length of each list.
 pub const DEFAULT_TOP: u32 = 50;
-/// Anchor texts of one target that are shown.
+/// Most anchor texts listed per target.
 const MAX_ANCHORS: usize = 20;
-/// Orphan clusters, and URLs of each, that are shown.
+/// Most orphan clusters listed, and most URLs of each.
 const MAX_CLUSTERS: usize = 1_000;
 const MAX_CLUSTER_URLS: usize = 50;
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// A finished crawl.
+    /// Id of a finished crawl.
     pub crawl_id: i64,
-    /// Entries of each list.
+    /// Length of each list.
     #[serde(default)]
     pub top_n: Option<u32>,
 }
 
-/// The graph in figures.
+/// Figures of the graph.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// The pages of the highest rank; all ranks together are 1.
+    /// The pages with the highest rank; the ranks of all pages sum to 1.
     pub pagerank: Vec<Score>,
-    /// The pages that link to the most others.
+    /// The pages that link to the most other pages.
     pub top_donors: Vec<Degree>,
-    /// The pages that most others link to.
+    /// The pages that the most other pages link to.
     pub top_recipients: Vec<Degree>,
-    /// What links to the top recipients say.
+    /// Anchor texts of links to the top recipients.
     pub anchor_text_by_target: Vec<Target>,
-    /// Pages that no path of links reaches from the seed, those that are linked together.
+    /// Pages that are not reachable from the seed, in clusters of linked pages.
     pub orphan_clusters: Vec<Cluster>,
-    /// Figures of the whole.
+    /// Figures of the whole graph.
     pub stats: Stats,
 }
 
@@ -69,12 +69,12 @@ pub struct Score {
     pub score: f64,
 }
 
-/// A page and how many others it links to, or is linked from.
+/// A page and its number of linked or linking pages.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Degree {
     /// The page.
     pub url: String,
-    /// Distinct pages at the other ends.
+    /// Number of distinct pages at the other ends.
     pub edges: u64,
 }
 
@@ -83,50 +83,50 @@ pub struct Degree {
 pub struct Target {
     /// The page.
     pub url: String,
-    /// The most frequent first.
+    /// Anchor texts, most frequent first.
     pub anchors: Vec<Anchor>,
 }
 
-/// A text of links.
+/// An anchor text.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Anchor {
     /// The text; empty for links without one.
     pub text: String,
-    /// Links with it, repeats on one page included.
+    /// Number of links with it, including repeats on one page.
     pub count: u64,
 }
 
-/// Pages that are linked together, and not from the rest.
+/// Pages that are linked with each other, but not from the rest.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Cluster {
-    /// Pages.
+    /// Number of pages.
     pub size: u64,
-    /// The first of them.
+    /// URLs of the first pages.
     pub urls: Vec<String>,
 }
 
 /// Figures of the whole graph.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Stats {
-    /// Nodes.
+    /// Number of nodes.
     pub pages: u64,
-    /// Distinct links between different pages that do not say nofollow.
+    /// Number of distinct followed links between different pages.
     pub edges: u64,
-    /// Weakly connected components.
+    /// Number of weakly connected components.
     pub components: u64,
-    /// Iterations of PageRank.
+    /// Number of iterations of PageRank.
     pub iterations: u64,
-    /// Whether it came below its tolerance.
+    /// Whether the change fell below the tolerance.
     pub converged: bool,
 }
 
-/// Reads the run and measures it.
+/// Reads the run and computes its graph.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let top = input.top_n.unwrap_or(DEFAULT_TOP) as usize;
     Ok(measure(&collect(input.crawl_id)?, top))
 }
 
-/// All figures of a run's graph, the lists with at most `top` entries.
+/// Computes all figures of a run's graph; lists have at most `top` entries.
 pub fn measure(run: &Collected, top: usize) -> Output {
     let graph = Graph::new(run.urls.len(), &run.from, &run.to);
     let rank = pagerank(&graph);
@@ -198,7 +198,7 @@ pub fn measure(run: &Collected, top: usize) -> Output {
     }
 }
 
-/// The highest `top`, first those that come first among equals.
+/// The `top` highest; of equals the first.
 fn best<T: Copy>(
     all: impl Iterator<Item = (u32, T)>,
     top: usize,

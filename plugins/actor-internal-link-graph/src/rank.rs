@@ -2,26 +2,26 @@
 
 use crate::graph::Graph;
 
-/// The share of a page's rank that its links pass on.
+/// Share of a page's rank that its links pass on.
 pub const DAMPING: f64 = 0.85;
-/// Iteration ends when the sum of all changes is below this. What is left of the error is
-/// at most 0.85 / 0.15 times as much, over all pages together.
+/// Iteration ends when the sum of all changes is below this. The remaining error, summed over all
+/// pages, is at most 0.85 / 0.15 times as large.
 pub const TOLERANCE: f64 = 1e-8;
-/// Iterations, at most: 0.85 to their power is far below the tolerance.
+/// Most iterations: 0.85 to this power is far below the tolerance.
 pub const MAX_ITERATIONS: u64 = 200;
 
 /// The ranks of all nodes.
 #[derive(Debug, Default)]
 pub struct Rank {
-    /// By node; their sum is 1.
+    /// Rank by node; their sum is 1.
     pub scores: Vec<f64>,
-    /// Iterations made.
+    /// Number of iterations.
     pub iterations: u64,
-    /// Whether they came below the tolerance.
+    /// Whether the change fell below the tolerance.
     pub converged: bool,
 }
 
-/// Computes PageRank by power iteration from equal ranks. Rank of nodes without edges out
+/// Computes PageRank by power iteration from equal ranks. The rank of nodes without outgoing edges
 /// is spread over all nodes.
 pub fn pagerank(graph: &Graph) -> Rank {
     let nodes = graph.nodes();
@@ -34,7 +34,7 @@ pub fn pagerank(graph: &Graph) -> Rank {
     let share = 1.0 / f64::from(nodes);
     let mut scores = vec![share; nodes as usize];
     let mut next = scores.clone();
-    // What a node gives to each of its targets.
+    // The rank that a node passes to each of its targets.
     let mut gifts = vec![0.0; nodes as usize];
     for iteration in 1..=MAX_ITERATIONS {
         let mut dangling = 0.0;

@@ -38,8 +38,8 @@ fn batch(links: &[(i64, i64, &str, bool)], next: Option<i64>) -> Links {
     columns
 }
 
-/// Home links to tea and coffee, these to home, tea to coffee; a login that is only linked
-/// with nofollow; a sitemap's page that links to home; two pages that know one another.
+/// Home links to tea and coffee, these to home, tea to coffee; a login page with nofollow links
+/// only; a page from a sitemap that links to home; two pages that only link to each other.
 fn crawl() -> Site {
     let pages = vec![
         row(11, "/tea"),
@@ -96,7 +96,7 @@ fn measure(input: Value) -> Result<Value, Error> {
 #[test]
 fn a_crawl_with_every_case() {
     let mut found = measure(json!({"crawl_id": 7})).expect("an answer");
-    // The ranks' digits are `networkx.rs`'s business; here their order.
+    // `networkx.rs` checks the exact ranks; here only their order.
     for entry in found["pagerank"].as_array_mut().expect("a list") {
         let score = entry["score"].as_f64().expect("a number");
         entry["score"] = json!((score * 1e4).round() / 1e4);
@@ -107,7 +107,7 @@ fn a_crawl_with_every_case() {
 }
 
 #[test]
-fn lists_are_as_long_as_asked() {
+fn lists_have_the_requested_length() {
     let found = measure(json!({"crawl_id": 7, "top_n": 1})).expect("an answer");
     for list in [
         "pagerank",
@@ -121,7 +121,7 @@ fn lists_are_as_long_as_asked() {
 }
 
 #[test]
-fn another_projects_run_is_wrong_input() {
+fn another_projects_run_is_invalid_input() {
     assert!(matches!(
         measure(json!({"crawl_id": 8})),
         Err(Error::InvalidInput(_))
@@ -173,7 +173,7 @@ fn a_run_of_too_many_pages_is_refused() {
 }
 
 #[test]
-fn repeats_loops_and_strangers_are_no_edges() {
+fn repeats_loops_and_unknown_nodes_are_not_edges() {
     let graph = Graph::new(3, &[0, 0, 0, 1, 2, 9], &[1, 1, 2, 1, 9, 0]);
     assert_eq!(graph.iter().collect::<Vec<_>>(), [(0, 1), (0, 2)]);
     assert_eq!(
@@ -203,8 +203,8 @@ fn a_long_chain_is_one_component_and_reached() {
 }
 
 #[test]
-fn clusters_that_only_share_a_page_of_the_site_stay_apart() {
-    // Nothing leads from 0 to 2 and 3, or to 4; all of them lead to 1, which 0 reaches.
+fn clusters_that_share_only_a_reachable_page_stay_separate() {
+    // Nothing links from 0 to 2 and 3, or to 4; all of them link to 1, which is reachable from 0.
     let graph = Graph::new(5, &[0, 2, 3, 3, 4], &[1, 3, 2, 1, 1]);
     let lost = clusters(&graph, Some(0));
     let lost: Vec<&[u32]> = lost.by_size().collect();
@@ -212,7 +212,7 @@ fn clusters_that_only_share_a_page_of_the_site_stay_apart() {
 }
 
 #[test]
-fn texts_are_kept_once_and_cut() {
+fn texts_are_stored_once_and_cut() {
     let mut anchors = Anchors::default();
     let numbers: Vec<u32> = (0..5_000)
         .map(|i| anchors.number(&format!("text {i}")))

@@ -1,4 +1,4 @@
-//! What one side has that the other has not, and what that means.
+//! Compares the two sides and assesses the difference.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -6,33 +6,33 @@ use serde::Serialize;
 
 use crate::side::Side;
 
-/// Samples of each list.
+/// Most samples of each list.
 const SAMPLES: usize = 25;
 
-/// What came only by scripts.
+/// Content that only exists after rendering.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Delta {
-    /// Targets of links, each once, at most 25.
+    /// Distinct link targets, at most 25.
     pub links_only_after_render: Vec<String>,
-    /// How many there are.
+    /// Total number of such links.
     pub links_only_after_render_count: u64,
-    /// Texts of headings, each once, at most 25.
+    /// Distinct heading texts, at most 25.
     pub headings_only_after_render: Vec<String>,
-    /// How many there are.
+    /// Total number of such headings.
     pub headings_only_after_render_count: u64,
     /// Types of JSON-LD objects, at most 25.
     pub json_ld_only_after_render: Vec<String>,
-    /// How many there are.
+    /// Total number of such objects.
     pub json_ld_only_after_render_count: u64,
-    /// Characters of visible text, white space not counted.
+    /// Number of characters of visible text, without white space.
     pub text_chars_only_after_render: u64,
-    /// Their share of all characters of the rendered text, 0 to 1; 0 where there are none.
+    /// Their share of all characters of the rendered text, 0 to 1; 0 if there are none.
     pub ai_bot_blind_pct: f64,
-    /// What it means, in words.
+    /// Assessment as text.
     pub assessment: String,
 }
 
-/// Compares the page as it was sent with the page as it was rendered.
+/// Compares the page as sent by the server with the rendered page.
 pub fn delta(before: &Side, after: &Side) -> Delta {
     let (links, link_count) = only_after(&before.links, &after.links);
     let (headings, heading_count) = only_after(&before.headings, &after.headings);
@@ -51,7 +51,7 @@ pub fn delta(before: &Side, after: &Side) -> Delta {
         json_ld_only_after_render: json_ld,
         json_ld_only_after_render_count: json_ld_count,
         text_chars_only_after_render: new_chars,
-        // Four digits are more than the comparison is worth, and read well.
+        // Four digits are precise enough, and easy to read.
         ai_bot_blind_pct: (share * 10_000.0).round() / 10_000.0,
         assessment: String::new(),
     };
@@ -59,7 +59,7 @@ pub fn delta(before: &Side, after: &Side) -> Delta {
     delta
 }
 
-/// What is in the second list alone: the first of them, each once, and their number.
+/// Distinct elements that are only in the second list: the first of them, and their number.
 fn only_after(before: &[String], after: &[String]) -> (Vec<String>, u64) {
     let known: HashSet<&str> = before.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();
@@ -71,7 +71,7 @@ fn only_after(before: &[String], after: &[String]) -> (Vec<String>, u64) {
     (samples.collect(), new.len() as u64)
 }
 
-/// Objects of JSON-LD by what they say, so that one that was only moved is not new.
+/// JSON-LD objects compared by content, so that a moved object is not new.
 fn new_objects(before: &Side, after: &Side) -> (Vec<String>, u64) {
     let mut known: HashMap<&str, usize> = HashMap::new();
     for (_, json) in &before.json_ld {
@@ -96,10 +96,9 @@ fn new_objects(before: &Side, after: &Side) -> (Vec<String>, u64) {
     (samples, count)
 }
 
-/// Characters of text that came only by scripts, and all characters; white space counts in
-/// neither. A line that was sent as it is shown is known; of the lines that are left, words
-/// are matched with words, so that a changed figure does not make its line new, nor a
-/// paragraph that is broken into other lines.
+/// Number of characters of text that only exists after rendering, and of all text; without white
+/// space. Lines that were sent unchanged are known. In the other lines, words are matched with
+/// words, so that a changed number or different line breaks do not make a whole line new.
 fn new_text(before: &Side, after: &Side) -> (u64, u64) {
     let mut lines: HashMap<&str, usize> = HashMap::new();
     for line in &before.lines {
@@ -145,7 +144,7 @@ fn assessment(before: &Side, after: &Side, delta: &Delta) -> String {
         )
     } else if share >= 0.5 {
         format!(
-            "Most of the visible text ({percent} %) exists only after scripts have run: robots that run none, as most AI crawlers are, miss the greater part of the page. Send the main content in the HTML."
+            "Most of the visible text ({percent} %) exists only after scripts have run: robots that run none, as most AI crawlers are, miss most of the page. Send the main content in the HTML."
         )
     } else if share >= 0.2 {
         format!(
@@ -186,7 +185,7 @@ fn assessment(before: &Side, after: &Side, delta: &Delta) -> String {
         .saturating_sub(after.counts.word_count);
     if lost * 5 > before.counts.word_count && lost > 20 {
         text.push_str(&format!(
-            " Scripts take away {lost} words that the server sent: what robots index is not what visitors see."
+            " Scripts remove {lost} words that the server sent: robots index text that visitors do not see."
         ));
     }
     let headings: BTreeSet<&String> = after.headings.iter().collect();

@@ -1,5 +1,5 @@
-//! The `render-diff` actor: what of a page exists only once its scripts have run, and so
-//! is not seen by robots that run none.
+//! The `render-diff` actor: finds content of a page that exists only after its scripts have run,
+//! and is therefore invisible to robots that run no scripts.
 
 mod assess;
 mod side;
@@ -12,32 +12,31 @@ pub use side::{Counts, Side};
 
 orbweaver_sdk::actor! { run: run }
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// The page.
+    /// URL of the page.
     pub url: String,
 }
 
-/// The page without and with its scripts.
+/// The page before and after its scripts have run.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// As the server sends it.
+    /// Figures of the page as sent by the server.
     #[serde(rename = "static")]
     pub plain: Counts,
-    /// As the browser shows it.
+    /// Figures of the rendered page.
     pub rendered: Counts,
-    /// What came only by scripts.
+    /// Content that only exists after rendering.
     pub delta: Delta,
-    /// What the browser cost, in US dollars.
+    /// Cost of the rendering in US dollars.
     pub rendered_cost_usd: f64,
 }
 
-/// Fetches and renders the page. The caller names one page, so that robots.txt, which
-/// speaks to crawlers, is not asked.
+/// Fetches and renders the page. The caller asks for this page, so robots.txt does not apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let request = http::Request::get(&input.url).respect_robots(false);
-    // One after the other: a page that cannot be fetched is not worth a browser.
+    // One after the other: a page that cannot be fetched is not rendered.
     let plain = http::fetch(request).await?;
     let rendered = render(&input.url, WaitFor::NetworkIdle).await?;
     let (before, after) = (Side::of(&plain)?, Side::of(&rendered)?);

@@ -1,16 +1,16 @@
-//! What is read of one side of the comparison.
+//! Facts of one side of the comparison.
 
 use orbweaver_sdk::dom::{Namespace, Node, attr, tag};
 use orbweaver_sdk::text::{self, Collapse};
 use orbweaver_sdk::{Error, Page, jsonld};
 use serde::Serialize;
 
-/// The contract's figures of one side.
+/// Figures of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Words of the visible text.
     pub word_count: u64,
-    /// Links (`a`, `area`) to `http` and `https` URLs, repeats included.
+    /// Links (`a`, `area`) to `http` and `https` URLs, including repeats.
     pub link_count: u64,
     /// Headings (`h1` to `h6`) with a text.
     pub heading_count: u64,
@@ -31,7 +31,7 @@ pub struct Side {
     pub headings: Vec<String>,
     /// Every JSON-LD object: its types joined, and its text.
     pub json_ld: Vec<(String, String)>,
-    /// The visible text by lines.
+    /// Lines of the visible text.
     pub lines: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl Side {
     fn heading(&mut self, node: Node<'_>) {
         let mut heading = text::line(node);
         if heading.is_empty() {
-            // A logo is a heading too.
+            // The alt text of a logo counts as heading text.
             let mut alts = Collapse::default();
             for image in node.descendants().filter(|n| n.tag() == tag::IMG) {
                 alts.push(image.attr(attr::ALT).unwrap_or(""), &mut heading);

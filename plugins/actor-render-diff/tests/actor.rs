@@ -1,4 +1,4 @@
-//! What is new after rendering, counted and said in words.
+//! Content that is new after rendering, counted and assessed.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -30,7 +30,7 @@ fn a_shop_filled_by_scripts() {
 }
 
 #[test]
-fn the_same_page_is_no_difference() {
+fn the_same_page_has_no_difference() {
     let page = include_str!("../fixtures/shown.html");
     let delta = &compare(page, page)["delta"];
     assert_eq!(delta["ai_bot_blind_pct"], 0.0);
@@ -62,7 +62,7 @@ fn a_page_without_text_is_not_blind() {
 }
 
 #[test]
-fn samples_stop_at_25_and_the_count_does_not() {
+fn samples_are_limited_to_25_but_counts_are_not() {
     let links: String = (0..40)
         .map(|i| format!("<a href=/{i}>{i}</a><h2>T{i}</h2>"))
         .collect();
@@ -91,11 +91,11 @@ fn a_second_copy_of_an_object_is_new() {
 }
 
 #[test]
-fn text_that_scripts_take_away_is_told() {
+fn text_removed_by_scripts_is_reported() {
     let sent = format!("<body><h1>Hello</h1><p>{}", "word ".repeat(200));
     let delta = &compare(&sent, "<body><p>word")["delta"];
     let words = delta["assessment"].as_str().expect("words");
-    assert!(words.contains("take away 200 words"), "{words}");
+    assert!(words.contains("remove 200 words"), "{words}");
     assert!(
         words.contains("1 heading of the HTML is changed or removed"),
         "{words}"
@@ -103,7 +103,7 @@ fn text_that_scripts_take_away_is_told() {
 }
 
 #[test]
-fn a_page_that_does_not_answer_costs_no_browser() {
+fn a_page_that_does_not_respond_is_not_rendered() {
     let site = Site::default().rendered(Document::new(URL, "<p>x"));
     let asked = site.asked();
     let _web = install(site);

@@ -1,4 +1,4 @@
-//! What an answer means for a URL that a sitemap lists.
+//! Classifies the URLs listed in sitemaps by their responses.
 
 use orbweaver_sdk::dom::{attr, tag};
 use orbweaver_sdk::head::Head;
@@ -7,23 +7,23 @@ use orbweaver_sdk::{Error, Page, robots};
 use orbweaver_sitemaps::Entry;
 use serde::Serialize;
 
-/// What a listed URL is. The first that fits, in the order of the declaration after `Ok`.
+/// Class of a listed URL. The first that fits, in the order of declaration, with `Ok` last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bucket {
-    /// It answers 2xx, may be indexed, and names no other URL as canonical.
+    /// It responds with 2xx, may be indexed, and names no other canonical URL.
     Ok,
-    /// No answer: DNS, TLS, connection, time, or robots.txt forbids to ask.
+    /// No response: DNS, TLS, connection, time-out, or disallowed by robots.txt.
     NetworkError,
     /// 3xx.
     Redirect,
     /// 4xx.
     ClientError,
-    /// 5xx, and what is no status.
+    /// 5xx, or an invalid status.
     ServerError,
-    /// `noindex` or `none`, in the header or a meta, for all robots or Google's.
+    /// `noindex` or `none`, in the header or a meta, for all robots or for Google's.
     Noindex,
-    /// Its canonical URL is another.
+    /// It has another canonical URL.
     CanonicalisedAway,
 }
 
@@ -32,26 +32,26 @@ pub enum Bucket {
 pub struct Item {
     /// As listed, absolute.
     pub url: String,
-    /// The answer's status; null without an answer.
+    /// Status of the response; null without a response.
     pub status_code: Option<u16>,
-    /// What that means.
+    /// Its class.
     pub bucket: Bucket,
-    /// The canonical URL that the page names.
+    /// Canonical URL named by the page.
     pub canonical: Option<String>,
     /// The `X-Robots-Tag` headers, joined.
     pub x_robots_tag: Option<String>,
     /// The robots metas for all robots and Google's, joined.
     pub meta_robots: Option<String>,
-    /// As the sitemap writes it.
+    /// As written in the sitemap.
     pub lastmod: Option<String>,
-    /// Where a redirect leads.
+    /// Target of a redirect.
     pub location: Option<String>,
-    /// Why there was no answer.
+    /// Why there was no response.
     pub error: Option<String>,
 }
 
 impl Item {
-    /// Without an answer.
+    /// Result without a response.
     pub fn failed(entry: Entry, error: &Error) -> Self {
         Self {
             url: entry.url,
@@ -66,7 +66,7 @@ impl Item {
         }
     }
 
-    /// By its answer.
+    /// Result of a response.
     pub fn of(entry: Entry, page: &Page<'_>) -> Self {
         let status = page.status();
         let joined = |values: Vec<&str>| (!values.is_empty()).then(|| values.join(", "));
@@ -97,7 +97,7 @@ impl Item {
         item
     }
 
-    /// What a page says of itself. A document that is none, such as a PDF, only has headers.
+    /// Reads a page's own statements. A document that is not HTML, such as a PDF, only has headers.
     fn read(&mut self, page: &Page<'_>) {
         if let Ok(head) = Head::of(page) {
             self.canonical = head.canonical(page);
@@ -127,14 +127,14 @@ impl Item {
     }
 }
 
-/// The robots whose directives decide whether the page is in a search engine's index.
+/// Whether the directives of this robot decide about a search engine's index.
 fn is_for_search(agent: &str) -> bool {
     let agent = agent.trim();
     agent.eq_ignore_ascii_case("robots") || agent.eq_ignore_ascii_case("googlebot")
 }
 
-/// One spelling of a URL. Parameters that only track are part of it: a canonical URL
-/// without them is another URL, and the one that should be listed.
+/// Normalises a URL. Tracking parameters are kept: a canonical URL without them is a different URL,
+/// which the sitemap should list instead.
 fn key(url: &str) -> Option<String> {
     let rules = KeyRules {
         drop_tracking: false,

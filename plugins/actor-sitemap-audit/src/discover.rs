@@ -1,4 +1,4 @@
-//! Finding a site's sitemaps and what they list.
+//! Finds a site's sitemaps and the URLs that they list.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
@@ -11,11 +11,11 @@ use orbweaver_sitemaps::{Entry, parse_text, unpack};
 
 use crate::Sitemap;
 
-/// Sitemaps read of one site. An index may name 50,000; a site of two million URLs has
-/// enough in these.
+/// Most sitemaps read of one site. An index may name 50,000, but these are enough for a site of two
+/// million URLs.
 const MAX_SITEMAPS: usize = 1_000;
 
-/// Where sitemaps are, of which robots.txt does not tell.
+/// Usual places of sitemaps, tried if robots.txt names none.
 const USUAL: &[&str] = &[
     "/sitemap.xml",
     "/sitemap_index.xml",
@@ -23,29 +23,29 @@ const USUAL: &[&str] = &[
     "/sitemap.txt",
 ];
 
-/// What the sitemaps list.
+/// Result of the discovery.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// The sitemaps read, and those that could not be.
+    /// The sitemaps read, and those that failed.
     pub sitemaps: Vec<Sitemap>,
-    /// Distinct URLs listed.
+    /// Number of distinct URLs listed.
     pub total: u64,
-    /// The first of them.
+    /// The first of these URLs.
     pub urls: Vec<Entry>,
 }
 
-/// A sitemap that is yet to be read.
+/// A sitemap to be read.
 struct Waiting {
     url: String,
-    /// Indexes above it.
+    /// Number of indexes above it.
     depth: u8,
-    /// It was only guessed: that it is not there is no fault.
+    /// Whether its URL is only a guess, so that it may be missing.
     guessed: bool,
 }
 
-/// Reads the sitemaps of a site, or the one that `url` is, and keeps the first `limit` of
-/// the URLs listed; no further sitemap is begun at `until`. Sitemap files are asked for whatever robots.txt says: they are for
-/// robots.
+/// Reads the sitemaps of a site, or the single sitemap `url`, and keeps the first `limit` listed
+/// URLs. No further sitemap is started after `until`. Sitemap files are fetched even if robots.txt
+/// disallows them, because they are meant for robots.
 pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, Error> {
     let site =
         Resolved::parse(url).ok_or_else(|| Error::invalid("url: must be an http or https URL"))?;
@@ -56,7 +56,7 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
     let mut found = Found::default();
     let mut unreachable = None;
     while let Some(next) = waiting.pop_front() {
-        // One guess that is right is enough.
+        // One correct guess is enough.
         if next.guessed && !found.sitemaps.is_empty() || !seen.insert(next.url.clone()) {
             continue;
         }
@@ -107,7 +107,7 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
             }
         }
         for entry in sitemap.pages {
-            // Only hashes are kept of the URLs that are counted and not probed.
+            // URLs that are only counted are kept as hashes.
             if listed.insert(std::hash::BuildHasher::hash_one(&hasher, &entry.url)) {
                 found.total += 1;
                 if found.urls.len() < limit {
@@ -118,7 +118,7 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
         found.sitemaps.push(report);
     }
     match unreachable {
-        // Nothing of the site could be had, which is not to say that it lists nothing.
+        // Nothing could be fetched, which does not mean that the site lists nothing.
         Some(error) if found.total == 0 && found.sitemaps.iter().all(|s| s.error.is_some()) => {
             Err(error)
         }
@@ -126,7 +126,7 @@ pub async fn discover(url: &str, limit: usize, until: Instant) -> Result<Found, 
     }
 }
 
-/// Where to begin: the sitemap itself, else what robots.txt names, else the usual places.
+/// The first sitemaps: the given one, else those of robots.txt, else the usual places.
 async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
     let given = |url: &str| Waiting {
         url: url.to_owned(),
@@ -155,7 +155,7 @@ async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
             }
         }
         Ok(_) => {}
-        // Nobody is there: asking for sitemaps would only take as long again.
+        // The host is unreachable: requests for sitemaps would only take as long again.
         Err(error) => return Err(error),
     }
     if waiting.is_empty() {
@@ -168,11 +168,11 @@ async fn starts(site: &Resolved) -> Result<VecDeque<Waiting>, Error> {
     Ok(waiting)
 }
 
-/// Why there is no sitemap.
+/// Why a sitemap could not be read.
 enum Answer {
-    /// No answer came.
+    /// There was no response.
     None(Error),
-    /// One that is no sitemap.
+    /// The response is not a sitemap.
     Wrong(String),
 }
 
@@ -199,7 +199,7 @@ fn parse(page: &Page<'_>) -> Result<orbweaver_sitemaps::Sitemap, orbweaver_sitem
         let unpacked = unpack(&body)?;
         return parse_text(&String::from_utf8_lossy(&unpacked), url);
     }
-    // The host has decoded what is text, in whatever charset it came.
+    // Text was already decoded by the host, in any charset.
     match page.html() {
         "" => parse_text(&String::from_utf8_lossy(&body), url),
         text => parse_text(text, url),

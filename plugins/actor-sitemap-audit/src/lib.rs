@@ -1,9 +1,9 @@
-//! The `sitemap-audit` actor: what the URLs that a site's sitemaps list really answer.
+//! The `sitemap-audit` actor: checks the responses of the URLs that a site's sitemaps list.
 //!
-//! Sitemaps are found (robots.txt, then the usual places), indexes are followed one level,
-//! and every listed URL is asked for once, without following redirects: a sitemap should
-//! list pages that answer 200, may be indexed, and are their own canonical page. Pages are
-//! read one after the other as they come, and only what the answer needs is kept.
+//! It finds the sitemaps (robots.txt, then the usual places), follows indexes one level deep, and
+//! requests every listed URL once without following redirects: a sitemap should list pages that
+//! respond with 200, may be indexed, and are their own canonical page. Pages are processed as they
+//! arrive, and only the facts for the answer are kept.
 
 mod bucket;
 mod discover;
@@ -19,64 +19,64 @@ pub use discover::{Found, discover};
 
 orbweaver_sdk::actor! { run: run }
 
-/// URLs probed where the caller names no number, and at most.
+/// Default number of URLs requested.
 pub const DEFAULT_URLS: u32 = 100;
-/// See [`DEFAULT_URLS`].
+/// Most URLs requested.
 pub const MAX_URLS: u32 = 50_000;
 
-/// After this nothing more is asked for. Whoever calls the service waits for five minutes
-/// by its defaults, and an audit that is cut off tells nothing of what it found.
+/// Time after which no more requests are started. Clients of the service wait for five minutes
+/// by default, and an audit that is cut off loses its results.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// A site's page, or a sitemap.
+    /// URL of a site's page, or of a sitemap.
     pub url: String,
-    /// URLs probed, at most.
+    /// Most URLs to request.
     #[serde(default)]
     pub max_urls: Option<u32>,
-    /// Only find sitemaps and count their URLs.
+    /// Whether to only find sitemaps and count their URLs.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What the sitemaps list, and what that answers.
+/// The result of the audit.
 #[derive(Debug, Default, Serialize)]
 pub struct Output {
-    /// Sitemaps read, indexes included.
+    /// Number of sitemaps read, including indexes.
     pub sitemaps_found: u64,
-    /// Distinct URLs that they list.
+    /// Number of distinct URLs that they list.
     pub total_urls_in_sitemap: u64,
-    /// URLs that were asked for.
+    /// Number of URLs requested.
     pub total_urls_probed: u64,
-    /// URLs that would have been asked for, had there been time.
+    /// Number of URLs not requested for lack of time.
     pub not_probed: u64,
-    /// Those that answered: what is billed.
+    /// Number of URLs that responded, which are billed.
     pub pages_billed: u64,
-    /// URLs by bucket.
+    /// Numbers of URLs by class.
     pub summary: Summary,
-    /// The sitemaps, and what is wrong with them.
+    /// The sitemaps and their errors.
     pub sitemaps: Vec<Sitemap>,
-    /// One per probed URL, in the sitemaps' order.
+    /// One per requested URL, in the order of the sitemaps.
     pub items: Vec<Item>,
 }
 
 /// A sitemap.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sitemap {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// Entries, of an index the sitemaps that it names.
+    /// Number of entries; in an index, of sitemaps.
     pub entries: u64,
-    /// Why it could not be read, or not to its end.
+    /// Why it could not be read, or not completely.
     pub error: Option<String>,
 }
 
-/// URLs by bucket.
+/// Numbers of URLs by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// 200, indexable, its own canonical page.
+    /// Status 200, indexable, its own canonical page.
     pub ok: u64,
     /// 3xx.
     pub redirect: u64,
@@ -84,11 +84,11 @@ pub struct Summary {
     pub client_error: u64,
     /// 5xx.
     pub server_error: u64,
-    /// Not to be indexed.
+    /// Excluded from indexes.
     pub noindex: u64,
-    /// Another URL is canonical.
+    /// Another canonical URL.
     pub canonicalised_away: u64,
-    /// No answer.
+    /// No response.
     pub network_error: u64,
 }
 
@@ -106,12 +106,12 @@ impl Summary {
     }
 }
 
-/// Finds the sitemaps and probes what they list.
+/// Finds the sitemaps and checks the URLs they list.
 pub async fn run(input: Input) -> Result<Output, Error> {
     run_within(input, PATIENCE).await
 }
 
-/// The same, with so much time to ask in.
+/// Same as [`run`], with this much time for requests.
 pub async fn run_within(input: Input, patience: Duration) -> Result<Output, Error> {
     let until = Instant::now() + patience;
     let limit = input.max_urls.unwrap_or(DEFAULT_URLS).clamp(1, MAX_URLS) as usize;

@@ -1,4 +1,4 @@
-//! Asking for the listed URLs.
+//! Requests the listed URLs.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use orbweaver_sitemaps::Entry;
 
 use crate::bucket::Item;
 
-/// Requests at once.
+/// Parallel requests.
 const WIDTH: usize = 24;
-/// For the whole of one.
+/// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Probes the URLs, in their order. Whoever is done takes the next, and drops the page;
-/// none is begun at `until` or later.
+/// Requests the URLs; results are in their order. Each worker takes the next URL when it is done,
+/// and drops the page; none is started at `until` or later.
 pub async fn all(urls: Vec<Entry>, until: Instant) -> Vec<Item> {
     let count = urls.len();
     let waiting = RefCell::new(urls.into_iter().enumerate());

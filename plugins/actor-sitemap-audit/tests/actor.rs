@@ -97,7 +97,7 @@ fn a_site_with_every_case() {
 }
 
 #[test]
-fn without_time_the_rest_is_counted() {
+fn without_time_the_remaining_urls_are_counted() {
     let site = site();
     let asked = site.asked();
     let _web = install(site);
@@ -111,7 +111,7 @@ fn without_time_the_rest_is_counted() {
 }
 
 #[test]
-fn a_dry_run_asks_for_no_page() {
+fn a_dry_run_requests_no_page() {
     let site = site();
     let asked = site.asked();
     let found = audit(
@@ -135,7 +135,7 @@ fn a_dry_run_asks_for_no_page() {
 }
 
 #[test]
-fn no_more_than_max_urls_are_asked_for() {
+fn no_more_than_max_urls_are_requested() {
     let found = audit(
         site(),
         json!({"url": "https://site.example/", "max_urls": 3}),
@@ -149,7 +149,7 @@ fn no_more_than_max_urls_are_asked_for() {
 }
 
 #[test]
-fn a_sitemap_can_be_named_itself() {
+fn the_url_of_a_sitemap_can_be_given() {
     let found = audit(
         site(),
         json!({"url": "https://site.example/maps/more.xml.gz"}),
@@ -166,7 +166,7 @@ fn a_sitemap_can_be_named_itself() {
 }
 
 #[test]
-fn another_spelling_of_its_url_is_a_pages_own_canonical() {
+fn another_spelling_of_its_own_url_is_canonical() {
     let list = "https://site.example/a\nhttps://site.example/b?utm_source=x\n";
     let site = Site::default()
         .page(at("/map.txt", list))
@@ -219,7 +219,7 @@ fn a_site_without_sitemaps_has_none() {
 }
 
 #[test]
-fn a_sitemap_that_cannot_be_read_is_told() {
+fn a_sitemap_that_cannot_be_read_is_reported() {
     let site = || {
         Site::default()
             .page(at(
@@ -243,7 +243,7 @@ fn a_sitemap_that_cannot_be_read_is_told() {
 }
 
 #[test]
-fn a_site_that_does_not_answer_is_the_targets_failure() {
+fn a_site_that_does_not_respond_is_a_fetch_failure() {
     for url in ["https://site.example/", "https://site.example/sitemap.xml"] {
         assert!(
             matches!(

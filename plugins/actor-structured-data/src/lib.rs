@@ -1,5 +1,4 @@
-//! The `structured-data` actor: what a page says in the vocabularies of machines, as the
-//! `structured-data` role reads it.
+//! The `structured-data` actor: the structured data of a page, from the `structured-data` role.
 
 use orbweaver_sdk::{Error, extract, http};
 use serde::{Deserialize, Serialize};
@@ -7,24 +6,23 @@ use serde_json::value::RawValue;
 
 orbweaver_sdk::actor! { run: run }
 
-/// What the caller gives.
+/// The actor's input.
 #[derive(Debug, Deserialize)]
 pub struct Input {
-    /// The page.
+    /// URL of the page.
     pub url: String,
 }
 
 /// The role's answer: counts and items by syntax.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Output {
-    /// Items by syntax.
+    /// Number of items by syntax.
     pub counts: Box<RawValue>,
-    /// The items themselves, as the role wrote them.
+    /// The items, as the role wrote them.
     pub data: Box<RawValue>,
 }
 
-/// Fetches the page and asks the role. The caller names one page, so that robots.txt,
-/// which speaks to crawlers, is not asked.
+/// Fetches the page and runs the role. The caller asks for this page, so robots.txt does not apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(input.url).respect_robots(false)).await?;
     let answer = extract("structured-data", &page, "{}")?;

@@ -1,4 +1,4 @@
-//! The actor hands through what the role says of the fetched page.
+//! The actor returns the role's answer for the fetched page.
 
 use orbweaver_actor_structured_data::{Input, run};
 use orbweaver_sdk::Error;
@@ -17,7 +17,7 @@ fn answer(site: Site) -> Result<Value, Error> {
 }
 
 #[test]
-fn every_syntax_is_counted_and_shown() {
+fn every_syntax_is_counted_and_listed() {
     let html = include_str!("../fixtures/lamp.html");
     let found = answer(Site::default().page(Document::new(URL, html))).expect("an answer");
     let expected: Value =
@@ -47,7 +47,7 @@ fn a_page_without_any_has_every_key() {
 }
 
 #[test]
-fn a_page_that_does_not_answer_is_the_targets_failure() {
+fn a_page_that_does_not_respond_is_a_fetch_failure() {
     assert!(matches!(
         answer(Site::default()),
         Err(Error::FetchFailed(_))

@@ -1,4 +1,4 @@
-//! The `links` role: where a page's links lead, and what they say.
+//! The `links` role: targets and texts of a page's links.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::json::Writer;
@@ -11,14 +11,14 @@ orbweaver_sdk::extractor! { roles: { "links" => extract } }
 /// Every `a` and `area` with an `href` that resolves to an `http` or `https` URL, in
 /// document order, repeats included: `[{"to", "anchor", "rel", "nofollow"}]`.
 ///
-/// `to` is absolute, escapes and fragment as written. `anchor` is the text a reader sees,
-/// white space collapsed; of a link without text, its images' `alt`, then `aria-label`,
-/// then `title`. `nofollow` is true for `rel` nofollow, ugc or sponsored, and for every
-/// link of a page whose robots meta or `X-Robots-Tag` says nofollow to all robots.
+/// `to` is absolute, with escapes and fragment as written. `anchor` is the visible text, white
+/// space collapsed; for a link without text, its images' `alt`, else `aria-label`, else `title`.
+/// `nofollow` is true for `rel` nofollow, ugc or sponsored, and for all links of a page whose
+/// robots meta or `X-Robots-Tag` has nofollow for all robots.
 ///
-/// Links inside links can repeat a page's text many times over: once the [`Budget`] is spent,
-/// anchors are empty. Links whose URLs together pass
-/// [`MAX_PAGE_URL_BYTES`](orbweaver_sdk::urls::MAX_PAGE_URL_BYTES) are left out.
+/// Nested links can repeat a page's text many times: when the [`Budget`] is exhausted, anchors are
+/// empty. Links beyond a total of
+/// [`MAX_PAGE_URL_BYTES`](orbweaver_sdk::urls::MAX_PAGE_URL_BYTES) bytes of URLs are left out.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let view = page.view()?;
     let mut w = Writer::with_capacity(1024);
@@ -62,7 +62,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     Ok(w.finish())
 }
 
-/// The link's text, or what stands in for it.
+/// Writes the link's text, or its replacement.
 fn push_anchor(link: Node<'_>, out: &mut impl Sink) {
     if link.tag() == tag::A {
         if text::push_line(link, out) {

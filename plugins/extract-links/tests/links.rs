@@ -1,4 +1,4 @@
-//! Which links are found, where they lead and what they say.
+//! Links found on pages, with their targets and texts.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -70,7 +70,7 @@ fn the_first_base_that_is_http_counts() {
 }
 
 #[test]
-fn the_anchor_is_what_a_reader_sees_or_what_stands_in_for_it() {
+fn the_anchor_is_the_visible_text_or_its_replacement() {
     let html = r#"<a href=1> Read
           <b>all</b>&nbsp;about <script>it()</script>it</a>
         <a href=2><img alt=" The  logo "><img alt=two></a>
@@ -144,7 +144,7 @@ fn a_page_without_an_http_url_has_links_only_where_they_are_absolute_by_its_base
 }
 
 #[test]
-fn nesting_a_million_deep_and_a_flood_of_links_end() {
+fn deep_nesting_and_many_links_are_handled() {
     let deep = format!("<a href=/x>{}deep", "<b>".repeat(200_000));
     assert!(!targets(&deep).is_empty());
     assert_eq!(targets(&"<a href=/x>x</a>".repeat(50_000)).len(), 50_000);

@@ -1,4 +1,4 @@
-//! Directives to robots, those of AI above all.
+//! Directives for robots, mainly those of AI.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use orbweaver_sdk::head::Head;
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::robots::Directive;
 
-/// The directives as `name` or `name:value`, names in lower case, each once.
+/// Writes the distinct directives as `name` or `name:value`, names in lower case.
 pub fn write<'d>(directives: impl Iterator<Item = &'d Directive<'d>>, w: &mut Writer) {
     let mut seen = BTreeSet::new();
     for directive in directives {
@@ -24,7 +24,7 @@ pub fn write<'d>(directives: impl Iterator<Item = &'d Directive<'d>>, w: &mut Wr
     }
 }
 
-/// The fields of `ai_directives`; see the schema in `plugin.toml`.
+/// Writes the fields of `ai_directives`; see the schema in `plugin.toml`.
 pub fn ai(
     page: &Page<'_>,
     view: &View<'_>,
@@ -36,7 +36,7 @@ pub fn ai(
     for name in ["noai", "noimageai", "nosnippet"] {
         w.key(name).bool(all().any(|d| d.is(name)));
     }
-    // The most restrictive of several, as search engines read them; -1 is no limit.
+    // The most restrictive of several, as in search engines; -1 means no limit.
     let limits = all()
         .filter(|d| d.is("max-snippet"))
         .filter_map(|d| d.value?.parse::<i64>().ok());
@@ -45,7 +45,7 @@ pub fn ai(
         Some(limit) => w.int(limit),
         None => w.null(),
     };
-    // The elements that Google's documentation gives the attribute a meaning on.
+    // The elements for which Google's documentation defines the attribute.
     let may = view
         .nodes()
         .filter(|n| matches!(n.tag(), tag::SPAN | tag::DIV | tag::SECTION));
@@ -54,8 +54,8 @@ pub fn ai(
             .any(|a| a.id() == attr::UNKNOWN && a.name() == "data-nosnippet")
     });
     w.key("data_nosnippet").int(marked.count() as u64);
-    // TDM Reservation Protocol (W3C community group): "1" reserves; the meta wins over
-    // the header, being nearer to the content.
+    // TDM Reservation Protocol (W3C community group): "1" reserves the rights. The meta takes
+    // precedence over the header, because it is closer to the content.
     let tdm = |name| head.all(&[name]).next().or_else(|| page.header(name));
     w.key("tdm_reservation");
     match tdm("tdm-reservation").map(str::trim) {

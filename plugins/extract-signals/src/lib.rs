@@ -1,4 +1,4 @@
-//! The `signals` role: what search engines and AI robots read in a page.
+//! The `signals` role: signals of a page for search engines and AI robots.
 
 mod directives;
 mod links;
@@ -56,9 +56,9 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     Ok(w.finish())
 }
 
-/// `h1`, `h2`, `h3` and `headings`, each in document order, without empty ones. Each
-/// heading's text is written once and copied from there. Headings inside headings can repeat a
-/// page's text many times over: those beyond the [`Budget`] are left out.
+/// Writes `h1`, `h2`, `h3` and `headings`, each in document order, without empty ones. Each
+/// heading's text is extracted once and copied. Nested headings can repeat a page's text many
+/// times: those beyond the [`Budget`] are left out.
 fn headings(view: &View<'_>, w: &mut Writer) {
     let mut budget = Budget::of(view);
     let mut found: Vec<(u8, String)> = Vec::new();
@@ -98,7 +98,7 @@ fn headings(view: &View<'_>, w: &mut Writer) {
     });
 }
 
-/// A heading's text, or that of its images: a logo is a title too.
+/// A heading's text, or that of its images, such as a logo.
 fn heading(node: Node<'_>) -> String {
     let mut text = String::new();
     if !push_line(node, &mut text) {
@@ -111,7 +111,7 @@ fn heading(node: Node<'_>) -> String {
     text
 }
 
-/// Alternate languages: the first URL of each.
+/// Writes the alternate languages: the first URL of each.
 fn hreflang(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
     let Some(base) = page.base() else { return };
     let mut languages = BTreeMap::new();
@@ -129,7 +129,7 @@ fn hreflang(page: &Page<'_>, head: &Head<'_>, w: &mut Writer) {
     }
 }
 
-/// Words and characters of the text that a reader sees.
+/// Counts words and characters of the visible text.
 fn count(view: &View<'_>) -> Counter {
     let mut counter = Counter::default();
     if let Some(body) = view

@@ -1,4 +1,4 @@
-//! Counting links.
+//! Counts links.
 
 use orbweaver_sdk::Page;
 use orbweaver_sdk::dom::{View, attr, tag};
@@ -6,8 +6,8 @@ use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::robots::rel_forbids_following;
 use orbweaver_sdk::urls::{Base, Resolved};
 
-/// Links to `http` and `https` URLs, repeats included, as the `links` role lists them.
-/// Internal is what has the page's host, a leading `www.` aside.
+/// Counts links to `http` and `https` URLs, including repeats, like the `links` role. A link is
+/// internal if it has the page's host, ignoring a leading `www.`.
 pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writer) {
     let (mut internal, mut nofollow, mut total) = (0_u64, 0_u64, 0_u64);
     let own = Base::new(page.final_url());

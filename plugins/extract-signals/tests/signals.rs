@@ -1,4 +1,4 @@
-//! What search engines and AI robots read in a page.
+//! Signals of pages for search engines and AI robots.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -15,7 +15,7 @@ fn signals(html: &str) -> Value {
 }
 
 #[test]
-fn a_shop_page_is_read_whole() {
+fn a_shop_page_has_all_signals() {
     let found = signals(include_str!("../fixtures/shop.html"));
     let expected: Value = from_str(include_str!("../fixtures/shop.json")).expect("JSON");
     assert_eq!(found, expected);
@@ -53,7 +53,7 @@ fn a_bare_page_has_every_field_of_the_contract() {
 }
 
 #[test]
-fn directives_come_from_metas_and_headers_for_all_and_for_single_robots() {
+fn directives_come_from_metas_and_headers_for_all_or_single_robots() {
     let html = "<meta name=ROBOTS content='NoAI, noimageai,noai, max-snippet: 50'><meta name=GPTBot content=noindex>
         <meta name=googlebot content='nosnippet'><meta name=tdm-reservation content=1><meta name=tdm-policy content=https://e.org/tdm>
         <p data-nosnippet>not here</p><div data-nosnippet>a</div><span data-nosnippet=''>b</span>";
@@ -75,7 +75,7 @@ fn directives_come_from_metas_and_headers_for_all_and_for_single_robots() {
 }
 
 #[test]
-fn words_are_those_a_reader_sees() {
+fn words_are_those_of_the_visible_text() {
     let count = |html: &str| signals(html)["word_count"].as_u64();
     assert_eq!(
         count("<p>one two</p><script>three()</script><style>p{}</style><template>four</template>"),
@@ -87,7 +87,7 @@ fn words_are_those_a_reader_sees() {
 }
 
 #[test]
-fn links_are_internal_by_host_whatever_the_base_says() {
+fn links_are_internal_by_host_despite_the_base() {
     let links = |html: &str| signals(html)["links"].clone();
     assert_eq!(
         links(
@@ -114,7 +114,7 @@ fn a_heading_of_an_image_has_its_alternative_text() {
 }
 
 #[test]
-fn headings_inside_headings_do_not_multiply_the_page() {
+fn nested_headings_do_not_multiply_the_page() {
     for html in [
         format!("{}{}", "<h1><div>".repeat(240), "word ".repeat(200_000)),
         "<h1><div>a".repeat(100_000),

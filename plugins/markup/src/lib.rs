@@ -1,5 +1,5 @@
-//! Reading HTML source without building a tree: tags and texts as ranges of the source, and
-//! character references. Shared by the host's page pass, the parser's writer and plugins.
+//! Reads HTML source without building a tree: tags and texts as ranges of the source, and character
+//! references. Shared by the host's page pass, the parser's writer and plugins.
 
 pub mod names;
 pub mod references;

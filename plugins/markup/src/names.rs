@@ -1,12 +1,12 @@
-//! Names of elements as numbers, and the standard's classes of elements.
+//! Element names as numbers, and classes of elements in the HTML standard.
 
-/// An element's name in lower case: its bytes in one number, so that it compares like one.
+/// An element's name in lower case: its bytes as one number, which is fast to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name(u128);
 
 impl Name {
-    /// The name that stands in a tag, of any case. A name of more than sixteen bytes becomes a
-    /// hash: no known element has so long a name.
+    /// Reads a name in a tag, in any case. A name of more than sixteen bytes becomes a hash: all
+    /// known elements have shorter names.
     #[inline]
     pub fn read(name: &[u8]) -> Self {
         let mut packed = 0_u128;
@@ -16,7 +16,7 @@ impl Name {
         Self(packed)
     }
 
-    /// A known name, of at most sixteen lower-case letters.
+    /// Creates a known name of at most sixteen lower-case letters.
     pub const fn new(name: &str) -> Self {
         let bytes = name.as_bytes();
         let mut packed = 0;
@@ -64,8 +64,8 @@ names! {
 }
 
 impl Name {
-    /// A block begins or ends, or a line is broken: `display: block` and its like in the
-    /// HTML standard's style sheet.
+    /// Whether it starts and ends a line: `display: block` and similar in the HTML standard's
+    /// style sheet.
     pub const fn breaks(self) -> bool {
         matches!(
             self,
@@ -118,7 +118,7 @@ impl Name {
         )
     }
 
-    /// The end tag may be left out, so that without a tree the end is unknown.
+    /// Whether its end tag may be omitted, so that its end is unknown without a tree.
     pub const fn may_stay_open(self) -> bool {
         matches!(
             self,
@@ -143,7 +143,7 @@ impl Name {
         )
     }
 
-    /// Never has content.
+    /// Whether it never has content.
     pub const fn is_void(self) -> bool {
         matches!(
             self,
@@ -167,7 +167,7 @@ impl Name {
         )
     }
 
-    /// Ends a drawing or formula that it stands in: the standard, section 13.2.6.5.
+    /// Whether it ends an enclosing SVG or MathML element: HTML standard, section 13.2.6.5.
     pub const fn leaves_foreign(self) -> bool {
         matches!(
             self,
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_without_case_and_told_apart() {
+    fn names_are_read_without_case_and_distinguished() {
         assert_eq!(Name::read(b"DiV"), DIV);
         assert_eq!(Name::read(b"annotation-XML"), ANNOTATION_XML);
         assert_ne!(Name::read(b"divx"), DIV);

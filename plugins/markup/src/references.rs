@@ -4,19 +4,19 @@
 use markup5ever::data::{C1_REPLACEMENTS, NAMED_ENTITIES};
 use memchr::memchr;
 
-/// Most letters of a name: `CounterClockwiseContourIntegral` has 31.
+/// Longest name of a reference: `CounterClockwiseContourIntegral` has 31 letters.
 const MAX_NAME: usize = 32;
 
-/// Where a reference stands: within attributes, `&copy=` is no reference.
+/// Position of a reference: in attributes, `&copy=` is not a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// In text between tags.
     Text,
-    /// In an attribute's value.
+    /// In the value of an attribute.
     Attribute,
 }
 
-/// Appends `text` to `out`, its references decoded.
+/// Appends `text` to `out` with its references decoded.
 pub fn decode_into(text: &str, place: Place, out: &mut String) {
     let (mut copied, mut at) = (0, 0);
     let rest = |at: usize| text.as_bytes().get(at..).unwrap_or_default();
@@ -34,7 +34,7 @@ pub fn decode_into(text: &str, place: Place, out: &mut String) {
     out.push_str(text.get(copied..).unwrap_or_default());
 }
 
-/// One or two characters.
+/// One or two characters of a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Characters(char, Option<char>);
 
@@ -50,8 +50,8 @@ impl Characters {
     }
 }
 
-/// Decodes the reference that follows the `&` before `at`. Returns its characters and the
-/// position after it; `None` if this is no reference, but text.
+/// Decodes the reference whose `&` is right before `at`. Returns its characters and the position
+/// after it; `None` if it is not a reference.
 pub fn decode(html: &str, at: usize, place: Place) -> Option<(Characters, usize)> {
     let rest = html.as_bytes().get(at..)?;
     match rest.first()? {
@@ -94,7 +94,7 @@ fn numeric(rest: &[u8]) -> Option<(char, usize)> {
     Some((char, mark + len + semicolon))
 }
 
-/// The longest name that the text begins with.
+/// Finds the longest name at the start of the text.
 /// <https://html.spec.whatwg.org/multipage/parsing.html#named-character-reference-state>
 fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
     for (name, char) in [
@@ -108,7 +108,7 @@ fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
             return Some((Characters(char, None), name.len()));
         }
     }
-    // The usual case takes one look-up: a whole name with its semicolon is the longest.
+    // The usual case takes one look-up: a complete name with its semicolon is the longest.
     let letters = rest
         .bytes()
         .take(MAX_NAME)
@@ -122,7 +122,7 @@ fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
         return Some((Characters(first, second), letters + 1));
     }
     let mut longest = None;
-    // The table has every beginning of a name, with nothing for those that are no name.
+    // The table has every prefix of a name, without a value if it is not a name itself.
     for len in 1..=rest.len() {
         match rest.get(..len).and_then(|name| NAMED_ENTITIES.get(name)) {
             Some((0, _)) => {}
@@ -131,7 +131,7 @@ fn named(rest: &str, place: Place) -> Option<(Characters, usize)> {
         }
     }
     let ((first, second), len) = longest?;
-    // For the sake of old links: in `?a=1&copy=2` the author meant no sign.
+    // For old links: in `?a=1&copy=2` the author did not mean a sign.
     let bytes = rest.as_bytes();
     if place == Place::Attribute
         && bytes.get(len - 1) != Some(&b';')
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_keep_what_looks_like_a_query() {
+    fn attributes_keep_query_parameters() {
         assert_eq!(
             decoded("?a=1&copy=2&lt=3&reg;=4", Place::Attribute),
             "?a=1&copy=2&lt=3®=4"

@@ -1,8 +1,8 @@
-//! A page's tags and texts as ranges of its source, after the HTML standard's tokeniser
+//! A page's tags and texts as ranges of its source, following the HTML standard's tokeniser
 //! (section 13.2.5). Nothing is built, copied or allocated for a token.
 //!
-//! The standard's tokeniser depends on the tree: on elements with raw text, and on where SVG
-//! and MathML begin and end. This one follows both without a tree.
+//! The standard's tokeniser depends on the tree: on elements with raw text, and on where SVG and
+//! MathML start and end. This one tracks both without a tree.
 
 use std::ops::Range;
 
@@ -10,21 +10,21 @@ use memchr::{memchr, memchr_iter, memchr2, memmem};
 
 use crate::names::{self, Name};
 
-/// Attributes of a tag that are read; what follows is passed over.
+/// Most attributes read of a tag; further ones are skipped.
 const MAX_ATTRIBUTES: usize = 512;
-/// Drawings within drawings that are told apart.
+/// Most nested SVG and MathML elements that are tracked.
 const MAX_SPACES: usize = 256;
 
-/// What a page consists of, comments and raw text left out.
+/// The tokens of a page; comments and raw text are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token<'h> {
-    /// Text with character references.
+    /// Text whose character references are not yet decoded.
     Text(&'h str),
-    /// Text without: of a CDATA section or of `plaintext`.
+    /// Text without character references: of a CDATA section or of `plaintext`.
     Verbatim(&'h str),
-    /// The text of a `title` that is no drawing's, with character references.
+    /// The text of a `title` outside SVG, with character references not yet decoded.
     Title(&'h str),
-    /// A start tag; its attributes are the tokeniser's until the next token.
+    /// A start tag; its attributes can be read until the next token.
     Start(Tag),
     /// An end tag.
     End(Name),
@@ -35,22 +35,22 @@ pub enum Token<'h> {
 pub struct Tag {
     /// Its element's name.
     pub name: Name,
-    /// It has no content: a void element, or one closed in its own tag within a drawing.
+    /// Whether it has no content: a void element, or a self-closing one within SVG or MathML.
     pub empty: bool,
-    /// Of a drawing or formula.
+    /// Whether it is an SVG or MathML element.
     pub foreign: bool,
-    /// It has the attribute `hidden`.
+    /// Whether it has the attribute `hidden`.
     pub hidden: bool,
 }
 
-/// Where an attribute stands in the source.
+/// Position of an attribute in the source.
 #[derive(Clone, Debug)]
 struct Attribute {
     name: Range<usize>,
     value: Range<usize>,
 }
 
-/// A tag as it stands in the source.
+/// Position of a tag in the source.
 struct Read {
     name: Name,
     closed: bool,
@@ -65,29 +65,29 @@ enum Space {
     MathMl,
 }
 
-/// What comes after a start tag instead of markup.
+/// Kind of text after a start tag, where it is not markup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Raw {
-    /// Until the end tag of that name.
+    /// Up to the end tag with this name.
     Text(Name),
     Title,
     Script,
-    /// All the rest.
+    /// Up to the end of the page.
     Plain,
 }
 
-/// The tokens of a page, in order.
+/// Iterates over the tokens of a page.
 pub struct Tokens<'h> {
     html: &'h str,
     at: usize,
     attributes: Vec<Attribute>,
     raw: Option<Raw>,
-    /// From the outermost drawing inward; empty in plain HTML.
+    /// Open SVG and MathML elements, outermost first; empty in plain HTML.
     spaces: Vec<Space>,
 }
 
 impl<'h> Tokens<'h> {
-    /// The tokens of a page or of a part of one.
+    /// Creates the tokeniser for a page or a part of one.
     pub fn new(html: &'h str) -> Self {
         Self {
             html,
@@ -98,8 +98,8 @@ impl<'h> Tokens<'h> {
         }
     }
 
-    /// An attribute of the last start tag, its value as written: the first of its name, as
-    /// in a tree. `name` is lower-case.
+    /// Value, as written, of an attribute of the last start tag: the first with this name, as in a
+    /// tree. `name` is in lower case.
     pub fn attribute(&self, name: &str) -> Option<&'h str> {
         let found = self.attributes.iter().find(|attribute| {
             attribute.name.len() == name.len()
@@ -125,7 +125,7 @@ impl<'h> Tokens<'h> {
         self.spaces.last().copied().unwrap_or(Space::Html)
     }
 
-    /// The text of an element that holds no markup; `None` where it is nobody's to read.
+    /// The text of an element with raw text; `None` if it is not returned.
     fn raw(&mut self, raw: Raw) -> Option<Token<'h>> {
         let from = self.at;
         let rest = self.rest(from);
@@ -144,7 +144,7 @@ impl<'h> Tokens<'h> {
         }
     }
 
-    /// Whether a `<` begins something else than text.
+    /// Whether a `<` starts markup.
     fn is_markup(&self, at: usize) -> bool {
         match self.byte(at + 1) {
             Some(b'/') => self.byte(at + 2).is_some(),
@@ -153,13 +153,13 @@ impl<'h> Tokens<'h> {
         }
     }
 
-    /// What a `<` begins that is no text: the token, if there is one, and where it ends.
+    /// Reads the markup at a `<`: returns its token, if any, and its end.
     fn markup(&mut self, at: usize) -> (Option<Token<'h>>, usize) {
         let closing = self.byte(at + 1) == Some(b'/');
         let name = at + 1 + usize::from(closing);
         match self.byte(name) {
             Some(byte) if byte.is_ascii_alphabetic() => {
-                // The end of the page within a tag: the standard drops the tag.
+                // The page ends within a tag: the standard drops the tag.
                 let Some(read) = self.tag(name) else {
                     return (None, self.html.len());
                 };
@@ -180,7 +180,7 @@ impl<'h> Tokens<'h> {
         memchr(byte, self.rest(from)).map_or(self.html.len(), |len| from + len + 1)
     }
 
-    /// A comment, a CDATA section, a doctype or what is read as a comment.
+    /// Reads a comment, a CDATA section, a doctype, or anything treated as a comment.
     fn declaration(&self, at: usize) -> (Option<Token<'h>>, usize) {
         const CDATA: &[u8] = b"<![CDATA[";
         let rest = self.rest(at);
@@ -203,7 +203,7 @@ impl<'h> Tokens<'h> {
         (None, self.past(at + 2, b'>'))
     }
 
-    /// Reads the tag whose name begins at `from`; `None` where the page ends before it.
+    /// Reads the tag whose name starts at `from`; `None` if the page ends before its end.
     fn tag(&mut self, from: usize) -> Option<Read> {
         let bytes = self.html.as_bytes();
         let run = |from: usize, ends: fn(u8) -> bool| -> Option<usize> {
@@ -224,14 +224,14 @@ impl<'h> Tokens<'h> {
                 read.end = at + 1;
                 return Some(read);
             }
-            // Only a slash right before the end closes.
+            // Only a slash right before the end closes the element.
             read.closed = byte == b'/';
             if read.closed || is_blank(byte) {
                 at += 1;
                 continue;
             }
             let start = at;
-            // A name may begin with `=`, and has no other.
+            // A name may start with `=`, but not contain another one.
             at = run(at + 1, |b| is_blank(b) || matches!(b, b'/' | b'>' | b'='))?;
             let stop = at;
             if *bytes.get(at)? != b'=' {
@@ -264,7 +264,7 @@ impl<'h> Tokens<'h> {
         }
     }
 
-    /// What a start tag begins.
+    /// Processes a start tag.
     fn open(&mut self, read: &Read) -> Tag {
         let (space, name, closed) = (self.space(), read.name, read.closed);
         let tag = |empty, foreign| Tag {
@@ -337,7 +337,7 @@ impl<'h> Tokens<'h> {
             .any(|name| self.attribute(name).is_some())
     }
 
-    /// Whether an element of a drawing or formula holds HTML.
+    /// Whether an element of SVG or MathML contains HTML.
     fn is_integration_point(&self, space: Space, name: Name) -> bool {
         match space {
             Space::Svg => is_svg_point(name),
@@ -388,13 +388,13 @@ impl<'h> Iterator for Tokens<'h> {
     }
 }
 
-/// The standard's white space within tags.
+/// White space within tags, as in the standard.
 const fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
 
-/// What follows a start tag of HTML, where that is no markup. Without scripts `noscript`
-/// would hold markup; readers have them.
+/// The kind of raw text after a start tag of HTML, if any. Without scripting `noscript` would
+/// contain markup; readers have scripting.
 const fn raw_of(name: Name) -> Option<Raw> {
     match name {
         names::TITLE => Some(Raw::Title),
@@ -422,7 +422,7 @@ const fn is_math_point(name: Name) -> bool {
     )
 }
 
-/// Whether a tag of that name begins here; `rest` follows the `<` or `</`.
+/// Whether a tag with this name starts here; `rest` is the text after the `<` or `</`.
 fn is_tag(rest: &[u8], name: Name) -> bool {
     let len = rest.iter().take(LONGEST_RAW + 1);
     let len = len.take_while(|b| b.is_ascii_alphabetic()).count();
@@ -431,17 +431,17 @@ fn is_tag(rest: &[u8], name: Name) -> bool {
         && rest.get(..len).is_some_and(|read| Name::read(read) == name)
 }
 
-/// The longest name of an element with raw text, `textarea` and others.
+/// Longest name of an element with raw text: `textarea` and others.
 const LONGEST_RAW: usize = 8;
 
-/// How long raw text is: up to the end tag of that name, else all of it.
+/// Length of raw text: up to the end tag with this name, else the whole text.
 fn raw_len(text: &[u8], name: Name) -> usize {
     memmem::find_iter(text, b"</")
         .find(|at| is_tag(text.get(at + 2..).unwrap_or_default(), name))
         .unwrap_or(text.len())
 }
 
-/// How long a script is. Within `<!--` a `<script>` hides the next end tag.
+/// Length of a script. Within `<!--` a `<script>` hides the next end tag.
 fn script_len(text: &[u8]) -> usize {
     let (mut escaped, mut within) = (false, false);
     let mut at = 0;
@@ -454,7 +454,7 @@ fn script_len(text: &[u8]) -> usize {
             }
         } else if !escaped && rest.starts_with(b"<!--") {
             escaped = true;
-            // The dashes may be those of the comment's end already.
+            // The dashes may also belong to the end of the comment.
             at += 1;
         } else if rest.get(1) == Some(&b'/') {
             if is_tag(rest.get(2..).unwrap_or_default(), names::SCRIPT) {
@@ -471,7 +471,7 @@ fn script_len(text: &[u8]) -> usize {
     text.len()
 }
 
-/// How long the comment at the start of `text` is, `<!--` and its end included.
+/// Length of the comment at the start of `text`, including `<!--` and its end.
 fn comment_len(text: &[u8]) -> usize {
     const OPEN: usize = 4;
     let abrupt = if text.get(OPEN) == Some(&b'>') {

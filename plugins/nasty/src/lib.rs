@@ -13,8 +13,8 @@ macro_rules! pattern {
     };
 }
 
-/// A constant `PATTERNS` of lines `name: head, unit, tail;` for what is repeated in a row and
-/// `name: head, open, middle, close, tail;` for what is nested.
+/// A constant `PATTERNS` of lines: `name: head, unit, tail;` for repeated text and
+/// `name: head, open, middle, close, tail;` for nested text.
 macro_rules! patterns {
     ($($name:literal: $($part:literal),+;)+) => {
         pub(crate) const PATTERNS: &[Pattern] = &[$(pattern!($name, $($part),+)),+];
@@ -33,8 +33,8 @@ pub const MAX_GROWTH: f64 = 2.6;
 
 /// A document's pattern: `head`, `open` n times, `middle`, `close` n times, `tail`.
 ///
-/// `{300*text}` stands for the text, 300 times. In `open` and `close`, `{i}` stands for the
-/// number of the repetition, counted from 0.
+/// `{300*text}` means the text 300 times. In `open` and `close`, `{i}` means the number of the
+/// repetition, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// Unique name, in kebab case.

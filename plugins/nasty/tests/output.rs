@@ -1,4 +1,4 @@
-//! No document makes a role's answer, or the snapshot, grow faster than the document.
+//! Checks that no document makes a role's answer, or the snapshot, grow faster than the document.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -8,7 +8,7 @@ use orbweaver_sdk::{Error, Page};
 
 const URL: &str = "https://example.org/a/page.html?q=1";
 const BYTES: usize = 60_000;
-/// Answers that may be as long as this whatever the page: the budgets for URLs and texts.
+/// Answers may be this long for any page: the budgets for URLs and texts.
 const BUDGET: usize = 40 << 20;
 
 type Role = fn(&Page<'_>, &str) -> Result<String, Error>;

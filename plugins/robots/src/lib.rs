@@ -1,5 +1,5 @@
-//! robots.txt as host and plugins read it: RFC 9309, with the leniencies of Google's
-//! parser for what sites really write (misspelt keys, `index.html`).
+//! Parser of robots.txt for host and plugins: RFC 9309, with the tolerance of Google's parser for
+//! common mistakes (misspelt keys, `index.html`).
 
 mod matcher;
 mod parse;
@@ -10,14 +10,14 @@ use url::Url;
 
 use matcher::Pattern;
 
-/// Bytes of a robots.txt that are read: RFC 9309, section 2.5, asks for at least 500 KiB.
+/// Bytes of a robots.txt that are parsed: RFC 9309, section 2.5, requires at least 500 KiB.
 pub const MAX_ROBOTS_BYTES: usize = 500 * 1024;
 
-/// The longest pattern; no URL that is fetched is longer.
+/// Longest pattern; no fetched URL is longer.
 const MAX_PATTERN_BYTES: usize = 16 * 1024;
 
-/// Rules kept of one file. A file of 500 KiB holds about 60,000 of the shortest; no site
-/// that means them writes a tenth of that.
+/// Most rules kept of one file. A file of 500 KiB can hold about 60,000 of the shortest; real sites
+/// have less than a tenth of that.
 const MAX_RULES: usize = 20_000;
 
 /// A parsed robots.txt.
@@ -25,7 +25,7 @@ const MAX_RULES: usize = 20_000;
 pub struct Robots {
     groups: Vec<Group>,
     sitemaps: Vec<String>,
-    /// Everything is disallowed: the file could not be had (RFC 9309, 2.3.1.4).
+    /// Whether everything is disallowed because the file is unreachable (RFC 9309, 2.3.1.4).
     unreachable: bool,
 }
 
@@ -43,37 +43,37 @@ struct Rule {
     pattern: Pattern,
 }
 
-/// A `Content-Signal` line: what a site says content may be used for.
+/// A `Content-Signal` line: what a site's content may be used for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContentSignal {
-    /// The path prefix that it is about; `None` for the whole site.
+    /// The path prefix that it applies to; `None` for the whole site.
     pub path: Option<String>,
-    /// Purpose to answer, such as `ai-train` to `no`.
+    /// Maps a purpose such as `ai-train` to an answer such as `no`.
     pub signals: BTreeMap<String, String>,
 }
 
-/// The rules of one agent, its groups merged.
+/// The rules of one agent, with its groups merged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// Seconds between requests, where the site asks for them.
+    /// Seconds between requests, if the site asks for a delay.
     pub crawl_delay: Option<f64>,
-    /// What the site says of the use of its content.
+    /// Permitted uses of the content.
     pub signals: Vec<ContentSignal>,
     unreachable: bool,
 }
 
 impl Robots {
-    /// Parses a file. Never fails: lines that are no rules are none. Bytes beyond
-    /// [`MAX_ROBOTS_BYTES`] are not read, nor is a line that they cut.
+    /// Parses a file. Never fails: invalid lines are ignored. Bytes beyond [`MAX_ROBOTS_BYTES`]
+    /// are not parsed, nor is a line that is cut there.
     pub fn parse(body: &[u8]) -> Self {
         parse::parse(body)
     }
 
-    /// The rules by status and body (RFC 9309, section 2.3.1): the file where there is one; no
-    /// restrictions where the server says that there is none (4xx); a complete disallow where
-    /// it can't say (5xx, or no answer at all: `None`). 429 counts as a server error, as it
-    /// does for Google's crawler.
+    /// The rules for a response (RFC 9309, section 2.3.1): those of the file if there is one; no
+    /// restrictions if the server says that there is none (4xx); everything disallowed if the
+    /// server fails (5xx, or no response: `None`). 429 counts as a server error, as for Google's
+    /// crawler.
     pub fn from_answer(status: Option<u16>, body: &[u8]) -> Self {
         match status {
             Some(200..=299) => Self::parse(body),
@@ -82,7 +82,7 @@ impl Robots {
         }
     }
 
-    /// The complete disallow.
+    /// Rules that disallow everything.
     pub fn unreachable() -> Self {
         Self {
             unreachable: true,
@@ -90,24 +90,24 @@ impl Robots {
         }
     }
 
-    /// Whether the file could not be had, so that everything is disallowed.
+    /// Whether the file was unreachable, so that everything is disallowed.
     pub const fn is_unreachable(&self) -> bool {
         self.unreachable
     }
 
-    /// The sitemaps named in the file, as written.
+    /// The sitemaps listed in the file, as written.
     pub fn sitemaps(&self) -> &[String] {
         &self.sitemaps
     }
 
-    /// Whether a group names this agent, so that it does not follow `*`.
+    /// Whether a group names this agent, so that `*` does not apply to it.
     pub fn names(&self, agent: &str) -> bool {
         let agent = product_word(agent);
         self.groups.iter().any(|group| group.names(agent))
     }
 
-    /// The rules for an agent, by its product token or name: all groups that name it, or
-    /// all groups of `*`.
+    /// The rules for an agent, by its product token or name: all groups that name it, else all
+    /// groups of `*`.
     pub fn rules_for(&self, agent: &str) -> Rules {
         let agent = product_word(agent);
         let named = self.names(agent);
@@ -129,7 +129,7 @@ impl Robots {
         merged
     }
 
-    /// Whether an agent may fetch a URL. For many URLs take [`rules_for`](Self::rules_for) once.
+    /// Whether an agent may fetch a URL. For many URLs call [`rules_for`](Self::rules_for) once.
     pub fn allows(&self, agent: &str, url: &str) -> bool {
         self.rules_for(agent).allows(url)
     }
@@ -143,8 +143,8 @@ fn longer(one: Option<f64>, other: Option<f64>) -> Option<f64> {
 }
 
 impl Group {
-    /// Whether a line of this group means the agent. Google reads the leading token of
-    /// letters, `-` and `_`; names with digits (`AI2Bot`) only match as a whole word.
+    /// Whether a line of this group names the agent. Google compares the leading token of
+    /// letters, `-` and `_`; names with digits (`AI2Bot`) only match as a whole.
     fn names(&self, agent: &str) -> bool {
         self.agents.iter().any(|line| {
             line != "*"
@@ -154,7 +154,7 @@ impl Group {
     }
 }
 
-/// The name without version and comment: `MistralAI-User` of `MistralAI-User/1.0`.
+/// The name without version and comment: `MistralAI-User` in `MistralAI-User/1.0`.
 fn product_word(agent: &str) -> &str {
     let agent = agent.trim();
     agent
@@ -172,8 +172,8 @@ fn token(line: &str) -> &str {
 }
 
 impl Rules {
-    /// Whether a URL may be fetched: the longest matching rule decides, `allow` wins a tie.
-    /// A URL may be given as its path.
+    /// Whether a URL may be fetched: the longest matching rule applies; in a tie `allow` wins.
+    /// The URL may be given as a path.
     pub fn allows(&self, url: &str) -> bool {
         let path = matcher::path_of(url);
         if path == "/robots.txt" {
@@ -185,7 +185,7 @@ impl Rules {
         let mut best: Option<(usize, bool)> = None;
         for rule in &self.rules {
             let candidate = (rule.pattern.len(), rule.allow);
-            // Tuples compare by length, then `allow` above `disallow`.
+            // Tuples are compared by length, then `allow` above `disallow`.
             if best.is_none_or(|best| candidate > best) && rule.pattern.matches(&path) {
                 best = Some(candidate);
             }
@@ -193,7 +193,7 @@ impl Rules {
         best.is_none_or(|(_, allow)| allow)
     }
 
-    /// As [`allows`](Self::allows), of a parsed URL.
+    /// Same as [`allows`](Self::allows), for a parsed URL.
     pub fn allows_url(&self, url: &Url) -> bool {
         self.allows(url.as_str())
     }

@@ -1,16 +1,16 @@
-//! Lines to groups.
+//! Parses lines into groups.
 
 use std::collections::BTreeMap;
 
 use super::matcher::Pattern;
 use super::{ContentSignal, Group, MAX_PATTERN_BYTES, MAX_ROBOTS_BYTES, MAX_RULES, Robots, Rule};
 
-/// Sitemaps and signals kept of one file.
+/// Most sitemaps and signals kept of one file.
 const MAX_LINES: usize = 1_000;
-/// Agents kept of one file, with the lines' lengths.
+/// Most agents kept of one file.
 const MAX_AGENTS: usize = 20_000;
 const MAX_AGENT_BYTES: usize = 256;
-/// The longest delay that is taken seriously, in seconds: a day.
+/// Longest accepted delay, in seconds: a day.
 const MAX_CRAWL_DELAY: f64 = 86_400.0;
 
 enum Key {
@@ -23,7 +23,7 @@ enum Key {
     Unknown,
 }
 
-/// Keys without regard to case, with the misspellings that Google's parser accepts.
+/// Parses a key without case, with the misspellings that Google's parser accepts.
 fn key(text: &str) -> Key {
     let is = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     if is(&["user-agent", "useragent", "user agent"]) {
@@ -58,7 +58,7 @@ pub(super) fn parse(body: &[u8]) -> Robots {
     let mut parser = Parser::default();
     let mut lines = body.split(|&b| b == b'\n' || b == b'\r').peekable();
     while let Some(line) = lines.next() {
-        // Half a rule may say the opposite of the whole.
+        // Half a rule may mean the opposite of the whole rule.
         if cut && lines.peek().is_none() {
             break;
         }
@@ -71,7 +71,7 @@ pub(super) fn parse(body: &[u8]) -> Robots {
 struct Parser {
     robots: Robots,
     group: Group,
-    /// A rule closed the list of the group's agents.
+    /// Whether a rule has ended the list of the group's agents.
     closed: bool,
     rules: usize,
     agents: usize,
@@ -96,7 +96,7 @@ impl Parser {
                     self.robots.sitemaps.push(value.to_owned());
                 }
             }
-            // These do not close the list of agents: RFC 9309 knows no such lines.
+            // These do not end the list of agents, because RFC 9309 does not define them.
             Key::CrawlDelay => {
                 if let Some(delay) = value
                     .parse::<f64>()
@@ -122,7 +122,7 @@ impl Parser {
         if self.closed {
             self.end_group();
         }
-        // `*` may be followed by a blank and rubbish.
+        // `*` may be followed by a blank and other text.
         let all = value == "*"
             || value
                 .strip_prefix('*')
@@ -136,7 +136,7 @@ impl Parser {
 
     fn rule(&mut self, allow: bool, value: &str) {
         self.closed = true;
-        // An empty value says nothing, and rules before the first agent are nobody's.
+        // An empty value means nothing, and rules before the first agent apply to nobody.
         if value.is_empty() || self.group.agents.is_empty() || value.len() > MAX_PATTERN_BYTES {
             return;
         }
@@ -148,7 +148,7 @@ impl Parser {
             allow,
             pattern: Pattern::new(value),
         });
-        // Opening `index.html` opens its directory (Google).
+        // Allowing `index.html` allows its directory (Google).
         if allow && let Some(at) = value.rfind('/') {
             let (directory, file) = value.split_at(at + 1);
             if file.starts_with("index.htm") {
@@ -178,7 +178,7 @@ fn is_blank(c: char) -> bool {
     c == ' ' || c == '\t'
 }
 
-/// Key and value at the colon, or, where a line has none, at its only blank (Google).
+/// Splits key and value at the colon, or, in a line without one, at its only blank (Google).
 fn split(line: &str) -> Option<(&str, &str)> {
     if let Some((name, value)) = line.split_once(':') {
         return Some((name.trim_matches(is_blank), value.trim_matches(is_blank)));
@@ -188,7 +188,7 @@ fn split(line: &str) -> Option<(&str, &str)> {
     (!value.contains(is_blank)).then_some((name, value))
 }
 
-/// `[/path] purpose=answer, purpose=answer`.
+/// Parses `[/path] purpose=answer, purpose=answer`.
 fn content_signal(value: &str) -> Option<ContentSignal> {
     let (path, rest) = match value.starts_with('/') {
         true => value

@@ -1,7 +1,7 @@
-//! The WIT contract as Rust, generated once here so that an author needs no WIT files.
+//! Rust bindings of the WIT interface, generated here once, so that authors need no WIT files.
 //!
-//! `host` holds every import of every world; the three worlds use its types. What a
-//! plugin does not call is not part of its component.
+//! `host` holds every import of every world; the three worlds use its types. Functions that a
+//! plugin does not call are not part of its component.
 
 pub mod host {
     wit_bindgen::generate!({

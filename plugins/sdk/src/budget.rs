@@ -1,25 +1,25 @@
-//! A bound on the work of one role: references, and elements inside elements, can make a
-//! small page cost the square of its size.
+//! Bounds the work of one role: with references or nested elements, a small page could otherwise
+//! cost quadratic time.
 
 use orbweaver_dom::View;
 
-/// Bytes of text that all values may have together.
+/// Most bytes of text that all values may have together.
 const MAX_TEXT: usize = 12 << 20;
 
-/// The node visits and the bytes of text that one role may still use for a page.
+/// The node visits and bytes of text that one role may still use for a page.
 ///
-/// Needed where the subtrees of many elements are read and the elements may be nested: links,
+/// Needed if the subtrees of many, possibly nested elements are read: links, headings, items.
 /// headings, items.
 #[derive(Debug)]
 pub struct Budget {
-    /// Nodes that may be visited.
+    /// Remaining node visits.
     visits: u64,
-    /// Bytes of text that values may have.
+    /// Remaining bytes of text.
     text: usize,
 }
 
 impl Budget {
-    /// Many times what an honest page needs: sixteen visits of each node, 12 MiB of text.
+    /// Much more than an ordinary page needs: sixteen visits of each node, 12 MiB of text.
     pub fn of(view: &View<'_>) -> Self {
         Self {
             visits: 20_000 + 16 * u64::from(view.len()),
@@ -27,8 +27,8 @@ impl Budget {
         }
     }
 
-    /// Pays for a value that is written `times` over: the value, or an empty text once the
-    /// budget is spent.
+    /// Charges a value that is written `times` times. Returns the value, or an empty text if the
+    /// budget is exhausted.
     pub fn text(&mut self, value: String, times: usize) -> String {
         if self.spend_text(value.len().saturating_mul(times)) {
             value
@@ -37,17 +37,17 @@ impl Budget {
         }
     }
 
-    /// Pays for so many bytes of text; false when there is not enough left, and from then on.
+    /// Charges bytes of text. False if not enough are left, and always after that.
     pub fn spend_text(&mut self, bytes: usize) -> bool {
         let left = self.text.checked_sub(bytes);
         self.text = left.unwrap_or(0);
         left.is_some()
     }
 
-    /// Pays for `visits` of nodes; false when there is not enough left, and from then on.
+    /// Charges node visits. False if not enough are left, and always after that.
     pub fn spend(&mut self, visits: u32) -> bool {
         match self.visits.checked_sub(u64::from(visits)) {
-            // Visits are for gathering text: without room for text there is no use.
+            // Visits collect text, so they are useless when no text is left.
             Some(left) if self.text > 0 => {
                 self.visits = left;
                 true

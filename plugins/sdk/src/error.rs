@@ -1,28 +1,28 @@
-//! Why a plugin's call failed.
+//! Errors of plugin calls.
 
 use std::fmt;
 
-/// Why a call failed, in the terms of whoever caused it. The host turns each into a
-/// status of its own, so the choice is part of a plugin's behaviour.
+/// Why a call failed, by its cause. The host maps each kind to a status code, so the choice is part
+/// of a plugin's behaviour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The caller's input is wrong; says which field and which rule. HTTP 422.
+    /// The caller's input is wrong; names the field and the rule. HTTP 422.
     InvalidInput(String),
     /// A page could not be fetched (DNS, TLS, connect, time-out). HTTP 502.
     FetchFailed(String),
-    /// The host refused: not granted, a private address, over a budget. HTTP 500.
+    /// The host refused: no permission, a private address, an exhausted budget. HTTP 500.
     Denied(String),
     /// The plugin could not do its work. HTTP 500.
     Failed(String),
 }
 
 impl Error {
-    /// An [`Error::InvalidInput`] from anything that displays.
+    /// Creates an [`Error::InvalidInput`] from a displayable value.
     pub fn invalid(message: impl fmt::Display) -> Self {
         Self::InvalidInput(message.to_string())
     }
 
-    /// An [`Error::Failed`] from anything that displays.
+    /// Creates an [`Error::Failed`] from a displayable value.
     pub fn failed(message: impl fmt::Display) -> Self {
         Self::Failed(message.to_string())
     }
@@ -49,22 +49,22 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// A plain message is a failure of the plugin.
+/// A plain message becomes a failure of the plugin.
 impl From<String> for Error {
     fn from(message: String) -> Self {
         Self::Failed(message)
     }
 }
 
-/// A plain message is a failure of the plugin.
+/// A plain message becomes a failure of the plugin.
 impl From<&str> for Error {
     fn from(message: &str) -> Self {
         Self::Failed(message.to_owned())
     }
 }
 
-/// JSON that a plugin cannot read or write is its own failure; the caller's input is
-/// checked before the plugin sees it.
+/// JSON that a plugin cannot read or write is its own failure, because the caller's input was
+/// checked before.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Failed(error.to_string())

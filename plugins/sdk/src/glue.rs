@@ -1,4 +1,4 @@
-//! Between the exports of a component and the functions of its author.
+//! Connects the exports of a component with the functions of its author.
 
 use std::cell::OnceCell;
 use std::future::Future;
@@ -34,23 +34,23 @@ impl From<types::Error> for Error {
 }
 
 thread_local! {
-    /// An extractor's instance serves one page (the contract's promise), so what one role
-    /// has asked of the host is there for the next.
+    /// An extractor's instance serves one page (guaranteed by the interface), so data loaded by one
+    /// role is kept for the next.
     static SHARED: OnceCell<&'static Cells> = const { OnceCell::new() };
 }
 
-/// One role of an extractor.
+/// Runs one role of an extractor.
 pub fn extract(
     page: &pages::Page,
     role: impl FnOnce(&Page<'_>) -> Result<String, Error>,
 ) -> Result<String, types::Error> {
-    // Never freed, and never more than one: the instance ends with its page.
+    // Never freed, and only one is created: the instance ends with its page.
     let cells = SHARED.with(|shared| *shared.get_or_init(|| Box::leak(Box::default())));
     let page = Page::from_host(Handle::Lent(page), CellsRef::Shared(cells));
     Ok(role(&page)?)
 }
 
-/// An actor's run.
+/// Runs an actor.
 pub async fn run<I, O, F>(input: &str, run: impl FnOnce(I) -> F) -> Result<String, types::Error>
 where
     I: DeserializeOwned,
@@ -62,7 +62,7 @@ where
     Ok(serde_json::to_string(&output).map_err(Error::from)?)
 }
 
-/// A fetcher's call.
+/// Runs a fetcher.
 pub async fn fetch<P, O, F>(
     domain: String,
     path: String,

@@ -1,4 +1,4 @@
-//! The host's side of a page: a resource handle in the sandbox, nothing outside of it.
+//! The host's handle of a page: a resource in the sandbox, empty outside of it.
 
 #[cfg(target_family = "wasm")]
 mod imp {
@@ -7,7 +7,7 @@ mod imp {
     use crate::bindings::host::orbweaver::plugin::pages;
     use crate::page::{Header, Hop};
 
-    /// A page of the host's, owned or lent for a call.
+    /// A page of the host, owned or borrowed for a call.
     pub enum Handle<'a> {
         Own(pages::Page),
         Lent(&'a pages::Page),
@@ -84,7 +84,7 @@ mod imp {
 
     use crate::page::{Header, Hop};
 
-    /// No host: what the page holds is all there is.
+    /// There is no host, so the page has only its own data.
     pub struct Handle<'a>(pub PhantomData<&'a ()>);
 
     impl Handle<'_> {

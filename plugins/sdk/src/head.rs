@@ -1,4 +1,4 @@
-//! What a document says about itself: title, metas, links, language.
+//! Metadata of a document: title, metas, links, language.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use orbweaver_dom::{Namespace, Node, attr, tag};
 use crate::text::collapse;
 use crate::{Error, Page, text};
 
-/// Names of one `<meta>` that are read. Its content may be written once for each of them.
+/// Most names read of one `<meta>`. Its content may be written once for each of them.
 const MAX_NAMES: usize = 8;
 
-/// A `<meta>` with a content.
+/// A `<meta>` that has a content.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'p> {
     /// `name`, `property`, `itemprop` or `http-equiv`, trimmed, as written.
@@ -26,12 +26,12 @@ pub struct Link<'p> {
     pub rel: &'p str,
     /// `href`, as written.
     pub href: &'p str,
-    /// The element, for the other attributes.
+    /// The element, for its other attributes.
     pub node: Node<'p>,
 }
 
 impl Link<'_> {
-    /// Whether `rel` has this keyword. Case does not count.
+    /// Whether `rel` has this keyword, ignoring case.
     pub fn is(&self, rel: &str) -> bool {
         self.rel
             .split_ascii_whitespace()
@@ -39,12 +39,12 @@ impl Link<'_> {
     }
 }
 
-/// What a document says about itself, from one pass over it. Metas and links count
-/// wherever they stand: a stray tag in the head sends the rest of it into the body.
+/// Metadata of a document, from one pass over it. Metas and links in the body are included,
+/// because a stray tag in the head moves the rest of it into the body.
 #[derive(Clone, Debug, Default)]
 pub struct Head<'p> {
-    /// The first `<title>` of HTML (SVG has one too), white space collapsed; `None` where
-    /// that is empty.
+    /// The first HTML `<title>` (not that of an SVG), white space collapsed; `None` if it is
+    /// empty.
     pub title: Option<String>,
     /// `lang` of the root element, as written.
     pub lang: Option<&'p str>,
@@ -57,7 +57,7 @@ pub struct Head<'p> {
 }
 
 impl<'p> Head<'p> {
-    /// Reads a page.
+    /// Reads a page's metadata.
     pub fn of(page: &'p Page<'_>) -> Result<Self, Error> {
         let view = page.view()?;
         let mut head = Self::default();
@@ -97,7 +97,7 @@ impl<'p> Head<'p> {
         let Some(content) = node.attr(attr::CONTENT) else {
             return;
         };
-        // A meta may be `name` and `property` at once, as different things.
+        // A meta may have both `name` and `property`, with different meanings.
         let names = [attr::NAME, attr::PROPERTY, attr::ITEMPROP, attr::HTTP_EQUIV]
             .into_iter()
             .filter_map(|id| node.attr(id))
@@ -107,8 +107,8 @@ impl<'p> Head<'p> {
         }
     }
 
-    /// Metas of these names, in document order, contents trimmed, empty ones left out.
-    /// Case does not count.
+    /// Contents of the metas with these names, in document order, trimmed, without empty ones.
+    /// Case is ignored.
     pub fn all<'s>(&'s self, names: &'s [&str]) -> impl Iterator<Item = &'p str> + 's {
         self.metas
             .iter()
@@ -121,8 +121,8 @@ impl<'p> Head<'p> {
             .filter(|content| !content.is_empty())
     }
 
-    /// The content of the first of these names that a meta has, white space collapsed:
-    /// earlier names win over earlier metas.
+    /// The content of the first of these names that a meta has, white space collapsed: the order
+    /// of names takes precedence over the order of metas.
     pub fn meta_text(&self, names: &[&str]) -> Option<String> {
         names
             .iter()
@@ -147,14 +147,14 @@ impl<'p> Head<'p> {
                 rel.split_ascii_whitespace()
                     .any(|token| token.eq_ignore_ascii_case("canonical"))
             })?;
-            // The header's references are relative to the URL, not to `<base>`.
+            // URLs in the header are relative to the page's URL, not to `<base>`.
             let base = crate::urls::Base::new(page.final_url())?;
             base.join(href.0).map(|url| url.into_string())
         })
     }
 
-    /// The document's language: the root element's `lang`, else `Content-Language` as a
-    /// meta or a header where that names one.
+    /// The document's language: `lang` of the root element, else `Content-Language` in a meta or
+    /// header, if it names exactly one.
     pub fn language(&self, page: &'p Page<'_>) -> Option<&'p str> {
         let one = |value: &'p str| Some(value.trim()).filter(|v| !v.is_empty() && !v.contains(','));
         self.lang
@@ -162,7 +162,7 @@ impl<'p> Head<'p> {
             .or_else(|| page.header("content-language").and_then(one))
     }
 
-    /// Metas whose name begins with `prefix` (case does not count), without it: the first
+    /// Metas whose name starts with `prefix` (ignoring case), with the prefix removed: the first
     /// of each name, in document order.
     pub fn prefixed(&self, prefix: &str) -> Vec<Meta<'p>> {
         let mut seen = BTreeSet::new();
@@ -190,8 +190,8 @@ impl<'p> Head<'p> {
     }
 }
 
-/// The targets of a `Link` header (RFC 8288) with their `rel`; a quoted comma or semicolon
-/// in a target's brackets does not divide.
+/// The targets of a `Link` header (RFC 8288) with their `rel`; a comma or semicolon inside a
+/// target's brackets does not separate.
 pub fn link_header(value: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = value;
     std::iter::from_fn(move || {

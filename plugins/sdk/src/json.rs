@@ -1,4 +1,4 @@
-//! Writing JSON into one buffer, with no value tree and no allocation per string.
+//! Writes JSON into one buffer, without a value tree and without an allocation per string.
 //!
 //! ```
 //! use orbweaver_sdk::json::Writer;
@@ -15,22 +15,22 @@
 
 use crate::text::Sink;
 
-/// A JSON text in the making. The writer puts commas and colons; that keys stand in
-/// objects and values do not is the caller's part.
+/// A JSON text being written. The writer adds commas and colons; the caller must write keys in
+/// objects only, and a value after each key.
 #[derive(Clone, Debug, Default)]
 pub struct Writer {
     out: String,
-    /// A value has ended here: the next key or value needs a comma.
+    /// Whether a value has ended here, so that the next key or value needs a comma.
     after_value: bool,
 }
 
 impl Writer {
-    /// An empty text.
+    /// Creates an empty writer.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A writer with room for `bytes`, so that a large answer is not copied as it grows.
+    /// Creates a writer with a capacity of `bytes`, so that a large answer needs no reallocation.
     pub fn with_capacity(bytes: usize) -> Self {
         Self {
             out: String::with_capacity(bytes),
@@ -38,24 +38,24 @@ impl Writer {
         }
     }
 
-    /// The JSON text.
+    /// Returns the JSON text.
     pub fn finish(self) -> String {
         self.out
     }
 
-    /// What is written so far.
+    /// The text written so far.
     pub fn as_str(&self) -> &str {
         &self.out
     }
 
-    /// Writes `{`, what `fill` writes, and `}`.
+    /// Writes `{`, the output of `fill`, and `}`.
     pub fn object(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.begin_object();
         fill(self);
         self.end_object()
     }
 
-    /// Writes `[`, what `fill` writes, and `]`.
+    /// Writes `[`, the output of `fill`, and `]`.
     pub fn array(&mut self, fill: impl FnOnce(&mut Self)) -> &mut Self {
         self.begin_array();
         fill(self);
@@ -82,7 +82,7 @@ impl Writer {
         self.close(']')
     }
 
-    /// An object's key; its value comes next.
+    /// Writes a key of an object; its value must follow.
     pub fn key(&mut self, key: &str) -> &mut Self {
         self.string(key);
         self.out.push(':');
@@ -90,7 +90,7 @@ impl Writer {
         self
     }
 
-    /// A string, escaped.
+    /// Writes an escaped string.
     pub fn string(&mut self, value: &str) -> &mut Self {
         self.separate();
         self.out.push('"');
@@ -99,7 +99,7 @@ impl Writer {
         self
     }
 
-    /// A string, or null for `None`.
+    /// Writes a string, or null for `None`.
     pub fn string_or_null(&mut self, value: Option<&str>) -> &mut Self {
         match value {
             Some(value) => self.string(value),
@@ -107,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// A string in pieces: `fill` pushes to the sink, which escapes.
+    /// Writes a string in pieces: `fill` pushes to the sink, which escapes.
     pub fn string_with<R>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> R) -> R {
         self.separate();
         self.out.push('"');
@@ -116,40 +116,40 @@ impl Writer {
         result
     }
 
-    /// An integer of any size.
+    /// Writes an integer of any size.
     pub fn int(&mut self, value: impl Into<i128>) -> &mut Self {
         use std::fmt::Write;
         self.separate();
-        // Writing to a String does not fail.
+        // Writing to a String cannot fail.
         let _ = write!(self.out, "{}", value.into());
         self
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     pub fn bool(&mut self, value: bool) -> &mut Self {
         self.raw(if value { "true" } else { "false" })
     }
 
-    /// `null`.
+    /// Writes `null`.
     pub fn null(&mut self) -> &mut Self {
         self.raw("null")
     }
 
-    /// A value that is JSON text already.
+    /// Writes a value that is already JSON text.
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.separate();
         self.out.push_str(json);
         self
     }
 
-    /// A value that is JSON text already, in pieces.
+    /// Writes a value that is already JSON text, in pieces.
     pub(crate) fn raw_parts(&mut self, parts: &[&str]) -> &mut Self {
         self.separate();
         parts.iter().for_each(|part| self.out.push_str(part));
         self
     }
 
-    /// A value of a tree.
+    /// Writes a value tree.
     pub fn value(&mut self, value: &serde_json::Value) -> &mut Self {
         self.raw(&value.to_string())
     }
@@ -175,7 +175,7 @@ impl Writer {
     }
 }
 
-/// The inside of a JSON string: what is pushed is escaped.
+/// The inside of a JSON string: pushed text is escaped.
 pub struct Escaped<'w> {
     out: &'w mut String,
 }
@@ -190,7 +190,7 @@ impl Sink for Escaped<'_> {
     }
 }
 
-/// Appends `text` as the inside of a JSON string (RFC 8259, section 7).
+/// Appends `text` escaped for a JSON string (RFC 8259, section 7).
 pub fn escape_into(text: &str, out: &mut String) {
     let mut rest = text;
     loop {
@@ -218,12 +218,12 @@ pub fn escape_into(text: &str, out: &mut String) {
     }
 }
 
-/// The index of the first byte that may not stand in a JSON string, or the length.
+/// Index of the first byte that must be escaped in a JSON string, or the length.
 fn first_to_escape(bytes: &[u8]) -> usize {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
-    // Eight bytes at a time: a byte is zero after the XOR where it equals the mark, and
-    // subtracting carries into its high bit where it is smaller than the bound.
+    // Eight bytes at a time: after the XOR a byte is zero if it equals the mark, and the
+    // subtraction carries into its high bit if it is smaller than the bound.
     let zero = |v: u64| v.wrapping_sub(ONES) & !v & HIGHS;
     let (chunks, _) = bytes.as_chunks::<8>();
     let mut at = 0;
@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_reads_back_as_it_was_whatever_is_in_it_and_wherever_it_stands() {
+    fn every_string_reads_back_unchanged_at_every_position() {
         let odd = [
             "\"", "\\", "\n", "\r", "\t", "\0", "\u{1f}", "\u{7f}", "é", "日本", "\u{2028}", "😀",
             "!", "#", "[",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn commas_and_colons_stand_where_they_belong() {
+    fn commas_and_colons_are_written_in_the_right_places() {
         let mut w = Writer::new();
         w.array(|w| {
             w.object(|_| {});

@@ -1,9 +1,9 @@
-//! JSON-LD as pages carry it, which is often not quite JSON.
+//! JSON-LD in pages, which is often not quite valid JSON.
 //!
-//! A block is read leniently and copied as strict JSON text in the same pass, with no
-//! value tree: comments and CDATA marks around it, trailing and missing commas, raw
-//! control characters in strings, single quotes, bare keys, broken escapes and
-//! entity-escaped quotes are put right; what cannot be is no block.
+//! A block is parsed leniently and copied as strict JSON text in the same pass, without a value
+//! tree. Repaired are comments and CDATA marks around it, trailing and missing commas, raw control
+//! characters in strings, single quotes, unquoted keys, broken escapes and entity-escaped quotes.
+//! A block that cannot be repaired is ignored.
 
 mod clean;
 mod cursor;
@@ -16,39 +16,39 @@ pub use cursor::{decode, elements, get, members, string, strings};
 
 use crate::json::Writer;
 
-/// One `<script type="application/ld+json">`, read.
+/// The content of one `<script type="application/ld+json">`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// A strict JSON array of the block's values (more than one where blocks were
+    /// The block's values as a strict JSON array (more than one value if blocks were
     /// concatenated).
     json: String,
 }
 
-/// One object of a block: a member of its arrays and `@graph`s, or the block itself.
+/// One object of a block: the block itself, or a member of its arrays and `@graph`s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Object<'b> {
     /// The object as strict JSON text.
     pub json: &'b str,
-    /// The `@context` of the object that it is a `@graph` member of (JSON text), where it
-    /// has none of its own.
+    /// If it is a member of a `@graph` and has no `@context` of its own: that of the graph's
+    /// object, as JSON text.
     pub context: Option<&'b str>,
 }
 
 impl Block {
-    /// Reads the text of a block; `None` where it is beyond repair.
+    /// Parses the text of a block; `None` if it cannot be repaired.
     pub fn parse(text: &str) -> Option<Self> {
         let json = clean::clean(text).or_else(|| {
-            // Some systems escape the script's text as if it were an attribute.
+            // Some systems escape the script's text like an attribute.
             let escaped = text.contains("&quot;") || text.contains("&#34;");
             escaped.then(|| clean::clean(&clean::decode_entities(text)))?
         })?;
         Some(Self { json })
     }
 
-    /// The block's objects, arrays and `@graph`s flattened, in document order.
+    /// The block's objects in document order, with arrays and `@graph`s flattened.
     pub fn objects(&self) -> Vec<Object<'_>> {
         let mut found = Vec::new();
-        // Depth first with the next value on top; nesting is bounded by the reader.
+        // Depth first, with the next value on top; the parser bounds the nesting.
         let mut waiting = vec![Object {
             json: &self.json,
             context: None,
@@ -82,7 +82,7 @@ impl Block {
 }
 
 impl<'b> Object<'b> {
-    /// The value of one of its keys, as JSON text.
+    /// The value of one of its keys as JSON text.
     pub fn get(&self, key: &str) -> Option<&'b str> {
         get(self.json, key)
     }
@@ -103,15 +103,15 @@ impl<'b> Object<'b> {
             .map_or_else(Vec::new, |json| strings(json).collect())
     }
 
-    /// Whether one of its types is this, as a name or as schema.org's URL.
+    /// Whether it has this type, as a name or as a schema.org URL.
     pub fn is(&self, wanted: &str) -> bool {
         self.types()
             .iter()
             .any(|t| t.rsplit(['/', '#', ':']).next() == Some(wanted))
     }
 
-    /// Writes the object. A member of a `@graph` gets the graph's context, if that is a
-    /// short name: on its own it would mean nothing.
+    /// Writes the object. A member of a `@graph` gets the graph's context if that is a short name,
+    /// because without it the object would have no meaning.
     pub fn write(&self, w: &mut Writer) {
         const SHORT: usize = 200;
         let context = self
@@ -129,7 +129,7 @@ impl<'b> Object<'b> {
     }
 }
 
-/// Every block of a page that can be read, in document order.
+/// All parsable blocks of a page, in document order.
 pub fn blocks(view: &View<'_>) -> Vec<Block> {
     view.nodes()
         .filter(|n| is_block(*n))
@@ -137,7 +137,7 @@ pub fn blocks(view: &View<'_>) -> Vec<Block> {
         .collect()
 }
 
-/// Whether this is a script of JSON-LD.
+/// Whether this is a script element with JSON-LD.
 pub fn is_block(node: Node<'_>) -> bool {
     const TYPE: &str = "application/ld+json";
     node.tag() == tag::SCRIPT
@@ -149,7 +149,7 @@ pub fn is_block(node: Node<'_>) -> bool {
         })
 }
 
-/// Reads the block of a script element.
+/// Parses the block of a script element.
 pub fn parse_node(node: Node<'_>) -> Option<Block> {
     let mut texts = node.descendants().filter(Node::is_text).map(|n| n.text());
     let first = texts.next()?;

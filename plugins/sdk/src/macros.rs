@@ -1,4 +1,4 @@
-//! The macros that make a component of a crate.
+//! The macros that turn a crate into a component.
 
 /// Exports an extractor: one function per role, and the manifest inside the component.
 ///
@@ -6,11 +6,11 @@
 /// orbweaver_sdk::extractor! { roles: { "links" => extract } }
 /// ```
 ///
-/// Each function is `fn(&Page<'_>, &str) -> Result<String, Error>`: the page, the options
-/// as JSON text, and the answer as JSON text. The manifest is `plugin.toml` beside the
-/// crate's `Cargo.toml`, or what `manifest: "path",` names, relative to the source file.
+/// Each function is `fn(&Page<'_>, &str) -> Result<String, Error>`: it gets the page and the
+/// options as JSON text, and returns JSON text. The manifest is `plugin.toml` beside the crate's
+/// `Cargo.toml`, or the file named with `manifest: "path",`, relative to the source file.
 ///
-/// Outside WebAssembly the macro expands to nothing, so that the same crate is a library.
+/// In native builds the macro expands to nothing, so that the same crate is a library.
 #[macro_export]
 macro_rules! extractor {
     (roles: { $($role:literal => $function:expr),+ $(,)? } $(,)?) => {
@@ -37,7 +37,7 @@ macro_rules! extractor {
                 ) -> Result<String, $crate::__private::RawError> {
                     $crate::__private::extract(page, |page| match role.as_str() {
                         $($role => $function(page, &options),)+
-                        _ => Err($crate::Error::InvalidInput(format!("role: this plugin has no {role:?}"))),
+                        _ => Err($crate::Error::InvalidInput(format!("role: this plugin does not serve {role:?}"))),
                     })
                 }
             }
@@ -49,13 +49,13 @@ macro_rules! extractor {
 
 /// Exports an actor: `async fn(Input) -> Result<Output, Error>`, where `Input` is
 /// `serde::Deserialize` and `Output` is `serde::Serialize`. The host has checked the input
-/// against the manifest's schema; what still does not fit is `invalid-input`.
+/// against the manifest's schema; if it still cannot be parsed, the error is `invalid-input`.
 ///
 /// ```text
 /// orbweaver_sdk::actor! { run: run }
 /// ```
 ///
-/// The manifest as with [`extractor!`](crate::extractor).
+/// The manifest is found as with [`extractor!`](crate::extractor).
 #[macro_export]
 macro_rules! actor {
     (run: $run:expr $(,)?) => {
@@ -91,7 +91,7 @@ macro_rules! actor {
 /// orbweaver_sdk::fetcher! { fetch: fetch }
 /// ```
 ///
-/// The manifest as with [`extractor!`](crate::extractor).
+/// The manifest is found as with [`extractor!`](crate::extractor).
 #[macro_export]
 macro_rules! fetcher {
     (fetch: $fetch:expr $(,)?) => {
@@ -124,7 +124,7 @@ macro_rules! fetcher {
     };
 }
 
-/// The manifest as a custom section of the core module, which the host reads before it
+/// Embeds the manifest as a custom section of the core module, which the host reads before it
 /// instantiates anything.
 #[doc(hidden)]
 #[macro_export]

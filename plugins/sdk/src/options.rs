@@ -1,19 +1,19 @@
-//! Reading an extractor's options.
+//! Parses an extractor's options.
 
 use serde_json::{Map, Value};
 
 use crate::Error;
 
-/// The options of an extractor call: a JSON object, in which unknown fields are ignored.
+/// The options of an extractor call: a JSON object; unknown fields are ignored.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     fields: Map<String, Value>,
 }
 
 impl Options {
-    /// Reads JSON text; empty text and `null` are no options.
+    /// Parses JSON text; empty text and `null` mean no options.
     pub fn parse(json: &str) -> Result<Self, Error> {
-        // Most calls have none: no parser runs.
+        // Most calls have none, so the parser is skipped.
         if matches!(json.trim_ascii(), "" | "{}" | "null") {
             return Ok(Self::default());
         }
@@ -23,7 +23,7 @@ impl Options {
         }
     }
 
-    /// A switch; false where it is not given.
+    /// A boolean option; false if it is absent.
     pub fn flag(&self, name: &str) -> Result<bool, Error> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(false),
@@ -34,7 +34,7 @@ impl Options {
         }
     }
 
-    /// A text; `None` where it is not given.
+    /// A text option; `None` if it is absent.
     pub fn text(&self, name: &str) -> Result<Option<&str>, Error> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -43,7 +43,7 @@ impl Options {
         }
     }
 
-    /// A whole number of zero or more; `None` where it is not given.
+    /// A whole number of at least zero; `None` if it is absent.
     pub fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(None),
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_given_is_off_and_what_is_wrong_names_the_field() {
+    fn absent_options_have_defaults_and_errors_name_the_field() {
         for none in ["", " ", "{}", "null", r#"{"other":1}"#] {
             assert_eq!(
                 Options::parse(none).and_then(|o| o.flag("x")),

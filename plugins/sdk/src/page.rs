@@ -13,14 +13,14 @@ use crate::handle::Handle;
 /// One HTTP header; the name is lower-case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// In lower case.
+    /// Name in lower case.
     pub name: String,
-    /// As received.
+    /// Value as received.
     pub value: String,
 }
 
 impl Header {
-    /// A header; the name is made lower-case.
+    /// Creates a header; the name is converted to lower case.
     pub fn new(name: &str, value: impl Into<String>) -> Self {
         Self {
             name: name.to_ascii_lowercase(),
@@ -29,23 +29,23 @@ impl Header {
     }
 }
 
-/// One hop of a redirect chain: the URL asked, and the 3xx answer.
+/// One redirect: the requested URL and the 3xx status of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The URL asked.
+    /// The requested URL.
     pub url: String,
-    /// Its 3xx status.
+    /// Status of its response.
     pub status: u16,
 }
 
-/// A page as plain data, for use outside the sandbox: benches, tests, command lines.
+/// A page as plain data, for native use: benchmarks, tests, command lines.
 #[derive(Clone, Copy)]
 pub struct Parts<'a> {
-    /// The URL that was asked for.
+    /// The requested URL.
     pub url: &'a str,
-    /// The URL that answered.
+    /// The URL that answered, after redirects.
     pub final_url: &'a str,
-    /// The HTTP status; 0 for a document that no server sent.
+    /// The HTTP status; 0 for a document that was not fetched.
     pub status: u16,
     /// Response headers in the order received, names in lower case.
     pub headers: &'a [Header],
@@ -55,8 +55,8 @@ pub struct Parts<'a> {
     pub view: &'a View<'a>,
 }
 
-/// A fetched page. What a plugin does not ask for is never copied into its memory; what
-/// it asks for twice is copied once, also across the roles of one extractor.
+/// A fetched page. Data is copied into a plugin's memory only when the plugin asks for it, and only
+/// once, even across the roles of one extractor.
 pub struct Page<'a> {
     source: Source<'a>,
     base: OnceCell<Option<Base>>,
@@ -70,7 +70,7 @@ enum Source<'a> {
     },
 }
 
-/// What has been asked of the host so far.
+/// Data loaded from the host so far.
 #[derive(Default)]
 pub(crate) struct Cells {
     pub(crate) url: OnceCell<String>,
@@ -85,7 +85,7 @@ pub(crate) struct Cells {
 }
 
 impl Cells {
-    /// The body of a test's document; in the sandbox the host has it.
+    /// The body of a test's document; in the sandbox the host has the body.
     #[cfg(not(target_family = "wasm"))]
     fn native_body(&self) -> Option<&[u8]> {
         let body = self.body.get().map(Vec::as_slice);
@@ -102,7 +102,7 @@ pub(crate) enum CellsRef<'a> {
     Own(Box<Cells>),
     #[cfg_attr(
         not(target_family = "wasm"),
-        expect(dead_code, reason = "lent by the host only")
+        expect(dead_code, reason = "borrowed from the host only")
     )]
     Shared(&'a Cells),
 }
@@ -119,7 +119,7 @@ impl Deref for CellsRef<'_> {
 }
 
 self_cell!(
-    /// A snapshot together with the view of it.
+    /// A snapshot with its view.
     pub(crate) struct Document {
         owner: Snapshot,
         #[covariant]
@@ -134,7 +134,7 @@ impl Document {
 }
 
 impl<'a> Page<'a> {
-    /// A page of plain data, without a host.
+    /// Creates a page from plain data, without a host.
     pub fn from_parts(parts: Parts<'a>) -> Self {
         Self {
             source: Source::Parts(parts),
@@ -149,7 +149,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The host's handle, where there is one.
+    /// The host's handle, if the page has one.
     #[cfg(target_family = "wasm")]
     pub(crate) fn handle(&self) -> Option<&Handle<'a>> {
         match &self.source {
@@ -158,7 +158,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The URL that was asked for.
+    /// The requested URL.
     pub fn url(&self) -> &str {
         match &self.source {
             Source::Parts(parts) => parts.url,
@@ -174,7 +174,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The HTTP status; 0 for a document that no server sent.
+    /// The HTTP status; 0 for a document that was not fetched.
     pub fn status(&self) -> u16 {
         match &self.source {
             Source::Parts(parts) => parts.status,
@@ -206,8 +206,8 @@ impl<'a> Page<'a> {
             .map(|h| h.value.as_str())
     }
 
-    /// What this page cost by the operator's price list (a browser, a proxy), in US
-    /// dollars; 0 where nothing was paid.
+    /// The price of this page by the operator's price list (browser, proxy), in US dollars; 0 if
+    /// nothing was paid.
     pub fn cost_usd(&self) -> f64 {
         let cost = self.header("orbweaver-cost-usd");
         cost.and_then(|cost| cost.parse().ok())
@@ -233,7 +233,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The body as it came, content encodings undone. Copied on every call.
+    /// The body with its content codings removed. Copied on every call.
     pub fn body(&self) -> Vec<u8> {
         match &self.source {
             Source::Parts(parts) => parts.html.as_bytes().to_vec(),
@@ -252,8 +252,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The parsed document. Fails if the host writes a snapshot format that this SDK
-    /// does not read.
+    /// The parsed document. Fails if the host's snapshot format is not supported by this SDK.
     pub fn view(&self) -> Result<&View<'_>, Error> {
         match &self.source {
             Source::Parts(parts) => Ok(parts.view),
@@ -269,10 +268,9 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// What references of this document are resolved against: the first `<base href>`
-    /// that gives an `http` or `https` URL, else the final URL. `None` where neither is
-    /// one (HTML standard, "document base URL"). It resolves up to
-    /// [`MAX_PAGE_URL_BYTES`] of URLs.
+    /// The base URL of the document's links: the first `<base href>` that is an `http` or
+    /// `https` URL, else the final URL; `None` if neither is (HTML standard, "document base
+    /// URL"). It resolves URLs of at most [`MAX_PAGE_URL_BYTES`] bytes in total.
     pub fn base(&self) -> Option<&Base> {
         self.base
             .get_or_init(|| {
@@ -293,7 +291,7 @@ impl<'a> Page<'a> {
             .as_ref()
     }
 
-    /// The URL of [`base`](Self::base), or the final URL where there is none.
+    /// The URL of [`base`](Self::base), or the final URL if there is none.
     pub fn base_url(&self) -> &str {
         self.base().map_or_else(|| self.final_url(), Base::as_str)
     }

@@ -1,4 +1,4 @@
-//! What a page tells robots: `<meta name="robots">`, metas that name one robot, and the
+//! Directives for robots: `<meta name="robots">`, metas that name one robot, and the
 //! `X-Robots-Tag` header.
 
 use orbweaver_dom::{Namespace, attr, tag};
@@ -8,24 +8,24 @@ use crate::{Error, Page};
 /// One directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directive<'a> {
-    /// The robot it is for, as written; `None` for all.
+    /// The robot that it applies to, as written; `None` for all.
     pub agent: Option<&'a str>,
     /// Its name as written (`noindex`, `max-snippet`).
     pub name: &'a str,
-    /// What follows the colon, where there is one.
+    /// The value after the colon, if any.
     pub value: Option<&'a str>,
-    /// From the header, not a meta.
+    /// Whether it is from the header, not from a meta.
     pub header: bool,
 }
 
 impl Directive<'_> {
-    /// Whether it has this name. Case does not count.
+    /// Whether it has this name, ignoring case.
     pub fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
 }
 
-/// Robots that crawl for AI models and assistants, by their product tokens in lower case.
+/// Product tokens, in lower case, of robots that crawl for AI models and assistants.
 pub const AI_ROBOTS: &[&str] = &[
     "ai2bot",
     "amazonbot",
@@ -64,7 +64,7 @@ pub const AI_ROBOTS: &[&str] = &[
     "youbot",
 ];
 
-/// Search engines' robots that pages address by a meta of their own.
+/// Search engines' robots that pages address with a meta of their own.
 const SEARCH_ROBOTS: &[&str] = &[
     "applebot",
     "baiduspider",
@@ -84,14 +84,14 @@ const SEARCH_ROBOTS: &[&str] = &[
     "yeti",
 ];
 
-/// Whether this is the name of a robot that crawls for AI. Case does not count.
+/// Whether this is the name of a robot that crawls for AI, ignoring case.
 pub fn is_ai(name: &str) -> bool {
     AI_ROBOTS
         .iter()
         .any(|robot| robot.eq_ignore_ascii_case(name))
 }
 
-/// Every directive of a page: metas in document order, then headers.
+/// All directives of a page: metas in document order, then headers.
 pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
     let mut found = Vec::new();
     for node in page.view()?.nodes().filter(|n| n.tag() == tag::META) {
@@ -111,14 +111,14 @@ pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
     Ok(found)
 }
 
-/// Whether every robot is told not to follow any link of the page.
+/// Whether the page forbids all robots to follow its links.
 pub fn forbid_following(directives: &[Directive<'_>]) -> bool {
     directives
         .iter()
         .any(|d| d.agent.is_none() && (d.is("nofollow") || d.is("none")))
 }
 
-/// Whether a link's `rel` says that the page does not vouch for its target.
+/// Whether a link's `rel` forbids robots to follow it.
 pub fn rel_forbids_following(rel: &str) -> bool {
     rel.split_ascii_whitespace().any(|token| {
         ["nofollow", "ugc", "sponsored"]
@@ -127,7 +127,7 @@ pub fn rel_forbids_following(rel: &str) -> bool {
     })
 }
 
-/// `Some(None)`: a meta for all robots; `Some(Some(name))`: for one; `None`: another meta.
+/// `Some(None)`: a meta for all robots; `Some(Some(name))`: for one robot; `None`: another meta.
 fn meta_agent(name: &str) -> Option<Option<&str>> {
     if name.eq_ignore_ascii_case("robots") {
         return Some(None);
@@ -140,7 +140,7 @@ fn meta_agent(name: &str) -> Option<Option<&str>> {
         .then_some(Some(name))
 }
 
-/// Divides `googlebot: noindex, nofollow`; a directive with a value has a colon too.
+/// Splits `googlebot: noindex, nofollow`. A directive with a value also has a colon.
 fn header_agent(value: &str) -> (Option<&str>, &str) {
     const VALUED: &[&str] = &[
         "max-snippet",

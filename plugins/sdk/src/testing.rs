@@ -1,5 +1,5 @@
-//! Running a plugin's code natively, in tests and benches: documents of HTML, and a host
-//! of the test's own. Needs the feature `testing` to parse HTML.
+//! Runs a plugin's code natively, in tests and benchmarks: documents of HTML, and a host provided
+//! by the test. Needs the feature `testing` to parse HTML.
 //!
 //! ```
 //! use orbweaver_sdk::testing::Document;
@@ -25,7 +25,7 @@ use crate::{Error, Header, Hop, Page, WaitFor};
 
 pub use site::Site;
 
-/// A page that no host fetched.
+/// A document for tests.
 pub struct Document {
     url: String,
     final_url: String,
@@ -39,7 +39,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A page of this HTML: status 200, no headers, no redirect.
+    /// Creates a document from HTML: status 200, no headers, no redirect.
     pub fn new(url: &str, html: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -54,13 +54,13 @@ impl Document {
         }
     }
 
-    /// The URL that answered, where it is another than was asked for.
+    /// Sets the final URL, if it differs from the requested one.
     pub fn final_url(mut self, url: &str) -> Self {
         url.clone_into(&mut self.final_url);
         self
     }
 
-    /// The HTTP status, where it is not 200.
+    /// Sets the HTTP status; the default is 200.
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
         self
@@ -72,7 +72,7 @@ impl Document {
         self
     }
 
-    /// Adds a redirect that was followed: the URL asked and its 3xx answer.
+    /// Adds a redirect: the requested URL and its 3xx status.
     pub fn redirect(mut self, url: &str, status: u16) -> Self {
         self.redirects.push(Hop {
             url: url.to_owned(),
@@ -81,7 +81,7 @@ impl Document {
         self
     }
 
-    /// A body that is no text, such as a compressed file.
+    /// Sets a body that is not text, such as a compressed file.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
@@ -93,7 +93,7 @@ impl Document {
         self
     }
 
-    /// The same again, not parsed yet.
+    /// A copy that is not parsed yet.
     pub fn copy(&self) -> Self {
         Self {
             url: self.url.clone(),
@@ -108,13 +108,13 @@ impl Document {
         }
     }
 
-    /// The page, lent.
+    /// The page, borrowed.
     pub fn page(&self) -> Page<'_> {
         let parsed = self.parsed.get_or_init(|| {
             let snapshot = self.snapshot.clone().unwrap_or_else(|| parse(&self.html));
             #[expect(
                 clippy::expect_used,
-                reason = "native only, of a snapshot made here or by the test"
+                reason = "native only, with a snapshot created here or by the test"
             )]
             crate::page::Document::of(snapshot).expect("a readable snapshot")
         });
@@ -128,7 +128,7 @@ impl Document {
         })
     }
 
-    /// The page, as [`http::fetch`](crate::http::fetch) gives it.
+    /// The page, as returned by [`http::fetch`](crate::http::fetch).
     pub fn into_page(self) -> Page<'static> {
         let snapshot = self.snapshot.unwrap_or_else(|| parse(&self.html));
         let cells = Cells {
@@ -150,13 +150,13 @@ fn parse(html: &str) -> Snapshot {
     orbweaver_dom::parse(html)
 }
 
-/// Without the parser there is no snapshot, and [`Page::view`] says so.
+/// Without the parser there is no snapshot, and [`Page::view`] returns an error.
 #[cfg(not(feature = "testing"))]
 fn parse(_html: &str) -> Snapshot {
     Snapshot::default()
 }
 
-/// Runs an extractor's function on a page of this HTML.
+/// Runs an extractor's function on a page with this HTML.
 pub fn extract(
     function: impl FnOnce(&Page<'_>, &str) -> Result<String, Error>,
     url: &str,
@@ -166,8 +166,9 @@ pub fn extract(
     function(&Document::new(url, html).page(), options)
 }
 
-/// The host of a test. What it does not answer is [`Error::Denied`], as if not granted.
-#[expect(unused_variables, reason = "named for whoever implements them")]
+/// The host of a test. Methods that are not implemented return [`Error::Denied`], as without a
+/// grant.
+#[expect(unused_variables, reason = "named for implementors")]
 pub trait Host {
     /// Answers [`http::fetch`](crate::http::fetch) and `fetch_many`.
     fn fetch(&self, request: &Request) -> Result<Document, Error> {
@@ -204,7 +205,7 @@ pub trait Host {
         Err(Error::Denied("crawl-data".to_owned()))
     }
 
-    /// Hears what [`log`](crate::log) says.
+    /// Receives messages of [`log`](crate::log).
     fn log(&self, level: Level, message: &str) {}
 }
 
@@ -212,7 +213,7 @@ thread_local! {
     static HOST: RefCell<Option<Rc<dyn Host>>> = const { RefCell::new(None) };
 }
 
-/// Makes `host` the host of this thread until the guard is dropped.
+/// Installs `host` on this thread until the guard is dropped.
 pub fn install(host: impl Host + 'static) -> Installed {
     let before = HOST.with(|slot| slot.borrow_mut().replace(Rc::new(host)));
     Installed { before }
@@ -235,7 +236,7 @@ pub(crate) fn installed() -> Option<Rc<dyn Host>> {
     HOST.with(|slot| slot.borrow().clone())
 }
 
-/// Runs a future to its end on this thread. In a test nothing waits for a network.
+/// Runs a future to its end on this thread. In tests nothing waits for a network.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());

@@ -1,13 +1,12 @@
-//! The text of a page as a reader sees it: hidden elements left out, white space
-//! collapsed, blocks apart from one another.
+//! The visible text of a page: without hidden elements, white space collapsed, blocks separated.
 
 use orbweaver_dom::{Node, tag};
 
-/// Where text goes: a string, or the inside of a JSON string.
+/// Output of text: a string, or the inside of a JSON string.
 pub trait Sink {
     /// Appends text.
     fn push_str(&mut self, text: &str);
-    /// One ASCII space.
+    /// Appends one ASCII space.
     fn push_space(&mut self);
 }
 
@@ -21,8 +20,8 @@ impl Sink for String {
     }
 }
 
-/// Elements whose text no reader sees: scripts, style sheets, templates, and what stands
-/// in for a feature that every browser has.
+/// Elements whose text is invisible: scripts, style sheets, templates, and fallbacks for features
+/// that every browser has.
 pub fn is_hidden(tag: u16) -> bool {
     matches!(
         tag,
@@ -47,8 +46,8 @@ pub fn is_hidden(tag: u16) -> bool {
     )
 }
 
-/// Elements that begin and end a line: `display: block`, list items, table parts and the
-/// like in the HTML standard's style sheet.
+/// Elements that start and end a line: `display: block`, list items, table parts and similar ones
+/// in the HTML standard's style sheet.
 pub fn is_block(tag: u16) -> bool {
     matches!(
         tag,
@@ -109,17 +108,17 @@ pub fn is_block(tag: u16) -> bool {
     )
 }
 
-/// A piece of what a reader sees, in document order.
+/// A piece of the visible text, in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// The text of one text node, white space as in the source.
     Text(&'a str),
-    /// A block begins or ends, or a `<br>`: the texts around are on different lines.
+    /// A block starts or ends, or a `<br>`: the texts around it are on different lines.
     Break,
 }
 
-/// What a reader sees below `node`, itself included if it is a text. One pass, no
-/// recursion. Hidden elements are left out, except `node` itself.
+/// The visible text below `node`, or of `node` itself if it is a text. One pass without recursion.
+/// Hidden elements are left out, except `node` itself.
 pub fn pieces<'a>(node: Node<'a>) -> Pieces<'a> {
     Pieces {
         view_end: node.end(),
@@ -134,7 +133,7 @@ pub struct Pieces<'a> {
     start: Node<'a>,
     next: u32,
     view_end: u32,
-    /// Ends of the blocks that are open, innermost last.
+    /// Ends of the open blocks, innermost last.
     closes: Vec<u32>,
 }
 
@@ -167,24 +166,24 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Collapses white space: each run becomes one space, none at the ends. The text may
-/// come in any number of pieces.
+/// Collapses white space: each run becomes one space, none at the ends. The text may arrive in any
+/// number of pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Collapse {
-    /// Something has been written.
+    /// Whether text was written.
     begun: bool,
-    /// White space has been seen since.
+    /// Whether white space was seen since.
     space: bool,
 }
 
 impl Collapse {
-    /// Appends a piece. Runs of white space (Unicode's `White_Space`, so a no-break space
-    /// too) that cross pieces count as one.
+    /// Appends a piece. Runs of white space (Unicode's `White_Space`, including the no-break space)
+    /// that span pieces count as one.
     pub fn push(&mut self, text: &str, out: &mut impl Sink) {
         let bytes = text.as_bytes();
         let mut at = 0;
-        // Whole stretches without white space are copied at once; a single space between
-        // two words belongs to the stretch.
+        // Stretches without white space are copied at once; a single space between two words
+        // belongs to the stretch.
         let mut from = 0;
         while let Some(&byte) = bytes.get(at) {
             let width = match byte {
@@ -221,12 +220,12 @@ impl Collapse {
         self.word(text.get(from..).unwrap_or(""), out);
     }
 
-    /// A boundary between blocks: counts as white space.
+    /// A boundary between blocks; counts as white space.
     pub fn gap(&mut self) {
         self.space = true;
     }
 
-    /// Whether anything but white space has come.
+    /// Whether only white space was pushed so far.
     pub fn is_empty(&self) -> bool {
         !self.begun
     }
@@ -244,14 +243,14 @@ impl Collapse {
     }
 }
 
-/// `text` with white space collapsed.
+/// The text with white space collapsed.
 pub fn collapse(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     Collapse::default().push(text, &mut out);
     out
 }
 
-/// What a reader sees below `node` in one line. True if there was anything.
+/// Appends the visible text below `node` in one line. True if there was any.
 pub fn push_line(node: Node<'_>, out: &mut impl Sink) -> bool {
     let mut collapse = Collapse::default();
     for piece in pieces(node) {
@@ -263,15 +262,15 @@ pub fn push_line(node: Node<'_>, out: &mut impl Sink) -> bool {
     !collapse.is_empty()
 }
 
-/// As [`push_line`], as a string of its own.
+/// Same as [`push_line`], as a new string.
 pub fn line(node: Node<'_>) -> String {
     let mut out = String::new();
     push_line(node, &mut out);
     out
 }
 
-/// What a reader sees below `node`, each block and each `<br>` on a line of its own,
-/// without empty lines.
+/// The visible text below `node`, with each block and each `<br>` on its own line, without
+/// empty lines.
 pub fn lines(node: Node<'_>) -> String {
     let mut out = String::new();
     let mut collapse = Collapse::default();
@@ -294,25 +293,24 @@ pub fn lines(node: Node<'_>) -> String {
     out
 }
 
-/// Counts words and characters of text that comes in pieces.
+/// Counts words and characters of text that arrives in pieces.
 ///
-/// A word is what stands between white space and has a letter or a digit in it. Scripts
-/// that are written without spaces (Han, Hiragana, Katakana) count one word per
-/// character, as word processors do.
+/// A word is a run without white space that has a letter or a digit. In scripts written without
+/// spaces (Han, Hiragana, Katakana), each character counts as one word, as in word processors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counter {
     words: u64,
     chars: u64,
-    /// In a run without white space that has a letter or a digit already.
+    /// Whether the current run without white space already has a letter or a digit.
     in_word: bool,
-    /// A character that is no white space has come.
+    /// Whether a character other than white space was seen.
     begun: bool,
-    /// White space has come since the last of those.
+    /// Whether white space was seen since.
     space: bool,
 }
 
 impl Counter {
-    /// Counts a piece; a word may go on into the next.
+    /// Counts a piece; a word may continue in the next.
     pub fn push(&mut self, text: &str) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -342,14 +340,14 @@ impl Counter {
                     self.run(1, true);
                     self.in_word = false;
                 } else {
-                    // Inside a word it makes no difference, and the look-up is dear.
+                    // Inside a word the result does not matter, and the look-up is slow.
                     self.run(1, self.in_word || c.is_alphanumeric());
                 }
             }
         }
     }
 
-    /// Characters without white space, one of which may be a letter or a digit.
+    /// Counts characters without white space, one of which may be a letter or a digit.
     #[inline]
     fn run(&mut self, chars: usize, alphanumeric: bool) {
         self.chars += chars as u64 + u64::from(self.space);
@@ -359,18 +357,18 @@ impl Counter {
         self.in_word |= alphanumeric;
     }
 
-    /// A boundary between blocks: ends a word.
+    /// A boundary between blocks; ends a word.
     pub fn gap(&mut self) {
         self.in_word = false;
         self.space = self.begun;
     }
 
-    /// Words so far.
+    /// Number of words so far.
     pub fn words(&self) -> u64 {
         self.words
     }
 
-    /// Characters (Unicode scalar values), each run of white space between them as one.
+    /// Number of characters (Unicode scalar values); each run of white space counts as one.
     pub fn chars(&self) -> u64 {
         self.chars
     }
@@ -380,7 +378,7 @@ fn is_ascii_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Characters of scripts that put no spaces between words.
+/// Characters of scripts without spaces between words.
 fn is_wordless(c: char) -> bool {
     matches!(c,
         '\u{3041}'..='\u{3096}' | '\u{30a1}'..='\u{30fa}' // Hiragana, Katakana
@@ -388,7 +386,7 @@ fn is_wordless(c: char) -> bool {
         | '\u{20000}'..='\u{323af}')
 }
 
-/// The words of a text; see [`Counter`].
+/// Number of words of a text; see [`Counter`].
 pub fn word_count(text: &str) -> u64 {
     let mut counter = Counter::default();
     counter.push(text);
@@ -400,7 +398,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn collapsing_is_the_same_however_the_text_is_cut() {
+    fn collapsing_does_not_depend_on_how_the_text_is_cut() {
         let cases = [
             ("  a  b\n\tc ", "a b c"),
             ("", ""),

@@ -1,4 +1,4 @@
-//! What a page tells a plugin, natively as in the sandbox.
+//! Pages natively behave as in the sandbox.
 
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::testing::{Document, Host, block_on, install};
@@ -8,7 +8,7 @@ use orbweaver_sdk::{Error, Page, http, join_all, robots};
 const URL: &str = "https://example.org/a/b";
 
 #[test]
-fn a_page_is_the_same_lent_and_owned() {
+fn a_borrowed_and_an_owned_page_are_equal() {
     let document = || {
         Document::new(URL, "<title>T</title>")
             .final_url("https://example.org/c")
@@ -57,7 +57,7 @@ fn the_base_is_the_first_base_element_that_is_http_else_the_final_url() {
 }
 
 #[test]
-fn text_is_what_a_reader_sees() {
+fn text_is_the_visible_text() {
     let document = Document::new(
         URL,
         "<body> a<b>b</b> <script>no</script><p>c<br>d<style>no</style></p><div> <div>e</div>f</div><template>no</template>
@@ -80,12 +80,12 @@ fn text_is_what_a_reader_sees() {
     assert_eq!(
         text::line(script),
         "no",
-        "what is asked for by itself is not hidden"
+        "the requested node itself is not hidden"
     );
 }
 
 #[test]
-fn the_head_counts_wherever_the_parser_puts_it() {
+fn head_elements_count_wherever_the_parser_puts_them() {
     let document = Document::new(
         URL,
         "<html lang=' en '><head><img><meta name='A' content='1'><meta name=a content=' '><meta property='x a' content=' 2 '>
@@ -156,7 +156,7 @@ impl Host for Web {
 }
 
 #[test]
-fn host_functions_answer_as_the_installed_host_and_are_denied_without_one() {
+fn host_functions_use_the_installed_host_and_are_denied_without_one() {
     let get = |url: &str| block_on(http::get(url)).map(|page| page.html().to_owned());
     assert!(matches!(get("https://a"), Err(Error::Denied(_))));
     let web = install(Web);
@@ -186,11 +186,11 @@ fn host_functions_answer_as_the_installed_host_and_are_denied_without_one() {
 }
 
 #[test]
-fn futures_are_awaited_together_and_answer_in_order() {
+fn futures_are_awaited_together_with_results_in_order() {
     use std::cell::Cell;
     use std::task::Poll;
     let polls = Cell::new(0);
-    // Each is ready only once all have been polled.
+    // Each is ready only after all have been polled.
     let futures = (0..5).map(|number| {
         let mut first = true;
         let polls = &polls;

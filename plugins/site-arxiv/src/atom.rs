@@ -1,11 +1,11 @@
-//! Reading the Atom feed of the API's answer.
+//! Parses the Atom feed of the API.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::Paper;
 
-/// The papers of a feed. An error says what is not as documented.
+/// The papers of a feed. An error says what differs from the documentation.
 pub fn papers(feed: &str) -> Result<Vec<Paper>, String> {
     let mut reader = Reader::from_str(feed);
     let mut papers = Vec::new();
@@ -57,7 +57,7 @@ pub fn papers(feed: &str) -> Result<Vec<Paper>, String> {
                 text.clear();
             }
             Event::Eof if is_feed => return Ok(papers),
-            Event::Eof => return Err("no Atom feed".to_owned()),
+            Event::Eof => return Err("not an Atom feed".to_owned()),
             _ => {}
         }
     }
@@ -67,7 +67,7 @@ fn local(start: &BytesStart<'_>) -> String {
     start.local_name().into_inner().to_owned()
 }
 
-/// What an element's attributes say.
+/// Reads an element's attributes.
 fn element(paper: &mut Paper, name: &str, start: &BytesStart<'_>) -> Result<(), String> {
     let attribute = |wanted: &str| -> Result<Option<String>, String> {
         let found = start
@@ -91,7 +91,7 @@ fn element(paper: &mut Paper, name: &str, start: &BytesStart<'_>) -> Result<(), 
     Ok(())
 }
 
-/// What an element's text says.
+/// Reads an element's text.
 fn content(paper: &mut Paper, parent: Option<&str>, name: &str, text: &str) {
     let text = text.to_owned();
     match (parent, name) {
@@ -114,13 +114,13 @@ fn content(paper: &mut Paper, parent: Option<&str>, name: &str, text: &str) {
 fn finished(paper: Paper) -> Result<Paper, String> {
     for (name, value) in [("id", &paper.id), ("title", &paper.title)] {
         if value.is_empty() {
-            return Err(format!("an entry without {name}"));
+            return Err(format!("an entry has no {name}"));
         }
     }
     Ok(paper)
 }
 
-/// Titles and abstracts are broken into lines.
+/// Joins the lines of titles and abstracts.
 fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

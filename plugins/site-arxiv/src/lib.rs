@@ -29,11 +29,11 @@ pub struct Paper {
     updated_at: String,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Paper>, Error> {
     let params = &call.params;
     match parts(&call.path).as_slice() {
-        // Old identifiers hold a slash: hep-th/9901001.
+        // Old identifiers contain a slash: hep-th/9901001.
         ["abs" | "pdf", id @ ..] if !id.is_empty() => {
             let id = id.join("/");
             let papers = papers(&format!("{API}?id_list={}", encode(&id))).await?;
@@ -74,7 +74,7 @@ async fn papers(url: &str) -> Result<Vec<Paper>, Error> {
     let text =
         std::str::from_utf8(&body).map_err(|error| no_longer_fits(url, &error.to_string()))?;
     let papers = atom::papers(text).map_err(|what| no_longer_fits(url, &what))?;
-    // Errors are entries, too.
+    // Errors are entries too.
     if let Some(error) = papers.iter().find(|paper| paper.title == "Error") {
         return Err(Error::invalid(format!(
             "path: arXiv says: {}",

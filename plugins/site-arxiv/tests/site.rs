@@ -59,7 +59,7 @@ fn categories_and_searches_are_pages_of_papers() {
 }
 
 #[test]
-fn a_paper_that_is_not_there_and_a_feed_that_is_none_are_told() {
+fn a_missing_paper_and_an_invalid_feed_are_reported() {
     let empty = call(
         fetch,
         DOMAIN,
@@ -75,7 +75,7 @@ fn a_paper_that_is_not_there_and_a_feed_that_is_none_are_told() {
     ] {
         let error = call(fetch, DOMAIN, &[(PAPER, body)], "abs/2402.00001", json!({})).unwrap_err();
         assert!(
-            matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+            matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
             "{error}"
         );
     }

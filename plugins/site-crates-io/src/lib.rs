@@ -72,7 +72,7 @@ struct Version {
     updated_at: String,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
     match parts(&call.path).as_slice() {

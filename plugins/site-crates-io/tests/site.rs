@@ -43,7 +43,7 @@ fn a_crate_is_its_newest_stable_version() {
 }
 
 #[test]
-fn versions_are_in_order_and_tell_of_yanks() {
+fn versions_are_in_order_and_show_yanks() {
     let web = [(CRATE, include_str!("../fixtures/crate.json"))];
     let found = call(
         fetch,
@@ -61,7 +61,7 @@ fn versions_are_in_order_and_tell_of_yanks() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(
         fetch,
         DOMAIN,
@@ -71,7 +71,7 @@ fn an_answer_of_another_shape_is_told() {
     )
     .unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! GitHub: repositories, issues, releases and people from its REST API.
+//! GitHub: repositories, issues, releases, people and organisations from its REST API.
 
 use orbweaver_sdk::{Call, Error};
 use orbweaver_sites::{ListParams, encode, json, parts, unknown_path};
@@ -113,7 +113,7 @@ pub struct Account {
     created_at: String,
 }
 
-/// What the API calls an issue: pull requests are issues to it, too.
+/// An issue of the API, which includes pull requests.
 #[derive(Deserialize)]
 struct Listed {
     pull_request: Option<serde::de::IgnoredAny>,
@@ -126,7 +126,7 @@ struct Found {
     items: Vec<Repository>,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
     match parts(&call.path).as_slice() {
@@ -181,7 +181,7 @@ fn license<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<String>, 
         spdx_id: Option<String>,
     }
     let license = Option::<License>::deserialize(from)?;
-    // What GitHub calls a license file that it does not recognise.
+    // GitHub's value for a license file that it does not recognise.
     Ok(license
         .and_then(|license| license.spdx_id)
         .filter(|id| id != "NOASSERTION"))

@@ -52,7 +52,7 @@ fn a_repository_and_its_owner_are_described() {
 }
 
 #[test]
-fn issues_are_no_pull_requests_and_releases_have_their_tags() {
+fn issues_exclude_pull_requests_and_releases_have_their_tags() {
     let issues = format!("{REPOSITORY}/issues?state=open&per_page=2&page=3");
     let releases = format!("{REPOSITORY}/releases?per_page=30&page=1");
     let web = [
@@ -80,7 +80,7 @@ fn issues_are_no_pull_requests_and_releases_have_their_tags() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(
         fetch,
         DOMAIN,

@@ -63,7 +63,7 @@ struct User {
     about: Option<String>,
 }
 
-/// An item of Algolia's, with everything below it.
+/// An item of Algolia's API, with everything below it.
 #[derive(Deserialize)]
 struct Thread {
     id: u64,
@@ -97,7 +97,7 @@ struct Hit {
     created_at: Option<String>,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
     match parts(&call.path).as_slice() {
@@ -120,7 +120,7 @@ async fn list(name: &str, params: &ListParams) -> Result<Vec<Item>, Error> {
     let skipped = limit.saturating_mul(params.page() as usize - 1);
     let wanted = ids.into_iter().skip(skipped).take(limit);
     let stories = join_all(wanted.map(|id| async move {
-        // Null for one that was deleted meanwhile.
+        // Null for an item that was deleted meanwhile.
         json::<Option<Story>>(&format!("{FIREBASE}/item/{id}.json")).await
     }));
     let stories = stories.await.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -129,7 +129,7 @@ async fn list(name: &str, params: &ListParams) -> Result<Vec<Item>, Error> {
 
 async fn user(name: &str) -> Result<Vec<Item>, Error> {
     let user: Option<User> = json(&format!("{FIREBASE}/user/{}.json", encode(name))).await?;
-    let user = user.ok_or_else(|| Error::invalid("path: Hacker News has no such user"))?;
+    let user = user.ok_or_else(|| Error::invalid("path: Hacker News does not have this user"))?;
     Ok(vec![Item {
         kind: "user".to_owned(),
         url: Some(format!(
@@ -149,7 +149,7 @@ async fn thread(id: u64, params: &ListParams) -> Result<Vec<Item>, Error> {
     let root: Thread = json(&format!("{ALGOLIA}/items/{id}")).await?;
     let limit = params.limit(1_000, 1_000) as usize;
     let mut items = Vec::new();
-    // In the order of the thread, without recursion: a stranger decides its depth.
+    // In the order of the thread, without recursion: its depth is untrusted.
     let mut open = vec![(root, 0)];
     while let Some((mut thread, depth)) = open.pop() {
         if items.len() == limit {

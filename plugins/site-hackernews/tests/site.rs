@@ -106,10 +106,10 @@ fn people_and_searches_are_found() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(fetch, DOMAIN, &[(TOP, r#"{"ids": []}"#)], "top", json!({})).unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

@@ -57,7 +57,7 @@ struct Comment {
     created_at: String,
 }
 
-/// A name; an object with one until 2024.
+/// A name; until 2024 an object with a name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Name {
@@ -73,7 +73,7 @@ impl Name {
     }
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
     let page = params.page();
@@ -114,7 +114,7 @@ impl From<Story> for Item {
             id: story.short_id,
             kind: "story",
             title: Some(story.title),
-            // A story that is a text of its own has no other URL.
+            // A text-only story has no other URL.
             url: Some(story.url)
                 .filter(|url| !url.is_empty())
                 .unwrap_or(story.comments_url),

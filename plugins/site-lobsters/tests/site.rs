@@ -70,11 +70,11 @@ fn a_story_comes_with_its_comments() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let web = [("https://lobste.rs/newest.json", r#"[{"short_id": 1}]"#)];
     let error = call(fetch, DOMAIN, &web, "newest", json!({})).unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

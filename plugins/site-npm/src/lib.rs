@@ -1,4 +1,4 @@
-//! npm: packages and searches from the registry, downloads from its counts.
+//! npm: packages and searches from the registry, download counts from its API.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Package {
     keywords: Vec<String>,
     author: Option<String>,
     dependencies: BTreeMap<String, String>,
-    /// Bytes, unpacked.
+    /// Unpacked size in bytes.
     size: Option<u64>,
     downloads_last_week: Option<u64>,
     deprecated: Option<String>,
@@ -101,7 +101,7 @@ struct Publisher {
     username: String,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Package>, Error> {
     match parts(&call.path).as_slice() {
         ["search"] => search(&call.params).await,
@@ -124,7 +124,7 @@ async fn package(name: &str, version: &str) -> Result<Vec<Package>, Error> {
     let url = format!("{REGISTRY}/{}/{}", encode(name), encode(version));
     let manifest: Manifest = json(&url).await?;
     let count = json::<Count>(&format!("{DOWNLOADS}/{}", encode(name))).await;
-    // A package of today has no counts yet.
+    // A package published today has no counts yet.
     let downloads = match count {
         Ok(count) => Some(count.downloads),
         Err(Error::InvalidInput(_)) => None,
@@ -179,7 +179,7 @@ fn page(name: &str) -> String {
     format!("https://www.npmjs.com/package/{name}")
 }
 
-/// What authors write as a word, as an object, or not at all.
+/// A value that authors write as a string, as an object, or not at all.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Loose {
@@ -202,7 +202,7 @@ fn word<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> 
     })
 }
 
-/// `"MIT"`, or as it was written once, `{"type": "MIT", "url": …}`.
+/// `"MIT"`, or in the old form `{"type": "MIT", "url": …}`.
 fn license<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Ok(match Option::<Loose>::deserialize(from)? {
         Some(Loose::Word(word)) => Some(word),

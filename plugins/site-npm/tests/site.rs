@@ -39,7 +39,7 @@ fn a_package_has_its_newest_version_and_its_downloads() {
 }
 
 #[test]
-fn what_old_packages_wrote_is_read() {
+fn old_forms_of_package_data_are_read() {
     let old = r#"{"name":"old","version":"0.1.0","license":{"type":"BSD","url":"http://x"},"repository":"git://x","keywords":"a b","author":"Me <me@x>","homepage":false,"dist":{}}"#;
     let web = [
         ("https://registry.npmjs.org/old/0.1.0", old),
@@ -78,7 +78,7 @@ fn a_search_gives_packages() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(
         fetch,
         DOMAIN,
@@ -88,7 +88,7 @@ fn an_answer_of_another_shape_is_told() {
     )
     .unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

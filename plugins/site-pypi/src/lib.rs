@@ -81,7 +81,7 @@ struct Info {
     yanked: bool,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Release>, Error> {
     let url = match parts(&call.path).as_slice() {
         ["project", name] => format!("https://pypi.org/pypi/{}/json", encode(name)),
@@ -103,7 +103,7 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Release>, Error> {
         vulnerabilities,
     } = json(&url).await?;
     urls.truncate(call.params.limit(100, 100) as usize);
-    // Fields that a project left empty are empty strings.
+    // Fields that a project leaves empty are empty strings.
     let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
     let mut links = info.project_urls.unwrap_or_default();
     if let Some(home) = filled(info.home_page) {

@@ -54,7 +54,7 @@ fn a_project_is_its_newest_release() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(
         fetch,
         DOMAIN,
@@ -64,7 +64,7 @@ fn an_answer_of_another_shape_is_told() {
     )
     .unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 orbweaver_sdk::fetcher! { fetch: fetch }
 
 const API: &str = "https://api.stackexchange.com/2.3";
-/// With the posts' text, which the default leaves out.
+/// Includes the posts' text, which the default leaves out.
 const SITE: &str = "site=stackoverflow&filter=withbody";
 const PATHS: [&str; 5] = [
     "questions",
@@ -32,7 +32,7 @@ pub struct Item {
     tags: Vec<String>,
     answers: Option<u64>,
     views: Option<u64>,
-    /// Of a question: it has an accepted answer; of an answer: it is the accepted one.
+    /// For a question: whether it has an accepted answer; for an answer: whether it is accepted.
     accepted: Option<bool>,
     created_at: String,
     active_at: Option<String>,
@@ -86,7 +86,7 @@ struct User {
     last_access_date: Option<i64>,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
     let params = &call.params;
     match parts(&call.path).as_slice() {
@@ -106,7 +106,7 @@ pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Item>, Error> {
             ))
             .await
         }
-        // What follows the number is the title, for readers.
+        // The part after the number is the title, for readers.
         ["questions", id] | ["questions", id, _] => thread(number("path", id)?, params).await,
         ["users", id] | ["users", id, _] => user(number("path", id)?).await,
         ["search"] => {
@@ -168,7 +168,7 @@ async fn user(id: u64) -> Result<Vec<Item>, Error> {
     }])
 }
 
-/// Names and titles come escaped.
+/// Decodes a name; the API escapes names and titles.
 fn name(owner: Option<Owner>) -> Option<String> {
     owner?.display_name.as_deref().map(text_of)
 }

@@ -90,7 +90,7 @@ fn lists_people_and_searches_are_found() {
 }
 
 #[test]
-fn what_is_not_there_or_of_another_shape_is_told() {
+fn missing_items_and_answers_of_another_shape_are_reported() {
     let none = call(
         fetch,
         DOMAIN,
@@ -108,7 +108,7 @@ fn what_is_not_there_or_of_another_shape_is_told() {
     )
     .unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }

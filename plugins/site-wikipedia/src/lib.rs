@@ -63,12 +63,12 @@ struct Hit {
     thumbnail: Option<Thumbnail>,
 }
 
-/// One call.
+/// Runs one call.
 pub async fn fetch(call: Call<ListParams>) -> Result<Vec<Article>, Error> {
     let host = host(&call.domain)?;
     match parts(&call.path).as_slice() {
         ["search"] => search(&host, &call.params).await,
-        // A title may hold slashes.
+        // A title may contain slashes.
         ["wiki", title @ ..] if !title.is_empty() => article(&host, &title.join("/")).await,
         _ => Err(unknown_path(&call.path, &["wiki/{title}", "search"])),
     }
@@ -87,7 +87,7 @@ fn host(domain: &str) -> Result<String, Error> {
         Ok(host)
     } else {
         Err(Error::invalid(
-            "domain: a language's Wikipedia, such as en.wikipedia.org",
+            "domain: must be the Wikipedia of a language, such as en.wikipedia.org",
         ))
     }
 }
@@ -126,7 +126,7 @@ async fn search(host: &str, params: &ListParams) -> Result<Vec<Article>, Error> 
         description: hit.description,
         extract: hit.excerpt.as_deref().map(text_of),
         language: language.to_owned(),
-        // Without a scheme, as pages of both schemes use it.
+        // Without a scheme, for use on pages of both schemes.
         image: hit.thumbnail.map(|image| {
             if image.source.starts_with("//") {
                 format!("https:{}", image.source)

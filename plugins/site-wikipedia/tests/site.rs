@@ -55,7 +55,7 @@ fn a_search_gives_articles() {
 }
 
 #[test]
-fn an_answer_of_another_shape_is_told() {
+fn an_answer_of_another_shape_is_reported() {
     let error = call(
         fetch,
         DOMAIN,
@@ -65,13 +65,13 @@ fn an_answer_of_another_shape_is_told() {
     )
     .unwrap_err();
     assert!(
-        matches!(&error, Error::Failed(why) if why.contains("no longer fits")),
+        matches!(&error, Error::Failed(why) if why.contains("has an unknown form")),
         "{error}"
     );
 }
 
 #[test]
-fn only_languages_are_asked() {
+fn only_language_domains_are_requested() {
     for domain in [
         "x/@evil.example/.wikipedia.org",
         ".wikipedia.org",

@@ -1,8 +1,8 @@
-//! Which `lastmod` is a date.
+//! Recognises dates in `lastmod`.
 
-/// Whether a text is a date as sitemaps (W3C date-time: `2026-11-20`, with or without a
-/// time) or feeds (RFC 822: `Fri, 20 Nov 2026 …`) write it. A year alone passes, 31
-/// February does too: it is recorded, not computed with.
+/// Whether a text is a date in the format of sitemaps (W3C date-time: `2026-11-20`, with or without
+/// a time) or of feeds (RFC 822: `Fri, 20 Nov 2026 …`). A year alone is accepted, and so is 31
+/// February: the date is only stored, not computed with.
 pub fn is_date(text: &str) -> bool {
     w3c(text) || rfc822(text)
 }

@@ -1,5 +1,5 @@
-//! Sitemaps as host and plugins read them: XML (URL sets and indexes), plain text, RSS and Atom, as sitemaps.org and
-//! search engines read them.
+//! Parser of sitemaps for host and plugins: XML (URL sets and indexes), plain text, RSS and Atom,
+//! as defined by sitemaps.org and accepted by search engines.
 
 mod lastmod;
 mod parse;
@@ -11,47 +11,46 @@ use std::io::Read;
 pub use lastmod::is_date;
 pub use parse::parse_text;
 
-/// Bytes of an uncompressed sitemap that are read (sitemaps.org protocol).
+/// Most bytes of an uncompressed sitemap that are parsed (sitemaps.org protocol).
 pub const MAX_SITEMAP_BYTES: usize = 50 * 1024 * 1024;
 
-/// URLs taken from one sitemap, or sitemaps from one index (sitemaps.org protocol).
+/// Most URLs taken from one sitemap, or sitemaps from one index (sitemaps.org protocol).
 pub const MAX_SITEMAP_URLS: usize = 50_000;
 
-/// Bytes of the URLs taken from one sitemap: short relative ones become long against a long
+/// Most bytes of the URLs taken from one sitemap: short relative URLs become long with a long
 /// base.
 pub const MAX_SITEMAP_URLS_BYTES: usize = 32 * 1024 * 1024;
 
-/// What a sitemap lists. Its URLs may be of any host: what is in scope is the caller's
-/// to say.
+/// The content of a sitemap. Its URLs may have any host: the caller decides about scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sitemap {
-    /// Pages.
+    /// Listed pages.
     pub pages: Vec<Entry>,
-    /// Further sitemaps. One may name itself or its parent: the caller counts depth.
+    /// Listed sitemaps. A sitemap may list itself or its parent, so the caller counts the depth.
     pub sitemaps: Vec<Entry>,
-    /// A limit of size or number cut it.
+    /// Whether a limit of size or number cut it.
     pub truncated: bool,
-    /// The XML broke off or is not well formed; what came before is kept.
+    /// Whether the XML is cut off or not well-formed; entries before that are kept.
     pub malformed: bool,
 }
 
 /// One listed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Absolute; http or https.
+    /// Absolute URL, http or https.
     pub url: String,
-    /// As written, where it is a date (W3C date-time, or a feed's).
+    /// As written, if it is a date (W3C date-time, or a feed's format).
     pub lastmod: Option<String>,
 }
 
-/// Why a body is no sitemap.
+/// Why a body is not a sitemap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotSitemap {
-    /// A page, mostly one that says "not found".
+    /// An HTML page, usually "not found".
     Html,
-    /// Another XML document, or text without a URL in it.
+    /// Another XML document, or a text without URLs.
     Other,
-    /// gzip that can't be decoded.
+    /// gzip that cannot be decoded.
     Gzip,
 }
 

@@ -1,4 +1,4 @@
-//! Reading one sitemap.
+//! Parses one sitemap.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ use quick_xml::events::{BytesStart, Event};
 
 use super::{Entry, MAX_SITEMAP_URLS, MAX_SITEMAP_URLS_BYTES, NotSitemap, Sitemap, is_date};
 
-/// Reads a sitemap, [unpacked](super::unpack) and decoded. `url` is where it came from;
-/// relative entries are resolved against it.
+/// Parses a sitemap after [unpacking](super::unpack) and decoding. `url` is its own URL; relative
+/// entries are resolved against it.
 ///
 /// # Errors
-/// The text is no sitemap at all.
+/// When the text is not a sitemap.
 pub fn parse_text(text: &str, url: &str) -> Result<Sitemap, NotSitemap> {
     let text = text.trim_start_matches('\u{feff}').trim_start();
     let mut found = Finder {
@@ -37,18 +37,18 @@ pub fn parse_text(text: &str, url: &str) -> Result<Sitemap, NotSitemap> {
 struct Finder {
     base: Option<Base>,
     sitemap: Sitemap,
-    /// Bytes of the URLs found.
+    /// Bytes of the URLs found so far.
     bytes: usize,
 }
 
-/// The parts of an entry that are read.
+/// The fields of an entry that are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Url,
     Lastmod,
 }
 
-/// An entry on its way.
+/// An entry being parsed.
 struct Open {
     depth: u32,
     is_sitemap: bool,
@@ -57,8 +57,8 @@ struct Open {
 }
 
 impl Finder {
-    /// Elements count by their local name and depth, since namespaces are often wrong: an
-    /// entry's own fields are one below it, those of images and videos two.
+    /// Elements are identified by local name and depth, because namespaces are often wrong: an
+    /// entry's own fields are one level below it, those of images and videos two.
     fn xml(&mut self, text: &str) -> Result<(), NotSitemap> {
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
@@ -103,8 +103,8 @@ impl Finder {
                 Ok(Event::Text(text)) => push(&mut open, field, &text),
                 Ok(Event::CData(text)) => push(&mut open, field, &text),
                 Ok(Event::GeneralRef(reference)) => {
-                    // Entities that a document declares itself are not expanded: a
-                    // "billion laughs" is six letters here.
+                    // Entities that a document declares are not expanded, which prevents the
+                    // "billion laughs" attack.
                     let text = match &*reference {
                         "amp" => Some('&'),
                         "lt" => Some('<'),
@@ -165,7 +165,8 @@ impl Finder {
             Some(entry) if depth == entry.depth + 1 => match name {
                 "loc" => Some(Field::Url),
                 "link" => {
-                    // Atom: an attribute, and `alternate` is the page itself. RSS: a text.
+                    // In Atom it is an attribute, and `alternate` means the page itself; in RSS it
+                    // is a text.
                     let attribute = |name: &str| start.try_get_attribute(name).ok().flatten();
                     let rel = attribute("rel").map(|rel| rel.value.to_string());
                     if let Some(href) = attribute("href")

@@ -1,5 +1,5 @@
-//! What the per-domain fetchers share: paths, requests to the sites' documented APIs, and
-//! errors that say whether the caller, the site or this plugin is at fault.
+//! Shared by the per-domain fetchers: paths, requests to the sites' documented APIs, and errors
+//! that distinguish faults of the caller, the site and this plugin.
 
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -10,36 +10,36 @@ use orbweaver_sdk::{Error, Page};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Who asks: sites want to know, and some refuse what does not say.
+/// Identifies this client: sites want to know, and some refuse requests without it.
 const USER_AGENT: &str = "Orbweaver/0.1 (self-hosted; per-domain fetcher)";
 
-/// Parameters that lists share.
+/// Common parameters of lists.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ListParams {
-    /// Items, at most.
+    /// Most items to return.
     pub limit: Option<u32>,
-    /// Which page of the list, from 1.
+    /// Page of the list, from 1.
     pub page: Option<u32>,
-    /// What to search for.
+    /// Search terms.
     pub query: Option<String>,
 }
 
 impl ListParams {
-    /// How many items: what was asked for, at most `max`, else `default`.
+    /// Number of items: the requested number limited to `max`, or `default`.
     pub fn limit(&self, default: u32, max: u32) -> u32 {
         self.limit.unwrap_or(default).clamp(1, max)
     }
 
-    /// Which page, from 1.
+    /// Page of the list, from 1.
     pub fn page(&self) -> u32 {
         self.page.unwrap_or(1).max(1)
     }
 
-    /// What to search for.
+    /// Search terms.
     ///
     /// # Errors
-    /// When nothing was given.
+    /// When there are none.
     pub fn query(&self) -> Result<&str, Error> {
         self.query
             .as_deref()
@@ -49,26 +49,26 @@ impl ListParams {
     }
 }
 
-/// The parts of a path; empty ones are left out.
+/// The non-empty parts of a path.
 pub fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty()).collect()
 }
 
-/// The error for a path that a fetcher does not know.
+/// The error for an unknown path.
 pub fn unknown_path(path: &str, known: &[&str]) -> Error {
-    Error::invalid(format!("path: `{path}` is none of {}", known.join(", ")))
+    Error::invalid(format!("path: `{path}` is not one of {}", known.join(", ")))
 }
 
-/// A number in a path.
+/// Parses a number in a path.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not a number.
 pub fn number(field: &str, text: &str) -> Result<u64, Error> {
     text.parse()
-        .map_err(|_| Error::invalid(format!("{field}: `{text}` is no number")))
+        .map_err(|_| Error::invalid(format!("{field}: `{text}` is not a number")))
 }
 
-/// A part of a path or query, percent-encoded: RFC 3986's unreserved characters stay.
+/// Percent-encodes a part of a path or query, except RFC 3986's unreserved characters.
 pub fn encode(text: &str) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut out = String::with_capacity(text.len());
@@ -85,11 +85,12 @@ pub fn encode(text: &str) -> String {
     out
 }
 
-/// Asks an API. An API is made for programs: robots.txt is about a site's pages.
+/// Requests an API. robots.txt does not apply, since it is about a site's pages and an API is made
+/// for programs.
 ///
 /// # Errors
-/// `invalid-input` for what the site does not have, `fetch-failed` for what it refuses or
-/// fails at.
+/// `invalid-input` if the site does not have the item, `fetch-failed` if the site refuses or
+/// fails.
 pub async fn get(url: &str) -> Result<Page<'static>, Error> {
     let request = Request::get(url)
         .header("user-agent", USER_AGENT)
@@ -102,44 +103,49 @@ pub async fn get(url: &str) -> Result<Page<'static>, Error> {
     let host = host(url);
     match page.status() {
         200..=299 => Ok(page),
-        404 | 410 => Err(Error::invalid(format!("path: {host} has no such item"))),
+        404 | 410 => Err(Error::invalid(format!(
+            "path: {host} does not have this item"
+        ))),
         400 | 422 => Err(Error::invalid(format!(
-            "path: {host} takes it for no valid request"
+            "path: {host} rejects it as invalid"
         ))),
         401 | 403 | 429 => {
             let wait = page
                 .header("retry-after")
-                .map_or_else(String::new, |after| format!("; it says to wait {after}"));
+                .map_or_else(String::new, |after| format!("; retry after {after}"));
             let status = page.status();
             Err(Error::FetchFailed(format!(
-                "{host} refuses for now ({status}), as sites do that were asked too often{wait}"
+                "{host} temporarily refuses requests ({status}), probably because there were \
+             too many{wait}"
             )))
         }
-        status => Err(Error::FetchFailed(format!("{host} answered {status}"))),
+        status => Err(Error::FetchFailed(format!(
+            "{host} responded with status {status}"
+        ))),
     }
 }
 
-/// Asks an API for JSON of this shape.
+/// Requests JSON of this type from an API.
 ///
 /// # Errors
-/// As [`get`]; `failed` where the answer is of another shape.
+/// Same as [`get`]; `failed` if the answer has another shape.
 pub async fn json<T: DeserializeOwned>(url: &str) -> Result<T, Error> {
     read(url, &get(url).await?)
 }
 
-/// Reads an answer of this shape.
+/// Parses an answer of this type.
 ///
 /// # Errors
-/// `failed` where it is of another.
+/// `failed` if it has another shape.
 pub fn read<T: DeserializeOwned>(url: &str, page: &Page<'_>) -> Result<T, Error> {
     serde_json::from_slice(&page.body()).map_err(|error| no_longer_fits(url, &error.to_string()))
 }
 
-/// The error for an answer of another shape than the site documents: the site has changed,
-/// and this plugin has to follow.
+/// The error for an answer that differs from the site's documentation: the site has changed, and
+/// this plugin must be adapted.
 pub fn no_longer_fits(url: &str, what: &str) -> Error {
     Error::failed(format!(
-        "the answer of {} no longer fits what this fetcher knows: {what}",
+        "the answer of {} has an unknown form: {what}",
         host(url)
     ))
 }
@@ -171,8 +177,8 @@ pub fn rfc3339(seconds: i64) -> String {
     )
 }
 
-/// The text of a fragment of HTML: tags dropped, character references decoded, paragraphs and
-/// line breaks kept as line ends.
+/// The text of an HTML fragment: tags removed, character references decoded, paragraphs and line
+/// breaks kept as line ends.
 pub fn text_of(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     for token in Tokens::new(html) {
@@ -229,13 +235,13 @@ mod tests {
     }
 
     #[test]
-    fn text_is_read_out_of_fragments() {
+    fn the_text_of_fragments_is_extracted() {
         let html = "one<p>two &amp; <i>three</i> &#x27;q&#39; a&b<br>four &lt;p&gt;";
         assert_eq!(text_of(html), "one\ntwo & three 'q' a&b\nfour <p>");
     }
 
     #[test]
-    fn every_refusal_says_whose_fault_it_is() {
+    fn every_error_says_whose_fault_it_is() {
         let url = "https://api.example.org/item?x=1";
         let error = |status: u16, body: &str| {
             let page = Document::new(url, body).status(status);
@@ -247,20 +253,22 @@ mod tests {
         assert!(matches!(refused, Error::FetchFailed(_)));
         assert_eq!(
             refused.message(),
-            "api.example.org refuses for now (429), as sites do that were asked too often; \
-             it says to wait 60"
+            "api.example.org temporarily refuses requests (429), probably because there were \
+             too many; retry after 60"
         );
         assert!(matches!(error(500, ""), Error::FetchFailed(_)));
         let changed = error(200, r#"{"items":[]}"#);
         assert!(matches!(changed, Error::Failed(_)));
         assert!(
-            changed.message().contains("api.example.org no longer fits"),
+            changed
+                .message()
+                .contains("api.example.org has an unknown form"),
             "{changed}"
         );
     }
 
     #[test]
-    fn an_api_is_asked_whatever_robots_txt_says() {
+    fn robots_txt_does_not_apply_to_apis() {
         let url = "https://api.example.org/item";
         let site = Site::default().page(Document::new(url, "[7]"));
         let _web = install(site.disallows(url));

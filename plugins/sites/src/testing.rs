@@ -1,4 +1,4 @@
-//! What the fetchers' tests share. Behind the feature `testing`.
+//! Helpers of the fetchers' tests. Behind the feature `testing`.
 
 #![expect(clippy::expect_used, reason = "a test's helpers fail the test")]
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What a fetcher gives for a path of its domain, on a web that consists of these answers:
-/// URLs and bodies, as JSON. `params` is an object.
+/// Runs a fetcher for a path of its domain, with a web that has only these answers: URLs and JSON
+/// bodies. `params` is an object.
 ///
 /// # Errors
-/// The fetcher's own.
+/// The fetcher's error.
 pub fn call<P, F, T>(
     fetch: impl FnOnce(Call<P>) -> F,
     domain: &str,

@@ -1,4 +1,4 @@
-//! Resolving references against a base.
+//! Resolves URL references against a base.
 
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use url::Url;
 
 use crate::{MAX_URL_BYTES, Resolved};
 
-/// What references are resolved against: a page's URL, or its `<base href>`.
+/// A base for references: a page's URL, or its `<base href>`.
 #[derive(Debug)]
 pub struct Base {
     url: Url,
     parts: Resolved,
     /// End of the path's directory: after its last slash.
     directory_end: usize,
-    /// Bytes that resolved URLs may still have. One thread at a time uses a limited base, so
-    /// loads and stores need no order.
+    /// Bytes that resolved URLs may still have. A limited base is used by one thread at a time,
+    /// so loads and stores need no ordering.
     left: AtomicU64,
 }
 
@@ -31,7 +31,7 @@ impl Clone for Base {
 }
 
 impl Base {
-    /// A base of an absolute `http` or `https` URL; `None` for anything else.
+    /// Creates a base from an absolute `http` or `https` URL; `None` for any other text.
     pub fn new(url: &str) -> Option<Self> {
         if url.len() > MAX_URL_BYTES {
             return None;
@@ -39,7 +39,7 @@ impl Base {
         Self::from_url(Url::parse(url).ok()?)
     }
 
-    /// A base of a parsed URL; `None` unless it is `http` or `https`.
+    /// Creates a base from a parsed URL; `None` unless it is `http` or `https`.
     pub fn from_url(url: Url) -> Option<Self> {
         let parts = Resolved::from_url(&url)?;
         let slash = parts.path().rfind('/')?;
@@ -52,31 +52,31 @@ impl Base {
         })
     }
 
-    /// The base with a limit on the sum of all URLs resolved against it, in bytes. A page
-    /// with a long `<base href>` and many short links otherwise costs thousands of times its
-    /// own size.
+    /// Limits the sum of all URLs resolved against this base, in bytes. Otherwise a page with a
+    /// long `<base href>` and many short links would cost thousands of times its own size.
+    ///
     #[must_use]
     pub fn limited(mut self, bytes: u64) -> Self {
         self.left = AtomicU64::new(bytes);
         self
     }
 
-    /// Whether the limit of [`limited`](Self::limited) is reached: nothing more is resolved.
+    /// Whether the limit of [`limited`](Self::limited) is reached; then nothing more is resolved.
     pub fn is_exhausted(&self) -> bool {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// A base of a resolved URL.
+    /// Creates a base from a resolved URL.
     pub fn from_resolved(parts: Resolved) -> Option<Self> {
         Self::from_url(Url::parse(parts.as_str()).ok()?)
     }
 
-    /// The base's own URL.
+    /// The base's URL.
     pub fn as_str(&self) -> &str {
         self.parts.as_str()
     }
 
-    /// The base's own URL with its parts.
+    /// The base's URL with its parts.
     pub fn url(&self) -> &Resolved {
         &self.parts
     }
@@ -86,15 +86,15 @@ impl Base {
         self.parts.host()
     }
 
-    /// The absolute URL that `href` stands for, escapes as written; `None` where it is no
-    /// URL, not `http` or `https`, too long, or beyond the limit of [`limited`](Self::limited).
+    /// Resolves `href` to an absolute URL, with escapes as written; `None` if it is not a URL, not
+    /// `http` or `https`, too long, or beyond the limit of [`limited`](Self::limited).
     pub fn join(&self, href: &str) -> Option<Resolved> {
         let mut out = Resolved::default();
         self.join_into(href, &mut out).then_some(out)
     }
 
-    /// As [`join`](Self::join), into a value that is used again for the next link. False
-    /// where `join` gives `None`; `out` is then unspecified.
+    /// Same as [`join`](Self::join), into a value that is reused for the next link. False if
+    /// `join` would return `None`; `out` is then unspecified.
     pub fn join_into(&self, href: &str, out: &mut Resolved) -> bool {
         let left = self.left.load(Ordering::Relaxed);
         if href.len() > MAX_URL_BYTES || left == 0 {
@@ -111,8 +111,8 @@ impl Base {
         rest.is_some()
     }
 
-    /// Resolves what can be resolved by copying; `None` where the standard's parser is
-    /// needed: other bytes than plain ASCII, escapes of dots, unusual hosts.
+    /// Resolves common forms by copying; `None` if the standard's parser is needed: bytes other
+    /// than plain ASCII, escaped dots, unusual hosts.
     fn join_plain(&self, href: &str, out: &mut Resolved) -> Option<bool> {
         let href = trim(href);
         let bytes = href.as_bytes();
@@ -150,7 +150,7 @@ impl Base {
             Prefix::Document => push_fragment(rest, out),
             Prefix::Path => push_query(rest, out),
             Prefix::Host => {
-                // The slash is the root, which dots cannot climb above.
+                // The slash is the root; dot segments cannot go above it.
                 out.text.push('/');
                 push_path(rest, out)
             }
@@ -158,26 +158,26 @@ impl Base {
         }
     }
 
-    /// What follows the host and the slash, where they are the base's own: most absolute
-    /// links stay on their site.
+    /// The text after the host and its slash, if the host is the base's own: most absolute links
+    /// stay on their site.
     fn own_host<'h>(&self, href: &'h str) -> Option<&'h str> {
         let own = self.parts.text.get(..self.parts.path_start as usize)?;
         href.strip_prefix(own)?.strip_prefix('/')
     }
 
-    /// Resolves a reference with a scheme of this length.
+    /// Resolves a reference whose scheme has this length.
     fn join_absolute(&self, href: &str, length: usize, out: &mut Resolved) -> Option<bool> {
         let scheme = href.get(..length)?;
         if matches!(scheme, "http" | "https") {
             let rest = href.get(length + 1..)?.strip_prefix("//")?;
             return self.join_host(rest, scheme, out);
         }
-        // Upper case: rare enough for the parser.
+        // Upper case is rare, so it is left to the parser.
         let http = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
         (!http).then_some(false)
     }
 
-    /// Resolves what follows `//`.
+    /// Resolves the text after `//`.
     fn join_host(&self, rest: &str, scheme: &str, out: &mut Resolved) -> Option<bool> {
         let end = rest
             .bytes()
@@ -210,16 +210,16 @@ impl Base {
     }
 }
 
-/// How much of the base a reference keeps.
+/// The part of the base that a reference keeps.
 #[derive(Clone, Copy)]
 enum Prefix {
-    /// All but the fragment.
+    /// Everything except the fragment.
     Document,
-    /// Up to the path's end.
+    /// Up to the end of the path.
     Path,
     /// Up to the host and port.
     Host,
-    /// Up to the path's last slash.
+    /// Up to the last slash of the path.
     Directory,
 }
 
@@ -231,7 +231,7 @@ fn scheme(bytes: &[u8]) -> Option<usize> {
     (bytes.get(end) == Some(&b':')).then_some(end)
 }
 
-/// Without the standard's "C0 control or space" at both ends.
+/// Removes the standard's "C0 control or space" from both ends.
 fn trim(href: &str) -> &str {
     let edge = |b: Option<&u8>| b.is_some_and(|b| *b <= b' ');
     if edge(href.as_bytes().first()) || edge(href.as_bytes().last()) {
@@ -240,15 +240,16 @@ fn trim(href: &str) -> &str {
     href
 }
 
-/// Appends a host of plain labels in lower case. `None` for what the standard treats
-/// otherwise: addresses in any but their usual form, punycode, anything beyond letters, digits, hyphen, underscore.
+/// Appends a host of plain labels in lower case. `None` for hosts that the standard treats in a
+/// special way: addresses in unusual forms, punycode, characters other than letters, digits,
+/// hyphen and underscore.
 fn push_host(host: &str, out: &mut String) -> Option<()> {
     let start = out.len();
     out.push_str(host);
     let written = out.get_mut(start..)?;
     written.make_ascii_lowercase();
     if written.parse::<Ipv4Addr>().is_ok() {
-        // As the standard writes it: four numbers without leading zeros.
+        // In the standard's form: four numbers without leading zeros.
         return Some(());
     }
     let mut labels = written.split('.').peekable();
@@ -256,7 +257,7 @@ fn push_host(host: &str, out: &mut String) -> Option<()> {
     while let Some(label) = labels.next() {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
         if label.is_empty() {
-            // One dot may end a host; an empty label anywhere else is the parser's.
+            // A host may end with one dot; other empty labels are left to the parser.
             return (labels.peek().is_none() && is_name(last)).then_some(());
         }
         if !label.bytes().all(plain) || label.starts_with("xn--") {
@@ -267,13 +268,13 @@ fn push_host(host: &str, out: &mut String) -> Option<()> {
     is_name(last).then_some(())
 }
 
-/// Whether a host that ends with this label is a name: the last label decides whether it
-/// is an IPv4 address.
+/// Whether a host that ends with this label is a name: the last label decides whether it is an
+/// IPv4 address.
 fn is_name(last: &str) -> bool {
     last.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
 }
 
-/// Bytes that the parser copies as they are in a path, in a query and in a fragment.
+/// Bytes that the parser copies unchanged in a path, in a query and in a fragment.
 const IN_PATH: u8 = 1;
 const IN_QUERY: u8 = 2;
 const IN_FRAGMENT: u8 = 4;
@@ -303,8 +304,8 @@ fn is_plain(byte: u8, place: u8) -> bool {
         .is_some_and(|class| class & place != 0)
 }
 
-/// Appends a relative path with what follows it, to a text that ends with the directory's
-/// slash.
+/// Appends a relative path with the rest of the reference, to a text that ends with the
+/// directory's slash.
 fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
     let mut end = 0;
     let (mut dots, mut escapes, mut before) = (false, false, b'/');
@@ -321,7 +322,7 @@ fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
         end += 1;
     }
     let (path, rest) = rest.split_at_checked(end)?;
-    // An escaped dot is a dot to the parser.
+    // The parser treats an escaped dot as a dot.
     if escapes && (path.contains("%2e") || path.contains("%2E")) {
         return None;
     }
@@ -351,7 +352,7 @@ fn push_path(rest: &str, out: &mut Resolved) -> Option<bool> {
     push_query(rest, out)
 }
 
-/// Appends a query, if there is one, and what follows it.
+/// Appends a query, if there is one, and the rest of the reference.
 fn push_query(rest: &str, out: &mut Resolved) -> Option<bool> {
     let fragment = rest.find('#').unwrap_or(rest.len());
     let (query, rest) = rest.split_at_checked(fragment)?;
@@ -363,7 +364,7 @@ fn push_query(rest: &str, out: &mut Resolved) -> Option<bool> {
     push_fragment(rest, out)
 }
 
-/// Appends a fragment, if there is one; the end of every reference.
+/// Appends a fragment, if there is one, which ends the reference.
 fn push_fragment(rest: &str, out: &mut Resolved) -> Option<bool> {
     let fragment = rest.strip_prefix('#').unwrap_or("");
     if !fragment.bytes().all(|b| is_plain(b, IN_FRAGMENT)) {

@@ -1,13 +1,13 @@
-//! The key under which a URL is known: one page, one key.
+//! The key by which a URL is identified: one page, one key.
 
 use url::Url;
 
 use crate::Resolved;
 
-/// Which differences between two URLs do not make them two pages.
+/// Which URL differences are ignored in keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyRules {
-    /// Session identifiers and tracking parameters are dropped.
+    /// Whether session identifiers and tracking parameters are dropped.
     pub drop_tracking: bool,
 }
 
@@ -19,8 +19,8 @@ impl Default for KeyRules {
     }
 }
 
-/// Names of query parameters that say who came from where, never what is shown. All
-/// that begin with `utm_` count as well. Compared without case.
+/// Names of query parameters that only say where a visitor came from. All names that start with
+/// `utm_` count too. Compared without case.
 const TRACKING: &[&str] = &[
     "_ga",
     "_gl",
@@ -42,7 +42,7 @@ const TRACKING: &[&str] = &[
     "yclid",
 ];
 
-/// Names of query parameters that carry a session.
+/// Names of query parameters that contain a session id.
 const SESSION: &[&str] = &[
     "jsessionid",
     "phpsessid",
@@ -64,22 +64,22 @@ fn dropped(parameter: &str) -> bool {
         .any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// The key of a URL: without fragment, `%7E` as `~`, and, by the rules, without session
-/// identifiers and tracking parameters. Scheme, host, default port and dot segments are
-/// normal in any parsed URL. The path's case, a trailing slash, the parameters' order and
-/// every other escape are significant.
+/// The key of a URL: without fragment, with `%7E` as `~`, and, depending on the rules, without
+/// session identifiers and tracking parameters. Scheme, host, default port and dot segments are
+/// already normalised in a parsed URL. The path's case, a trailing slash, the order of parameters
+/// and all other escapes are significant.
 pub fn key(url: &Url, rules: KeyRules) -> String {
     Resolved::from_url(url).map_or_else(|| url.as_str().to_owned(), |url| key_of(&url, rules))
 }
 
-/// As [`key`], of a resolved link.
+/// Same as [`key`], for a resolved link.
 pub fn key_of(url: &Resolved, rules: KeyRules) -> String {
     let mut out = String::with_capacity(url.as_str().len());
     key_into(url, rules, &mut out);
     out
 }
 
-/// As [`key_of`], in place of what `out` holds: for many links.
+/// Same as [`key_of`], written to `out`; for many links.
 pub fn key_into(url: &Resolved, rules: KeyRules, out: &mut String) {
     out.clear();
     out.push_str(url.part(0, url.path_start));
@@ -104,7 +104,7 @@ pub fn key_into(url: &Resolved, rules: KeyRules, out: &mut String) {
     }
 }
 
-/// Where `;jsessionid=…` stands in a path: it ends at the next `;` or `/`.
+/// The range of `;jsessionid=…` in a path: it ends at the next `;` or `/`.
 fn session_in_path(path: &str) -> Option<(usize, usize)> {
     const MARK: &str = ";jsessionid=";
     let start = path.match_indices(';').map(|(at, _)| at).find(|&at| {
@@ -118,7 +118,7 @@ fn session_in_path(path: &str) -> Option<(usize, usize)> {
 
 /// Appends `text` with `%7E` decoded: RFC 3986, section 2.3, unreserved characters.
 fn push_tilde(text: &str, out: &mut String) {
-    // Few have any escape, and looking for a byte is cheap.
+    // Few have any escape, and searching for a byte is cheap.
     if !text.as_bytes().contains(&b'%') {
         return out.push_str(text);
     }
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_page_has_one_key() {
+    fn urls_of_one_page_have_one_key() {
         let same = [
             ("HTTP://Example.ORG:80/a/./b/../c", "http://example.org/a/c"),
             ("https://example.org:443/#top", "https://example.org/"),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_another_page_has_another_key() {
+    fn urls_of_possibly_different_pages_have_different_keys() {
         for url in [
             "https://e.org/A",
             "https://e.org/a/",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn tracking_stays_where_the_rules_say_so() {
+    fn tracking_parameters_are_kept_if_the_rules_say_so() {
         let url = "https://e.org/p;jsessionid=1?utm_source=x&sid=2";
         assert_eq!(key_with(url, false), url);
         let url = "https://e.org/%7E#f";

@@ -4,22 +4,22 @@ use std::fmt;
 
 use url::{Position, Url};
 
-/// An absolute `http` or `https` URL, serialised after the WHATWG standard.
+/// An absolute `http` or `https` URL, serialised as in the WHATWG standard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
     pub(crate) text: String,
-    /// Where the host begins and ends; the port is between that and the path.
+    /// Start and end of the host; the port is between its end and the path.
     pub(crate) host_start: u32,
     pub(crate) host_end: u32,
     pub(crate) path_start: u32,
-    /// End of the path: the `?`, the `#` or the end.
+    /// End of the path: at the `?`, the `#` or the end of the URL.
     pub(crate) path_end: u32,
-    /// End of the query: the `#` or the end.
+    /// End of the query: at the `#` or the end of the URL.
     pub(crate) query_end: u32,
 }
 
 impl Resolved {
-    /// Parses an absolute URL; `None` where [`from_url`](Self::from_url) is.
+    /// Parses an absolute URL; `None` in the same cases as [`from_url`](Self::from_url).
     pub fn parse(url: &str) -> Option<Self> {
         Self::from_url(&Url::parse(url).ok()?)
     }
@@ -56,7 +56,7 @@ impl Resolved {
         &self.text
     }
 
-    /// The whole URL, taken.
+    /// Converts it to a string.
     pub fn into_string(self) -> String {
         self.text
     }
@@ -70,28 +70,28 @@ impl Resolved {
         }
     }
 
-    /// The host, lower-case; an IPv6 address in its brackets.
+    /// The host in lower case; an IPv6 address is in brackets.
     pub fn host(&self) -> &str {
         self.part(self.host_start, self.host_end)
     }
 
-    /// The port as written after normalisation: empty for the scheme's own.
+    /// The port after normalisation: empty if it is the scheme's default.
     pub fn port(&self) -> &str {
         self.part(self.host_end, self.path_start)
             .trim_start_matches(':')
     }
 
-    /// The path, beginning with `/`.
+    /// The path, which starts with `/`.
     pub fn path(&self) -> &str {
         self.part(self.path_start, self.path_end)
     }
 
-    /// What follows the `?`; `None` without one.
+    /// The text after the `?`, if there is one.
     pub fn query(&self) -> Option<&str> {
         self.part(self.path_end, self.query_end).strip_prefix('?')
     }
 
-    /// What follows the `#`; `None` without one.
+    /// The text after the `#`, if there is one.
     pub fn fragment(&self) -> Option<&str> {
         self.part(self.query_end, self.text.len() as u32)
             .strip_prefix('#')

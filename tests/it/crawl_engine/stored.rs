@@ -14,7 +14,7 @@ promises! {
     without_html_the_metadata_stays
     named_extractors_run_for_every_page
     an_unchanged_page_shares_the_stored_body
-    row_26_not_modified_reuses_the_body_and_updates_the_time
+    fault_26_not_modified_reuses_the_body_and_updates_the_time
 }
 
 async fn links_and_robots_directives_are_kept(service: Service) {
@@ -113,7 +113,7 @@ async fn named_extractors_run_for_every_page(service: Service) {
     assert_eq!(extensions["signals"]["title"], "A title");
 }
 
-async fn row_26_not_modified_reuses_the_body_and_updates_the_time(service: Service) {
+async fn fault_26_not_modified_reuses_the_body_and_updates_the_time(service: Service) {
     let ground = Ground::of(|hit| {
         let conditional = hit.headers.contains_key("if-none-match")
             || hit.headers.contains_key("if-modified-since");

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::support::Faulty;
 
 #[tokio::test]
-async fn row_01_accepts_never_answers() {
+async fn fault_01_accepts_never_answers() {
     let faulty = Faulty::with(|fetch| fetch.limits.first_byte_ms = Millis(200)).await;
     assert_eq!(faulty.failure("/fault/silent").await, "timeout");
     let message = faulty.refused("/fault/silent").await;
@@ -15,7 +15,7 @@ async fn row_01_accepts_never_answers() {
 }
 
 #[tokio::test]
-async fn row_02_slow_body_is_ended_and_not_stored() {
+async fn fault_02_slow_body_is_ended_and_not_stored() {
     let faulty = Faulty::with(|fetch| fetch.limits.min_rate_window_ms = Millis(300)).await;
     assert_eq!(faulty.failure("/fault/drip").await, "slow");
     // Had the part been stored as a page, this would find it.
@@ -34,7 +34,7 @@ async fn row_02_slow_body_is_ended_and_not_stored() {
 }
 
 #[tokio::test]
-async fn row_03_endless_body_stops_at_the_limit() {
+async fn fault_03_endless_body_stops_at_the_limit() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/endless").await, "too_large");
     let message = faulty.refused("/fault/endless").await;
@@ -43,7 +43,7 @@ async fn row_03_endless_body_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn row_04_a_terabyte_is_refused_before_reading() {
+async fn fault_04_a_terabyte_is_refused_before_reading() {
     let faulty = Faulty::start().await;
     // Nothing follows the announcement: only the announcement can end this.
     assert_eq!(faulty.failure("/fault/terabyte").await, "too_large");
@@ -51,14 +51,14 @@ async fn row_04_a_terabyte_is_refused_before_reading() {
 }
 
 #[tokio::test]
-async fn row_05_body_shorter_than_announced() {
+async fn fault_05_body_shorter_than_announced() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/short").await, "incomplete_body");
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn row_06_body_longer_than_announced() {
+async fn fault_06_body_longer_than_announced() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.scan("/fault/surplus").await["bytes"], 4);
     let next = faulty.scan("/echo").await["article"].to_string();
@@ -79,7 +79,7 @@ async fn row_06_body_longer_than_announced() {
 }
 
 #[tokio::test]
-async fn row_07_broken_chunks() {
+async fn fault_07_broken_chunks() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/bad-chunk").await, "protocol");
     assert_eq!(faulty.failure("/fault/cut-chunk").await, "incomplete_body");
@@ -87,7 +87,7 @@ async fn row_07_broken_chunks() {
 }
 
 #[tokio::test]
-async fn row_27_bodies_of_statuses_without_one() {
+async fn fault_27_bodies_of_statuses_without_one() {
     let faulty = Faulty::start().await;
     let result = faulty.scan("/fault/no-content").await;
     assert_eq!(

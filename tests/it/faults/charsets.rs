@@ -17,7 +17,7 @@ async fn title(faulty: &Faulty, content_type: Option<&str>, body: &[u8]) -> Valu
 }
 
 #[tokio::test]
-async fn row_28_three_opinions_on_the_charset() {
+async fn fault_28_three_opinions_on_the_charset() {
     let faulty = Faulty::start().await;
     let windows = "text/html; charset=windows-1251";
     let meta = "<meta charset=shift_jis><title>caf\u{e9}</title>";
@@ -33,7 +33,7 @@ async fn row_28_three_opinions_on_the_charset() {
 }
 
 #[tokio::test]
-async fn row_29_wrong_charsets() {
+async fn fault_29_wrong_charsets() {
     let faulty = Faulty::start().await;
     let bodies: [&[u8]; 3] = [
         b"<title>ok \x83e\x83X</title>",
@@ -64,7 +64,7 @@ async fn row_29_wrong_charsets() {
 }
 
 #[tokio::test]
-async fn row_30_labels_that_do_not_mean_what_they_say() {
+async fn fault_30_labels_that_do_not_mean_what_they_say() {
     let faulty = Faulty::start().await;
     for label in ["latin1", "iso-8859-1", "us-ascii"] {
         let content_type = format!("text/html; charset={label}");
@@ -86,7 +86,7 @@ async fn row_30_labels_that_do_not_mean_what_they_say() {
 }
 
 #[tokio::test]
-async fn row_31_types_missing_quoted_or_vague() {
+async fn fault_31_types_missing_quoted_or_vague() {
     let faulty = Faulty::start().await;
     let body = "<!doctype html><title>naïve</title>".as_bytes();
     for content_type in [

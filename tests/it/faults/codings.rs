@@ -5,7 +5,7 @@ use orbweaver_origin::BOMB_BYTES;
 use super::support::Faulty;
 
 #[tokio::test]
-async fn row_08_bombs_of_every_coding() {
+async fn fault_08_bombs_of_every_coding() {
     let faulty = Faulty::start().await;
     for coding in ["gzip", "deflate", "br", "zstd"] {
         let path = format!("/fault/bomb/{coding}");
@@ -26,21 +26,21 @@ fn peak_memory() -> usize {
 }
 
 #[tokio::test]
-async fn row_09_nested_codings() {
+async fn fault_09_nested_codings() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/nested").await, "decode");
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn row_10_plain_body_called_gzip() {
+async fn fault_10_plain_body_called_gzip() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/not-gzip").await, "decode");
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn row_11_truncated_gzip_keeps_what_decoded() {
+async fn fault_11_truncated_gzip_keeps_what_decoded() {
     let faulty = Faulty::start().await;
     let bytes = faulty.scan("/fault/cut-gzip").await["bytes"]
         .as_u64()
@@ -50,7 +50,7 @@ async fn row_11_truncated_gzip_keeps_what_decoded() {
 }
 
 #[tokio::test]
-async fn row_12_unknown_coding() {
+async fn fault_12_unknown_coding() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/unknown-coding").await, "decode");
     faulty.is_well().await;

@@ -12,7 +12,7 @@ async fn scan(faulty: &Faulty, reply: Reply) -> Value {
 }
 
 #[tokio::test]
-async fn row_32_files_served_as_pages() {
+async fn fault_32_files_served_as_pages() {
     let faulty = Faulty::start().await;
     let files: [&[u8]; 3] = [
         b"\x89PNG\r\n\x1a\n<title>no</title>",
@@ -30,7 +30,7 @@ async fn row_32_files_served_as_pages() {
 }
 
 #[tokio::test]
-async fn row_33_html_without_end() {
+async fn fault_33_html_without_end() {
     let faulty = Faulty::with(|fetch| fetch.limits.max_body_bytes = 16 << 20).await;
     let deep = "<div>".repeat(10_000) + "<p>deep";
     let attributes: String = (0..1_000_000).map(|number| format!(" a{number}")).collect();
@@ -51,7 +51,7 @@ async fn first_link(faulty: &Faulty, html: &str) -> Value {
 }
 
 #[tokio::test]
-async fn row_34_bases() {
+async fn fault_34_bases() {
     let faulty = Faulty::start().await;
     let here = |path: &str| faulty.origin.url(path);
     for (base, expected) in [
@@ -70,7 +70,7 @@ async fn row_34_bases() {
 }
 
 #[tokio::test]
-async fn row_35_rel_and_robots_directives_are_recorded() {
+async fn fault_35_rel_and_robots_directives_are_recorded() {
     let faulty = Faulty::start().await;
     let html = "<meta name=robots content='noindex, noarchive'>\
                 <a href=/a rel=nofollow>a</a><a href=/b rel='ugc'>b</a>\
@@ -95,7 +95,7 @@ async fn row_35_rel_and_robots_directives_are_recorded() {
 }
 
 #[tokio::test]
-async fn row_36_canonical_and_alternates_are_recorded() {
+async fn fault_36_canonical_and_alternates_are_recorded() {
     let faulty = Faulty::start().await;
     let html = "<link rel=canonical href='http://else.example/page'>\
                 <link rel=alternate hreflang=de href='http://de.example/'><p>here";

@@ -92,7 +92,7 @@ async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
 }
 
 #[tokio::test]
-async fn row_15_credentials_stay_with_their_origin() {
+async fn fault_15_credentials_stay_with_their_origin() {
     let names = Names::of(&[
         ("one.example", &["127.0.0.1"]),
         ("two.example", &["127.0.0.1"]),
@@ -140,7 +140,7 @@ async fn row_15_credentials_stay_with_their_origin() {
 }
 
 #[tokio::test]
-async fn row_15_a_redirect_within_a_crawl_drops_them_too() {
+async fn fault_15_a_redirect_within_a_crawl_drops_them_too() {
     let names = Names::of(&[
         ("site.example", &["127.0.0.1"]),
         ("sub.site.example", &["127.0.0.1"]),
@@ -171,7 +171,7 @@ async fn row_15_a_redirect_within_a_crawl_drops_them_too() {
 }
 
 #[tokio::test]
-async fn row_25_retry_after_is_honoured_and_clamped() {
+async fn fault_25_retry_after_is_honoured_and_clamped() {
     let faulty = Faulty::with_config(|config| {
         config.crawl.max_wait_ms = Millis(1_500);
         config.crawl.retry_base_ms = Millis(20);
@@ -217,7 +217,7 @@ async fn row_25_retry_after_is_honoured_and_clamped() {
 }
 
 #[tokio::test]
-async fn row_34_a_base_elsewhere_leads_nowhere_private() {
+async fn fault_34_a_base_elsewhere_leads_nowhere_private() {
     let faulty = Faulty::start().await;
     let other = Origin::start().await.unwrap();
     let base = other.url("/base/");
@@ -233,7 +233,7 @@ async fn row_34_a_base_elsewhere_leads_nowhere_private() {
 }
 
 #[tokio::test]
-async fn row_35_nofollow_is_honoured_when_the_job_asks() {
+async fn fault_35_nofollow_is_honoured_when_the_job_asks() {
     let faulty = Faulty::start().await;
     faulty.origin.set(
         "/",
@@ -264,7 +264,7 @@ async fn row_35_nofollow_is_honoured_when_the_job_asks() {
 }
 
 #[tokio::test]
-async fn row_36_a_canonical_elsewhere_does_not_move_the_crawl() {
+async fn fault_36_a_canonical_elsewhere_does_not_move_the_crawl() {
     let faulty = Faulty::start().await;
     let other = Origin::start().await.unwrap();
     let canonical = other.url("/real");
@@ -279,7 +279,7 @@ async fn row_36_a_canonical_elsewhere_does_not_move_the_crawl() {
 }
 
 #[tokio::test]
-async fn row_37_traps_end_by_themselves() {
+async fn fault_37_traps_end_by_themselves() {
     let faulty = Faulty::with_config(|config| config.crawl.template_budget = 40).await;
     let origin = &faulty.origin;
     // A calendar without end, by query and by path.
@@ -329,7 +329,7 @@ fn number(text: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn row_38_one_page_has_one_key_and_is_fetched_as_written() {
+async fn fault_38_one_page_has_one_key_and_is_fetched_as_written() {
     let faulty = Faulty::start().await;
     let origin = &faulty.origin;
     origin.set_under("/", |_| page([]));
@@ -370,7 +370,7 @@ async fn row_38_one_page_has_one_key_and_is_fetched_as_written() {
 }
 
 #[tokio::test]
-async fn row_38_tracking_parameters_are_kept_where_the_operator_says_so() {
+async fn fault_38_tracking_parameters_are_kept_where_the_operator_says_so() {
     let faulty = Faulty::with_config(|config| config.crawl.drop_tracking = false).await;
     faulty.origin.set_under("/", |_| page([]));
     let links = ["/p?id=1", "/p?id=1&utm_source=a", "/p;jsessionid=0AB?id=1"];
@@ -387,7 +387,7 @@ async fn row_38_tracking_parameters_are_kept_where_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn row_39_a_jar_for_each_job() {
+async fn fault_39_a_jar_for_each_job() {
     let faulty = Faulty::start().await;
     let set = page(["/next"]).header("Set-Cookie", "visit=1; Path=/");
     faulty.origin.set("/", set);

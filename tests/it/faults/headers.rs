@@ -5,7 +5,7 @@ use orbweaver_origin::Reply;
 use super::support::Faulty;
 
 #[tokio::test]
-async fn row_18_header_floods() {
+async fn fault_18_header_floods() {
     let faulty = Faulty::start().await;
     for path in ["/fault/big-header", "/fault/many-headers"] {
         assert_eq!(faulty.failure(path).await, "header_too_large", "{path}");
@@ -14,7 +14,7 @@ async fn row_18_header_floods() {
 }
 
 #[tokio::test]
-async fn row_19_ambiguous_framing() {
+async fn fault_19_ambiguous_framing() {
     let faulty = Faulty::start().await;
     for path in [
         "bad-header",
@@ -29,7 +29,7 @@ async fn row_19_ambiguous_framing() {
 }
 
 #[tokio::test]
-async fn row_20_what_is_not_http() {
+async fn fault_20_what_is_not_http() {
     let faulty = Faulty::start().await;
     for path in ["/fault/http09", "/fault/garbage"] {
         assert_eq!(faulty.failure(path).await, "protocol", "{path}");
@@ -38,7 +38,7 @@ async fn row_20_what_is_not_http() {
 }
 
 #[tokio::test]
-async fn row_39_cookies_flood_and_stay_with_their_job() {
+async fn fault_39_cookies_flood_and_stay_with_their_job() {
     let faulty = Faulty::start().await;
     let flood = |count: usize, to: &str| {
         (0..count).fold(Reply::redirect(302, to), |reply, number| {

@@ -23,7 +23,7 @@ async fn secure(flaw: Flaw) -> (Faulty, TlsOrigin) {
 }
 
 #[tokio::test]
-async fn row_21_reset_streams_and_goaway() {
+async fn fault_21_reset_streams_and_goaway() {
     for flaw in [Flaw::Http2Reset(1), Flaw::Http2GoAway(1)] {
         let (faulty, origin) = secure(flaw).await;
         let result = faulty
@@ -46,7 +46,7 @@ async fn row_21_reset_streams_and_goaway() {
 }
 
 #[tokio::test]
-async fn row_22_tls_flaws() {
+async fn fault_22_tls_flaws() {
     for (flaw, words) in [
         (Flaw::Expired, "expired"),
         (Flaw::WrongHost, "not valid for name"),
@@ -66,7 +66,7 @@ async fn row_22_tls_flaws() {
 }
 
 #[tokio::test]
-async fn row_23_names_that_do_not_resolve() {
+async fn fault_23_names_that_do_not_resolve() {
     let faulty = Faulty::with(|fetch| fetch.limits.connect_ms = Millis(3_000)).await;
     // Where the machine has no DNS at all, the look-up fails otherwise or takes too long.
     let kind = faulty.failure_of("http://no-such-host.example.com/").await;
@@ -75,7 +75,7 @@ async fn row_23_names_that_do_not_resolve() {
 }
 
 #[tokio::test]
-async fn row_23_a_crawl_asks_again_only_where_that_may_help() {
+async fn fault_23_a_crawl_asks_again_only_where_that_may_help() {
     const RETRIES: usize = 3;
     let hosts = ["missing", "broken", "looping", "back"].map(|name| format!("{name}.site.example"));
     let names = Names::of(&[("site.example", &["127.0.0.1"])]);
@@ -120,7 +120,7 @@ async fn row_23_a_crawl_asks_again_only_where_that_may_help() {
 }
 
 #[tokio::test]
-async fn row_24_refused_and_reset_connections() {
+async fn fault_24_refused_and_reset_connections() {
     let faulty = Faulty::start().await;
     let closed = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = closed.local_addr().unwrap();
@@ -133,7 +133,7 @@ async fn row_24_refused_and_reset_connections() {
 }
 
 #[tokio::test]
-async fn row_25_busy_servers_are_an_answer_to_a_scan() {
+async fn fault_25_busy_servers_are_an_answer_to_a_scan() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.scan("/fault/unavailable").await["status"], 503);
     assert_eq!(faulty.origin.count("/fault/unavailable"), 1);
@@ -141,14 +141,14 @@ async fn row_25_busy_servers_are_an_answer_to_a_scan() {
 }
 
 #[tokio::test]
-async fn row_26_not_modified_unasked() {
+async fn fault_26_not_modified_unasked() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/not-modified").await, "protocol");
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn row_42_keep_alive_closed_on_reuse() {
+async fn fault_42_keep_alive_closed_on_reuse() {
     const AT_ONCE: usize = 6;
     let faulty = Faulty::start().await;
     // Pages that all wait at once leave as many idle connections, each of which closes when

@@ -5,7 +5,7 @@ use orbweaver_origin::{Certificates, Flaw, Reply, TlsOrigin};
 use super::support::Faulty;
 
 #[tokio::test]
-async fn row_13_redirect_loops() {
+async fn fault_13_redirect_loops() {
     let faulty = Faulty::start().await;
     for path in ["/fault/self", "/fault/loop-a", "/fault/chain/11"] {
         assert_eq!(faulty.failure(path).await, "bad_redirect", "{path}");
@@ -17,7 +17,7 @@ async fn row_13_redirect_loops() {
 }
 
 #[tokio::test]
-async fn row_14_redirects_without_a_clear_location() {
+async fn fault_14_redirects_without_a_clear_location() {
     let faulty = Faulty::start().await;
     for path in ["no-location", "empty-location", "locations", "bad-location"] {
         let path = format!("/fault/{path}");
@@ -27,7 +27,7 @@ async fn row_14_redirects_without_a_clear_location() {
 }
 
 #[tokio::test]
-async fn row_16_refreshes_are_recorded_and_not_followed() {
+async fn fault_16_refreshes_are_recorded_and_not_followed() {
     let faulty = Faulty::start().await;
     let meta = "<title>Waits</title><meta http-equiv=refresh content='0; url=/echo'><p>wait";
     faulty.origin.set("/meta", Reply::html(meta));
@@ -40,7 +40,7 @@ async fn row_16_refreshes_are_recorded_and_not_followed() {
 }
 
 #[tokio::test]
-async fn row_17_https_to_http() {
+async fn fault_17_https_to_http() {
     let certificates = Certificates::new().unwrap();
     let root = certificates.root();
     let faulty = Faulty::with(|fetch| fetch.extra_roots = vec![root]).await;

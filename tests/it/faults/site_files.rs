@@ -27,7 +27,7 @@ fn urlset(space: &str, urls: &[String]) -> String {
 }
 
 #[tokio::test]
-async fn row_40_sitemaps_of_every_kind() {
+async fn fault_40_sitemaps_of_every_kind() {
     let faulty = Faulty::start().await;
     let (origin, other) = (&faulty.origin, Origin::start().await.unwrap());
     origin.set_under("/page/", |_| {
@@ -120,7 +120,7 @@ async fn row_40_sitemaps_of_every_kind() {
 }
 
 #[tokio::test]
-async fn row_40_more_urls_than_a_sitemap_may_have() {
+async fn fault_40_more_urls_than_a_sitemap_may_have() {
     let faulty = Faulty::start().await;
     faulty
         .origin
@@ -151,7 +151,7 @@ async fn row_40_more_urls_than_a_sitemap_may_have() {
 }
 
 #[tokio::test]
-async fn row_40_more_bytes_than_a_sitemap_may_have() {
+async fn fault_40_more_bytes_than_a_sitemap_may_have() {
     let faulty = Faulty::with(|fetch| fetch.limits.max_body_bytes = 80 << 20).await;
     faulty
         .origin
@@ -189,7 +189,7 @@ async fn row_40_more_bytes_than_a_sitemap_may_have() {
 }
 
 #[tokio::test]
-async fn row_41_robots_of_every_kind() {
+async fn fault_41_robots_of_every_kind() {
     let closed = "user-agent: *\ndisallow: /";
     let mut long = b"user-agent: *\ndisallow: /early\n".to_vec();
     long.extend(b"# filler\n".repeat(60_000));

@@ -15,7 +15,7 @@ fn projects_are_created_listed_and_changed() {
 
     let again = run(&data, &["project", "create", "shop"]);
     assert_eq!(again.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&again.stderr).contains("exists already"));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already exists"));
 
     let set = run(
         &data,

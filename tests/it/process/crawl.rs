@@ -65,7 +65,7 @@ async fn a_site_is_crawled_without_a_server() {
             vec!["crawl", "https://example.com/", "--depth", "51"],
             "depth: must be between 1 and 50",
         ),
-        (vec!["crawl", "--resume", "999"], "there is no run 999"),
+        (vec!["crawl", "--resume", "999"], "run 999 does not exist"),
     ] {
         let refused = run(&data, &arguments);
         assert_eq!(refused.status.code(), Some(1));

@@ -1,7 +1,10 @@
 //! Several processes on one SQLite file: a service, its command line, and the dead.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use orbweaver_store::{Amount, Ask, Claim, Granted, Options, PageCaps, Seating, Store};
+use orbweaver_store::{
+    Amount, Claim, Options, PageCaps, ReservationRequest, ReservationResult, Store,
+    WorkerLockAttempt,
+};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -99,15 +102,18 @@ fn now() -> DateTime<Utc> {
 async fn the_seat_is_one_processs_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (open(&folder).await, open(&folder).await);
-    let Seating::Ours(seat) = one.take_seat().await.unwrap() else {
+    let WorkerLockAttempt::Acquired(lock) = one.try_lock_worker().await.unwrap() else {
         panic!("nobody sits there");
     };
-    let Seating::Taken(process) = two.take_seat().await.unwrap() else {
-        panic!("two on one seat");
+    let WorkerLockAttempt::HeldByOther(process) = two.try_lock_worker().await.unwrap() else {
+        panic!("two processes hold the lock");
     };
     assert_eq!(process, Some(std::process::id()));
-    drop(seat);
-    assert!(matches!(two.take_seat().await.unwrap(), Seating::Ours(_)));
+    drop(lock);
+    assert!(matches!(
+        two.try_lock_worker().await.unwrap(),
+        WorkerLockAttempt::Acquired(_)
+    ));
 }
 
 /// Reserves ten of ten pages; whether that was possible.
@@ -117,14 +123,14 @@ async fn reserve_all(store: &Store) -> bool {
         day: Some(10),
         ..PageCaps::default()
     };
-    let ask = Ask {
+    let ask = ReservationRequest {
         want: Amount::pages(10),
         partial: false,
         now: now(),
         expires: now() + TimeDelta::minutes(5),
     };
     let granted = store.reserve(project, &caps, &ask).await.unwrap();
-    matches!(granted, Granted::Some(..))
+    matches!(granted, ReservationResult::Reserved(..))
 }
 
 #[tokio::test]
@@ -135,7 +141,7 @@ async fn what_a_dead_process_held_ends_when_nobody_else_is_left() {
         name: "shop",
         tier: "free",
         key: orbweaver_store::NewKey {
-            hash: orbweaver_store::KeyHash::of("key"),
+            hash: orbweaver_store::KeyHash::digest("key"),
             prefix: "orb_AbCd1234",
             label: None,
         },

@@ -168,7 +168,7 @@ impl Service {
             name,
             tier: "free",
             key: NewKey {
-                hash: KeyHash::of(&secret),
+                hash: KeyHash::digest(&secret),
                 prefix: key::shown(&secret),
                 label: None,
             },

@@ -1,7 +1,7 @@
-//! A program of its own, so that the product's build never sees these crates.
+//! A separate program, so that the product's build does not include these crates.
 //!
 //! Protocol: one line in, `TOOL ITERATIONS PATH`; one line out, nanoseconds per iteration.
-//! The benchmark keeps the process alive and asks in turns with its own measurements.
+//! The benchmark keeps the process alive and alternates between it and its own measurements.
 
 use std::hint::black_box;
 use std::io::{BufRead as _, Write as _};
@@ -29,7 +29,7 @@ fn main() -> Result<()> {
                         Some("https://example.com/"),
                         None,
                     )?;
-                    // No article in a page is an answer, too.
+                    // A page without an article is a valid result too.
                     let _ = black_box(reader.parse());
                 }
                 "htmd" => {

@@ -1,4 +1,4 @@
-//! `cargo xtask lint` and `cargo xtask audit`: what CI checks before and after the tests.
+//! `cargo xtask lint` and `cargo xtask audit`: the checks of CI besides the tests.
 
 mod rules;
 mod tools;
@@ -13,11 +13,11 @@ use crate::shell::{cargo, hostile_target_dir, plugin_target_dir, root, run};
 use crate::steps::Steps;
 use tools::{DENY, MACHETE};
 
-/// Crates that stand outside every workspace of ours.
+/// Crates outside all workspaces.
 const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/rust"];
 
-/// Formatting, the workspace's own rules, unused dependencies, clippy and documentation, with
-/// warnings denied, in every workspace.
+/// Checks formatting, the workspace's own rules, unused dependencies, clippy and documentation in
+/// every workspace, with warnings denied.
 pub fn run_all() -> Result<()> {
     let mut steps = Steps::default();
     steps.run("rules", rules::check)?;
@@ -50,7 +50,7 @@ pub fn run_all() -> Result<()> {
     Ok(())
 }
 
-/// Licences, sources and bans of every dependency; advisories where their database can be
+/// Checks licences, sources and bans of every dependency, and advisories if their database can be
 /// fetched.
 pub fn audit() -> Result<()> {
     let mut steps = Steps::default();
@@ -63,7 +63,7 @@ pub fn audit() -> Result<()> {
         Ok(()) => steps.run("advisories", || {
             deny(&["check", "--disable-fetch", "advisories"])
         })?,
-        // Not a fault of the change that is checked, but whoever reads the log must see it.
+        // Not a fault of the checked change, but the reader of the log must see it.
         Err(error) => eprintln!(
             "WARNING: advisories were NOT checked: their database cannot be fetched ({error:#})"
         ),
@@ -91,7 +91,7 @@ fn formatting() -> Result<()> {
     Ok(())
 }
 
-/// Peers are never compiled here, so this is all that is checked of them but their formatting.
+/// Peers are not compiled here: only this check and their formatting apply to them.
 fn unused_dependencies() -> Result<()> {
     run(MACHETE.command()?.args([
         "--with-metadata",
@@ -104,8 +104,8 @@ fn unused_dependencies() -> Result<()> {
     ]))
 }
 
-/// In the tests' profile, so that procedural macros, build scripts and the C libraries which
-/// those compile are shared with the tests.
+/// Uses the tests' profile, so that procedural macros, build scripts and their C libraries are
+/// shared with the tests.
 fn clippy_host() -> Result<()> {
     run(cargo(root()).args([
         "clippy",
@@ -128,7 +128,7 @@ fn clippy(folder: &str, which: &[&str], target: &Path) -> Result<()> {
         .args(["--", "--deny", "warnings"]))
 }
 
-/// Broken links and the like in doc comments are errors.
+/// Broken links and similar faults in doc comments are errors.
 fn documentation() -> Result<()> {
     let strict = |command: &mut Command| -> Result<()> {
         run(command.env("RUSTDOCFLAGS", "--deny warnings"))

@@ -1,4 +1,4 @@
-//! Rules about crates that no lint of the compiler knows, read from manifests and lock files.
+//! Rules about crates that compiler lints cannot express, checked in manifests and lock files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::shell::{cargo, output, root};
 
-/// The crates of `host/` in layers. A crate may depend on crates of earlier layers only.
+/// The crates of `host/` in layers. A crate may depend only on crates of earlier layers.
 const LAYERS: &[&[&str]] = &[
     &["orbweaver-core"],
     &["orbweaver-engine", "orbweaver-fetch", "orbweaver-store"],
@@ -20,8 +20,8 @@ const LAYERS: &[&[&str]] = &[
     &["orbweaver-bench"],
 ];
 
-/// Libraries that a single crate may use: the library and the crate. Benchmarks measure the
-/// bare library beside that crate.
+/// Libraries that only one crate may use, with that crate. The benchmarks may use them too, to
+/// measure the bare library.
 const OWNERS: &[(&str, &str)] = &[
     ("wasmtime", "orbweaver-engine"),
     ("wasmtime-wasi", "orbweaver-engine"),
@@ -30,7 +30,7 @@ const OWNERS: &[(&str, &str)] = &[
     ("reqwest", "orbweaver-fetch"),
 ];
 
-/// Every broken rule, in one error.
+/// Reports all broken rules in one error.
 pub fn check() -> Result<()> {
     let workspace = Workspace::read()?;
     let manifest = read("Cargo.toml")?;
@@ -51,7 +51,7 @@ pub fn check() -> Result<()> {
     )
 }
 
-/// A package of the workspace, or one outside it that the workspace uses by path.
+/// A package of the workspace, or one outside it that is used by path.
 struct Package {
     name: String,
     /// Its folder, relative to the repository.
@@ -114,7 +114,7 @@ fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|names| names.contains(&name))
 }
 
-/// Dependencies between the crates of `host/` run one way.
+/// Checks the direction of dependencies between the crates of `host/`.
 fn layers(workspace: &Workspace) -> Vec<String> {
     let mut broken = Vec::new();
     for package in &workspace.members {
@@ -155,8 +155,8 @@ fn owners(workspace: &Workspace) -> Vec<String> {
     broken
 }
 
-/// Each crate of this repository has settings of its own in the tests' profile. One that is
-/// missing would be tested without overflow checks.
+/// Checks that each crate has its own settings in the tests' profile. Without them it would be
+/// tested without overflow checks.
 fn test_profile(workspace: &Workspace, manifest: &str) -> Vec<String> {
     let members = workspace.members.iter().map(|package| &package.name);
     members
@@ -166,7 +166,7 @@ fn test_profile(workspace: &Workspace, manifest: &str) -> Vec<String> {
         .collect()
 }
 
-/// Each crate takes the workspace's lints.
+/// Checks that each crate uses the workspace's lints.
 fn lints(workspace: &Workspace) -> Result<Vec<String>> {
     let mut folders: Vec<String> = workspace
         .members
@@ -208,8 +208,8 @@ fn locked(lock: &str) -> Locked {
     packages
 }
 
-/// A library that two lock files hold in compatible versions has the same version in both, so
-/// that host and plugins parse alike.
+/// Checks that a library with compatible versions in two lock files has the same version in both,
+/// so that host and plugins parse in the same way.
 fn same_versions(host: &Locked, path: &str, other: &Locked) -> Vec<String> {
     let mut broken = Vec::new();
     for (name, versions) in other {

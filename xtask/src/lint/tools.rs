@@ -1,4 +1,4 @@
-//! Checkers that are programs of their own, installed once into the target folder.
+//! Checking programs, installed once into the target folder.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use crate::shell::{cargo, root, run, target_dir};
 
-/// Finds dependencies that no source file mentions.
+/// Finds dependencies that no source file uses.
 pub const MACHETE: Tool = Tool {
     name: "cargo-machete",
     version: "0.9.2",
@@ -26,12 +26,12 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The program, installed where it is missing. A new version has a folder of its own.
+    /// The program, installed if it is missing. Each version has its own folder.
     pub fn command(&self) -> Result<Command> {
         let folder = self.folder();
         let program = folder.join("bin").join(self.name);
         if !program.is_file() {
-            // Without optimising: it compiles in a fraction of the time, and runs for seconds.
+            // Not optimised: it compiles much faster, and only runs for seconds.
             run(cargo(root())
                 .args(["install", "--locked", "--debug", "--root"])
                 .arg(&folder)

@@ -1,4 +1,4 @@
-//! An actor in Rust: fetches the given pages together and answers what they are.
+//! An actor in Rust: fetches the given pages concurrently and returns their facts.
 
 use orbweaver_sdk::{Error, Page, extract, http, join_all, log};
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,13 @@ struct Item {
     title: Option<String>,
 }
 
-/// What this actor reads of the `metadata` role's answer.
+/// The field used of the `metadata` role's answer.
 #[derive(Deserialize)]
 struct Metadata {
     title: Option<String>,
 }
 
-/// The page's title; none where this actor may not ask.
+/// The page's title; `None` if this actor has no permission to run extractors.
 fn title(page: &Page<'_>) -> Result<Option<String>, Error> {
     match extract("metadata", page, "{}") {
         Ok(json) => Ok(serde_json::from_str::<Metadata>(&json)?.title),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use request::Request;
 
-/// Deliveries that are remembered, so that one that comes again is worked on once.
+/// Number of remembered deliveries, so that a repeated one is processed only once.
 const REMEMBERED: usize = 10_000;
 
 #[derive(Default)]
@@ -21,7 +21,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Whether this delivery has not been here before.
+    /// Whether this delivery has not been received before.
     fn is_new(&mut self, id: &str) -> bool {
         if !self.ids.insert(id.to_owned()) {
             return false;

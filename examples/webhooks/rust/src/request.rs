@@ -1,4 +1,4 @@
-//! As much of HTTP as a webhook needs.
+//! The part of HTTP that a webhook receiver needs.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Read as _, Result, Write as _};
@@ -7,7 +7,7 @@ use std::net::TcpStream;
 const MAX_HEAD: u64 = 64 << 10;
 const MAX_BODY: usize = 1 << 20;
 
-/// Headers, names in lower case, and the body as it came.
+/// Headers with names in lower case, and the raw body.
 pub struct Request {
     headers: HashMap<String, String>,
     pub body: Vec<u8>,
@@ -23,7 +23,7 @@ impl Request {
             if head.read_line(&mut line)? == 0 {
                 return Err(Error::new(
                     ErrorKind::InvalidData,
-                    "the head is too long or cut",
+                    "the head is too long or incomplete",
                 ));
             }
             let line = line.trim_end();
@@ -38,13 +38,13 @@ impl Request {
             .get("content-length")
             .and_then(|length| length.parse().ok())
             .filter(|length| *length <= MAX_BODY)
-            .ok_or_else(|| Error::new(ErrorKind::InvalidData, "no length, or too long"))?;
+            .ok_or_else(|| Error::new(ErrorKind::InvalidData, "no Content-Length, or too large"))?;
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
         Ok(Self { headers, body })
     }
 
-    /// A header's value; empty where it is missing.
+    /// A header's value; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Whether a delivery is ours, whole and fresh.
+//! Checks that a delivery is authentic, complete and recent.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ use crate::request::Request;
 
 const TOLERANCE_SECONDS: u64 = 300;
 
-/// `Err` says what is wrong. `verify_slice` compares in constant time.
+/// The error says what is wrong. `verify_slice` compares in constant time.
 pub fn verify(request: &Request, secret: &[u8]) -> Result<(), &'static str> {
     let given = request
         .header("x-crawler-signature")
@@ -20,7 +20,7 @@ pub fn verify(request: &Request, secret: &[u8]) -> Result<(), &'static str> {
         .ok_or("X-Crawler-Signature is missing")?;
     mac(secret, &[&request.body])?
         .verify_slice(&given)
-        .map_err(|_| "X-Crawler-Signature does not fit")?;
+        .map_err(|_| "X-Crawler-Signature does not match")?;
 
     let (id, timestamp) = (
         request.header("webhook-id"),
@@ -28,12 +28,12 @@ pub fn verify(request: &Request, secret: &[u8]) -> Result<(), &'static str> {
     );
     let sent: u64 = timestamp
         .parse()
-        .map_err(|_| "webhook-timestamp is no number")?;
+        .map_err(|_| "webhook-timestamp is not a number")?;
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |now| now.as_secs());
     if now.abs_diff(sent) > TOLERANCE_SECONDS {
-        return Err("webhook-timestamp is too old or too new");
+        return Err("webhook-timestamp is too old or in the future");
     }
     let dated = [
         id.as_bytes(),
@@ -42,7 +42,7 @@ pub fn verify(request: &Request, secret: &[u8]) -> Result<(), &'static str> {
         b".",
         &request.body,
     ];
-    // Several signatures may be given, one per secret while it is being replaced.
+    // There may be several signatures, one per secret while the secret is being replaced.
     for given in request.header("webhook-signature").split(' ') {
         let given = given
             .strip_prefix("v1,")
@@ -53,11 +53,11 @@ pub fn verify(request: &Request, secret: &[u8]) -> Result<(), &'static str> {
             return Ok(());
         }
     }
-    Err("webhook-signature does not fit")
+    Err("webhook-signature does not match")
 }
 
 fn mac(secret: &[u8], parts: &[&[u8]]) -> Result<Hmac<Sha256>, &'static str> {
-    let mut mac = Hmac::new_from_slice(secret).map_err(|_| "the secret is no key")?;
+    let mut mac = Hmac::new_from_slice(secret).map_err(|_| "the secret is not a valid key")?;
     for part in parts {
         mac.update(part);
     }

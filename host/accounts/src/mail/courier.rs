@@ -1,4 +1,4 @@
-//! The task that empties the outbox.
+//! The background task that sends queued mails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use orbweaver_store::{DueMail, StoreError};
 use super::mailer::{Connected, PURPOSE};
 use crate::context::Accounts;
 
-/// How long an attempt may take before another process may try.
+/// Lease of an attempt: after this time another process may try.
 const CLAIM: TimeDelta = TimeDelta::minutes(5);
 /// Waits between attempts; the last one repeats.
 const DELAYS: [TimeDelta; 5] = [
@@ -19,15 +19,16 @@ const DELAYS: [TimeDelta; 5] = [
     TimeDelta::minutes(15),
     TimeDelta::hours(1),
 ];
-/// A mail that could not be sent for so long is given up.
+/// Age at which an undelivered mail is given up.
 const GIVEN_UP: TimeDelta = TimeDelta::days(3);
-/// How long the task sleeps at most: another process may have queued something.
+/// Longest sleep of the task: another process may have queued a mail.
 const NAP: Duration = Duration::from_secs(30);
-/// How long it sleeps after the database failed.
+/// Sleep after a database error.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Sends what is due, for as long as the process runs; returns at once where mail is not
+/// Sends due mails for as long as the process runs; returns at once if mail is not
 /// configured.
+#[crate::boxed]
 pub async fn run(accounts: Accounts) {
     let Some(inner) = accounts.mailer.0.clone() else {
         return;
@@ -36,7 +37,7 @@ pub async fn run(accounts: Accounts) {
         let nap = match empty(&accounts, &inner).await {
             Ok(nap) => nap,
             Err(error) => {
-                tracing::warn!(%error, "cannot read the outbox of mails");
+                tracing::warn!(%error, "cannot read the mail outbox");
                 PAUSE
             }
         };
@@ -44,7 +45,7 @@ pub async fn run(accounts: Accounts) {
     }
 }
 
-/// Sends all that is due; how long until the next is.
+/// Sends all due mails; returns the time until the next one is due.
 async fn empty(accounts: &Accounts, inner: &Arc<Connected>) -> Result<Duration, StoreError> {
     let seal = accounts.seal.id();
     loop {
@@ -65,7 +66,7 @@ async fn empty(accounts: &Accounts, inner: &Arc<Connected>) -> Result<Duration, 
 
 async fn deliver(accounts: &Accounts, inner: &Connected, mail: DueMail) -> Result<(), StoreError> {
     let Some(text) = accounts.seal.open(&mail.sealed, PURPOSE) else {
-        tracing::error!(mail = %mail.id, "a mail does not open with this instance's secret");
+        tracing::error!(mail = %mail.id, "a queued mail does not decrypt with this secret");
         return accounts.store.remove_mail(mail.id).await;
     };
     match inner.send(&mail.recipient, &mail.subject, text).await {

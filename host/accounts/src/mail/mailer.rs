@@ -1,4 +1,4 @@
-//! The way to the mail server, and mails that are ready to be queued.
+//! The connection to the mail server, and mails to be queued.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::transport::{Smtp, transport};
 use crate::config::MailConfig;
 use crate::seal::Seal;
 
-/// What sealed texts are sealed for.
+/// The sealing purpose of mails.
 pub(super) const PURPOSE: &str = "mail";
 
-/// The way to the mail server. Cheap to clone.
+/// The connection to the mail server. Cheap to clone.
 #[derive(Clone)]
 pub struct Mailer(pub(super) Option<Arc<Connected>>);
 
@@ -36,10 +36,10 @@ impl fmt::Debug for Mailer {
 }
 
 impl Mailer {
-    /// As the configuration says; without a server, nothing is ever queued.
+    /// Creates it from the configuration. Without a mail server, nothing is ever queued.
     ///
     /// # Errors
-    /// A setting that cannot be used.
+    /// When a setting cannot be used.
     pub fn new(config: &MailConfig) -> anyhow::Result<Self> {
         let Some(url) = &config.smtp_url else {
             return Ok(Self(None));
@@ -51,12 +51,12 @@ impl Mailer {
         }))))
     }
 
-    /// Whether mails are sent at all.
+    /// Whether a mail server is configured.
     pub const fn is_configured(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Says that something was queued.
+    /// Wakes the sending task, because a mail was queued.
     pub fn wake(&self) {
         if let Some(inner) = &self.0 {
             inner.wake.notify_one();
@@ -83,7 +83,7 @@ impl Connected {
     }
 }
 
-/// A mail that brings a key, ready to be queued where mail is configured.
+/// A mail with a key, to be queued where mail is configured.
 #[derive(Debug)]
 pub struct KeyMail {
     subject: String,
@@ -91,10 +91,10 @@ pub struct KeyMail {
 }
 
 impl KeyMail {
-    /// Seals the text around the key.
+    /// Seals the text that holds the key.
     ///
     /// # Errors
-    /// When the system has no randomness.
+    /// When the system has no random source.
     pub fn new(seal: &Seal, project: &str, tier: &str, key: &str) -> anyhow::Result<Self> {
         let text = format!(
             "Hello,\n\n\

@@ -1,4 +1,4 @@
-//! Mails: written into the durable outbox with what they are about, sent by a task.
+//! Mails: stored in a durable outbox in the transaction that causes them, sent by a task.
 
 mod courier;
 pub mod mailer;

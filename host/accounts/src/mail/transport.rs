@@ -1,4 +1,4 @@
-//! Connections to a mail server, and addresses that it can send to.
+//! SMTP connections, and the rule for addresses that mail can be sent to.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ pub type Smtp = AsyncSmtpTransport<Tokio1Executor>;
 /// A connection pool to the server of `url`; connects when it first sends.
 ///
 /// # Errors
-/// When the URL is none of a mail server.
+/// When the URL is not that of a mail server.
 pub fn transport(url: &SafeUrl, timeout: Duration) -> anyhow::Result<Smtp> {
     // The URL may carry a password, so the error leaves it out.
     let builder = Smtp::from_url(url.expose())
-        .map_err(|_| anyhow::anyhow!("mail.smtp_url is no URL of a mail server"))?;
+        .map_err(|_| anyhow::anyhow!("mail.smtp_url is not the URL of a mail server"))?;
     Ok(builder.timeout(Some(timeout)).build())
 }
 
-/// Whether mail can be sent to this address over the internet: the mail library's own rule,
-/// and a domain with a dot.
+/// Whether mail can be sent to this address over the internet: it satisfies the mail
+/// library's rule, and its domain has a dot.
 pub fn is_public_address(email: &str) -> bool {
     email
         .parse::<lettre::Address>()

@@ -1,23 +1,23 @@
-//! What an upload is granted, as it is named and as it is kept.
+//! The grants of an uploaded plugin, as text and in the database.
 
 use orbweaver_engine::{Grants, Permissions};
 
-/// The grants named with an upload.
+/// The grants requested with an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Granted(Vec<String>);
+pub struct UploadGrants(Vec<String>);
 
-impl Granted {
-    /// Of names such as `all`, `http=https://example.com`, `render`. None: the configuration
-    /// decides, and without a word of it an upload gets what touches nothing.
+impl UploadGrants {
+    /// Parses names such as `all`, `http=https://example.com`, `render`. An empty list: the
+    /// configuration decides; by default an upload may only log and extract.
     ///
     /// # Errors
-    /// Which name is none, and what there is.
+    /// Names the invalid grant and lists the valid ones.
     pub fn parse(names: Vec<String>) -> Result<Self, String> {
         Permissions::from_names(&names)?;
         Ok(Self(names))
     }
 
-    /// As the store kept them. What no longer parses grants nothing.
+    /// Reads the stored form. A grant that no longer parses grants nothing.
     pub(super) fn from_store(kept: Option<&str>) -> Self {
         Self(
             kept.and_then(|json| serde_json::from_str(json).ok())
@@ -25,13 +25,13 @@ impl Granted {
         )
     }
 
-    /// For the store.
+    /// The form for the store.
     pub(super) fn stored(&self) -> Option<String> {
         let json = || serde_json::Value::from(self.0.clone()).to_string();
         (!self.0.is_empty()).then(json)
     }
 
-    /// For the engine.
+    /// The form for the engine.
     pub(super) fn for_engine(&self) -> Grants {
         if self.0.is_empty() {
             return Grants::Configured;

@@ -1,9 +1,9 @@
-//! Administration of plugins: what is uploaded lies in the database, over the plugin folder.
+//! Administration of plugins: uploads are in the database and override the plugin folder.
 
 mod grants;
 pub(crate) mod overlay;
 mod watch;
 
-pub use grants::Granted;
+pub use grants::UploadGrants;
 pub use overlay::{Overlay, UploadError, Uploaded, kind};
 pub use watch::watch;

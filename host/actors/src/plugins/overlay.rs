@@ -1,9 +1,9 @@
-//! Uploaded plugins: an overlay in the database over the plugin folder, so that every node
-//! serves them.
+//! Uploaded plugins: stored in the database, so that every node serves them. They override
+//! plugins of the plugin folder.
 //!
-//! The database decides. Each node compares a counter every second and, where it has moved,
-//! brings its engine to the list: a plugin that a node can't load is logged, keeps what that
-//! node served before, and is not tried again until it changes.
+//! The database is authoritative. Each node compares a counter every second and, if it changed,
+//! updates its engine. If a node cannot load an upload, it logs the error, keeps serving the
+//! previous plugin, and tries again only when the upload changes.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, Source};
 use orbweaver_store::{Store, StoreError, UploadedPlugin};
 use tokio::sync::Mutex;
 
-use super::grants::Granted;
+use super::grants::UploadGrants;
 
-/// What this node has taken over of the overlay. Whoever changes it holds the lock.
+/// The uploads that this node has loaded. The lock is held while they change.
 #[derive(Debug, Default)]
 pub struct Overlay(Mutex<Known>);
 
@@ -25,10 +25,10 @@ struct Known {
     uploads: BTreeMap<(Kind, String), (String, Option<String>)>,
 }
 
-/// A plugin that was not taken.
+/// Why an upload was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// It is none, or asks for what it is not granted.
+    /// It is not a valid plugin, or it needs permissions that it is not granted.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The database failed.
@@ -36,28 +36,29 @@ pub enum UploadError {
     Store(#[from] StoreError),
 }
 
-/// What became of an upload.
+/// Result of an upload.
 #[derive(Debug)]
 pub struct Uploaded {
-    /// The plugin as it serves now.
+    /// The plugin as now served.
     pub plugin: PluginInfo,
-    /// There was an upload of its kind and name before.
+    /// Whether it replaced an upload of the same kind and name.
     pub replaced: bool,
 }
 
 impl Overlay {
-    /// Loads a component here and stores it for every node. It serves when this returns; an
-    /// error leaves everything as it was.
+    /// Loads a component here and stores it for every node. It is in use when this returns; an
+    /// error changes nothing.
     ///
     /// # Errors
-    /// Why it was not taken.
+    /// Why it was not accepted.
+    #[crate::boxed]
     pub async fn upload(
         &self,
         store: &Store,
         engine: &Engine,
         now: DateTime<Utc>,
         component: bytes::Bytes,
-        granted: &Granted,
+        granted: &UploadGrants,
     ) -> Result<Uploaded, UploadError> {
         let mut known = self.0.lock().await;
         let plugin = engine
@@ -76,7 +77,7 @@ impl Overlay {
         let replaced = match saved {
             Ok(replaced) => replaced,
             Err(error) => {
-                // Back to what the database says, which may be an earlier upload.
+                // Return to the state of the database, which may be an earlier upload.
                 known.uploads.remove(&id);
                 engine.remove(plugin.kind, &plugin.name);
                 known.version = -1;
@@ -88,11 +89,12 @@ impl Overlay {
         Ok(Uploaded { plugin, replaced })
     }
 
-    /// Removes an upload from every node; what it stood in front of serves again. False if
-    /// there is none.
+    /// Removes an upload from every node; a plugin of the folder that it replaced is used
+    /// again. False if there is no such upload.
     ///
     /// # Errors
     /// When the database fails.
+    #[crate::boxed]
     pub async fn remove(
         &self,
         store: &Store,
@@ -110,10 +112,11 @@ impl Overlay {
         Ok(removed)
     }
 
-    /// Brings the engine to what the database says.
+    /// Updates the engine from the database.
     ///
     /// # Errors
-    /// When the database fails; what was taken over until then stays.
+    /// When the database fails; updates made until then stay.
+    #[crate::boxed]
     pub async fn follow(&self, store: &Store, engine: &Engine) -> Result<(), StoreError> {
         let mut known = self.0.lock().await;
         let version = store.plugins_version().await?;
@@ -148,18 +151,18 @@ impl Overlay {
             if known.uploads.get(&id) == Some(&state) {
                 continue;
             }
-            // Gone again already: the next version is on its way.
+            // Deleted meanwhile; the next update handles it.
             let Some(component) = store.plugin_component(&upload).await? else {
                 continue;
             };
-            let granted = Granted::from_store(upload.grants.as_deref());
+            let granted = UploadGrants::from_store(upload.grants.as_deref());
             let loaded = engine
                 .load_bytes(component, Source::Upload, granted.for_engine())
                 .await;
             match loaded {
                 Ok(_) => tracing::info!(plugin = upload.name, %kind, "uploaded plugin loaded"),
                 Err(error) => tracing::error!(
-                    plugin = upload.name, %kind, %error, "an uploaded plugin is not loaded"
+                    plugin = upload.name, %kind, %error, "an uploaded plugin failed to load"
                 ),
             }
             known.uploads.insert(id, state);
@@ -169,7 +172,7 @@ impl Overlay {
     }
 }
 
-/// A kind by its word.
+/// Parses the name of a kind.
 pub fn kind(word: &str) -> Option<Kind> {
     [Kind::Extractor, Kind::Actor, Kind::Fetcher]
         .into_iter()

@@ -1,13 +1,14 @@
-//! Follows what other nodes upload and remove.
+//! Follows uploads and removals made by other nodes.
 
 use std::time::Duration;
 
 use crate::context::Actors;
 
-/// Between two looks, at least: half of what an upload may take to reach a node.
+/// Least time between two checks: half the time in which an upload must reach a node.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Follows the overlay for as long as the process lives. Sleeps until the database changes.
+/// Follows the uploads as long as the process lives. Sleeps until the database changes.
+#[crate::boxed]
 pub async fn watch(actors: Actors) {
     let mut pulse = actors.store.pulse();
     let mut failing = false;
@@ -22,7 +23,7 @@ pub async fn watch(actors: Actors) {
         if let Err(error) = &done
             && !failing
         {
-            tracing::warn!(%error, "uploaded plugins can't be followed");
+            tracing::warn!(%error, "cannot update uploaded plugins");
         }
         failing = done.is_err();
         tokio::time::sleep(LOOK).await;

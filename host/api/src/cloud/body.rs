@@ -1,7 +1,6 @@
 //! What the cloud endpoints' requests and work have in common.
 
 use orbweaver_core::country::is_iso2;
-use orbweaver_fetch::Pool;
 use orbweaver_store::Amount;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -14,32 +13,6 @@ use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
 use orbweaver_pipeline::{Document, ScanError, blocking};
-
-/// A proxy pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = ProxyPool)]
-pub enum PoolWord {
-    /// Data-centre addresses.
-    Datacenter,
-    /// Static addresses of access providers.
-    Isp,
-    /// Home connections.
-    Residential,
-    /// Mobile networks.
-    Mobile,
-}
-
-impl From<PoolWord> for Pool {
-    fn from(word: PoolWord) -> Self {
-        match word {
-            PoolWord::Datacenter => Self::Datacenter,
-            PoolWord::Isp => Self::Isp,
-            PoolWord::Residential => Self::Residential,
-            PoolWord::Mobile => Self::Mobile,
-        }
-    }
-}
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]

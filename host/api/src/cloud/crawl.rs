@@ -13,7 +13,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_pipeline::cloud::backend::WaitPoint;
-use orbweaver_pipeline::cloud::crawl::{Crawl, Crawled};
+use orbweaver_pipeline::cloud::small_crawl::{Crawl, Crawled};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_pipeline::convert::Format;
 

@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::{PoolWord, Work, country};
+use super::body::{Work, country};
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -24,7 +24,7 @@ pub(super) struct ProxyFetchRequest {
     url: String,
     /// Which pool.
     #[schema(default = "isp")]
-    pool: Option<PoolWord>,
+    pool: Option<ProxyPool>,
     /// ISO-2 code of the country to appear from.
     #[schema(min_length = 2, max_length = 2)]
     country: Option<String>,
@@ -81,7 +81,7 @@ pub(super) async fn proxy_fetch(
     let country = country("country", code)?;
     let job = Job {
         url,
-        pool: Some(pool.map_or(Pool::Isp, Pool::from)),
+        pool: Some(pool.unwrap_or(ProxyPool::Isp)),
         country: country.clone(),
         ..Job::default()
     };
@@ -98,7 +98,7 @@ async fn run(
     job: Job,
     country: Option<String>,
 ) -> Result<Json<ProxyFetchResult>, ApiError> {
-    let pool = job.pool.unwrap_or(Pool::Isp);
+    let pool = job.pool.unwrap_or(ProxyPool::Isp);
     let loaded = work.load(Choice::Proxy, job).await?;
     let (bytes_transferred, cost_micros) = (loaded.response.wire_bytes, loaded.cost_micros);
     let mut document = work.document(loaded).await?;

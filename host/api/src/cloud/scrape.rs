@@ -2,11 +2,11 @@
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_fetch::Pool;
+use orbweaver_fetch::ProxyPool;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::body::{PoolWord, Work, country};
+use super::body::{Work, country};
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
@@ -33,7 +33,7 @@ pub(super) struct ScrapeRequest {
     force_backend: Option<BackendWord>,
     /// With `force_backend: proxy`.
     #[schema(default = "isp")]
-    proxy_pool: Option<PoolWord>,
+    proxy_pool: Option<ProxyPool>,
     /// With `force_backend: proxy`: ISO-2 code.
     #[schema(min_length = 2, max_length = 2)]
     proxy_country: Option<String>,
@@ -112,8 +112,7 @@ impl ScrapeRequest {
                 url: self.url,
                 render: self.chrome.unwrap_or(false).then_some(WaitPoint::Load),
                 country: country("proxy_country", self.proxy_country)?,
-                pool: (choice == Choice::Proxy)
-                    .then(|| self.proxy_pool.map_or(Pool::Isp, Pool::from)),
+                pool: (choice == Choice::Proxy).then(|| self.proxy_pool.unwrap_or(ProxyPool::Isp)),
                 ..Job::default()
             },
         })

@@ -15,7 +15,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
 use crate::validate;
-use orbweaver_crawl::links::LinkReader;
+use orbweaver_crawl::link_reader::LinkReader;
 use orbweaver_pipeline::ScanError;
 
 #[derive(Debug, Deserialize, IntoParams)]

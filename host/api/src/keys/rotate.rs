@@ -10,7 +10,7 @@ use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors};
 use crate::input::Optional;
-use orbweaver_accounts::issue::FreshKey;
+use orbweaver_accounts::new_key::FreshKey;
 
 const DEFAULT_GRACE: u64 = 86_400;
 /// A year: a key that shall live longer needs no end.

@@ -12,7 +12,7 @@ use super::{administrator, name};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input;
-use orbweaver_actors::plugins::{Granted, UploadError};
+use orbweaver_actors::plugins::{UploadError, UploadGrants};
 
 /// Components of interpreted languages have some 20 MiB.
 const MAX_BYTES: usize = 64 << 20;
@@ -105,10 +105,10 @@ pub(super) async fn upload_plugin(
     Ok((status, Json(PluginItem::from(uploaded.plugin))).into_response())
 }
 
-fn grants(query: &str) -> Result<Granted, ApiError> {
+fn grants(query: &str) -> Result<UploadGrants, ApiError> {
     let names = form_urlencoded::parse(query.as_bytes())
         .filter(|(key, _)| key == "grant")
         .map(|(_, value)| value.into_owned())
         .collect();
-    Granted::parse(names).map_err(ApiError::breaks)
+    UploadGrants::parse(names).map_err(ApiError::breaks)
 }

@@ -87,7 +87,7 @@ pub(super) async fn usage(ctx: Ctx) -> JsonAnswer<Usage> {
         .app
         .accounts
         .usage
-        .of(ctx.principal.project, now)
+        .current(ctx.principal.project, now)
         .await?;
     let share = |used: u64, cap: Option<u64>| Share {
         used,

@@ -14,8 +14,8 @@ use encoding_rs::{DecoderResult, Encoding, REPLACEMENT, UTF_8, WINDOWS_1252, X_U
 
 use crate::content;
 
-/// How much of a body the detector reads. Its guess settles within a few kilobytes of
-/// non-ASCII text; the rest of a long page would only cost time.
+/// Bytes that the detector reads. A few kilobytes of non-ASCII text are enough for its guess;
+/// more would only cost time.
 const DETECT_BYTES: usize = 256 * 1024;
 
 /// The source of the encoding.
@@ -62,7 +62,7 @@ pub struct Decoded<'a> {
     pub truncated: bool,
 }
 
-/// Decodes a body. Never fails: what can't be decoded becomes U+FFFD and is counted.
+/// Decodes a body. Never fails: undecodable bytes become U+FFFD and are counted.
 pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>, limits: Limits) -> Decoded<'a> {
     let (encoding, source, bom) = determine(bytes, content_type);
     let body = bytes.get(bom..).unwrap_or_default();
@@ -80,7 +80,7 @@ pub fn decode<'a>(bytes: &'a [u8], content_type: Option<&str>, limits: Limits) -
     }
 }
 
-/// The encoding, what says so, and the length of the byte order mark.
+/// The encoding, its source, and the length of the byte order mark.
 fn determine(bytes: &[u8], content_type: Option<&str>) -> (&'static Encoding, Source, usize) {
     if let Some((encoding, bom)) = Encoding::for_bom(bytes) {
         return (encoding, Source::Bom, bom);
@@ -97,9 +97,9 @@ fn determine(bytes: &[u8], content_type: Option<&str>) -> (&'static Encoding, So
     (detect(bytes), Source::Detected, 0)
 }
 
-/// An encoding by a label of the Encoding standard. `x-user-defined` maps every page to
-/// private-use characters, which only ever served binary data through XMLHttpRequest:
-/// as in a `meta` element, it means windows-1252.
+/// Finds an encoding by a label of the Encoding standard. `x-user-defined` maps every page to
+/// private-use characters, which only served binary data through XMLHttpRequest: it means
+/// windows-1252 here, as in a `meta` element.
 fn by_label(label: &str) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label.as_bytes())?;
     Some(if encoding == X_USER_DEFINED {
@@ -112,7 +112,7 @@ fn by_label(label: &str) -> Option<&'static Encoding> {
 fn detect(bytes: &[u8]) -> &'static Encoding {
     match std::str::from_utf8(bytes) {
         Ok(_) => return UTF_8,
-        // Valid up to a sequence that the end cut off.
+        // Valid except for a sequence cut off at the end.
         Err(error) if error.error_len().is_none() => return UTF_8,
         Err(_) => {}
     }
@@ -151,7 +151,7 @@ fn decode_utf8(body: &[u8], max: usize) -> (Cow<'_, str>, u64, bool) {
     (Cow::Owned(text), malformed, false)
 }
 
-/// Decodes in pieces of bounded size, so that no more than `max` is ever held.
+/// Decodes in pieces of bounded size, so that at most `max` bytes are held.
 fn decode_legacy(
     encoding: &'static Encoding,
     body: &[u8],
@@ -176,7 +176,7 @@ fn decode_legacy(
             DecoderResult::Malformed(..) => {
                 text.push(char::REPLACEMENT_CHARACTER);
                 malformed += 1;
-                // The replacement encoding is one error, whatever the bytes.
+                // The replacement encoding yields one error, whatever the bytes.
                 if encoding == REPLACEMENT {
                     return (Cow::Owned(text), malformed, false);
                 }

@@ -2,11 +2,11 @@
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 
-/// How far a declaration is looked for. The standard says 1,024 bytes; pages put scripts
-/// and comments before it, and browsers that still wait for bytes find it later too.
+/// Bytes searched for a declaration. The standard says 1,024, but pages put scripts and
+/// comments first, and browsers that still wait for bytes find a later one too.
 const PRESCAN_BYTES: usize = 8 * 1024;
 
-/// The encoding that a document declares in itself.
+/// The encoding that a document declares.
 pub(super) fn prescan(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = bytes.get(..PRESCAN_BYTES).unwrap_or(bytes);
     xml_declaration(head).or_else(|| Scanner { bytes: head, at: 0 }.run())
@@ -27,8 +27,8 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     declared(value.get(..len)?)
 }
 
-/// What a declaration within the document means: it was read as ASCII, so it can't be in
-/// UTF-16 after all.
+/// The encoding of a label within the document. The label was read as ASCII, so UTF-16 is
+/// impossible and means UTF-8.
 fn declared(label: &[u8]) -> Option<&'static Encoding> {
     let encoding = Encoding::for_label(label)?;
     Some(if encoding == UTF_16LE || encoding == UTF_16BE {
@@ -49,7 +49,7 @@ fn skip_blanks(bytes: &[u8]) -> &[u8] {
     bytes.get(len..).unwrap_or_default()
 }
 
-/// Where `needle` (lower-case) begins, without regard to case.
+/// Position of `needle` (lower-case), compared without case.
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack
         .windows(needle.len())
@@ -74,7 +74,7 @@ impl<'a> Scanner<'a> {
         while self.at < self.bytes.len() {
             let rest = self.rest();
             if rest.starts_with(b"<!--") {
-                // `<!-->` is a whole comment: the dashes may overlap.
+                // `<!-->` is a complete comment: the dashes may overlap.
                 let len = rest.get(2..)?.windows(3).position(|w| w == b"-->")?;
                 self.at += 2 + len + 3;
             } else if is_meta(rest) {
@@ -91,7 +91,7 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// Past a tag with its attributes, or a declaration; a lone `<` otherwise.
+    /// Skips a tag with its attributes, or a declaration; otherwise a single `<`.
     fn skip_markup(&mut self, rest: &[u8]) -> Option<()> {
         let letter = |at: usize| rest.get(at).is_some_and(u8::is_ascii_alphabetic);
         if letter(1) || (rest.get(1) == Some(&b'/') && letter(2)) {

@@ -6,7 +6,7 @@ fn plain<'a>(bytes: &'a [u8], content_type: Option<&str>) -> Decoded<'a> {
     decode(bytes, content_type, Limits::default())
 }
 
-/// Row 28: three sources that disagree.
+/// Fault 28: three sources that disagree.
 #[test]
 fn the_byte_order_mark_beats_header_beats_meta_beats_detection() {
     let html = "<meta charset=shift_jis>é";
@@ -48,7 +48,7 @@ fn utf_16_is_known_by_its_mark_or_its_header() {
     );
 }
 
-/// Row 29: the header is believed, and what does not fit is counted.
+/// Fault 29: the header wins, and malformed sequences are counted.
 #[test]
 fn a_wrong_header_gives_counted_replacement_characters() {
     for (encoding, text) in [
@@ -100,7 +100,7 @@ fn undeclared_legacy_text_is_detected() {
     }
 }
 
-/// Row 30.
+/// Fault 30.
 #[test]
 fn labels_are_those_of_the_encoding_standard() {
     for label in [
@@ -136,7 +136,7 @@ fn labels_are_those_of_the_encoding_standard() {
 }
 
 #[test]
-fn declarations_are_found_where_the_standard_finds_them() {
+fn declarations_are_found_where_the_standard_says() {
     let koi8 = [
         "<meta charset='koi8-r'>",
         "<META CONTENT='text/html; Charset = \"koi8-r\"' http-equiv=Content-Type>",
@@ -169,7 +169,7 @@ fn declarations_are_found_where_the_standard_finds_them() {
 }
 
 #[test]
-fn text_is_cut_at_its_limit_on_a_character() {
+fn text_is_cut_at_its_limit_between_characters() {
     let limits = Limits { max_text_bytes: 10 };
     let utf8 = "ééééééé";
     let decoded = decode(utf8.as_bytes(), None, limits);

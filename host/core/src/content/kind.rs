@@ -1,6 +1,6 @@
 //! The kind of a body: HTML, text, or neither.
 //!
-//! The rule, after the MIME Sniffing standard with a crawler's emphasis:
+//! The rule follows the MIME Sniffing standard, adapted to a crawler:
 //! 1. A body that begins with the signature of a binary format is that format, whatever
 //!    Content-Type says: a PDF served as `text/html` has no HTML in it.
 //! 2. `text/html` and `application/xhtml+xml` are HTML.
@@ -11,12 +11,12 @@
 
 use super::mime;
 
-/// The three ways in which a body is treated.
+/// Kinds of body, by how they are processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Parsed, its links followed.
+    /// Parsed, and its links followed.
     Html,
-    /// Decoded, shown as it is.
+    /// Decoded and returned unchanged.
     Text,
     /// Neither: images, documents, archives.
     Other,
@@ -25,9 +25,9 @@ pub enum Kind {
 /// A body's kind and type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sniffed {
-    /// How it is treated.
+    /// How it is processed.
     pub kind: Kind,
-    /// What it is, such as `application/pdf`: by its signature, else as declared, else sniffed.
+    /// Its media type, such as `application/pdf`: by signature, else declared, else sniffed.
     pub media_type: String,
 }
 
@@ -40,7 +40,7 @@ impl Sniffed {
     }
 }
 
-/// Formats known by their first bytes.
+/// Signatures of binary formats.
 const SIGNATURES: &[(&[u8], &str)] = &[
     (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -73,7 +73,7 @@ const SIGNATURES: &[(&[u8], &str)] = &[
     (b"SQLite format 3\x00", "application/vnd.sqlite3"),
 ];
 
-/// Tags by which a body without a type is taken for HTML: the MIME Sniffing standard's.
+/// Tags that identify HTML in a body without a type: those of the MIME Sniffing standard.
 const HTML_TAGS: &[&str] = &[
     "!doctype html",
     "html",
@@ -95,10 +95,10 @@ const HTML_TAGS: &[&str] = &[
     "link",
 ];
 
-/// How much of a body is looked at: the standard's resource header.
+/// Bytes examined: the standard's resource header.
 const HEADER_BYTES: usize = 1445;
 
-/// Judges a decoded body by its Content-Type and its first bytes.
+/// Classifies a decoded body by its Content-Type and its first bytes.
 pub fn sniff(content_type: Option<&str>, bytes: &[u8]) -> Sniffed {
     if let Some(media_type) = signature(bytes) {
         return Sniffed::new(Kind::Other, media_type);
@@ -167,10 +167,10 @@ fn strip_bom(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
 }
 
-/// Whether a body begins as an HTML page does, whatever its type.
+/// Whether a body starts like an HTML page, whatever its type.
 pub fn looks_like_html(head: &[u8]) -> bool {
     let mut rest = strip_bom(head).trim_ascii_start();
-    // An XHTML page begins with its declaration.
+    // An XHTML page starts with its XML declaration.
     if rest.starts_with(b"<?xml") {
         let end = rest
             .iter()
@@ -236,9 +236,9 @@ mod tests {
         (sniffed.kind, sniffed.media_type)
     }
 
-    /// Row 32.
+    /// Fault 32.
     #[test]
-    fn a_binary_format_is_itself_whatever_the_header_says() {
+    fn a_binary_format_is_recognised_despite_the_header() {
         for (bytes, media_type) in [
             (b"%PDF-1.7\n<html>".as_slice(), "application/pdf"),
             (b"\x89PNG\r\n\x1a\n\0\0", "image/png"),
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(kind("image/jpeg", b""), (Kind::Other, "image/jpeg".into()));
     }
 
-    /// Row 31.
+    /// Fault 31.
     #[test]
     fn a_body_without_a_useful_type_is_sniffed() {
         for header in [
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_types_are_believed() {
+    fn declared_types_are_used() {
         assert_eq!(kind("text/html", b"{}").0, Kind::Html);
         assert_eq!(kind("text/html", b"\0\0<p>").0, Kind::Html);
         assert_eq!(kind("application/xhtml+xml", b"<html/>").0, Kind::Html);

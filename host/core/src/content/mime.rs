@@ -1,4 +1,4 @@
-//! Reading a Content-Type.
+//! Parsing of Content-Type.
 
 /// The type without parameters, lower-case: `text/html` of `Text/HTML; charset=x`. `None`
 /// unless it has the form `type/subtype`.
@@ -11,7 +11,7 @@ pub fn essence(content_type: &str) -> Option<String> {
     (token(main) && token(sub)).then(|| essence.to_ascii_lowercase())
 }
 
-/// The value of the `charset` parameter; the first one, in or out of quotes.
+/// The value of the first `charset` parameter, quoted or not.
 pub fn charset_param(content_type: &str) -> Option<String> {
     let mut rest = content_type;
     loop {
@@ -38,9 +38,9 @@ pub fn charset_param(content_type: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Row 31: the forms that servers send.
+    /// Fault 31: the forms that servers send.
     #[test]
-    fn types_and_charsets_are_read_as_servers_write_them() {
+    fn types_and_charsets_are_parsed_in_all_forms_that_servers_send() {
         let read = |header: &str| (essence(header), charset_param(header));
         let html = || Some("text/html".to_owned());
         let utf8 = || Some("utf-8".to_owned());

@@ -45,7 +45,7 @@ const FIELDS: [Field; 5] = [
     },
 ];
 
-/// The expression with numbers for names; the rule that it breaks.
+/// The expression with numbers instead of names; the error is the broken rule.
 pub(super) fn resolve(expression: &str) -> Result<String, String> {
     let fields: Vec<&str> = expression.split_ascii_whitespace().collect();
     if fields.len() != FIELDS.len() {
@@ -82,7 +82,7 @@ impl Field {
             base.to_owned()
         } else if let Some((first, last)) = base.split_once('-') {
             let (first, last) = (self.value(first)?, self.value(last)?);
-            // Sunday ends a week that began on another day.
+            // Sunday (0) ends a range that starts on another weekday.
             let last = if self.most == 7 && last == 0 && first > 0 {
                 7
             } else {
@@ -102,7 +102,7 @@ impl Field {
         match number(step) {
             Some(1..) => Ok(format!("{base}/{step}")),
             _ => Err(format!(
-                "the {} has a step that is no whole number above 0",
+                "the {} has a step that is not a whole number above 0",
                 self.name
             )),
         }

@@ -1,7 +1,7 @@
 //! Schedules: the five fields of POSIX cron, in UTC.
 //!
-//! `croner` finds the times. It reads more than five-field cron, though, and replaces names
-//! wherever they stand, so every field is checked and its names resolved before it sees them.
+//! `croner` finds the times. It accepts more than five-field cron and replaces names anywhere,
+//! so every field is checked and its names are resolved first.
 
 mod fields;
 
@@ -11,7 +11,7 @@ use chrono::{DateTime, TimeZone as _, Utc};
 use croner::Cron;
 use croner::parser::{CronParser, Seconds, Year};
 
-/// The longest expression that is read, in bytes: every field may list all its values.
+/// Longest accepted expression, in bytes: every field may list all its values.
 pub const MAX_CRON_BYTES: usize = 512;
 
 /// A recurring schedule.
@@ -27,12 +27,12 @@ pub struct Schedule {
 pub struct InvalidSchedule(String);
 
 impl Schedule {
-    /// Reads `minute hour day-of-month month day-of-week`. Months and weekdays may be named
-    /// by their first three letters; Sunday is 0 and 7; where both day fields are restricted,
-    /// either suffices.
+    /// Parses `minute hour day-of-month month day-of-week`. Months and weekdays may be named
+    /// by their first three letters; Sunday is 0 or 7; if both day fields are restricted, either
+    /// may match.
     ///
     /// # Errors
-    /// The rule that the expression breaks, or that it names no day that ever comes.
+    /// The rule that the expression breaks, or that its days never occur.
     pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
         if text.len() > MAX_CRON_BYTES {
             return Err(InvalidSchedule(format!(
@@ -50,7 +50,7 @@ impl Schedule {
             text: text.split_ascii_whitespace().collect::<Vec<_>>().join(" "),
             cron,
         };
-        // The calendar repeats, so a day that does not occur by then never does.
+        // The calendar repeats, so a day without a match by then never occurs.
         let any = Utc.with_ymd_and_hms(2000, 1, 1, 0, 0, 0).single();
         if any.is_none_or(|any| schedule.next_after(any).is_none()) {
             return Err(InvalidSchedule("names a day that never comes".to_owned()));
@@ -63,7 +63,7 @@ impl Schedule {
         self.cron.find_next_occurrence(&time, false).ok()
     }
 
-    /// The expression, as it was written but with single spaces.
+    /// The expression as written, with single spaces.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_year_has_its_fires() {
+    fn a_schedule_fires_as_often_as_expected_in_a_year() {
         let year = |expression| fires(expression, "2025-12-31T23:59:59Z", "2027-01-01T00:00:00Z");
         assert_eq!(year("0 0 1 * *").len(), 12);
         assert_eq!(year("30 6 * * MON").len(), 52);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_crons_read_is_refused() {
+    fn extensions_of_other_cron_dialects_are_refused() {
         for expression in [
             "",
             "* * * *",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_numbers() {
+    fn names_mean_numbers() {
         for (named, numbered) in [
             ("0 0 * * FRI-SUN", "0 0 * * 5-7"),
             ("0 0 * * sun-tue", "0 0 * * 0-2"),

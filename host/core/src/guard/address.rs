@@ -1,16 +1,16 @@
 //! Special-purpose address blocks.
 //!
-//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries, from which every block
-//! is refused that is not reached like an ordinary destination; the IANA multicast and IPv4
-//! address space registries; and the addresses of cloud platforms' host services. IPv6 is
-//! allowed by one block (2000::/3, which holds all global unicast addresses) less its
-//! exceptions, so that a block that IANA assigns later is refused until it is reviewed.
+//! Sources: the IANA IPv4 and IPv6 Special-Purpose Address Registries, of which every block is
+//! refused that is not globally reachable in the ordinary way; the IANA multicast and IPv4
+//! address space registries; and the addresses of cloud platforms' host services. For IPv6 one
+//! block is allowed (2000::/3, all global unicast addresses) except for the listed blocks, so a
+//! block that IANA assigns later is refused until it is reviewed.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// A refused block.
+/// A refused address block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     pub net: IpNet,
@@ -37,15 +37,15 @@ const fn v6(segments: [u16; 8], prefix: u8, name: &'static str) -> Block {
     }
 }
 
-/// IANA IPv4 Special-Purpose Address Registry unless the row says otherwise.
+/// From the IANA IPv4 Special-Purpose Address Registry unless the entry says otherwise.
 const REFUSED_V4: &[Block] = &[
     v4([0, 0, 0, 0], 8, "\"This network\", RFC 791"),
     v4([10, 0, 0, 0], 8, "Private-Use, RFC 1918"),
     v4([100, 64, 0, 0], 10, "Shared Address Space, RFC 6598"),
     v4([127, 0, 0, 0], 8, "Loopback, RFC 1122"),
-    // Not in a registry: the platform's DNS, DHCP and health probes.
+    // Not in a registry: the platform's DNS, DHCP and health probe address.
     v4([168, 63, 129, 16], 32, "Azure host services"),
-    // Holds 169.254.169.254, the metadata service of cloud platforms.
+    // Contains 169.254.169.254, the metadata service of cloud platforms.
     v4([169, 254, 0, 0], 16, "Link Local, RFC 3927"),
     v4([172, 16, 0, 0], 12, "Private-Use, RFC 1918"),
     v4([192, 0, 0, 0], 24, "IETF Protocol Assignments, RFC 6890"),
@@ -72,7 +72,7 @@ const REFUSED_V4: &[Block] = &[
     v4([203, 0, 113, 0], 24, "Documentation (TEST-NET-3), RFC 5737"),
     // IANA IPv4 Multicast Address Space Registry.
     v4([224, 0, 0, 0], 4, "Multicast, RFC 5771"),
-    // Holds 255.255.255.255, Limited Broadcast, RFC 8190.
+    // Contains 255.255.255.255, Limited Broadcast, RFC 8190.
     v4([240, 0, 0, 0], 4, "Reserved, RFC 1112"),
 ];
 
@@ -101,7 +101,7 @@ const REFUSED_GLOBAL_V6: &[Block] = &[
     v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, "Documentation, RFC 9637"),
 ];
 
-/// Reasons for addresses outside [`GLOBAL_V6`], the narrower blocks first.
+/// Names of blocks outside [`GLOBAL_V6`], for messages; narrower blocks first.
 const NAMED_V6: &[Block] = &[
     v6(
         [0, 0, 0, 0, 0, 0, 0, 0],
@@ -163,7 +163,7 @@ const NAMED_V6: &[Block] = &[
     ),
 ];
 
-/// The block that keeps `ip` off the public internet; `None` for an ordinary public address.
+/// The refused block that contains `ip`; `None` for an ordinary public address.
 pub(super) fn special_purpose(ip: IpAddr) -> Option<Block> {
     let blocks = match ip {
         IpAddr::V4(_) => REFUSED_V4,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_block_covers_both_its_edges_and_is_written_by_its_first_address() {
+    fn every_block_covers_both_its_edges_and_is_written_with_its_first_address() {
         let global = REFUSED_GLOBAL_V6.iter().chain(NAMED_V6);
         for Block { net, .. } in REFUSED_V4.iter().chain(global) {
             assert_eq!(net.addr(), net.network(), "{net} has host bits");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_hide_an_ipv4_address_are_named() {
+    fn ipv6_forms_of_ipv4_addresses_are_refused() {
         for (ip, net) in [
             ("::ffff:1.1.1.1", "::ffff:0.0.0.0/96"),
             ("::ffff:0:1.1.1.1", "::ffff:0:0:0/96"),

@@ -1,11 +1,11 @@
-//! Names that by their form are not on the public internet.
+//! Names whose form shows that they are not on the public internet.
 
 use super::refusal::{Refusal, Rule};
 
 /// Zones that never resolve publicly. Sources: RFC 6761 (special-use names), RFC 6762
 /// (`.local`), RFC 7686 (`.onion`), RFC 8375 (`home.arpa`), ICANN's reservation of
-/// `.internal`, and the names that routers and enterprises made up for themselves, which
-/// ICANN keeps undelegated (`.corp`, `.home`, `.mail`, SAC 045).
+/// `.internal`, and private names used by routers and companies, which ICANN keeps undelegated
+/// (`.corp`, `.home`, `.mail`, SAC 045).
 const PRIVATE_ZONES: &[&str] = &[
     "localhost",
     "localdomain",
@@ -25,8 +25,8 @@ const PRIVATE_ZONES: &[&str] = &[
     "alt",
 ];
 
-/// DNS limits (RFC 1035) and no empty label: `a..b` is resolved by some resolvers as a
-/// search-list name.
+/// Checks the DNS limits (RFC 1035) and refuses empty labels: some resolvers resolve `a..b`
+/// through a search list.
 pub(super) fn check_form(name: &str) -> Result<(), Refusal> {
     let wrong = name.is_empty()
         || name.len() > 253
@@ -42,7 +42,7 @@ pub(super) fn check_form(name: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses names of one label (they resolve through a search list) and private zones.
+/// Refuses names of one label, which resolve through a search list, and private zones.
 pub(super) fn check_public(name: &str) -> Result<(), Refusal> {
     if !name.contains('.') {
         return Err(Refusal::new(
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_that_dns_refuses_are_no_names() {
+    fn names_that_dns_does_not_allow_are_refused() {
         let long = "a".repeat(64);
         for name in ["", "a..b", ".a", long.as_str()] {
             assert_eq!(

@@ -1,4 +1,4 @@
-//! Judging URLs, names and addresses.
+//! Rules for URLs, names and addresses.
 
 use std::net::IpAddr;
 
@@ -6,33 +6,33 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::hosts::HostList;
+use super::host_list::HostList;
 use super::refusal::{Host, Refusal, Rule};
 use super::strict::parse_strict;
 use super::{address, names, ports, strict};
 
-/// What the operator lets through besides the public internet.
+/// The networks that the operator allows besides the public internet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Policy {
-    /// Networks that are let through whatever they are for. A mapped or translated IPv6
+    /// Networks that are allowed although they are special-purpose. A mapped or translated IPv6
     /// form of an IPv4 network in this list is not included.
     pub allow_nets: Vec<IpNet>,
 }
 
-/// A URL that passed.
+/// A URL that passed the guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// The URL as parsed: what is fetched.
+    /// The parsed URL, which is fetched.
     pub url: Url,
     /// Its host.
     pub host: Host,
-    /// Its port, the scheme's own where none is written.
+    /// Its port; the default is the scheme's own.
     pub port: u16,
 }
 
 impl Target {
-    /// This target, unless its host is on the blocklist.
+    /// Checks the host against the blocklist; returns the target if it is not listed.
     ///
     /// # Errors
     /// [`Rule::Listed`], naming the entry.
@@ -43,20 +43,20 @@ impl Target {
 }
 
 impl Policy {
-    /// The public internet only.
+    /// Allows only the public internet.
     pub const fn public() -> Self {
         Self {
             allow_nets: Vec::new(),
         }
     }
 
-    /// The public internet and these networks.
+    /// Allows the public internet and these networks.
     pub const fn with_nets(allow_nets: Vec<IpNet>) -> Self {
         Self { allow_nets }
     }
 
-    /// Judges an absolute URL as a caller wrote it, read by [`parse_strict`]: IPv4 may have
-    /// any notation, spaces around the URL are removed.
+    /// Judges an absolute URL as a caller wrote it, parsed by [`parse_strict`]: IPv4 may have
+    /// any notation, and spaces around the URL are removed.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -64,7 +64,7 @@ impl Policy {
         self.judge(parse_strict(url)?)
     }
 
-    /// As [`judge_url`](Self::judge_url), of a parsed URL.
+    /// Same as [`judge_url`](Self::judge_url), for a parsed URL.
     ///
     /// # Errors
     /// The first rule that it breaks.
@@ -97,7 +97,7 @@ impl Policy {
         Ok(Target { url, host, port })
     }
 
-    /// Judges a port, of a target or of a proxy.
+    /// Judges the port of a target or of a proxy.
     ///
     /// # Errors
     /// [`Rule::Port`].
@@ -111,11 +111,11 @@ impl Policy {
         ))
     }
 
-    /// Judges a name by its form. Where the operator opened networks, names of private
-    /// zones pass here, since those networks use them; their addresses are judged all the same.
+    /// Judges a name by its form. If the operator allows any networks, names in private zones
+    /// pass here, since those networks use them; their addresses are still judged.
     ///
     /// # Errors
-    /// [`Rule::Name`], or [`Rule::InvalidUrl`] for what is no name at all.
+    /// [`Rule::Name`], or [`Rule::InvalidUrl`] if it is not a valid domain name.
     pub fn judge_name(&self, name: &str) -> Result<(), Refusal> {
         names::check_form(name)?;
         if self.allow_nets.is_empty() {
@@ -145,8 +145,8 @@ impl Policy {
         }
     }
 
-    /// Judges all addresses that a name resolves to. One refused address refuses the name:
-    /// DNS rebinding often begins with a mixed answer.
+    /// Judges all addresses that a name resolves to. One refused address refuses the name,
+    /// because DNS rebinding often uses mixed answers.
     ///
     /// # Errors
     /// [`Rule::Address`] or [`Rule::Listed`] of the first refused address;
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_opened_network_is_let_through_and_nothing_else() {
+    fn only_the_allowed_network_passes() {
         let policy = open("127.0.0.0/8");
         assert!(policy.judge_url("http://127.0.0.1:8080/").is_ok());
         assert!(policy.judge_url("http://2130706433/").is_ok());
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_have_stable_codes_and_say_which_block() {
+    fn refusals_have_stable_names_and_name_the_block() {
         let policy = Policy::public();
         let refusal = policy
             .judge_url("http://169.254.169.254/latest")
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trailing_dot_and_upper_case_change_nothing() {
+    fn a_trailing_dot_and_upper_case_are_ignored() {
         let policy = Policy::public();
         for url in [
             "http://LOCALHOST/",

@@ -1,7 +1,7 @@
 //! Ports that are refused.
 
-/// The Fetch standard's bad ports: services of other protocols, some of which take a line
-/// of an HTTP request for a command.
+/// The Fetch standard's bad ports: services of other protocols, some of which would execute a
+/// line of an HTTP request as a command.
 const BAD_PORTS: &[u16] = &[
     0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
     102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_sorted_and_web_ports_pass() {
+    fn the_list_is_sorted_and_web_ports_are_allowed() {
         assert!(BAD_PORTS.is_sorted());
         assert!(
             [80, 443, 8080, 8443, 3000, 65535]

@@ -1,4 +1,4 @@
-//! Why something may not be fetched, and the host that is judged.
+//! Why a target is refused, and the host that is checked.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,30 +6,30 @@ use std::net::IpAddr;
 /// The rule that a refused URL or address breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rule {
-    /// Not a URL by the WHATWG standard, or one without a host.
+    /// Not a URL by the WHATWG standard, or a URL without a host.
     InvalidUrl,
-    /// Parsers by RFC 3986 and by the WHATWG standard read it differently.
+    /// Parsers by RFC 3986 and by the WHATWG standard would read it differently.
     AmbiguousUrl,
     /// Longer than [`MAX_URL_BYTES`](crate::limits::MAX_URL_BYTES).
     UrlTooLong,
     /// Neither http nor https.
     Scheme,
-    /// A user name or password before the host.
+    /// It has a user name or password.
     Credentials,
-    /// A port that belongs to another protocol.
+    /// The port is reserved for another protocol.
     Port,
-    /// A name that by its form is not on the public internet.
+    /// The form of the name shows that it is not on the public internet.
     Name,
     /// An address that is not on the public internet.
     Address,
-    /// A name without a single address.
+    /// The name has no address.
     NoAddress,
-    /// A host of the blocklist.
+    /// The host is on the blocklist.
     Listed,
 }
 
 impl Rule {
-    /// A stable word for logs, metrics and clients.
+    /// The stable name for logs, metrics and clients.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InvalidUrl => "invalid_url",
@@ -44,10 +44,14 @@ impl Rule {
             Self::Listed => "host_blocklisted",
         }
     }
+
+    /// Whether `allow_nets` can open what this rule refuses.
+    pub const fn is_private_network(self) -> bool {
+        matches!(self, Self::Name | Self::Address)
+    }
 }
 
-/// Why something may not be fetched. The message names the rule and never repeats
-/// credentials.
+/// Why a target is refused. The message names the rule and never contains credentials.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -68,9 +72,9 @@ impl Refusal {
 /// The host of a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
-    /// A literal address, already judged.
+    /// A literal address that was judged.
     Ip(IpAddr),
-    /// A name in its ASCII form, without a trailing dot; its addresses are still to be judged.
+    /// A name in ASCII form, without a trailing dot; its addresses are not yet judged.
     Name(String),
 }
 

@@ -1,10 +1,10 @@
-//! URL strings that every parser reads alike.
+//! URL strings that every parser reads in the same way.
 //!
-//! A URL passes several parsers on its way: ours (WHATWG), the caller's, a proxy's or a
-//! log reader's (RFC 3986). Where those disagree about the host, a check by one of them says
-//! nothing about the connection that another one makes. Such strings are refused instead of
-//! read one way. Links found on pages are no case for this: browsers are the reference for
-//! them, so they are resolved by the WHATWG standard and then judged.
+//! Several parsers read a URL: this service's (WHATWG), and the client's, a proxy's or a log
+//! reader's (RFC 3986). If they disagree about the host, a check by one of them does not hold
+//! for the connection that another one makes. So such strings are refused. Links found on pages
+//! are different: browsers are the reference for them, so they are resolved by the WHATWG
+//! standard and then judged.
 
 use url::Url;
 
@@ -24,10 +24,10 @@ pub fn parse_strict(url: &str) -> Result<Url, Refusal> {
         .map_err(|error| Refusal::new(Rule::InvalidUrl, format!("not an absolute URL: {error}")))
 }
 
-/// Resolves the reference of a Location or Refresh header against the URL that sent it.
+/// Resolves the URL of a Location or Refresh header against the URL that sent it.
 ///
 /// # Errors
-/// As [`parse_strict`].
+/// Same as [`parse_strict`].
 pub fn join_strict(base: &Url, reference: &str) -> Result<Url, Refusal> {
     check_length(reference)?;
     check(reference)?;
@@ -47,7 +47,7 @@ pub(super) fn check_length(url: &str) -> Result<(), Refusal> {
 
 fn check(reference: &str) -> Result<(), Refusal> {
     let ambiguous = |why: &str| Err(Refusal::new(Rule::AmbiguousUrl, why));
-    // The WHATWG standard removes tabs and line ends and trims the others.
+    // The WHATWG standard would remove tabs and line ends and trim the others.
     if reference.chars().any(char::is_control) {
         return ambiguous("the URL has a control character (tab, line end or other)");
     }
@@ -63,8 +63,8 @@ fn check(reference: &str) -> Result<(), Refusal> {
         .bytes()
         .take_while(|byte| matches!(byte, b'/' | b'\\'))
         .count();
-    // For http and https the standard takes a backslash for a slash, and any number of them
-    // for the two before a host; RFC 3986 sees a path or an empty host.
+    // For http and https the WHATWG standard reads a backslash as a slash, and any number of
+    // slashes before the host; RFC 3986 reads a path or an empty host.
     let begins = rest.get(..slashes).unwrap_or_default();
     let wrong = match scheme {
         Some(_) => begins != "//",
@@ -83,7 +83,7 @@ fn check(reference: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Scheme and what follows its colon (RFC 3986, section 3.1).
+/// Scheme and the text after its colon (RFC 3986, section 3.1).
 fn split_scheme(reference: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = reference.split_once(':')?;
     let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,18 +1,18 @@
-//! What a pass finds in a page.
+//! The result of a pass over a page.
 
 use super::links::Links;
 use super::robots_meta::{Directives, Refresh};
 
-/// What a pass finds in a page.
+/// The result of a pass over a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PageFacts {
     /// The first `title`, white space collapsed.
     pub title: Option<String>,
     /// The first `link rel=canonical`, resolved.
     pub canonical: Option<String>,
-    /// What links are resolved against: the page's URL, or its first usable `base`.
+    /// Base URL of links: the page's URL, or its first usable `base`.
     pub base: String,
-    /// `meta name=robots`, and those that name our crawler.
+    /// Directives of `meta name=robots`, and of those that name this crawler.
     pub robots: Directives,
     /// `meta http-equiv=refresh`.
     pub refresh: Option<Refresh>,

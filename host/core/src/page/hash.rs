@@ -1,19 +1,19 @@
-//! Visible text into a hash, white space collapsed on the way.
+//! Hashes visible text, with white space collapsed.
 
 use sha2::{Digest, Sha256};
 
-/// Bytes gathered before they are hashed: a multiple of SHA-256's block.
+/// Bytes collected before they are hashed: a multiple of SHA-256's block size.
 const BUFFER: usize = 16 * 1024;
 
-/// Hashes text that comes in pieces. Runs of white space become one space, none at the
-/// ends; so markup that is reformatted or split does not change the hash.
+/// Hashes text that arrives in pieces. Runs of white space become one space, and none at the
+/// ends, so reformatted or differently split markup has the same hash.
 pub(super) struct TextHasher {
     sha: Sha256,
     buffer: String,
     chars: u64,
     begun: bool,
     space: bool,
-    /// The text itself, up to so many bytes, where it is wanted.
+    /// The text itself, if requested, and the most bytes of it to keep.
     kept: Option<(String, usize)>,
 }
 
@@ -29,7 +29,7 @@ impl TextHasher {
         }
     }
 
-    /// What follows is apart from what came before.
+    /// Separates the following text from the text so far.
     pub const fn gap(&mut self) {
         self.space = true;
     }
@@ -48,7 +48,7 @@ impl TextHasher {
             let room = most.saturating_sub(text.len());
             let cut = self.buffer.floor_char_boundary(room);
             text.push_str(self.buffer.get(..cut).unwrap_or_default());
-            // A character that did not fit ends the text.
+            // The text ends before a character that does not fit.
             if cut < self.buffer.len() {
                 *most = text.len();
             }
@@ -56,14 +56,14 @@ impl TextHasher {
         self.buffer.clear();
     }
 
-    /// What was kept of the text. Before [`finish`](Self::finish).
+    /// The kept text. To be called before [`finish`](Self::finish).
     pub fn take_text(&mut self) -> String {
         self.flush();
         self.kept.take().map(|(text, _)| text).unwrap_or_default()
     }
 
-    /// Characters so far, and the hash with what belongs to it besides the text. A byte
-    /// that no text has stands between the parts.
+    /// Number of characters, and the hash of text, title and canonical URL, separated by a byte
+    /// that never occurs in text.
     pub fn finish(mut self, title: &str, canonical: &str) -> (u64, String) {
         self.flush();
         for part in [title, canonical] {
@@ -74,10 +74,10 @@ impl TextHasher {
     }
 }
 
-/// Appends `text` with its white space collapsed. `begun`: something is there already;
-/// `space`: white space has come since.
+/// Appends `text` with its white space collapsed. `begun`: there is text before it; `space`:
+/// white space was seen since.
 ///
-/// Words that single spaces part are copied together.
+/// Words separated by single spaces are copied together.
 pub(super) fn collapse(text: &str, begun: &mut bool, space: &mut bool, out: &mut String) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -106,8 +106,8 @@ pub(super) fn collapse(text: &str, begun: &mut bool, space: &mut bool, out: &mut
     }
 }
 
-/// How long the text is that begins with a word and needs no change but for a space at
-/// its end.
+/// Length of the text that starts with a word and can be copied unchanged, including one space
+/// at its end.
 fn words_len(text: &[u8]) -> usize {
     let mut at = 0;
     loop {
@@ -120,7 +120,7 @@ fn words_len(text: &[u8]) -> usize {
         if blank == 0 {
             at += 1;
         } else if byte == b' ' {
-            // One space belongs to the words before it.
+            // One space belongs to the preceding words.
             return at + 1;
         } else {
             return at;
@@ -128,8 +128,8 @@ fn words_len(text: &[u8]) -> usize {
     }
 }
 
-/// How many bytes are neither white space nor may begin it, but for single spaces between
-/// two of them. Written so that the compiler looks at a block at a time.
+/// Number of bytes that neither are nor start white space, except single spaces between two of
+/// them. Written so that the compiler processes a block at a time.
 fn plain_len(text: &[u8]) -> usize {
     const BLOCK: usize = 16;
     let odd = |byte: u8, next: u8| {
@@ -160,8 +160,8 @@ fn plain_len(text: &[u8]) -> usize {
     at + odd.unwrap_or(rest.len())
 }
 
-/// How many bytes of white space (Unicode's `White_Space`, with zero-width space and BOM,
-/// which templates leave behind) are here; 0 for none.
+/// Number of bytes of the white space here (Unicode's `White_Space`, and zero-width space and
+/// BOM, which templates leave behind); 0 if there is none.
 fn blank_width(byte: u8, rest: &[u8]) -> usize {
     match byte {
         b' ' | b'\t'..=b'\r' => 1,
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn white_space_is_found_wherever_it_stands_in_a_block() {
+    fn white_space_is_found_at_any_position_in_a_block() {
         for blank in [" ", "  ", "\n", "\u{a0}", "\u{3000} ", " \u{2003}"] {
             for at in 0..40 {
                 let (before, after) = ("x".repeat(at), "yü".repeat(20));

@@ -1,27 +1,27 @@
-//! A page's links, all their text in one string.
+//! A page's links, with all their text in one string.
 
 use std::ops::Range;
 
 /// A link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// Where it leads: absolute, as written, its fragment included.
+    /// Target URL: absolute, as written, with its fragment.
     pub to: &'a str,
-    /// What it says: its text, else its images' `alt`, else its label or title.
+    /// Its text, else the `alt` of its images, else its label or title.
     pub anchor: &'a str,
     /// Its `rel`, white space collapsed; empty without one.
     pub rel: &'a str,
-    /// The page does not vouch for it: `rel` nofollow, ugc or sponsored, or the page's
+    /// Whether it must not be followed: by `rel` nofollow, ugc or sponsored, or by the page's
     /// own robots directive.
     pub nofollow: bool,
 }
 
-/// Links in document order, repeats included.
+/// Links in document order, with repeats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     text: String,
     items: Vec<Item>,
-    /// Links beyond the limits of their number and of all their URLs' bytes.
+    /// Number of links beyond the limits of number and of URL bytes.
     pub dropped: usize,
 }
 
@@ -44,12 +44,12 @@ impl<'a> FromIterator<Link<'a>> for Links {
 }
 
 impl Links {
-    /// The link of that number.
+    /// The link at an index.
     pub fn get(&self, index: usize) -> Option<Link<'_>> {
         self.items.get(index).map(|item| self.link(item))
     }
 
-    /// How many there are.
+    /// Number of links.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -64,7 +64,7 @@ impl Links {
         self.items.iter().map(|item| self.link(item))
     }
 
-    /// The page's headers vouch for none of them.
+    /// Marks all links nofollow, because the response headers say so.
     pub fn forbid_following(&mut self) {
         for item in &mut self.items {
             item.nofollow = true;
@@ -86,7 +86,7 @@ impl Links {
             .unwrap_or("")
     }
 
-    /// Room for `links` links with `text` bytes of text, `dropped` already left out.
+    /// Reserves room for `links` links with `text` bytes of text; `dropped` were left out already.
     pub(super) fn with_capacity(links: usize, text: usize, dropped: usize) -> Self {
         Self {
             text: String::with_capacity(text),

@@ -1,7 +1,7 @@
-//! One streaming pass over a page: its links, title, canonical URL, base, robots
-//! directives, and the hash of what a reader sees.
+//! One streaming pass over a page: its links, title, canonical URL, base, robots directives,
+//! and the hash of its visible text.
 //!
-//! This runs for every crawled page, so it builds no tree and no tokens: tags and texts are
+//! It runs for every crawled page, so it builds neither tree nor tokens: tags and texts are
 //! ranges of the source, and nothing is allocated for them.
 
 mod facts;

@@ -1,29 +1,29 @@
-//! The elements that are open, as far as one can tell without a tree: enough to know
-//! where what nobody sees ends.
+//! The open elements, as far as they are known without a tree: enough to find the end of
+//! hidden content.
 
 use orbweaver_markup::names::{self, Name};
 
-/// Elements within each other that are told apart; real pages have tens.
+/// Nested elements that are tracked; real pages have tens.
 const MAX_DEPTH: usize = 256;
 
-/// Elements that are open and whose end tag may not be left out.
+/// Open elements whose end tag may not be omitted.
 #[derive(Debug, Default)]
 pub(super) struct OpenElements {
     names: Vec<Name>,
-    /// Elements that were opened beyond the limit.
+    /// Number of elements opened beyond the limit.
     deeper: usize,
-    /// How many were open when the outermost hidden one began.
+    /// Number of open elements when the outermost hidden one began.
     hidden: Option<usize>,
 }
 
 impl OpenElements {
-    /// Whether what comes now is seen by nobody.
+    /// Whether the current position is hidden.
     pub const fn hide(&self) -> bool {
         self.hidden.is_some()
     }
 
-    /// An element begins. One whose end tag may be left out hides nothing: the rest of the
-    /// page would be taken for its content.
+    /// Opens an element. One whose end tag may be omitted never hides: the rest of the page
+    /// would count as its content.
     pub fn open(&mut self, name: Name, hidden: bool) {
         if name.may_stay_open() {
             return;
@@ -38,7 +38,7 @@ impl OpenElements {
         self.names.push(name);
     }
 
-    /// An element ends, and all that are open within it. An end tag of none is ignored.
+    /// Closes an element and all elements open within it. An end tag without a start is ignored.
     pub fn close(&mut self, name: Name) {
         if self.deeper > 0 {
             self.deeper -= 1;
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_hidden_ends_with_its_element_or_one_around_it() {
+    fn hidden_content_ends_with_its_element_or_an_outer_one() {
         let mut elements = OpenElements::default();
         for name in [names::SECTION, names::DIV] {
             elements.open(name, false);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_without_end_is_survived() {
+    fn endless_nesting_is_bounded() {
         let mut elements = OpenElements::default();
         for _ in 0..1_000 {
             elements.open(names::DIV, false);

@@ -1,4 +1,4 @@
-//! The pass itself.
+//! The streaming pass.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::robots_meta::Refresh;
 use crate::limits::{MAX_ANCHOR_BYTES, MAX_LINKS, MAX_TITLE_BYTES};
 use crate::user_agent::PRODUCT_TOKEN;
 
-/// Images whose `alt` may stand in for a link's text.
+/// Most images whose `alt` may replace a link's text.
 const MAX_ALTS: usize = 10_000;
 
 /// Reads a page. `base_url` is the URL that it was fetched from.
@@ -23,7 +23,8 @@ pub fn page_pass(html: &str, base_url: &str) -> PageFacts {
     read(html, None).finish(base_url)
 }
 
-/// As [`page_pass`], with the first `most` bytes of the visible text, white space collapsed.
+/// Same as [`page_pass`], also returns the first `most` bytes of the visible text, white
+/// space collapsed.
 pub fn page_text(html: &str, base_url: &str, most: usize) -> (PageFacts, String) {
     let mut state = read(html, Some(most));
     let text = state.hasher.take_text();
@@ -45,11 +46,11 @@ fn read(html: &str, keep: Option<usize>) -> State<'_> {
     state
 }
 
-/// A link as found: everything but its text is still in the source.
+/// A link as found: everything except its text is still in the source.
 struct Found<'h> {
     href: &'h str,
     rel: &'h str,
-    /// Stands in for text: `alt`, `aria-label` or `title`.
+    /// Replaces missing text: `alt`, `aria-label` or `title`.
     label: &'h str,
     /// Its text, in [`State::anchors`].
     text: Range<usize>,
@@ -58,10 +59,10 @@ struct Found<'h> {
 struct State<'h> {
     hasher: TextHasher,
     elements: OpenElements,
-    /// Text whose references are decoded.
+    /// Buffer for text with decoded references.
     scratch: String,
     title: Option<String>,
-    /// A drawing's title or the like has just begun: text that follows at once is not seen.
+    /// An SVG `title` or `desc` has just begun: the text right after it is not visible.
     unseen: bool,
     base: Option<&'h str>,
     canonical: Option<&'h str>,
@@ -70,9 +71,9 @@ struct State<'h> {
     anchors: String,
     /// `alt` of images within links, by the link's index.
     alts: Vec<(usize, &'h str)>,
-    /// The open link's index.
+    /// Index of the open link.
     open: Option<usize>,
-    /// Of the open link's text.
+    /// Whether the open link has text yet.
     begun: bool,
     space: bool,
     facts: PageFacts,
@@ -110,8 +111,8 @@ impl<'h> State<'h> {
             names::BASE => self.base = self.base.or_else(|| tokens.attribute("href")),
             names::LINK => self.link(tokens),
             names::META => self.meta(tokens),
-            // What a drawing has for a tooltip or a description, and its style sheet, which
-            // is no raw text there.
+            // Tooltip or description of a drawing, and its style sheet, which is not raw text
+            // there.
             names::TITLE | names::DESC | names::STYLE if tag.foreign => self.unseen = true,
             _ => {}
         }
@@ -130,7 +131,7 @@ impl<'h> State<'h> {
         self.elements.close(name);
     }
 
-    /// A tag between two texts sets them apart, if its element does.
+    /// Separates the texts around a tag, if its element does so.
     fn gap(&mut self, name: Name) {
         if name.breaks() {
             self.hasher.gap();
@@ -153,7 +154,7 @@ impl<'h> State<'h> {
         }
     }
 
-    /// The first title with a text; cut while its references are undecoded.
+    /// Keeps the first title that has text; cut before its references are decoded.
     fn title(&mut self, text: &str) {
         if self.title.is_none() {
             let cut = text.floor_char_boundary(MAX_TITLE_BYTES);

@@ -1,22 +1,21 @@
-//! What a page and its response tell robots about themselves.
+//! Directives for robots in a page and its response.
 
-/// Directives, those of all sources together: the most restrictive wins, as it does with
-/// search engines.
+/// Directives of all sources together: the most restrictive wins, as in search engines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
-    /// Do not list this page.
+    /// The page must not be indexed.
     pub noindex: bool,
-    /// Do not follow its links.
+    /// Its links must not be followed.
     pub nofollow: bool,
     /// Every directive as written, lower-case, such as `max-snippet:20`.
     pub all: Vec<String>,
 }
 
-/// Directives kept of one page.
+/// Most directives kept of one page.
 const MAX_DIRECTIVES: usize = 64;
 
 impl Directives {
-    /// Adds a list of directives, divided by commas.
+    /// Adds a comma-separated list of directives.
     pub fn add(&mut self, list: &str) {
         for item in list
             .split([',', ';'])
@@ -39,7 +38,7 @@ impl Directives {
         }
     }
 
-    /// Adds another source's.
+    /// Adds the directives of another source.
     pub fn merge(&mut self, other: &Self) {
         for item in &other.all {
             self.add(item);
@@ -47,7 +46,7 @@ impl Directives {
     }
 }
 
-/// Directives whose value stands behind a colon, which other words' colons do not.
+/// Directives with a value after a colon. In all other cases a colon ends an agent's name.
 const VALUED: [&str; 4] = [
     "max-snippet",
     "max-image-preview",
@@ -55,8 +54,8 @@ const VALUED: [&str; 4] = [
     "unavailable_after",
 ];
 
-/// The directives of X-Robots-Tag headers for `agent`: those for all, and those that name it
-/// (`agent: noindex, nofollow`).
+/// The directives of X-Robots-Tag headers for `agent`: those for all agents, and those that
+/// name it (`agent: noindex, nofollow`).
 pub fn x_robots_tag<'a>(values: impl IntoIterator<Item = &'a str>, agent: &str) -> Directives {
     let mut found = Directives::default();
     for value in values {
@@ -78,12 +77,12 @@ fn is_agent(name: &str) -> bool {
         && !VALUED.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// A refresh, from a header or a `meta`: recorded, and followed only where asked.
+/// A refresh, from a header or a `meta`: recorded, and followed only on request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refresh {
     /// Seconds to wait.
     pub seconds: u32,
-    /// Where to go, as written; `None` for the page itself.
+    /// Target as written; `None` for the page itself.
     pub url: Option<String>,
 }
 
@@ -140,9 +139,9 @@ fn strip_url_key(text: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    /// Row 35.
+    /// Fault 35.
     #[test]
-    fn x_robots_tag_is_read_per_agent() {
+    fn x_robots_tag_is_parsed_per_agent() {
         let read = |values: &[&str]| x_robots_tag(values.iter().copied(), "Orbweaver");
         assert!(read(&["noindex"]).noindex);
         assert!(!read(&["googlebot: noindex"]).noindex);
@@ -155,9 +154,9 @@ mod tests {
         assert_eq!(valued.all[0], "max-snippet: 20");
     }
 
-    /// Row 16.
+    /// Fault 16.
     #[test]
-    fn refreshes_are_read_as_browsers_read_them() {
+    fn refreshes_are_parsed_as_in_browsers() {
         let url = |text: &str| {
             Refresh::parse(text).map(|refresh| (refresh.seconds, refresh.url.unwrap_or_default()))
         };

@@ -78,7 +78,7 @@ fn the_title_is_the_first_one_in_rcdata() {
 }
 
 #[test]
-fn links_are_resolved_with_their_texts() {
+fn links_are_resolved_and_have_their_texts() {
     let html = "<a href='../x?a=1&amp;b=2&copy=3#f'>One <b>two</b>\n three</a> <a name=no>no</a>\
                 <map><area HREF=/area alt='An area'></map><a href=//b.example/>four<p>five</a>\
                 <svg><a xlink:href='s'><text>six</text></a></svg>";
@@ -109,7 +109,7 @@ fn links_are_resolved_with_their_texts() {
 }
 
 #[test]
-fn a_link_without_text_takes_what_stands_for_it() {
+fn a_link_without_text_uses_its_alternative_text() {
     let anchors = |html: &str| {
         links(html)
             .into_iter()
@@ -145,7 +145,7 @@ fn a_link_without_text_takes_what_stands_for_it() {
 }
 
 #[test]
-fn nofollow_is_the_links_or_the_pages() {
+fn nofollow_comes_from_the_link_or_the_page() {
     let flags = |html: &str| {
         facts(html)
             .links
@@ -172,9 +172,9 @@ fn nofollow_is_the_links_or_the_pages() {
     );
 }
 
-/// Row 34.
+/// Fault 34.
 #[test]
-fn the_first_usable_base_counts_for_all_links() {
+fn the_first_usable_base_applies_to_all_links() {
     assert_eq!(
         targets("<a href=x></a><base href=/b/><base href=/c/><a href=y>"),
         ["https://a.example/b/x", "https://a.example/b/y"]
@@ -209,7 +209,7 @@ fn the_first_usable_base_counts_for_all_links() {
 }
 
 #[test]
-fn the_hash_ignores_what_no_reader_sees() {
+fn the_hash_ignores_invisible_content() {
     let plain = hash("<title>T</title><p>Hello &amp; welcome</p><p>all</p>");
     for same in [
         "<title>T</title>\n<p class=x data-t='1'>Hello & welcome</p>\n\n<p>all</p>",
@@ -238,9 +238,9 @@ fn the_hash_ignores_what_no_reader_sees() {
     );
 }
 
-/// Row 33.
+/// Fault 33.
 #[test]
-fn hostile_markup_is_read_or_given_up() {
+fn hostile_markup_is_handled_within_bounds() {
     let nested = "<div>".repeat(10_000) + "deep<a href=d>x";
     let facts = facts(&nested);
     assert_eq!((facts.text_chars, facts.links.len()), (5, 1));
@@ -269,7 +269,7 @@ fn hostile_markup_is_read_or_given_up() {
 }
 
 #[test]
-fn the_text_is_what_the_hash_is_of() {
+fn the_text_is_the_hashed_text() {
     let html = "<title>T</title><p>One <b>two</b></p><script>no</script><p hidden>x</p>\
                 <div hidden>no</div><p>caf&eacute;";
     let (facts, text) = page_text(html, "https://a.example/", 1_000);
@@ -285,7 +285,7 @@ fn the_text_is_what_the_hash_is_of() {
 }
 
 #[test]
-fn a_long_base_does_not_multiply_the_page() {
+fn a_long_base_does_not_multiply_memory() {
     let long = "y".repeat(8_000);
     let html = format!("<base href='/{long}/'>{}", "<a href=x>".repeat(90_000));
     let facts = page_pass(&html, "https://example.org/");

@@ -1,4 +1,4 @@
-//! What a site's robots.txt says to AI crawlers.
+//! AI-crawler policies of a robots.txt.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -14,23 +14,23 @@ struct List {
 
 static CRAWLERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let list: Result<List, _> = serde_json::from_str(include_str!("../../data/ai-crawlers.json"));
-    // The file is part of the program and tested; a broken one must not stop the service.
+    // The file is compiled in and tested; if it were broken, the service must still run.
     list.map(|list| list.crawlers).unwrap_or_default()
 });
 
 /// The names of all known AI crawlers. Source: the ai.robots.txt list;
-/// `data/update-ai-crawlers.py` renews it.
+/// `data/update-ai-crawlers.py` updates it.
 pub fn ai_crawlers() -> &'static [String] {
     &CRAWLERS
 }
 
-/// The policy words for these bots: `allowed`, `disallowed` (the site's root is),
-/// `partial` (some paths are). A bot without a group of its own follows `*`.
+/// The policies for these bots: `allowed`, `disallowed` (the site's root is disallowed),
+/// `partial` (some paths are disallowed). A bot without its own group follows `*`.
 pub fn ai_policy<'a>(
     robots: &Robots,
     bots: impl IntoIterator<Item = &'a str>,
 ) -> BTreeMap<String, String> {
-    // Nearly every bot follows `*`: its rules are judged once.
+    // Nearly every bot follows `*`, so the rules of `*` are evaluated once.
     let mut everyone = None;
     bots.into_iter()
         .map(|bot| {
@@ -44,7 +44,7 @@ pub fn ai_policy<'a>(
         .collect()
 }
 
-/// The policy word for one agent.
+/// The policy for one agent.
 pub fn policy_word(robots: &Robots, agent: &str) -> &'static str {
     let rules = robots.rules_for(agent);
     if !rules.allows("/") {

@@ -1,4 +1,4 @@
-//! robots.txt: the rules (`plugins/robots`, which actors read too), and what they say to AI
+//! robots.txt: the parser (`plugins/robots`, shared with actors), and the policies for AI
 //! crawlers.
 
 mod ai;

@@ -6,7 +6,7 @@ fn allows(robots: &str, url: &str) -> bool {
 }
 
 #[test]
-fn a_group_of_ones_own_replaces_the_star() {
+fn an_agents_own_group_replaces_the_star_group() {
     let robots = Robots::parse(b"user-agent: *\ndisallow: /\n\nuser-agent: orbweaver/2.0\ndisallow: /x\ncrawl-delay: 2.5\n");
     assert!(robots.allows("Orbweaver", "https://a.example/y"));
     assert!(!robots.allows("Orbweaver", "https://a.example/x"));
@@ -30,7 +30,7 @@ fn names_with_digits_match_as_a_whole() {
 }
 
 #[test]
-fn escapes_are_compared_as_the_rfc_says() {
+fn escapes_are_compared_as_in_rfc_9309() {
     let robots = "user-agent: *\ndisallow: /%7Ea/\ndisallow: /b%2fc\ndisallow: /d e\n";
     for url in ["https://a.example/~a/", "/%7ea/", "/b%2Fc", "/d%20e"] {
         assert!(!allows(robots, url), "{url}");
@@ -40,7 +40,7 @@ fn escapes_are_compared_as_the_rfc_says() {
     assert!(!allows("user-agent: *\ndisallow: /100%\n", "/100%zz"));
 }
 
-/// Row 41.
+/// Fault 41.
 #[test]
 fn a_file_is_cut_at_500_kib_and_not_within_a_rule() {
     let mut body = b"user-agent: *\ndisallow: /early\n".to_vec();
@@ -51,9 +51,9 @@ fn a_file_is_cut_at_500_kib_and_not_within_a_rule() {
     assert!(robots.allows("x", "/late") && robots.allows("x", "/l") && robots.allows("x", "/"));
 }
 
-/// Row 41.
+/// Fault 41.
 #[test]
-fn a_status_decides_where_there_is_no_file() {
+fn without_a_file_the_status_decides() {
     let body = b"user-agent: *\ndisallow: /";
     for (status, allowed) in [
         (Some(404), true),
@@ -130,8 +130,8 @@ fn ai_policy_covers_every_known_crawler() {
     );
 }
 
-/// A pattern of many stars against a path that nearly matches takes a backtracking matcher
-/// longer than anyone waits.
+/// A pattern of many stars against a path that nearly matches would take a backtracking
+/// matcher exponential time.
 #[test]
 fn hostile_patterns_cost_linear_time() {
     let pattern = "*a".repeat(4000);

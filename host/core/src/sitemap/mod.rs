@@ -1,5 +1,5 @@
-//! Sitemaps: the formats (`plugins/sitemaps`, which actors read too), and how their bytes
-//! become text.
+//! Sitemaps: the parser of all formats (`plugins/sitemaps`, shared with actors), and how their
+//! bytes are decoded.
 
 pub use orbweaver_sitemaps::{Entry, NotSitemap, Sitemap, is_date, unpack};
 
@@ -7,18 +7,18 @@ use crate::charset;
 use crate::content;
 use crate::limits::MAX_SITEMAP_BYTES;
 
-/// Reads a sitemap, [unpacked](unpack). `url` is where it came from; relative entries are
+/// Parses a sitemap, after [unpacking](unpack). `url` is its own URL; relative entries are
 /// resolved against it.
 ///
 /// # Errors
-/// The body is no sitemap at all.
+/// When the body is not a sitemap.
 pub fn parse(body: &[u8], url: &str) -> Result<Sitemap, NotSitemap> {
     let is_comment = body.trim_ascii_start().starts_with(b"<!--");
     if content::looks_like_html(body) && !is_comment {
         return Err(NotSitemap::Html);
     }
     let head = body.get(..MAX_SITEMAP_BYTES).unwrap_or(body);
-    // A sitemap is UTF-8; one that declares otherwise is read as it declares.
+    // A sitemap is UTF-8 unless it declares another encoding.
     let limits = charset::Limits {
         max_text_bytes: MAX_SITEMAP_BYTES,
     };

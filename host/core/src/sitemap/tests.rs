@@ -17,7 +17,7 @@ fn pages(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_url_set_is_read() {
+fn a_url_set_is_parsed() {
     let sitemap = parse(
         b"<?xml version='1.0' encoding='UTF-8'?><urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>\
           <url><loc> https://a.example/x?a=1&amp;b=2 </loc><lastmod>2026-11-20</lastmod></url>\
@@ -50,7 +50,7 @@ fn an_index_lists_sitemaps() {
     assert!(sitemap.pages.is_empty());
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
 fn namespaces_marks_and_blank_lines_do_not_matter() {
     for body in [
@@ -69,9 +69,9 @@ fn namespaces_marks_and_blank_lines_do_not_matter() {
     }
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
-fn what_is_no_sitemap_says_so() {
+fn other_documents_are_not_sitemaps() {
     assert_eq!(
         parse(b"<!doctype html><p>Not found", URL),
         Err(NotSitemap::Html)
@@ -88,7 +88,7 @@ fn what_is_no_sitemap_says_so() {
     assert_eq!(parse(b"", URL), Err(NotSitemap::Other));
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
 fn entities_are_not_expanded() {
     let body = "<!DOCTYPE urlset [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'><!ENTITY x SYSTEM 'file:///etc/passwd'>]>\
@@ -96,7 +96,7 @@ fn entities_are_not_expanded() {
     assert_eq!(pages(body), ["https://a.example/A"]);
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
 fn numbers_and_sizes_are_limited() {
     let mut body = String::from("<urlset>");
@@ -120,9 +120,9 @@ fn numbers_and_sizes_are_limited() {
     assert_eq!(pages(&huge), ["https://a.example/x"]);
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
-fn a_broken_sitemap_gives_what_came_before() {
+fn a_broken_sitemap_gives_the_entries_before_the_fault() {
     let sitemap = parse(
         b"<urlset><url><loc>/a</loc></url><url><loc>/b</loc></url><url><loc>/c",
         URL,
@@ -145,9 +145,9 @@ fn a_broken_sitemap_gives_what_came_before() {
     .unwrap();
 }
 
-/// Row 40.
+/// Fault 40.
 #[test]
-fn gzip_is_unpacked_whatever_it_is_called() {
+fn gzip_is_unpacked_whatever_its_name_or_type() {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder
         .write_all(b"<urlset><url><loc>/a</loc></url></urlset>")
@@ -160,7 +160,7 @@ fn gzip_is_unpacked_whatever_it_is_called() {
 }
 
 #[test]
-fn dates_are_told_from_nonsense() {
+fn dates_are_distinguished_from_other_text() {
     for date in [
         "2026",
         "2026-11",

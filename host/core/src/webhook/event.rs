@@ -11,7 +11,7 @@ pub enum Event {
     /// A run ended, done or failed.
     #[serde(rename = "crawl.done")]
     Done,
-    /// A monitor's run found other pages than the run before it.
+    /// A monitor's run found a difference to the previous run.
     #[serde(rename = "crawl.diff_detected")]
     DiffDetected,
 }
@@ -35,7 +35,7 @@ impl fmt::Display for Event {
     }
 }
 
-/// Not the name of an event.
+/// The text is not the name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is none of crawl.done, crawl.diff_detected")]
 pub struct UnknownEvent;
@@ -51,16 +51,16 @@ impl FromStr for Event {
     }
 }
 
-/// How many pages differ between two runs.
+/// Numbers of pages that differ between two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiffCounts {
     /// Pages of the new run that are not in the old one.
     pub added: u64,
     /// Pages of the old run that are not in the new one.
     pub removed: u64,
-    /// Pages of both with other content.
+    /// Pages of both runs with different content.
     pub changed: u64,
-    /// Pages of both with the same content.
+    /// Pages of both runs with the same content.
     pub unchanged: u64,
 }
 
@@ -71,19 +71,19 @@ impl DiffCounts {
     }
 }
 
-/// A run that ended, as far as its webhook is concerned.
+/// A finished run, with the facts that decide about its webhook events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Selection<'a> {
-    /// The events asked for.
+    /// The requested events.
     pub events: &'a [Event],
-    /// Whether the run is a monitor's.
+    /// Whether a monitor started the run.
     pub recurring: bool,
-    /// `return_only_changed`, which counts for monitors only.
+    /// `return_only_changed`; applies to monitors only.
     pub only_changed: bool,
     /// Whether the run succeeded.
     pub succeeded: bool,
-    /// The difference to the run before it; `None` where there is none to compare with. That
-    /// of a run that failed counts for nothing.
+    /// The difference to the previous run; `None` if there is none to compare with. Ignored for
+    /// a failed run.
     pub diff: Option<DiffCounts>,
 }
 
@@ -94,16 +94,16 @@ pub enum Outcome {
     Deliver(Vec<Event>),
     /// No event applies: nothing changed.
     NoChange,
-    /// No event applies: there is nothing to compare with.
+    /// No event applies: there is no previous run to compare with.
     NoBaseline,
 }
 
-/// Selects the events of a run that ended.
+/// Selects the events of a finished run.
 ///
-/// `crawl.done` applies to every run, unless `return_only_changed` keeps it back: without a
-/// difference, or without a run to compare with. A run that failed found no difference
-/// because it could not look, which is not "no change", so it is told where there is a run
-/// to compare with. `crawl.diff_detected` applies to a difference only.
+/// `crawl.done` applies to every run, except that `return_only_changed` suppresses it without a
+/// difference or without a previous run. A failed run could not find differences, which does
+/// not mean "no change", so it is reported if there is a previous run. `crawl.diff_detected`
+/// applies only if there is a difference.
 pub fn select(run: &Selection<'_>) -> Outcome {
     let diff = run.diff.filter(|_| run.recurring);
     let differs = run.succeeded && diff.is_some_and(|diff| !diff.is_zero());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn done_is_told_of_every_run() {
+    fn every_finished_run_causes_crawl_done() {
         let done = Outcome::Deliver(vec![Event::Done]);
         for (recurring, succeeded, diff) in [
             (false, true, None),
@@ -171,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_are_told_where_only_changes_are_wanted() {
+    fn return_only_changed_suppresses_runs_without_a_change() {
         let both = Event::ALL;
         let only = |diff| selected(&both, true, true, true, diff);
         assert_eq!(only(None), Outcome::NoBaseline);
         assert_eq!(only(Some(ZERO)), Outcome::NoChange);
         assert_eq!(only(Some(SOME)), Outcome::Deliver(both.to_vec()));
-        // A failure is no "nothing changed".
+        // A failure does not mean "nothing changed".
         assert_eq!(
             selected(&both, true, true, false, Some(ZERO)),
             Outcome::Deliver(vec![Event::Done])
@@ -186,7 +186,7 @@ mod tests {
             selected(&both, true, true, false, None),
             Outcome::NoBaseline
         );
-        // One-shot runs do not know the option.
+        // The option does not apply to one-shot runs.
         assert_eq!(
             selected(&[Event::Done], false, true, true, None),
             Outcome::Deliver(vec![Event::Done])
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_told_only_where_there_is_one() {
+    fn diff_detected_needs_a_difference() {
         let diff = [Event::DiffDetected];
         for only_changed in [false, true] {
             let told = |diff_found| selected(&diff, true, only_changed, true, diff_found);

@@ -1,4 +1,4 @@
-//! Webhooks: which events a run causes, how a delivery is signed, and when it is tried again.
+//! Webhooks: the events of a run, signatures of deliveries, and the retry schedule.
 
 mod event;
 mod retry;

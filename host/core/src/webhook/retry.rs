@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-/// Largest random part that is added to a delay, as a fraction of it: deliveries that failed
+/// Largest random addition to a delay, as a fraction of it, so that deliveries that failed
 /// together are not retried together.
 const JITTER: f64 = 0.1;
 
-/// The result of an attempt.
+/// The result of a delivery attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Delivered.
     Delivered,
-    /// Refused for good, by the receiver or by the guard.
+    /// Refused permanently, by the receiver or by the guard.
     Refused,
-    /// Failed for now; the receiver may ask for a wait.
+    /// Failed temporarily; the receiver may have asked for a delay.
     Failed {
-        /// What the response's Retry-After asks for.
+        /// The response's Retry-After.
         retry_after: Option<Duration>,
     },
 }
 
 impl Verdict {
-    /// Of a response: 2xx is delivered, 5xx may be tried again, everything else is refused;
-    /// a redirect, too, because following it would hand the body to somebody else.
+    /// For a response: 2xx is delivered, 5xx may be retried, everything else is refused. A
+    /// redirect is refused too, because following it would give the body to another receiver.
     pub fn of_status(status: u16, retry_after: Option<Duration>) -> Self {
         match status {
             200..=299 => Self::Delivered,
@@ -32,29 +32,29 @@ impl Verdict {
     }
 }
 
-/// What to do next.
+/// The next step after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing: it was delivered.
     Done,
-    /// Nothing: it was refused for good, or was the last attempt.
+    /// Nothing: it was refused permanently, or this was the last attempt.
     Dead,
-    /// Try again after this long.
+    /// Try again after this delay.
     Retry(Duration),
 }
 
 /// The schedule of attempts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// The wait before the second attempt, before the third, and so on; one attempt more
-    /// than there are waits.
+    /// Delays before the second attempt, the third, and so on; there is one more attempt than
+    /// delays.
     pub delays: Vec<Duration>,
-    /// The longest wait that a receiver may ask for.
+    /// Longest delay that a receiver may ask for.
     pub max_retry_after: Duration,
 }
 
 impl RetryPolicy {
-    /// What follows attempt number `attempt` (from 1). `chance` is from 0 to 1.
+    /// The step after attempt number `attempt` (from 1). `chance` is a random number from 0 to 1.
     pub fn next(&self, attempt: u32, verdict: Verdict, chance: f64) -> Next {
         let retry_after = match verdict {
             Verdict::Delivered => return Next::Done,
@@ -65,7 +65,7 @@ impl RetryPolicy {
         let Some(delay) = self.delays.get(index) else {
             return Next::Dead;
         };
-        // A receiver may lengthen the schedule's wait, not shorten it.
+        // A receiver may lengthen the scheduled delay, not shorten it.
         let asked = retry_after.unwrap_or_default().min(self.max_retry_after);
         let factor = 1.0 + JITTER * chance.clamp(0.0, 1.0);
         Next::Retry(asked.max(*delay).mul_f64(factor))
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_adds_up_to_a_tenth() {
+    fn jitter_adds_at_most_a_tenth() {
         let wait = |chance| policy().next(4, FAILED, chance);
         assert_eq!(wait(0.5), Next::Retry(Duration::from_millis(8_400)));
         assert_eq!(wait(1.0), Next::Retry(Duration::from_millis(8_800)));
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(wait(asks(30)), Next::Retry(Duration::from_secs(30)));
         assert_eq!(wait(asks(0)), Next::Retry(Duration::from_secs(1)));
         assert_eq!(wait(asks(86_400)), Next::Retry(Duration::from_secs(3_600)));
-        // Only trouble may ask for time.
+        // Retry-After counts only with failures.
         let patient = Some(Duration::from_secs(5));
         assert_eq!(wait(Verdict::of_status(429, patient)), Next::Dead);
     }

@@ -1,4 +1,4 @@
-//! Signatures: a receiver verifies the sender and the age of a delivery by them.
+//! Signatures, by which a receiver verifies sender and age of a delivery.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use sha2::Sha256;
 /// The header of the signature over the body alone.
 pub const SIGNATURE_HEADER: &str = "X-Crawler-Signature";
 
-/// The headers of one attempt.
+/// The signature headers of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signatures {
     /// `X-Crawler-Signature`: `sha256=` and the HMAC-SHA256 of the body in hexadecimal.
     pub crawler: String,
-    /// `webhook-id`: the same for every attempt at one delivery.
+    /// `webhook-id`: the same for all attempts of one delivery.
     pub id: String,
-    /// `webhook-timestamp`: when this attempt was made, in seconds since 1970. A receiver
-    /// refuses what is too old, so that nothing recorded can be played to it again.
+    /// `webhook-timestamp`: time of this attempt, in seconds since 1970. A receiver rejects old
+    /// ones, so that a recorded delivery cannot be replayed.
     pub timestamp: String,
     /// `webhook-signature`: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64, as
-    /// [Standard Webhooks](https://www.standardwebhooks.com/) has it.
+    /// specified by [Standard Webhooks](https://www.standardwebhooks.com/).
     pub standard: String,
 }
 
@@ -38,7 +38,7 @@ pub fn sign(secret: &[u8], id: &str, at: DateTime<Utc>, body: &[u8]) -> Signatur
 
 fn mac(secret: &[u8], parts: &[&[u8]]) -> [u8; 32] {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret) else {
-        // HMAC takes keys of every length, RFC 2104, section 2.
+        // HMAC accepts keys of any length, RFC 2104, section 2.
         return [0; 32];
     };
     for part in parts {

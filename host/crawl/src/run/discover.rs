@@ -13,8 +13,8 @@ use super::host::{Host, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
+use crate::follow;
 use crate::frontier::REFILL;
-use crate::page;
 use crate::scope::Verdict;
 use crate::seed;
 use crate::spec::SeedKind;
@@ -253,7 +253,7 @@ impl Crawler {
                 continue;
             };
             let stored = unpack_links(&row.links)?;
-            let (links, found) = page::links_only(&shared, &stored);
+            let (links, found) = follow::stored_links(&shared, &stored);
             let distance = self.seen.get(&key_hash(&key)).copied().unwrap_or(u8::MAX);
             let mut item = self.item();
             self.discover(&links, &found, u32::from(distance), &mut item.discovered);

@@ -16,7 +16,7 @@ use super::state::Crawler;
 use crate::commit::CommitItem;
 use crate::entry::{End, Entry, Fetched, Outcome};
 use crate::fetch;
-use crate::page;
+use crate::follow;
 use crate::spec::SeedKind;
 use orbweaver_accounts::clock::Clock;
 
@@ -190,7 +190,7 @@ impl Crawler {
         let wider = self.shared.scope.load().with_site(&landed);
         if let Some(wider) = wider {
             self.shared.scope.store(Arc::new(wider));
-            page::judge_again(&self.shared, fetched);
+            follow::judge_again(&self.shared, fetched);
             self.notes.site = Some(landed.as_str().to_owned());
             self.note();
         }

@@ -19,11 +19,11 @@ use tokio::time::Instant;
 
 use super::host::Host;
 use crate::commit::{CommitItem, Committer};
+use crate::concurrency::Limiter;
 use crate::context::Crawls;
 use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
-use crate::limiter::Limiter;
 use crate::patterns::PathPatterns;
 use crate::politeness::Turns;
 use crate::scope::Scope;

@@ -10,6 +10,7 @@ use crate::context::Crawls;
 ///
 /// # Errors
 /// When the database fails: then the run has not ended.
+#[crate::boxed]
 pub async fn end_run(
     crawls: &Crawls,
     run: &Run,

@@ -12,6 +12,7 @@ const SECRET: &str = "webhook";
 ///
 /// # Errors
 /// When the database fails, or there is no randomness to make one.
+#[crate::boxed]
 pub async fn secret(
     store: &Store,
     project: ProjectId,

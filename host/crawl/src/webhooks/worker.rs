@@ -27,9 +27,10 @@ const SLACK: TimeDelta = TimeDelta::seconds(10);
 const PAGE: usize = 256;
 
 /// Works until [`Webhooks::stop`](super::Webhooks::stop).
+#[crate::boxed]
 pub async fn run(crawls: Crawls) {
     if !crawls.store.is_shared() {
-        // Whoever has the worker's seat delivers alone, so what was being tried was tried by
+        // The holder of the worker lock delivers alone, so what was being tried was tried by
         // a process that died.
         match crawls.store.recover_deliveries(crawls.clock.now()).await {
             Ok(0) => {}

@@ -1,4 +1,4 @@
-//! The capability `crawl-data`: checks the grant and budgets of a call's stored pages.
+//! The capability `crawl-data`: checks grant and budgets for stored pages.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 
-/// Pages or links asked for at once.
+/// Most pages or links per request.
 const MAX_BATCH: u32 = 10_000;
 
-/// Finished crawls of one call.
+/// Access of one call to finished crawls.
 pub(crate) struct CrawlDataCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
@@ -33,24 +33,28 @@ impl CrawlDataCapability {
         }
     }
 
-    /// A finished run.
+    /// Returns a finished run.
+    #[crate::boxed]
     pub async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
         self.granted()?.run(id).await
     }
 
-    /// Pages of a run.
+    /// Returns pages of a run.
+    #[crate::boxed]
     pub async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
         let limit = limit.clamp(1, MAX_BATCH);
         self.granted()?.pages(run, after, limit).await
     }
 
-    /// Links of a run.
+    /// Returns links of a run.
+    #[crate::boxed]
     pub async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
         let pages = pages.clamp(1, MAX_BATCH);
         self.granted()?.links(run, after, pages).await
     }
 
-    /// A stored page. Its body counts against the bytes fetched.
+    /// Returns a stored page. Its body counts as fetched bytes.
+    #[crate::boxed]
     pub async fn open_page(&self, page: i64) -> Result<HostPage, CallFailure> {
         let crawls = self.granted()?;
         self.requests.bytes_left()?;

@@ -1,4 +1,4 @@
-//! The capability `extraction`: checks the grant of another plugin's role.
+//! The capability `extraction`: checks the grant for other plugins' roles.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::page::Page;
 
-/// Other plugins' roles of one call.
+/// Access of one call to other plugins' roles.
 pub(crate) struct ExtractionCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
@@ -22,7 +22,8 @@ impl ExtractionCapability {
         }
     }
 
-    /// A role's answer for a page.
+    /// Runs a role on a page.
+    #[crate::boxed]
     pub async fn extract(
         &self,
         role: &str,

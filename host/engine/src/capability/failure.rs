@@ -1,11 +1,11 @@
-//! Failures of a capability's call.
+//! Failures of capabilities.
 
 use crate::error::{HostError, StopReason};
 
-/// How a capability's call failed.
+/// How the use of a capability failed.
 #[derive(Debug)]
 pub(crate) enum CallFailure {
-    /// The guest is told and goes on.
+    /// The guest gets the error and continues.
     Refused(HostError),
     /// The guest is stopped.
     Stopped(StopReason),
@@ -23,12 +23,12 @@ impl From<StopReason> for CallFailure {
     }
 }
 
-/// The refusal of a capability that the plugin was not granted.
+/// The error for a capability that is not granted to the plugin.
 pub(super) fn not_granted(permission: &str) -> HostError {
     HostError::Denied(format!("permission {permission} is not granted"))
 }
 
-/// The refusal of a capability that this host does not have.
+/// The error for a capability that this host does not have.
 pub(super) fn not_offered(what: &str) -> HostError {
-    HostError::Denied(format!("this host offers no {what}"))
+    HostError::Denied(format!("this host has no {what}"))
 }

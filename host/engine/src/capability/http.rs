@@ -1,4 +1,4 @@
-//! The capability `http`: checks grants and budgets of a call's requests.
+//! The capability `http`: checks grants and budgets for requests.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::host::http::{FetchRequest, ProxyChoice};
 use crate::limits::Limits;
 use crate::page::is_own_header;
 
-/// Headers of one request, all together, in bytes.
+/// Most bytes of one request's headers together.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
-/// The fields of a guest's `request`, the same in every interface.
+/// The fields of a guest's `request`, common to all interfaces.
 #[derive(Clone, Debug)]
 pub(crate) struct GuestRequest {
     pub method: String,
@@ -34,14 +34,14 @@ impl GuestRequest {
         self.headers.iter().map(|(n, v)| n.len() + v.len()).sum()
     }
 
-    /// Bytes that the host holds while the request is under way.
+    /// Bytes that the host holds while the request is in progress.
     fn held_bytes(&self) -> usize {
         let body = self.body.as_ref().map_or(0, Vec::len);
         self.url.len() + self.header_bytes() + body
     }
 }
 
-/// HTTP of one call.
+/// Access of one call to HTTP.
 pub(crate) struct HttpCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
@@ -64,9 +64,10 @@ impl HttpCapability {
         }
     }
 
-    /// One request.
+    /// Sends one request.
+    #[crate::boxed]
     pub async fn fetch(&self, request: GuestRequest) -> Result<HostPage, CallFailure> {
-        // Thousands may wait for their turn, each with a large body.
+        // Thousands of requests may wait for their turn, each with a large body.
         let _held = self.requests.hold(request.held_bytes())?;
         let request = self.checked(request)?;
         let http = self.host.http().ok_or_else(|| not_offered("HTTP"))?;
@@ -82,7 +83,8 @@ impl HttpCapability {
         self.requests.receive(page)
     }
 
-    /// Many requests, at most `concurrency` at once; answers in their order.
+    /// Sends many requests, at most `concurrency` in parallel; answers are in their order.
+    #[crate::boxed]
     pub async fn fetch_many(
         &self,
         requests: Vec<GuestRequest>,
@@ -100,7 +102,7 @@ impl HttpCapability {
         }
         if request.body.is_some() && request.method != "POST" {
             return Err(HostError::InvalidInput(format!(
-                "body: a {} has none",
+                "body: a {} request has no body",
                 request.method
             )));
         }
@@ -135,11 +137,13 @@ impl HttpCapability {
     }
 }
 
-/// Refuses a URL that is not http or https, or that the grants do not cover.
+/// Refuses a URL that is not http or https, or that the grants do not allow.
 pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), HostError> {
     let parsed = url::Url::parse(url).map_err(|e| HostError::InvalidInput(format!("url: {e}")))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(HostError::InvalidInput("url: http or https".to_owned()));
+        return Err(HostError::InvalidInput(
+            "url: must be http or https".to_owned(),
+        ));
     }
     if grants.http.allows(url) {
         return Ok(());
@@ -150,8 +154,8 @@ pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), 
     )))
 }
 
-/// Runs calls, `width` at once, and collects their answers in order. Ends at the first call
-/// that stops the guest.
+/// Runs calls, `width` in parallel, and collects their answers in order. Ends at the first
+/// call that stops the guest.
 pub(super) async fn collect<F>(
     calls: impl Iterator<Item = F>,
     width: usize,

@@ -1,27 +1,27 @@
-//! The capability `log`: lines of a plugin, bounded in number and length, and harmless to a
-//! terminal.
+//! The capability `log`: log lines of a plugin, bounded in number and length, with control
+//! characters escaped.
 
 use crate::text::clean;
 
 /// Severity of a plugin's log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// Step by step.
+    /// Detailed trace.
     Trace,
-    /// For the plugin's author.
+    /// Details for the plugin's author.
     Debug,
-    /// For the operator.
+    /// Information for the operator.
     Info,
-    /// Something is odd.
+    /// Unexpected, but not a failure.
     Warn,
-    /// Something failed.
+    /// A failure.
     Error,
 }
 
 /// Longest line kept, in bytes.
 const MAX_LINE_BYTES: usize = 4_096;
 
-/// The log of one call.
+/// The log output of one call.
 #[derive(Debug)]
 pub(crate) struct PluginLog {
     plugin: std::sync::Arc<str>,
@@ -30,7 +30,7 @@ pub(crate) struct PluginLog {
 }
 
 impl PluginLog {
-    /// `plugin` names it in the log, e.g. `extractor:markdown`.
+    /// `plugin` identifies it in the log, e.g. `extractor:markdown`.
     pub fn new(plugin: std::sync::Arc<str>, lines: u32) -> Self {
         Self {
             plugin,
@@ -39,7 +39,7 @@ impl PluginLog {
         }
     }
 
-    /// Writes one line, or counts it as dropped.
+    /// Writes one line, or counts it as dropped if the budget is exhausted.
     pub fn line(&mut self, level: LogLevel, message: &str) {
         if self.left == 0 {
             self.dropped += 1;

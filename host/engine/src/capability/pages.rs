@@ -1,4 +1,4 @@
-//! Pages that a guest holds, charged to its call's memory.
+//! Pages that a guest holds, charged to its call's memory budget.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::meter::{Meter, measured};
 use crate::page::Page;
 
-/// Bytes that a parse is expected to need for each byte of HTML: its tree and the snapshot.
-/// They are reserved before it begins; afterwards the snapshot's real size counts.
+/// Estimated bytes that a parse needs per byte of HTML, for tree and snapshot. They are reserved
+/// before the parse; afterwards the snapshot's real size counts.
 const PARSE_FACTOR: u64 = 4;
 
-/// The host's side of the WIT resource `page`. Dropping it gives the memory back. (Public for
-/// the generated bindings; its module is not.)
+/// The host side of the WIT resource `page`. Dropping it releases its memory. (Public only for the
+/// generated bindings; its module is private.)
 pub struct HostPage {
     page: Arc<Page>,
-    /// None for a page that the host gave to the guest: the caller's, the same for all roles.
+    /// `None` for the page passed to the guest as an argument, which all roles share.
     charge: Option<MemoryCharge>,
 }
 
 impl HostPage {
-    /// A page that the guest did not ask for: it costs the guest nothing.
+    /// A page passed to the guest as an argument: not charged.
     pub(crate) fn given(page: Arc<Page>) -> Self {
         Self { page, charge: None }
     }
 
-    /// A page that the guest asked for.
+    /// A page that the guest requested: charged.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    /// [`StopReason::Limit`] if it exceeds the call's memory.
     pub(crate) fn charged(page: Arc<Page>, memory: &Arc<MemoryBudget>) -> Result<Self, StopReason> {
         let charge = memory.charge(page.held_bytes())?;
         Ok(Self {
@@ -37,15 +37,15 @@ impl HostPage {
         })
     }
 
-    /// The page itself.
+    /// The shared page.
     pub(crate) fn page(&self) -> &Arc<Page> {
         &self.page
     }
 
-    /// Reserves what a parse needs, where none has been made yet.
+    /// Reserves memory for a parse, unless the page is already parsed.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    /// [`StopReason::Limit`] if it exceeds the call's memory.
     pub(crate) fn reserve_parse(&mut self) -> Result<(), StopReason> {
         let Some(charge) = &mut self.charge else {
             return Ok(());
@@ -57,10 +57,10 @@ impl HostPage {
         charge.resize(self.page.held_bytes().saturating_add(parse))
     }
 
-    /// Charges what the page holds now, its snapshot included.
+    /// Charges the current size of the page, including its snapshot.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    /// [`StopReason::Limit`] if it exceeds the call's memory.
     pub(crate) fn recharge(&mut self) -> Result<(), StopReason> {
         match &mut self.charge {
             Some(charge) => charge.resize(self.page.held_bytes()),
@@ -69,10 +69,10 @@ impl HostPage {
     }
 }
 
-/// Parses a page on a thread that may be busy for long, and counts its time as the guest's.
+/// Parses a page on a blocking thread, and counts the time as CPU time of the guest.
 ///
 /// # Errors
-/// [`StopReason::Limit`] if the call's CPU time is used up.
+/// [`StopReason::Limit`] if the call's CPU time is exhausted.
 pub(crate) async fn parse(page: &Arc<Page>, meter: &Meter) -> Result<(), StopReason> {
     if page.parsed().is_some() {
         return Ok(());
@@ -81,7 +81,7 @@ pub(crate) async fn parse(page: &Arc<Page>, meter: &Meter) -> Result<(), StopRea
     let parsed = tokio::task::spawn_blocking(move || measured(|| drop(parsing.snapshot().clone())));
     match parsed.await {
         Ok(((), cpu)) => meter.charge(cpu),
-        // The parser panicked, or the engine shuts down: nobody reads the result.
+        // The parser panicked, or the engine is shutting down: nobody reads the result.
         Err(_) => Err(StopReason::Cancelled),
     }
 }

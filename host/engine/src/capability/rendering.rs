@@ -1,4 +1,4 @@
-//! The capability `rendering`: checks grants and budgets of a call's rendered pages.
+//! The capability `rendering`: checks grants and budgets for rendered pages.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::rendering::WaitFor;
 
-/// The browser of one call.
+/// Access of one call to a browser.
 pub(crate) struct RenderingCapability {
     host: Arc<dyn Host>,
     grants: Arc<EffectivePermissions>,
@@ -31,7 +31,8 @@ impl RenderingCapability {
         }
     }
 
-    /// One page.
+    /// Renders one page.
+    #[crate::boxed]
     pub async fn render(&self, url: &str, wait_for: WaitFor) -> Result<HostPage, CallFailure> {
         if !self.grants.render {
             return Err(not_granted("render").into());
@@ -49,7 +50,8 @@ impl RenderingCapability {
         self.requests.receive(page)
     }
 
-    /// Many pages, at most `concurrency` at once; answers in their order.
+    /// Renders many pages, at most `concurrency` in parallel; answers are in their order.
+    #[crate::boxed]
     pub async fn render_many(
         &self,
         urls: Vec<String>,

@@ -1,4 +1,4 @@
-//! The budget of requests that HTTP, rendering and stored pages share.
+//! The request budget that HTTP, rendering and stored pages share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::page::Page;
 
-/// Number, bytes and concurrency of one call's requests.
+/// Limits on number, bytes and concurrency of one call's requests.
 pub(crate) struct RequestBudget {
     max_requests: u32,
     max_mib: u64,
@@ -37,7 +37,7 @@ impl RequestBudget {
         }
     }
 
-    /// Requests counted so far.
+    /// Number of requests counted so far.
     pub fn made(&self) -> u32 {
         self.made.load(Ordering::Relaxed).min(self.max_requests)
     }
@@ -45,19 +45,19 @@ impl RequestBudget {
     /// Counts one request.
     ///
     /// # Errors
-    /// [`HostError::Denied`] when the number is used up.
+    /// [`HostError::Denied`] if the number is exhausted.
     pub fn count(&self) -> Result<(), HostError> {
         if self.made.fetch_add(1, Ordering::Relaxed) >= self.max_requests {
             self.made.store(self.max_requests, Ordering::Relaxed);
             return Err(HostError::Denied(format!(
-                "the budget of {} requests is used up",
+                "the budget of {} requests is exhausted",
                 self.max_requests
             )));
         }
         Ok(())
     }
 
-    /// Waits until fewer requests than the limit are under way.
+    /// Waits until fewer requests than the limit are in progress.
     pub async fn slot(&self) -> Result<SemaphorePermit<'_>, HostError> {
         self.slots
             .acquire()
@@ -65,45 +65,45 @@ impl RequestBudget {
             .map_err(|_| HostError::Failed("the call is being stopped".to_owned()))
     }
 
-    /// Bytes that may still be fetched. Requests under way are not counted until they end:
-    /// together they can exceed the budget by one page each.
+    /// Bytes that may still be fetched. Requests in progress count when they end, so together they
+    /// can exceed the budget by one page each.
     ///
     /// # Errors
-    /// [`HostError::Denied`] when none are left.
+    /// [`HostError::Denied`] if none are left.
     pub fn bytes_left(&self) -> Result<u64, HostError> {
         match self.bytes_left.load(Ordering::Relaxed) {
             0 => Err(HostError::Denied(format!(
-                "the budget of {} MiB fetched is used up",
+                "the budget of {} MiB to fetch is exhausted",
                 self.max_mib
             ))),
             left => Ok(left),
         }
     }
 
-    /// Counts an answer's bytes, and charges the page to the call's memory for as long as
-    /// the guest holds it.
+    /// Counts an answer's bytes, and charges the page to the call's memory while the guest holds
+    /// it.
     ///
     /// # Errors
-    /// [`CallFailure::Stopped`] if the call's memory does not hold the page.
+    /// [`CallFailure::Stopped`] if the page exceeds the call's memory.
     pub fn receive(&self, page: Arc<Page>) -> Result<HostPage, CallFailure> {
         let bytes = page.parts().body.len() as u64;
         let left = |left: u64| Some(left.saturating_sub(bytes));
-        // The closure always answers `Some`, so the update cannot fail.
+        // The closure always returns `Some`, so the update cannot fail.
         let _ = self
             .bytes_left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left);
         Ok(HostPage::charged(page, &self.memory)?)
     }
 
-    /// Charges what a guest handed over with a request, until the request has ended.
+    /// Charges data that a guest passed with a request, until the request has ended.
     ///
     /// # Errors
-    /// [`CallFailure::Stopped`] if the call's memory does not hold it.
+    /// [`CallFailure::Stopped`] if it exceeds the call's memory.
     pub fn hold(&self, bytes: usize) -> Result<MemoryCharge, CallFailure> {
         Ok(self.memory.charge(bytes as u64)?)
     }
 
-    /// How many requests of a list to send at once; 0 asks for the limit.
+    /// How many requests of a list to send in parallel; 0 requests the limit.
     pub fn width(&self, asked: u32) -> usize {
         let limit = self.max_concurrency;
         (if asked == 0 { limit } else { asked.min(limit) }) as usize

@@ -7,19 +7,19 @@ use async_trait::async_trait;
 use crate::error::HostError;
 use crate::page::Page;
 
-/// Finished crawls of the caller's project for plugins.
+/// Gives plugins access to finished crawls of the project.
 #[async_trait]
 pub trait CrawlDataHost: Send + Sync {
-    /// A finished run of the caller's project.
+    /// Returns a finished run of the project.
     ///
     /// # Errors
-    /// [`HostError`]: the plugin is told which. The same holds for the other methods.
+    /// A [`HostError`], which the plugin gets. The same holds for the other methods.
     async fn run(&self, id: i64) -> Result<RunInfo, HostError>;
 
     /// Pages with an id above `after`, ascending, at most `limit`.
     async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError>;
 
-    /// Internal links of the next `pages` pages after `after`.
+    /// Internal links of the next `pages` pages after page `after`.
     async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError>;
 
     /// A stored page with its body.
@@ -31,11 +31,11 @@ pub trait CrawlDataHost: Send + Sync {
 pub struct RunInfo {
     /// The run's id.
     pub id: i64,
-    /// Its seed.
+    /// Its seed URL.
     pub url: String,
     /// `done` or `failed`.
     pub status: String,
-    /// Page rows.
+    /// Number of page rows.
     pub page_count: u64,
 }
 
@@ -44,7 +44,7 @@ pub struct RunInfo {
 pub struct PageRow {
     /// The row's id.
     pub id: i64,
-    /// Normalised.
+    /// Normalised URL.
     pub url: String,
     /// HTTP status.
     pub status: u16,
@@ -57,14 +57,14 @@ pub struct PageRow {
 pub struct LinkColumns {
     /// Page ids.
     pub from_page: Vec<i64>,
-    /// The page of the same run that the link leads to, or -1.
+    /// The link's target: a page of the same run, or -1.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,
-    /// Whether the link carries `rel=nofollow`.
+    /// Whether the link has `rel=nofollow`.
     pub nofollow: Vec<bool>,
     /// Distinct anchor texts.
     pub anchors: Vec<String>,
-    /// `after` of the next batch; none at the end.
+    /// `after` of the next batch; `None` at the end.
     pub next: Option<i64>,
 }

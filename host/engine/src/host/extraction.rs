@@ -1,4 +1,4 @@
-//! Other plugins' roles for plugins.
+//! Roles of other plugins, for plugins.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use async_trait::async_trait;
 use crate::error::HostError;
 use crate::page::Page;
 
-/// Other plugins' roles for plugins.
+/// Lets plugins run roles of other plugins.
 #[async_trait]
 pub trait ExtractionHost: Send + Sync {
-    /// A role's answer for a page, JSON text. `options` is a JSON object.
+    /// Runs a role on a page; returns JSON text. `options` is a JSON object.
     ///
     /// # Errors
-    /// [`HostError`]: the plugin is told which.
+    /// A [`HostError`], which the plugin gets.
     async fn extract(
         &self,
         role: &str,

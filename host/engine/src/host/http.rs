@@ -8,54 +8,54 @@ use crate::error::HostError;
 use crate::grants::HostPatterns;
 use crate::page::Page;
 
-/// HTTP for plugins.
+/// Sends HTTP requests of plugins.
 #[async_trait]
 pub trait HttpHost: Send + Sync {
-    /// One HTTP request.
+    /// Sends one HTTP request.
     ///
     /// # Errors
-    /// [`HostError`]: the plugin is told which.
+    /// A [`HostError`], which the plugin gets.
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError>;
 }
 
-/// One HTTP request of a plugin. The engine has matched the URL against the granted host
-/// patterns and counted it against the call's budget; guard, robots, quota and billing
-/// are the implementation's.
+/// One HTTP request of a plugin. The engine has checked the URL against the granted host patterns
+/// and counted the request against the call's budget. The implementation is responsible for
+/// guard, robots.txt, quota and billing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FetchRequest {
     /// `GET`, `HEAD` or `POST`.
     pub method: String,
-    /// Absolute, http or https.
+    /// Absolute URL, http or https.
     pub url: String,
     /// Request headers, names in lower case.
     pub headers: Vec<(String, String)>,
     /// Body of a POST.
     pub body: Option<Vec<u8>>,
-    /// Off: a 3xx is the answer. On: every hop is judged again; the implementation also
-    /// asks [`FetchRequest::may_visit`] of every hop.
+    /// If false, a 3xx is the answer. If true, every redirect is checked again; the
+    /// implementation also checks it with [`FetchRequest::may_visit`].
     pub follow_redirects: bool,
-    /// Ask robots.txt first; a refusal is [`HostError::Denied`].
+    /// Whether to obey robots.txt; a refusal is [`HostError::Denied`].
     pub respect_robots: bool,
-    /// Total time in milliseconds, at most the call's own wall limit. The implementation
-    /// lowers it to its own limit.
+    /// Time limit in milliseconds, at most the call's own wall limit. The implementation may
+    /// lower it to its own limit.
     pub timeout_ms: Option<u32>,
-    /// Largest decoded body accepted, in bytes: what is left of the call's budget.
+    /// Largest decoded body accepted, in bytes: the rest of the call's budget.
     pub max_bytes: u64,
-    /// The operator's proxy pool to use; none means the project's own proxy.
+    /// The operator's proxy pool to use; `None`: the project's own proxy.
     pub proxy: Option<ProxyChoice>,
-    /// The plugin's granted host patterns, for redirect hops.
+    /// The plugin's granted host patterns, for redirects.
     pub allowed: Arc<HostPatterns>,
 }
 
 impl FetchRequest {
-    /// Whether the plugin's grants cover this URL.
+    /// Whether the plugin's grants allow this URL.
     pub fn may_visit(&self, url: &str) -> bool {
         self.allowed.allows(url)
     }
 }
 
-/// A proxy pool that a plugin asks for, with the request headers `orbweaver-proxy-pool` and
-/// `orbweaver-proxy-country`. They are no part of [`FetchRequest::headers`].
+/// A proxy pool chosen by a plugin with the request headers `orbweaver-proxy-pool` and
+/// `orbweaver-proxy-country`, which are removed from [`FetchRequest::headers`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyChoice {
     /// The pool's name, as the plugin wrote it.

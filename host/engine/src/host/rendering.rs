@@ -1,4 +1,4 @@
-//! A browser for plugins.
+//! Rendering of pages for plugins.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use async_trait::async_trait;
 use crate::error::HostError;
 use crate::page::Page;
 
-/// A browser for plugins.
+/// Renders pages for plugins in a browser.
 #[async_trait]
 pub trait RenderingHost: Send + Sync {
-    /// The page as it stands after its scripts ran.
+    /// Renders a page: its state after its scripts have run.
     ///
     /// # Errors
-    /// [`HostError`]: the plugin is told which.
+    /// A [`HostError`], which the plugin gets.
     async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError>;
 }
 
-/// When a rendered page counts as loaded.
+/// Event after which a rendered page counts as loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
     /// The `load` event.

@@ -1,4 +1,4 @@
-//! The custom section that holds the manifest.
+//! The custom section that contains the manifest.
 
 use wasmparser::{Parser, Payload};
 
@@ -10,11 +10,11 @@ const MAX_MANIFEST_BYTES: usize = 256 << 10;
 /// Name of the custom section.
 pub const SECTION: &str = "orbweaver:manifest";
 
-/// Appends a manifest to a component (or replaces the one at its top level), so that
-/// tool chains without custom sections can add it after the build. Nothing is validated.
+/// Appends a manifest to a component (or replaces the one at its top level), for tool chains that
+/// cannot write custom sections. Nothing is validated.
 pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
     let mut out = Vec::with_capacity(component.len() + manifest.len() + 64);
-    // Copies everything but top-level sections of our name.
+    // Copies everything except top-level sections with this name.
     let mut kept = 0;
     for (start, end) in top_level_sections(component)? {
         out.extend_from_slice(component.get(kept..start).unwrap_or_default());
@@ -31,9 +31,9 @@ pub fn embed(component: &[u8], manifest: &str) -> Result<Vec<u8>, LoadError> {
     Ok(out)
 }
 
-/// The manifest's text: from the top level, where [`embed`] puts it, else from a nested
-/// module, where a compiler leaves it. Two at the same level that differ are an error, so
-/// that no tool shows another manifest than the one that counts.
+/// The manifest's text: from the top level, where [`embed`] puts it, else from a nested module,
+/// where a compiler puts it. Two at the same level that differ are an error, so that no tool
+/// shows a manifest other than the effective one.
 pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
     let mut top: Option<&[u8]> = None;
     let mut nested: Option<&[u8]> = None;
@@ -50,9 +50,7 @@ pub fn read_text(component: &[u8]) -> Result<String, LoadError> {
             Payload::CustomSection(section) if section.name() == SECTION => {
                 let slot = if depth == 0 { &mut top } else { &mut nested };
                 if slot.is_some_and(|earlier| earlier != section.data()) {
-                    return Err(LoadError::Manifest(
-                        "there are two, and they differ".to_owned(),
-                    ));
+                    return Err(LoadError::Manifest("there are two that differ".to_owned()));
                 }
                 *slot = Some(section.data());
             }
@@ -76,11 +74,11 @@ pub(crate) fn check_length(bytes: usize) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Byte ranges (header included) of the top level's sections of our name.
+/// Byte ranges (including headers) of the top-level sections with this name.
 fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError> {
     let mut found = Vec::new();
     let mut depth = 0_usize;
-    // Where the section after the current payload starts, at the top level.
+    // Start of the section after the current payload, at the top level.
     let mut next = 8;
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload.map_err(not_a_component)?;
@@ -105,9 +103,9 @@ fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError
     Ok(found)
 }
 
-/// The parser's error, as the error of a file that is not a component.
+/// Converts the parser's error.
 pub(crate) fn not_a_component(error: wasmparser::BinaryReaderError) -> LoadError {
-    // Some of its messages have a hint on a line of its own.
+    // Some of its messages have a hint on a separate line.
     let words: Vec<String> = error
         .to_string()
         .lines()
@@ -137,7 +135,7 @@ mod tests {
     const EMPTY: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
     #[test]
-    fn what_is_no_component_is_told_in_one_line() {
+    fn other_files_are_refused_with_one_line() {
         for bytes in [
             &b"nothing"[..],
             b"<html>",
@@ -150,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_embedded_is_read_back() {
+    fn an_embedded_manifest_is_read_back() {
         let long = "x = 1\n".repeat(100);
         let component = embed(&EMPTY, &long).unwrap();
         assert_eq!(read_text(&component).unwrap(), long);
@@ -160,7 +158,7 @@ mod tests {
     fn embedding_again_replaces() {
         let first = embed(&EMPTY, "a").unwrap();
         let mut with_other = first.clone();
-        // A custom section of another name must survive.
+        // A custom section with another name must be kept.
         with_other.extend_from_slice(&[0, 3, 1, b'z', 9]);
         let second = embed(&with_other, "b").unwrap();
         assert_eq!(read_text(&second).unwrap(), "b");
@@ -169,13 +167,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_manifest_says_so() {
+    fn a_missing_manifest_is_reported() {
         let error = read_text(&EMPTY).unwrap_err().to_string();
         assert!(error.contains(SECTION), "{error}");
     }
 
     #[test]
-    fn a_core_module_is_no_component() {
+    fn a_core_module_is_not_a_component() {
         let error = read_text(&[0, b'a', b's', b'm', 1, 0, 0, 0]).unwrap_err();
         assert!(matches!(error, LoadError::NotAComponent(_)), "{error}");
     }

@@ -1,4 +1,4 @@
-//! The WASI context of a store: nothing in it but stdout and stderr, which lead to the log.
+//! The WASI context of a store: only stdout and stderr, which are written to the log.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use crate::capability::log::{LogLevel, PluginLog};
 
-/// A context that offers nothing but the way into the log.
+/// A context that offers only output to the log.
 pub(crate) fn context(plugin: &Arc<str>, log_lines: u32) -> WasiCtx {
     let lines = Lines::new(plugin, log_lines);
     WasiCtx::builder()
@@ -29,12 +29,12 @@ pub(crate) fn context(plugin: &Arc<str>, log_lines: u32) -> WasiCtx {
         .build()
 }
 
-/// Longest unfinished line kept, in bytes; what is longer is written in pieces.
+/// Longest unfinished line kept, in bytes; a longer one is written in pieces.
 const MAX_PARTIAL_BYTES: usize = 8_192;
-/// Most bytes that a stream takes at once.
+/// Most bytes accepted by a stream at once.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// Text on its way to the log, cut into lines.
+/// Output for the log, split into lines.
 #[derive(Clone)]
 struct Lines(Arc<Mutex<(PluginLog, Vec<u8>)>>);
 

@@ -1,5 +1,5 @@
-//! `orbweaver:plugin@0.1.0`: one module per interface links its functions to the capability
-//! that serves them.
+//! `orbweaver:plugin@0.1.0`: one module per interface links its functions to the capability that
+//! implements them.
 
 pub(crate) mod bindings;
 mod crawl_data;

@@ -1,4 +1,4 @@
-//! Actors and fetchers that behave.
+//! Well-behaved actors and fetchers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ fn with_engine(wave: usize, engine: &orbweaver_engine::Engine) -> Arc<TestHost> 
 #[tokio::test]
 async fn an_actor_fetches_concurrently_and_extracts() {
     let engine = engine_with("good-actor").await;
-    // Neither fetch is answered before both are under way.
+    // Neither fetch is answered before both are in progress.
     let host = with_engine(2, &engine);
     let input = json!({"url": "https://example.com/"});
     let output = engine
@@ -34,7 +34,7 @@ async fn an_actor_fetches_concurrently_and_extracts() {
 }
 
 #[tokio::test]
-async fn fetch_many_is_concurrent_for_languages_that_cannot_await() {
+async fn fetch_many_is_concurrent_for_languages_without_async() {
     let engine = engine_with("sync-actor").await;
     let host = with_engine(3, &engine);
     let output = engine
@@ -76,7 +76,7 @@ async fn a_fetcher_serves_its_domains_only() {
         items[1],
         json!({"url": "https://example.com/b", "size": 10, "params": {"q": 1}})
     );
-    // Serving a domain is no permission to fetch from it.
+    // Serving a domain does not grant permission to fetch from it.
     let error = engine
         .run_fetcher("en.example.org", "a", &json!({}), host.clone())
         .await
@@ -139,7 +139,7 @@ async fn a_failed_fetch_and_a_missing_actor_are_typed() {
         .unwrap_err();
     assert!(
         matches!(error, PluginError::NotFound { .. }),
-        "an extractor is no actor"
+        "an extractor is not an actor"
     );
 }
 

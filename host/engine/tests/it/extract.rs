@@ -1,4 +1,4 @@
-//! Extractors that behave.
+//! Well-behaved extractors.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ async fn answers_come_in_the_order_of_the_calls() {
 }
 
 #[tokio::test]
-async fn the_inert_base_tells_a_guest_nothing() {
+async fn the_wasi_base_reveals_nothing() {
     let engine = engine_with("peek").await;
     let first = value(extract(&engine, "peek").await);
     assert_eq!(first["env"], 0);
@@ -123,7 +123,7 @@ async fn a_page_is_parsed_once_for_all_and_shared() {
 }
 
 #[test]
-fn the_blocking_call_answers_the_same() {
+fn the_blocking_call_gives_the_same_answer() {
     let engine: Engine = engine();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()

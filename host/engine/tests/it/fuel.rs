@@ -1,6 +1,6 @@
-//! Every role of every shipped extractor works in time linear in its page: a document of twice
-//! the size costs less than 2.6 times the fuel. Fuel counts executed instructions, so the
-//! answer is the same on every machine. It counts a copy of any length as one instruction.
+//! Checks that every role of every built-in extractor takes time linear in its page: a document of
+//! twice the size costs less than 2.6 times the fuel. Fuel counts executed instructions, so the
+//! result is the same on every machine. It counts a memory copy of any length as one instruction.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ const MAX_GROWTH: f64 = 2.6;
 /// Size of the smaller document, in bytes.
 const SIZE: usize = 64 << 10;
 
-/// A document that is hard on something, of about the size asked for, in bytes.
+/// A difficult document of about the requested size in bytes.
 struct Document {
     name: &'static str,
     html: Box<dyn Fn(usize) -> String>,
 }
 
-/// `head`, then `part` until the size is reached.
+/// Builds a document from `head`, then `part` repeated until the size is reached.
 fn repeated(name: &'static str, head: &'static str, part: &'static str) -> Document {
     Document {
         name,
@@ -27,7 +27,7 @@ fn repeated(name: &'static str, head: &'static str, part: &'static str) -> Docum
     }
 }
 
-/// The documents: a generator is plugged in here, one [`Document`] per pattern.
+/// The documents; add a generator here, one [`Document`] per pattern.
 fn documents() -> Vec<Document> {
     vec![
         repeated(
@@ -85,7 +85,7 @@ async fn fuel(engine: &Engine, extractor: &str, role: &str, html: &str) -> u64 {
     };
     let page: Arc<Page> = Page::from_html("https://example.com/a", html);
     let answer = engine.extract(&page, vec![call]).await.pop().unwrap();
-    // A plugin may refuse a page, but not run out of anything.
+    // A plugin may refuse a page, but must not exceed a limit.
     if let Err(error) = answer {
         assert!(
             matches!(error.kind(), "failed" | "invalid-input"),
@@ -96,7 +96,7 @@ async fn fuel(engine: &Engine, extractor: &str, role: &str, html: &str) -> u64 {
 }
 
 #[tokio::test]
-async fn every_role_is_linear_in_its_page() {
+async fn every_role_takes_linear_time() {
     let (engine, extractors) = shipped().await;
     let mut too_steep = Vec::new();
     for document in documents() {

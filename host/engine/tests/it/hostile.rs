@@ -1,4 +1,4 @@
-//! Extractors that misbehave: each costs its own call a typed error and nothing else.
+//! Hostile extractors: each fails its own call with a typed error and affects nothing else.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -10,7 +10,7 @@ use crate::support::{
 };
 use crate::wat::Extractor;
 
-/// An engine whose extractors get little time.
+/// An engine whose extractors have little time.
 async fn impatient(name: &str) -> Engine {
     let mut limits = LimitsConfig::default();
     limits.extractor.default.cpu_ms = 100;
@@ -40,7 +40,7 @@ async fn an_endless_loop_of_host_calls_ends_at_its_cpu_budget() {
 }
 
 #[tokio::test]
-async fn others_are_served_while_one_spins() {
+async fn other_calls_are_served_while_one_loops() {
     let engine = impatient("spin").await;
     let spinning = extract(&engine, "spin");
     let good = async {
@@ -53,8 +53,8 @@ async fn others_are_served_while_one_spins() {
 }
 
 #[tokio::test]
-async fn a_dropped_call_stops_spinning() {
-    // One thread and a budget of minutes: only cancelling frees the thread.
+async fn a_dropped_call_stops_its_loop() {
+    // One thread and a budget of minutes: only cancellation frees the thread.
     let mut limits = LimitsConfig::default();
     limits.extractor.default.cpu_ms = 600_000;
     limits.extractor.max = limits.extractor.default;
@@ -71,7 +71,7 @@ async fn a_dropped_call_stops_spinning() {
         let engine = engine.clone();
         async move { extract(&engine, "spin").await }
     });
-    // The page is shared with nobody, so its parse shows that the call has begun.
+    // The page is not shared, so its parse shows that the call has started.
     tokio::task::yield_now().await;
     spinning.abort();
     assert!(spinning.await.unwrap_err().is_cancelled());
@@ -92,7 +92,7 @@ async fn memory_growth_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn running_out_of_memory_is_told_from_a_bug() {
+async fn running_out_of_memory_is_distinguished_from_a_bug() {
     let engine = engine_with("memory-grow").await;
     let error = extract(&engine, "memory-eat").await.unwrap_err();
     assert_eq!(error, PluginError::Limit(Limit::Memory(256 << 20)));
@@ -100,11 +100,11 @@ async fn running_out_of_memory_is_told_from_a_bug() {
 }
 
 #[tokio::test]
-async fn tables_grow_no_further_than_allowed() {
+async fn tables_do_not_grow_beyond_their_limit() {
     let engine = engine();
     let raw = Extractor {
         core: "(table $t 1 funcref)",
-        // -1 is what a refused growth answers; anything else must not be.
+        // A refused growth returns -1; any other result is wrong.
         attack: "(if (i32.ne (table.grow $t (ref.null func) (i32.const 10000000)) (i32.const -1))
                    (then unreachable))",
         ..Extractor::default()
@@ -116,7 +116,7 @@ async fn tables_grow_no_further_than_allowed() {
 }
 
 #[tokio::test]
-async fn runaway_recursion_exhausts_its_own_stack_only() {
+async fn infinite_recursion_exhausts_only_its_own_stack() {
     let engine = engine_with("recursion").await;
     assert_eq!(
         extract(&engine, "recursion").await,
@@ -126,7 +126,7 @@ async fn runaway_recursion_exhausts_its_own_stack_only() {
 }
 
 #[tokio::test]
-async fn recursion_without_a_shadow_stack_is_the_same() {
+async fn recursion_without_a_shadow_stack_is_stopped_too() {
     let engine = engine();
     let raw = Extractor {
         core: "(func $down (param i64) (result i64)
@@ -153,7 +153,7 @@ async fn an_oversized_argument_never_reaches_the_host() {
     assert_good_still_runs(&engine).await;
 }
 
-/// Everything logged under the target `plugin`, by all tests of this process.
+/// Everything logged under the target `plugin` by all tests of this process.
 fn log() -> Arc<Mutex<Vec<u8>>> {
     static LOG: OnceLock<Arc<Mutex<Vec<u8>>>> = OnceLock::new();
     struct Sink(Arc<Mutex<Vec<u8>>>);
@@ -190,13 +190,13 @@ async fn a_log_flood_is_cut_and_cleaned() {
         .filter(|l| l.contains("extractor:log-flood"))
         .collect();
     assert!(lines[0].contains(r"\u{1b}[2J"), "{}", lines[0]);
-    assert!(lines[0].contains("forged line"), "one line stays one line");
+    assert!(lines[0].contains("forged line"), "a line end is escaped");
     assert!(lines[1].len() < 5_000, "{} bytes", lines[1].len());
-    // The budget for log calls, the same for stderr, and a note on what was dropped of each.
+    // The budget for log calls, the same for stderr, and for each a note on dropped lines.
     assert_eq!(lines.len(), 2 * (100 + 1), "{}", lines.len());
     assert!(
         lines.iter().any(|l| l.contains("dropped_lines=999902")),
-        "says what is missing"
+        "says how many lines were dropped"
     );
     assert!(!text.contains('\u{1b}'));
     assert_good_still_runs(&engine).await;
@@ -222,7 +222,7 @@ async fn an_extractors_answer_is_checked() {
 }
 
 #[tokio::test]
-async fn a_trap_costs_one_call_and_its_instance() {
+async fn a_trap_fails_one_call_and_its_instance() {
     let engine = engine_with("trap").await;
     for role in ["panic", "unreachable", "exit", "abort", "divide"] {
         let error = extract(&engine, role).await.unwrap_err();
@@ -233,9 +233,9 @@ async fn a_trap_costs_one_call_and_its_instance() {
         );
     }
     let error = extract(&engine, "exit").await.unwrap_err();
-    // WASI 0.2 knows success and failure only.
+    // WASI 0.2 distinguishes only success and failure.
     assert_eq!(error, PluginError::Trap("it exited with status 1".into()));
-    // Roles after a trap on the same page get an instance of their own.
+    // After a trap, the next roles on the page get a new instance.
     let calls = ["good-again", "panic", "good-again", "good-again"]
         .map(call)
         .to_vec();
@@ -250,9 +250,9 @@ async fn a_trap_costs_one_call_and_its_instance() {
 }
 
 #[tokio::test]
-async fn nothing_of_one_call_is_left_for_the_next() {
+async fn calls_leave_no_state_for_the_next_one() {
     let engine = engine_with("state-leak").await;
-    // More calls than the pool has slots, so that every slot is used again.
+    // More calls than pool slots, so that every slot is reused.
     for _ in 0..50 {
         let answer = extract(&engine, "state-leak").await.unwrap();
         assert_eq!(answer, r#"{"before":"","dirty":0}"#);

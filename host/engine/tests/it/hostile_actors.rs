@@ -1,4 +1,4 @@
-//! Actors that misbehave.
+//! Hostile actors.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::support::{TestHost, assert_good_still_runs, config, engine_with, load};
 
 #[tokio::test]
-async fn a_spinning_actor_ends_at_its_cpu_budget() {
+async fn a_looping_actor_ends_at_its_cpu_budget() {
     let engine = engine_with("spin-actor").await;
     for input in ["spin", "yield"] {
         let error = engine
@@ -30,7 +30,7 @@ async fn a_spinning_actor_ends_at_its_cpu_budget() {
 }
 
 #[tokio::test]
-async fn spinning_actors_do_not_starve_one_another() {
+async fn looping_actors_do_not_starve_each_other() {
     let engine = engine_with("spin-actor").await;
     load(&engine, &["good-actor"]).await;
     let spins: Vec<_> = (0..8)
@@ -100,7 +100,7 @@ async fn a_fetch_outside_the_grants_never_reaches_the_host() {
 }
 
 #[tokio::test]
-async fn a_flood_of_fetches_is_counted_and_narrowed() {
+async fn the_number_and_parallelism_of_fetches_are_limited() {
     let engine = engine_with("fetch-flood").await;
     for input in ["each", "many"] {
         let host = Arc::new(TestHost::new(1));
@@ -129,7 +129,7 @@ async fn fetched_bytes_have_a_budget() {
         .await
         .unwrap();
     let value: serde_json::Value = serde_json::from_str(&output.json).unwrap();
-    // 4 MiB, and as many more as were under way when it ran out.
+    // 4 MiB, and the fetches that were in progress when it was exhausted.
     let ok = value["ok"].as_u64().unwrap();
     assert!((4..=4 + 8).contains(&ok), "{ok}");
     assert_good_still_runs(&engine).await;
@@ -150,7 +150,7 @@ async fn leaked_handles_end_the_call() {
 
 #[tokio::test]
 async fn an_actor_waiting_for_an_extractor_cannot_deadlock() {
-    // One slot and one thread of everything.
+    // One slot and one thread each.
     let config = EngineConfig {
         extractor_threads: 1,
         max_actors: 1,
@@ -199,7 +199,7 @@ async fn extraction_is_granted_by_role() {
     assert_good_still_runs(&engine).await;
 }
 
-/// A host whose fetches never end, and that knows how many are waiting.
+/// A host whose fetches never end; it counts the waiting ones.
 struct Silent(Arc<()>, tokio::sync::mpsc::UnboundedSender<()>);
 
 impl Host for Silent {
@@ -218,7 +218,7 @@ impl HttpHost for Silent {
 }
 
 #[tokio::test]
-async fn a_caller_that_leaves_takes_its_guest_along() {
+async fn dropping_the_call_drops_its_guest() {
     let config = EngineConfig {
         max_actors: 4,
         ..config()
@@ -237,7 +237,7 @@ async fn a_caller_that_leaves_takes_its_guest_along() {
         }
         drop(call);
     }
-    // Every guest's fetch is gone, and with it the store that held it.
+    // Every guest's fetch was dropped, and with it the store that held it.
     let all_gone = async {
         while Arc::strong_count(&waiting) > 1 || engine.free_actor_slots() < 4 {
             tokio::task::yield_now().await;
@@ -249,7 +249,7 @@ async fn a_caller_that_leaves_takes_its_guest_along() {
     assert_good_still_runs(&engine).await;
 }
 
-/// Reports every timeout that a guest asks for.
+/// A host that reports every timeout requested by a guest.
 struct Timeouts(tokio::sync::mpsc::UnboundedSender<Option<u32>>);
 
 impl Host for Timeouts {
@@ -299,7 +299,7 @@ async fn the_interrupt_clock_stands_still_while_a_guest_waits() {
         async move { engine.run_actor("good-actor", &input, host).await }
     });
     asks.recv().await.unwrap();
-    // The actor is alive and waits for its fetches: no guest runs.
+    // The actor exists and waits for its fetches: no guest runs.
     let idle = {
         let engine = engine.clone();
         tokio::task::spawn_blocking(move || engine.wait_until_idle())
@@ -308,7 +308,7 @@ async fn the_interrupt_clock_stands_still_while_a_guest_waits() {
         .await
         .expect("the clock ticks on")
         .unwrap();
-    // Parked is parked: as many ticks as before.
+    // The clock is still parked: the same number of ticks.
     assert_eq!(engine.wait_until_idle(), ticks);
     assert!(!call.is_finished());
     call.abort();

@@ -1,4 +1,4 @@
-//! Actors that misuse the component model's asynchronous parts: tasks, callbacks, streams,
+//! Actors that misuse the asynchronous parts of the component model: tasks, callbacks, streams,
 //! futures, waitable sets, and host calls that never end.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const CPU: Duration = Duration::from_millis(200);
 const WALL: Duration = Duration::from_millis(2_000);
 const SLOTS: usize = 2;
 
-/// An engine whose actors get little time, with two slots.
+/// An engine whose actors have little time, with two slots.
 async fn engine() -> Engine {
     let mut limits = LimitsConfig::default();
     limits.actor.default.cpu_ms = 200;
@@ -33,7 +33,7 @@ async fn engine() -> Engine {
     engine
 }
 
-/// Runs the actor a few times, then asserts that all slots are free and others still run.
+/// Runs the actor a few times, then checks that all slots are free and other actors still run.
 fn attack(actor: Actor<'_>) -> impl Future<Output = Result<String, PluginError>> + use<> {
     let component = actor.build();
     async move {
@@ -73,7 +73,7 @@ fn is_trap(answer: &Result<String, PluginError>) -> bool {
 }
 
 #[tokio::test]
-async fn the_raw_actor_runs_as_it_should() {
+async fn the_raw_actor_runs_normally() {
     let answer = attack(Actor {
         run: "call $answer i32.const 0",
         callback: "unreachable",
@@ -93,7 +93,7 @@ async fn a_task_that_yields_for_ever_ends_at_its_cpu_budget() {
 }
 
 #[tokio::test]
-async fn a_task_that_goes_on_after_its_answer_is_dropped() {
+async fn a_task_that_continues_after_its_answer_is_dropped() {
     let answer = attack(Actor {
         run: "call $answer i32.const 1",
         callback: "i32.const 1",
@@ -199,7 +199,7 @@ async fn an_actors_answer_is_checked() {
 }
 
 #[tokio::test]
-async fn a_trap_costs_an_actor_its_call_only() {
+async fn a_trap_fails_only_the_actors_own_call() {
     let answer = attack(Actor {
         run: "unreachable",
         callback: "unreachable",
@@ -281,14 +281,14 @@ async fn host_calls_that_never_end_end_at_the_wall_limit() {
 }
 
 #[tokio::test]
-async fn thousands_of_host_calls_under_way_end_the_call() {
+async fn thousands_of_parallel_host_calls_end_the_call() {
     let engine = engine().await;
     let input = json!({"url": "https://example.com/", "n": 20_000});
     let error = engine
         .run_actor("good-actor", &input, Arc::new(Silent))
         .await
         .unwrap_err();
-    // Whichever is reached first: handles, or the time that the calls take.
+    // Whichever is reached first: the limit of handles, or the time limit.
     let limit = matches!(
         error,
         PluginError::Limit(Limit::Handles(1_000) | Limit::Wall(_))

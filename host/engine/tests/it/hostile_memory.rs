@@ -1,4 +1,4 @@
-//! Plugins that make the host hold memory for them: it is charged to their own limit.
+//! Plugins that make the host hold memory for them; it counts against their own limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{TestHost, assert_good_still_runs, config, fixture, load};
 
-/// An engine whose actors get `memory_mib` and time enough for every attack.
+/// An engine whose actors have `memory_mib` and enough time for every attack.
 async fn engine(memory_mib: u64) -> Engine {
     let mut limits = orbweaver_engine::LimitsConfig::default();
     limits.actor.default.memory_mib = memory_mib;
@@ -30,7 +30,7 @@ async fn leak(engine: &Engine, attack: &str, host: Arc<dyn Host>) -> Result<Stri
     output.map(|output| output.json)
 }
 
-/// The most that calls of `resource-leak` used so far, in bytes.
+/// Peak memory of calls of `resource-leak` so far, in bytes.
 fn peak(engine: &Engine) -> u64 {
     let plugin = engine.plugin(Kind::Actor, "resource-leak").unwrap();
     plugin.peak_memory
@@ -51,9 +51,9 @@ async fn pages_from_html_count_as_memory() {
 }
 
 #[tokio::test]
-async fn dropped_pages_give_their_memory_back() {
+async fn dropped_pages_release_their_memory() {
     let engine = engine(128).await;
-    // 1.8 GB in all, 20 MB at once.
+    // 1.8 GB in total, 20 MB at a time.
     let answer = leak(&engine, "churn", Arc::new(NoHost)).await;
     assert_eq!(answer.as_deref(), Ok("0"));
     assert!(peak(&engine) <= 128 << 20);
@@ -96,7 +96,7 @@ async fn parses_for_a_guest_count_as_its_cpu_time() {
     assert_good_still_runs(&engine).await;
 }
 
-/// Answers every fetch with a page of 8 MiB; or never.
+/// A host that answers every fetch with a page of 8 MiB, or never.
 struct Heavy {
     answers: bool,
 }

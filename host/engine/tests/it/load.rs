@@ -21,7 +21,7 @@ async fn good_engine() -> Engine {
 }
 
 #[tokio::test]
-async fn what_is_no_component_is_refused() {
+async fn other_files_are_refused() {
     let engine = good_engine().await;
     let good = fixture("good");
     let core = wat::parse_str("(module)").unwrap();
@@ -45,7 +45,7 @@ async fn what_is_no_component_is_refused() {
 async fn damaged_components_are_refused_or_harmless() {
     let engine = good_engine().await;
     let good = fixture("state-leak");
-    // A byte flipped here and there: most are refused, the rest must not hurt the host.
+    // Flips single bytes: most results are refused, the others must not harm the host.
     for at in (8..good.len()).step_by(good.len() / 60) {
         let mut bytes = good.clone();
         bytes[at] ^= 0x55;
@@ -148,7 +148,7 @@ async fn clocks_are_refused_unless_asked_and_granted() {
         &format!("{MANIFEST}[permissions]\nwasi = [\"clocks\"]\n"),
     )
     .unwrap();
-    // Uploads get nothing of the kind by default.
+    // Uploads do not get it by default.
     let error = engine
         .load_bytes(asking.clone(), Source::Upload, Grants::Configured)
         .await
@@ -294,7 +294,7 @@ async fn a_plugin_that_fails_its_self_test_is_refused() {
 }
 
 #[tokio::test]
-async fn inspection_tells_what_is_inside_without_running_it() {
+async fn inspection_describes_a_component_without_running_it() {
     let engine = engine();
     let found: Inspection = engine.inspect(&fixture("good-actor")).unwrap();
     assert_eq!(found.manifest.name, "good-actor");
@@ -314,7 +314,7 @@ async fn inspection_tells_what_is_inside_without_running_it() {
 }
 
 #[tokio::test]
-async fn a_listing_shows_what_is_asked_granted_and_done() {
+async fn a_listing_shows_requests_grants_and_statistics() {
     let engine = good_engine().await;
     let granted = Permissions::from_names(&["http=https://*.example.com", "crawl-data"]).unwrap();
     let result = engine
@@ -353,7 +353,7 @@ async fn configured_grants_narrow_the_folder() {
 }
 
 #[tokio::test]
-async fn compiled_code_is_kept_only_where_nobody_else_writes() {
+async fn compiled_code_is_cached_only_where_no_other_user_can_write() {
     use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     let cache = dir.path().join("code");
@@ -372,7 +372,7 @@ async fn compiled_code_is_kept_only_where_nobody_else_writes() {
     let mode = std::fs::metadata(&cache).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 
-    // Again from the cache, and a damaged file is not trusted.
+    // Loaded again from the cache; a damaged file is not used.
     let engine = with_cache();
     load_bytes(&engine, fixture("good")).await;
     assert_good_still_runs(&engine).await;
@@ -390,7 +390,7 @@ async fn compiled_code_is_kept_only_where_nobody_else_writes() {
     load_bytes(&engine, fixture("good")).await;
     assert_good_still_runs(&engine).await;
 
-    // A folder open to others is not used at all.
+    // A folder writable by others is not used.
     std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
     let engine = with_cache();
     load_bytes(&engine, fixture("state-leak")).await;

@@ -1,13 +1,13 @@
-//! The engine's promises, held against real components.
+//! Tests of the engine's guarantees with real components.
 //!
-//! The components are built by `cargo xtask build-fixtures` from `tests/hostile`, whose
-//! README states what each of them does.
+//! The components are built by `cargo xtask build-fixtures` from `tests/hostile`, whose README
+//! describes each of them.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "helpers of tests, too, fail by panicking"
+    reason = "test helpers fail by panicking too"
 )]
 
 mod actors;

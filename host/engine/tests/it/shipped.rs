@@ -1,5 +1,5 @@
-//! The actors that we ship, as components: every one does its work against a host of this
-//! file, with the permissions that its manifest asks for.
+//! The built-in actors as components: each does its work against a host of this file, with the
+//! permissions that its manifest requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,8 +62,8 @@ async fn shipped() -> Engine {
     engine
 }
 
-/// A site with a page for every case, a browser and a proxy pool that cost something, and
-/// a crawl of two pages.
+/// A site with a page for every case, a browser and a proxy pool with prices, and a crawl of two
+/// pages.
 struct Web(Engine);
 
 fn page(url: &str, status: u16, body: &str, cost_usd: f64) -> Arc<Page> {
@@ -73,7 +73,7 @@ fn page(url: &str, status: u16, body: &str, cost_usd: f64) -> Arc<Page> {
         status,
         headers: vec![
             ("content-type".into(), "text/html; charset=utf-8".into()),
-            // A server that would speak for the host.
+            // A server that sends a header of the host.
             ("orbweaver-cost-usd".into(), "99".into()),
         ],
         body: Arc::from(body.as_bytes()),
@@ -200,7 +200,7 @@ impl CrawlDataHost for Web {
 
     async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
         Err(HostError::InvalidInput(format!(
-            "page: there is no page {page}"
+            "page: page {page} does not exist"
         )))
     }
 }
@@ -217,8 +217,8 @@ async fn run(engine: &Engine, actor: &str, input: Value) -> Value {
 async fn the_shipped_actors_work_as_components() {
     let engine = shipped().await;
     every_actor_does_its_work(&engine).await;
-    broken_links_are_tried_again_through_the_named_pool_or_the_browser(&engine).await;
-    schemas_bound_what_the_contract_bounds(&engine).await;
+    broken_links_are_retried_through_the_named_pool_or_the_browser(&engine).await;
+    schemas_have_the_limits_of_the_api(&engine).await;
 }
 
 async fn every_actor_does_its_work(engine: &Engine) {
@@ -261,7 +261,7 @@ async fn every_actor_does_its_work(engine: &Engine) {
     );
     assert_eq!(
         diff["rendered_cost_usd"], 0.25,
-        "the host's word, not the server's"
+        "the host's header, not the server's"
     );
 
     let map = run(engine, "sitemap-audit", url.clone()).await;
@@ -292,7 +292,7 @@ async fn every_actor_does_its_work(engine: &Engine) {
     assert_eq!(links["cloud_cost_usd"], 0.0);
 }
 
-async fn broken_links_are_tried_again_through_the_named_pool_or_the_browser(engine: &Engine) {
+async fn broken_links_are_retried_through_the_named_pool_or_the_browser(engine: &Engine) {
     for (mode, cost) in [("proxy", 0.5), ("chrome", 0.25)] {
         let input = json!({"urls": ["https://site.test/refused", "https://site.test/gone"],
             "cloud_retry": true, "cloud_retry_mode": mode, "proxy_pool": "mobile"});
@@ -309,7 +309,7 @@ async fn broken_links_are_tried_again_through_the_named_pool_or_the_browser(engi
     }
 }
 
-async fn schemas_bound_what_the_contract_bounds(engine: &Engine) {
+async fn schemas_have_the_limits_of_the_api(engine: &Engine) {
     let urls: Vec<String> = (0..201).map(|i| format!("https://site.test/{i}")).collect();
     for (actor, input, field) in [
         (

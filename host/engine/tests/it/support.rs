@@ -1,4 +1,4 @@
-//! Fixtures, engines and hosts for the tests.
+//! Fixtures, engines and hosts for these tests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub fn fixture(name: &str) -> Vec<u8> {
     })
 }
 
-/// Small enough that tests in parallel do not weigh on each other.
+/// Small limits, so that parallel tests do not slow each other down.
 pub fn config() -> EngineConfig {
     EngineConfig {
         max_instances: 16,
@@ -95,20 +95,20 @@ pub async fn extract(engine: &Engine, role: &str) -> Result<String, PluginError>
         .unwrap()
 }
 
-/// Asserts at the end of every hostile test that a good plugin still runs, in a fresh instance.
+/// Checks at the end of every hostile test that a good plugin still runs, in a new instance.
 pub async fn assert_good_still_runs(engine: &Engine) {
     let json = extract(engine, "good").await.unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["status"], 200);
-    assert_eq!(value["calls"], 1, "a fresh instance");
+    assert_eq!(value["calls"], 1, "a new instance");
     assert_eq!(engine.plugin(Kind::Extractor, "good").unwrap().errors, 0);
 }
 
-/// A host that answers every fetch with a page naming the URL, after all of a wave have
-/// arrived: proof of concurrency without a clock.
+/// A host that answers every fetch with a page naming the URL, after all fetches of a wave have
+/// arrived: this proves concurrency without a clock.
 pub struct TestHost {
     pub engine: Option<Engine>,
-    /// Fetches that have to be under way before any is answered.
+    /// Number of fetches that must be in progress before any is answered.
     pub wave: tokio::sync::Barrier,
     pub fetches: AtomicUsize,
     pub running: AtomicUsize,

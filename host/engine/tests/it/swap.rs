@@ -1,4 +1,4 @@
-//! Replacing plugins while they serve.
+//! Replacing plugins in service.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use orbweaver_engine::{Engine, EngineConfig, Grants, Kind, PluginInfo, Source, m
 
 use crate::support::{assert_good_still_runs, call, config, extract, fixture, page};
 
-/// `peek` under the name `good`: other answers, the same identity.
+/// `peek` under the name `good`: different answers, the same identity.
 fn other_good() -> Vec<u8> {
     renamed("peek", "good", "2.0.0")
 }
@@ -29,7 +29,7 @@ fn on_folder(dir: &Path) -> Engine {
     .unwrap()
 }
 
-/// Waits until the engine's state satisfies `reached`; fails if nothing does for long.
+/// Waits until the engine's state satisfies `reached`; fails after a long time.
 async fn until(engine: &Engine, reached: impl Fn(&Engine) -> bool) {
     let mut changes = engine.changes();
     let wait = async {
@@ -39,7 +39,7 @@ async fn until(engine: &Engine, reached: impl Fn(&Engine) -> bool) {
     };
     tokio::time::timeout(Duration::from_secs(60), wait)
         .await
-        .expect("the change never came");
+        .expect("the state was not reached in time");
 }
 
 fn good(engine: &Engine) -> Option<PluginInfo> {
@@ -83,7 +83,7 @@ async fn the_folder_is_loaded_and_refusals_are_reported() {
 }
 
 #[tokio::test]
-async fn a_new_file_takes_over_and_no_call_fails() {
+async fn a_new_file_replaces_the_old_one_and_no_call_fails() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("extract-good.wasm");
     std::fs::write(&file, fixture("good")).unwrap();
@@ -114,7 +114,7 @@ async fn a_new_file_takes_over_and_no_call_fails() {
         (fixture("good"), "0.1.0"),
         (other_good(), "2.0.0"),
     ] {
-        // In place, in pieces: the watcher must not take half a file for a whole one.
+        // Written in place, in pieces: the watcher must not load a partial file.
         let (a, b) = bytes.split_at(bytes.len() / 2);
         std::fs::write(&file, a).unwrap();
         tokio::task::yield_now().await;
@@ -134,7 +134,7 @@ async fn a_new_file_takes_over_and_no_call_fails() {
             .await
             .unwrap()
             .contains("\"env\":0"),
-        "the new one answers"
+        "the new plugin answers"
     );
     stop.store(true, Ordering::Relaxed);
     for task in load {
@@ -144,7 +144,7 @@ async fn a_new_file_takes_over_and_no_call_fails() {
 }
 
 #[tokio::test]
-async fn a_bad_file_leaves_the_old_plugin_serving_and_says_why() {
+async fn a_bad_file_is_reported_and_the_old_plugin_keeps_serving() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("extract-good.wasm");
     std::fs::write(&file, fixture("good")).unwrap();
@@ -174,7 +174,7 @@ async fn a_bad_file_leaves_the_old_plugin_serving_and_says_why() {
 }
 
 #[tokio::test]
-async fn files_that_come_and_go_are_noticed() {
+async fn added_and_removed_files_are_noticed() {
     let dir = tempfile::tempdir().unwrap();
     let engine = on_folder(dir.path());
     assert!(engine.load_dir().await.loaded.is_empty());
@@ -188,7 +188,7 @@ async fn files_that_come_and_go_are_noticed() {
 }
 
 #[tokio::test]
-async fn calls_under_way_finish_on_the_version_they_began_with() {
+async fn calls_in_progress_finish_with_the_version_they_started_with() {
     let engine = crate::support::engine();
     crate::support::load(&engine, &["good"]).await;
     let calls = (0..50).map(|_| extract(&engine, "good"));
@@ -204,7 +204,7 @@ async fn calls_under_way_finish_on_the_version_they_began_with() {
 }
 
 #[tokio::test]
-async fn an_upload_shadows_the_folder_until_it_is_removed() {
+async fn an_upload_overrides_the_folder_until_it_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("extract-good.wasm"), fixture("good")).unwrap();
     let engine = on_folder(dir.path());
@@ -221,7 +221,7 @@ async fn an_upload_shadows_the_folder_until_it_is_removed() {
 }
 
 #[tokio::test]
-async fn a_role_goes_to_the_plugin_that_the_configuration_names() {
+async fn a_role_is_served_by_the_configured_plugin() {
     let roles = [("good-too".to_owned(), "other".to_owned())]
         .into_iter()
         .collect();
@@ -238,7 +238,7 @@ async fn a_role_goes_to_the_plugin_that_the_configuration_names() {
     assert_eq!(
         engine.role("good").unwrap().name,
         "good",
-        "the role of its own name stays"
+        "the role with its own name is unchanged"
     );
     assert_eq!(
         engine.role("other").unwrap().name,

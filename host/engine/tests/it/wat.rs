@@ -1,4 +1,4 @@
-//! Components that no compiler would make, from text.
+//! Components written as text, which no compiler would produce.
 
 use orbweaver_engine::manifest;
 
@@ -6,9 +6,9 @@ use orbweaver_engine::manifest;
 pub struct Extractor<'a> {
     pub imports: &'a str,
     pub memory: &'a str,
-    /// More definitions in the core module.
+    /// Further definitions in the core module.
     pub core: &'a str,
-    /// What `extract` does, unless it is the self-test that calls (two bytes of options).
+    /// Body of `extract`, except in the self-test (which passes two bytes of options).
     pub attack: &'a str,
     pub export: &'a str,
 }
@@ -79,7 +79,7 @@ version = "0.1.0"
 api = "0.1.0"
 "#;
 
-/// Any component text, with the same manifest.
+/// Any component text with the same manifest.
 pub fn component(text: &str) -> Vec<u8> {
     manifest::embed(&wat::parse_str(text).unwrap(), MANIFEST).unwrap()
 }
@@ -89,13 +89,13 @@ pub fn component(text: &str) -> Vec<u8> {
 pub struct Actor<'a> {
     /// Core functions of the component model, e.g. `(core func $x (canon waitable-set.new))`.
     pub builtins: &'a str,
-    /// How the core module gets them, e.g. `(export "x" (func $x))`.
+    /// How the core module receives them, e.g. `(export "x" (func $x))`.
     pub exports: &'a str,
     /// How the core module imports them, e.g. `(import "host" "x" (func $x (result i32)))`.
     pub imports: &'a str,
-    /// What `run` does; leaves a callback code: 0 exit, 1 yield, 2 + 16 × set wait.
+    /// Body of `run`; returns a callback code: 0 exit, 1 yield, 2 + 16 × set wait.
     pub run: &'a str,
-    /// What the callback does; leaves a code, too.
+    /// Body of the callback; also returns a code.
     pub callback: &'a str,
 }
 

@@ -1,8 +1,8 @@
 //! The DevTools protocol over a pair of pipes: JSON messages, each ended by a NUL.
 //!
-//! Pipes and no port: a port on loopback could be reached by every user of the machine, and
-//! by the pages themselves where an operator opens loopback. And a browser whose pipe ends
-//! exits, however its owner died.
+//! Pipes are used instead of a port: every user of the machine could reach a port on loopback,
+//! and so could pages if an operator allows loopback. Also, a browser exits when its pipe is
+//! closed, however its owner died.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use tokio::task::JoinHandle;
 
 /// A larger message is dropped, and the command that it answers fails.
 const MAX_MESSAGE: usize = 96 << 20;
-/// Bytes of a dropped message that are kept to learn its id.
+/// Bytes of a dropped message that are kept to read its id.
 const MESSAGE_HEAD: usize = 64;
 const CHUNK: usize = 64 << 10;
 
-/// Why a command gave no result.
+/// Why a command failed.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum CdpError {
-    /// The browser is gone.
+    /// The browser has ended.
     #[error("the browser ended")]
     Closed,
-    /// The browser refuses the command.
-    #[error("the browser refuses {method}: {message}")]
+    /// The browser rejected the command.
+    #[error("the browser rejects {method}: {message}")]
     Refused {
         method: &'static str,
         message: String,
@@ -39,16 +39,16 @@ pub(super) enum CdpError {
     /// The answer is too large.
     #[error("the browser's answer to {0} is too large")]
     TooLarge(&'static str),
-    /// The answer is not what the protocol says.
-    #[error("the browser's answer to {0} does not fit: {1}")]
+    /// The answer does not match the protocol.
+    #[error("the browser's answer to {0} is malformed: {1}")]
     Malformed(&'static str, String),
 }
 
-/// What listens to a session's events. Called for one event after the other, from the task
-/// that reads the pipe, so it must not wait; it answers with a command to send, if any.
+/// Receives a session's events one after the other, called from the task that reads the
+/// pipe, so it must not block. It may return a command to send.
 pub(super) trait Listener: Send + Sync {
     fn event(&self, method: &str, params: &RawValue) -> Option<(&'static str, Value)>;
-    /// The browser is gone.
+    /// The browser has ended.
     fn closed(&self);
 }
 
@@ -115,7 +115,7 @@ impl Connection {
         }))
     }
 
-    /// Whether the browser is gone.
+    /// Whether the browser has ended.
     pub fn is_closed(&self) -> bool {
         self.0.shared.state.lock().closed
     }
@@ -130,7 +130,7 @@ impl Connection {
         self.begin(session, method, params).finish().await
     }
 
-    /// Sends a command whose answer is awaited later: several go out in one turn.
+    /// Sends a command whose answer is awaited later, so that several commands can be sent at once.
     pub fn begin(&self, session: Option<&str>, method: &'static str, params: Value) -> Pending {
         let id = self.0.shared.next.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
@@ -152,7 +152,7 @@ impl Connection {
         }
     }
 
-    /// Sends a command whose answer nobody needs.
+    /// Sends a command and ignores its answer.
     pub fn tell(&self, session: Option<&str>, method: &'static str, params: &Value) {
         let id = self.0.shared.next.fetch_add(1, Ordering::Relaxed);
         let _ = self.0.commands.send(message(id, session, method, params));
@@ -247,7 +247,7 @@ async fn read(
             } else {
                 shared.dispatch(&message, &commands);
             }
-            // A page's HTML was here; the next message is an event again.
+            // The buffer held a page's HTML; the next message is probably a small event.
             if message.capacity() > (1 << 20) {
                 message = Vec::new();
             }
@@ -298,7 +298,7 @@ impl Shared {
         }
     }
 
-    /// The browser writes an answer's id first.
+    /// Fails the command whose answer was too large. Its id comes first in the answer.
     fn too_large(&self, head: &[u8]) {
         let digits = head
             .strip_prefix(b"{\"id\":")

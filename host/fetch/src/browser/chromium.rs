@@ -14,15 +14,15 @@ use super::config::BrowserConfig;
 use super::process::{self, Process, Started};
 use super::tab::Tab;
 
-/// How often its memory is measured at most.
+/// Shortest interval between two measurements of its memory.
 const MEASURE_EVERY: Duration = Duration::from_secs(2);
 
 /// A browser process with its pipe. Dropping the last handle ends it.
 pub(super) struct Chromium {
     pub connection: Connection,
-    /// The browser's own user agent, without the word that it is headless.
+    /// The browser's own user agent, with `HeadlessChrome` changed to `Chrome`.
     pub user_agent: String,
-    /// An empty page, ready for the next request.
+    /// An empty page, prepared for the next request.
     pub spare: Mutex<Option<Tab>>,
     process: Process,
     uses: AtomicU32,
@@ -39,10 +39,11 @@ struct Version {
 }
 
 impl Chromium {
-    /// Starts one and waits until it answers.
+    /// Starts a browser and waits until it answers.
     ///
     /// # Errors
-    /// What went wrong, in words for the operator.
+    /// The reason, as a message for the operator.
+    #[crate::boxed]
     pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Self, String> {
         let Started {
             process,
@@ -72,7 +73,7 @@ impl Chromium {
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} ms", config.launch_ms.0),
         };
-        // Its last words may still be on their way.
+        // Its last error output may arrive late.
         tokio::time::sleep(Duration::from_millis(100)).await;
         Err(format!(
             "{} does not start ({failed}): {}",
@@ -81,12 +82,12 @@ impl Chromium {
         ))
     }
 
-    /// Whether it may render another page.
+    /// Whether it may render more pages.
     pub fn is_fit(&self) -> bool {
         !self.worn.load(Ordering::Relaxed) && !self.connection.is_closed()
     }
 
-    /// Lets no further page in; those that run may end.
+    /// Accepts no more pages; those in progress may finish.
     pub fn retire(&self, why: &'static str) {
         if !self.worn.swap(true, Ordering::Relaxed) {
             tracing::info!(why, "a browser is retired");
@@ -95,7 +96,7 @@ impl Chromium {
         self.spare.lock().take();
     }
 
-    /// Counts a page; retires the browser once it had enough of them.
+    /// Counts a page; retires the browser after its configured number of pages.
     pub fn count_use(&self, config: &BrowserConfig) {
         *self.last_use.lock() = Instant::now();
         if self.uses.fetch_add(1, Ordering::Relaxed) + 1 >= config.max_uses {
@@ -123,12 +124,13 @@ impl Chromium {
         }
     }
 
-    /// For how long no page was asked for.
+    /// Time since the last page was requested.
     pub fn idle(&self) -> Duration {
         self.last_use.lock().elapsed()
     }
 
-    /// Ends it at once and waits until nothing of it is left.
+    /// Ends it at once and waits until all its processes are gone.
+    #[crate::boxed]
     pub async fn end(&self) {
         self.process.kill();
         self.process.ended().await;

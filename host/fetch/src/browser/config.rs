@@ -6,8 +6,8 @@ use orbweaver_core::setting::Millis;
 use orbweaver_core::settings;
 use serde::{Deserialize, Serialize};
 
-/// Browsers that are looked for on PATH, best first: the first starts fastest and needs
-/// least memory.
+/// Browsers searched for on PATH, in order of preference: the first starts fastest and uses
+/// the least memory.
 pub const BROWSERS: [&str; 4] = [
     "chromium-headless-shell",
     "chromium",
@@ -15,7 +15,7 @@ pub const BROWSERS: [&str; 4] = [
     "google-chrome",
 ];
 
-/// The browser to use: the one named (a path, or a name on PATH), else the first of
+/// The browser to use: the named one (a path, or a name on PATH), else the first of
 /// [`BROWSERS`] on PATH.
 pub fn find_browser(named: Option<&Path>) -> Option<PathBuf> {
     match named {
@@ -37,16 +37,16 @@ fn on_path(program: &Path) -> Option<PathBuf> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sandbox {
-    /// On; off for root, as whom Chromium does not start with its sandbox.
+    /// On, except for root: Chromium does not start with its sandbox as root.
     #[default]
     Auto,
     /// Always on.
     On,
-    /// Always off: only where the container around it is the sandbox.
+    /// Always off: only if the surrounding container is the sandbox.
     Off,
 }
 
-/// How Chromium is isolated with a setting of [`Sandbox`] under the user of this process.
+/// How Chromium will run, given the [`Sandbox`] setting and the user of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// Chromium's sandbox is on.
@@ -58,7 +58,7 @@ pub enum Isolation {
 }
 
 impl Isolation {
-    /// A stable word.
+    /// The stable name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sandboxed => "sandboxed",
@@ -67,7 +67,7 @@ impl Isolation {
         }
     }
 
-    /// What the operator should know and do; `None` where all is well.
+    /// Advice to the operator; `None` if nothing needs attention.
     pub const fn advice(self) -> Option<&'static str> {
         match self {
             Self::Sandboxed => None,
@@ -86,7 +86,7 @@ impl Isolation {
 }
 
 impl Sandbox {
-    /// How Chromium is isolated when this process starts it.
+    /// How Chromium is isolated if this process starts it.
     pub fn isolation(self) -> Isolation {
         self.isolation_as(is_root())
     }
@@ -110,25 +110,25 @@ settings! {
     /// `[rendering]`: bounds of the browser pool.
     #[derive(PartialEq, Eq)]
     pub struct BrowserConfig {
-        /// Pages rendered at once; more wait, and projects take turns.
+        /// Pages rendered at once; further ones wait, and projects take turns.
         pub concurrent: usize = 4,
-        /// Pages of one project that may wait for their turn; more are answered 429.
+        /// Most waiting pages of one project; further ones are answered 429.
         pub queue_per_project: usize = 64,
-        /// How long a page may wait for its turn, in milliseconds; then 429.
+        /// Longest wait of a page for its turn, in milliseconds; then 429.
         pub queue_ms: Millis = Millis(120_000),
-        /// Time from opening a page to the event that it waits for, in milliseconds; then the
-        /// page as it stands is the result.
+        /// Longest time from opening a page to the event it waits for, in milliseconds; then
+        /// the page is returned as it is.
         pub timeout_ms: Millis = Millis(30_000),
-        /// Time for a browser to start, in milliseconds.
+        /// Longest time for a browser to start, in milliseconds.
         pub launch_ms: Millis = Millis(30_000),
-        /// Pages that one browser renders before a fresh one takes its place.
+        /// Pages that one browser renders before a new one replaces it.
         pub max_uses: u32 = 200,
-        /// Memory of a browser with all its processes, in MiB, beyond which a fresh one takes
-        /// its place.
+        /// Memory of a browser with all its processes, in MiB, above which a new one replaces
+        /// it.
         pub max_memory_mib: u64 = 1_536,
-        /// Bytes that one rendered page may load, everything included.
+        /// Most bytes that one rendered page may load, including all its resources.
         pub max_page_bytes: u64 = 64 << 20,
-        /// Time without a page to render after which the browser is closed, in milliseconds.
+        /// Time without pages to render after which the browser is closed, in milliseconds.
         pub idle_ms: Millis = Millis(300_000),
         /// Chromium's own sandbox: on, off, or auto (off for root, because Chromium does not
         /// start with its sandbox as root).

@@ -1,5 +1,5 @@
-//! The state of a page, derived from its events as they arrive. Memory is bounded, since a
-//! page decides how many events there are.
+//! The state of a page, derived from its events. Memory is bounded, since a page controls how
+//! many events there are.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::error::Fault;
 use crate::fetcher::Fetcher;
 use crate::response::{Headers, Hop};
 
-/// Documents of the main frame that are remembered: redirects by script included.
+/// Documents of the main frame that are remembered, including redirects by script.
 const MAX_DOCUMENTS: usize = 32;
 
 /// The answer to a document's request.
@@ -26,7 +26,7 @@ pub(super) struct Answer {
     pub status: u16,
     pub headers: Headers,
     pub mime: String,
-    /// The filter answered, not the site.
+    /// The response is from the filter, not from the site.
     pub ours: bool,
 }
 
@@ -294,8 +294,8 @@ impl Watch {
         Some(())
     }
 
-    /// The main frame's own requests are judged as a redirect of a fetch is: one that is
-    /// refused ends the render, whatever the page would do next.
+    /// The guard checks requests of the main frame as it checks redirects: a refused one ends
+    /// the render, whatever the page does next.
     fn request(&self, state: &mut State, event: WillBeSent) {
         if event.kind.as_deref() != Some("Document") || !state.is_main(event.frame_id.as_deref()) {
             return;

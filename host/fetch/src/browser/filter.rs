@@ -1,6 +1,6 @@
-//! The proxy on loopback that a page reaches the network through. It applies the guard to
-//! every request and every tunnel, which interception inside the browser can't: WebSockets,
-//! popups, frames of other sites and workers all come here.
+//! The loopback proxy through which a page reaches the network. It applies the guard to every
+//! request and every tunnel, which interception inside the browser cannot do: WebSockets,
+//! popups, frames of other sites and workers all go through it.
 
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -35,10 +35,10 @@ use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
 use crate::proxy_answer;
 
-/// Marks the filter's own answers, so that they are not taken for the site's.
+/// Marks the filter's own responses, to tell them from the site's.
 pub(super) const OURS: HeaderName = HeaderName::from_static("x-orbweaver-filter");
 
-/// Largest request body that a page may send, in bytes.
+/// Largest request body of a page, in bytes.
 const MAX_UPLOAD: usize = 8 << 20;
 /// Connections of one page at once; Chromium opens at most 32 to a proxy.
 const MAX_CONNECTIONS: usize = 64;
@@ -69,6 +69,7 @@ struct Shared {
 
 impl Filter {
     /// Starts a proxy on a free port. `max_bytes` limits what the page loads in total.
+    #[crate::boxed]
     pub async fn start(fetcher: Fetcher, max_bytes: u64) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
@@ -357,7 +358,13 @@ async fn exchange(
     onward.headers_mut().remove(header::CONTENT_LENGTH);
     let body = Limited::new(body, MAX_UPLOAD).collect().await;
     let body = body
-        .map_err(|_| Fault::new(Kind::TooLarge, None, "the page sends too large a body"))?
+        .map_err(|_| {
+            Fault::new(
+                Kind::TooLarge,
+                None,
+                "the page sends a body that is too large",
+            )
+        })?
         .to_bytes();
     if !body.is_empty() {
         *onward.body_mut() = Some(body.into());

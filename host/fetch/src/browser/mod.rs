@@ -1,8 +1,8 @@
 //! Rendering: a pool of one Chromium, launched on demand and kept running.
 //!
-//! Every page has a browser context of its own, shares nothing with any other, and reaches
-//! the network through a [`filter`] of its own that applies the guard. Every step has a
-//! deadline. A browser that crashes costs the pages in it one retry.
+//! Every page has its own browser context, shares nothing with other pages, and reaches the
+//! network through its own [`filter`], which applies the guard. Every step has a deadline. If a
+//! browser crashes, its pages are retried once.
 
 mod cdp;
 mod chromium;
@@ -37,7 +37,7 @@ use tab::{Tab, Trouble};
 
 /// Time limit for reading the HTML of a loaded page.
 const TAKE: Duration = Duration::from_secs(15);
-/// Time limit for scrolling through a page and taking its picture.
+/// Time limit for scrolling through a page and taking its screenshot.
 const PAINT: Duration = Duration::from_secs(40);
 /// Time limit for opening or closing an empty page.
 const OPEN: Duration = Duration::from_secs(15);
@@ -46,7 +46,7 @@ const END: Duration = Duration::from_secs(3);
 /// Interval at which a browser is checked for being idle.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The pool. Clones share it.
+/// The pool of browsers. Clones share it.
 #[derive(Clone)]
 pub struct Renderer(Arc<Inner>);
 
@@ -65,8 +65,8 @@ struct Current {
 }
 
 impl Renderer {
-    /// A pool whose browser is `program`, or the first that is found; nothing starts yet.
-    /// Logs a warning where the browser will run without its sandbox.
+    /// Creates a pool whose browser is `program`, or the first one found; nothing starts yet.
+    /// Logs a warning if the browser will run without its sandbox.
     pub fn new(fetcher: Fetcher, program: Option<&Path>, config: BrowserConfig) -> Self {
         let program = find_browser(program);
         if program.is_some()
@@ -83,7 +83,7 @@ impl Renderer {
         }))
     }
 
-    /// Whether there is a browser to start.
+    /// Whether a browser is installed.
     pub fn is_available(&self) -> bool {
         self.0.program.is_some()
     }
@@ -95,6 +95,7 @@ impl Renderer {
     }
 
     /// Process group of the running browser, if one runs.
+    #[crate::boxed]
     pub async fn process_group(&self) -> Option<i32> {
         let current = self.0.current.lock().await;
         current.browser.as_ref().and_then(|browser| browser.group())
@@ -103,8 +104,9 @@ impl Renderer {
     /// Renders a page.
     ///
     /// # Errors
-    /// Why there is no page; see [`Kind`]. Every request of the page's main frame counts as
-    /// a redirect: one that the guard refuses is [`Kind::Refused`].
+    /// Why it failed; see [`Kind`]. Every request of the page's main frame counts as a
+    /// redirect: if the guard refuses one, the error is [`Kind::Refused`].
+    #[crate::boxed]
     pub async fn render(&self, request: RenderRequest) -> Result<Rendered, FetchError> {
         let started = Instant::now();
         let result = self.run(&request, started).await;
@@ -124,7 +126,7 @@ impl Renderer {
             return Err(at(Fault::new(
                 Kind::Browser,
                 SubKind::Unavailable,
-                "there is no browser to render with",
+                "no browser is installed",
             )));
         }
         let turn = timeout(
@@ -137,7 +139,7 @@ impl Renderer {
         .map_err(at)?;
         let mut turn = Some(turn);
         let mut last = None;
-        // A crash costs one retry.
+        // A crash is retried once.
         for _ in 0..2 {
             let Some(held) = turn.take() else { break };
             match self.once(request, started, held).await {
@@ -157,7 +159,7 @@ impl Renderer {
         ))
     }
 
-    /// A document that the browser would save and not show.
+    /// Fetches a document that the browser would save instead of display.
     async fn download(&self, request: &RenderRequest) -> Result<Rendered, FetchError> {
         let fetch = Request {
             user_agent: request.user_agent.clone(),
@@ -278,7 +280,7 @@ impl Renderer {
                 Fault::new(
                     Kind::Timeout,
                     SubKind::Total,
-                    "the page does not answer: it is busy",
+                    "the page does not respond: it is busy",
                 )
                 .retryable(),
             )
@@ -318,6 +320,7 @@ impl Renderer {
     }
 
     /// Ends the browser with everything in it; later renders fail.
+    #[crate::boxed]
     pub async fn shutdown(&self) {
         self.0.turns.close();
         let browser = {
@@ -343,7 +346,7 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
         .unwrap_or_else(|_| Err(Trouble::Crashed("the browser opens no page".to_owned())))
 }
 
-/// A failed picture is reported beside the page; only a crash is an error.
+/// A failed screenshot is reported with the page; only a crash is an error.
 async fn paint(tab: &Tab) -> Result<Result<Bytes, String>, Trouble> {
     match timeout(PAINT, tab.picture()).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
@@ -405,7 +408,7 @@ fn is_html(mime: &str) -> bool {
     matches!(mime, "text/html" | "application/xhtml+xml" | "")
 }
 
-/// The document's headers without those about its transfer; HTML is UTF-8 now.
+/// The document's headers, except those about its transfer; HTML is always UTF-8 here.
 fn headers(answer: Answer, html: bool) -> Headers {
     let kept = answer
         .headers

@@ -17,10 +17,10 @@ use tokio::sync::{oneshot, watch};
 
 use super::config::{Isolation, Sandbox};
 
-/// Bytes kept of Chromium's standard error, the last ones.
+/// How many of the last bytes of Chromium's standard error are kept.
 const STDERR_BYTES: usize = 4_096;
 
-/// Flags for every browser. Nothing but the pages that are asked for may reach the network.
+/// Flags for every browser. Only requested pages may reach the network.
 const FLAGS: &[&str] = &[
     "--headless",
     "--remote-debugging-pipe",
@@ -55,8 +55,8 @@ const FLAGS: &[&str] = &[
     "--use-mock-keychain",
     "--disk-cache-size=16777216",
     "--js-flags=--max-old-space-size=512",
-    // Pages reach the network through their context's proxy alone; nothing resolves a name
-    // or sends a datagram beside it.
+    // Pages reach the network only through their context's proxy; nothing else resolves names
+    // or sends datagrams.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--disable-features=DialMediaRouteProvider,MediaRouter,OptimizationHints,Translate,\
@@ -93,8 +93,8 @@ pub(super) async fn launch(program: &Path, sandbox: Sandbox) -> io::Result<Start
     let (started, ready) = oneshot::channel();
     let watched = Arc::clone(&group);
     let (ending, ended) = watch::channel(());
-    // Its own thread starts the process, waits for it and collects it: the death signal is
-    // sent when the thread that started a process ends.
+    // A separate thread starts, waits for and reaps the process: the kernel sends the parent
+    // death signal when the thread that started a process ends.
     std::thread::Builder::new()
         .name("browser".to_owned())
         .spawn(move || {
@@ -159,10 +159,10 @@ fn command(
         command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             if libc::getppid().unsigned_abs() != parent {
-                // The parent died before the signal was asked for.
+                // The parent died before prctl was called.
                 libc::_exit(1);
             }
-            // Moved above 4 first: one of them may be 3 or 4 already.
+            // Moved above 4 first, because one of them may already be 3 or 4.
             let input = libc::fcntl(commands.as_raw_fd(), libc::F_DUPFD, 5);
             let output = libc::fcntl(events.as_raw_fd(), libc::F_DUPFD, 5);
             if input < 0 || output < 0 || libc::dup2(input, 3) < 0 || libc::dup2(output, 4) < 0 {
@@ -176,8 +176,8 @@ fn command(
     command
 }
 
-/// Starts the process, waits for its end, kills what it leaves behind and collects all of
-/// it, so that nothing stays, not even as a zombie.
+/// Starts the process, waits for its end, kills remaining processes of its group and reaps
+/// them all, so that not even a zombie remains.
 fn watch(
     mut command: Command,
     profile: TempDir,
@@ -186,7 +186,7 @@ fn watch(
 ) {
     adopt_orphans();
     let spawned = command.spawn();
-    // Our ends of the browser's pipes: while they are open here, it sees no end of file.
+    // Closes this process's copies of the browser's pipe ends, so that end of file is seen.
     drop(command);
     let mut child = match spawned {
         Ok(child) => child,
@@ -228,20 +228,21 @@ async fn keep_stderr(mut pipe: pipe::Receiver, kept: Arc<Mutex<Vec<u8>>>) {
 }
 
 impl Process {
-    /// The group's id, which is the browser's process id; none once it has ended.
+    /// The group's id, which is the browser's process id; `None` once it has ended.
     pub fn group(&self) -> Option<i32> {
         *self.group.lock()
     }
 
-    /// Ends the whole group at once.
+    /// Kills the whole group.
     pub fn kill(&self) {
-        // Under the lock, so that the id still is this group's.
+        // Under the lock, so that the id still belongs to this group.
         if let Some(pid) = *self.group.lock() {
             kill_group(pid);
         }
     }
 
-    /// Waits until nothing of the group is left, not even a zombie.
+    /// Waits until no process of the group is left, not even a zombie.
+    #[crate::boxed]
     pub async fn ended(&self) {
         while self.ended.clone().changed().await.is_ok() {}
     }
@@ -251,10 +252,10 @@ impl Process {
         let stderr = self.stderr.lock();
         let text = String::from_utf8_lossy(&stderr);
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-        // Complaints about a missing message bus are in every container.
+        // Warnings about a missing message bus appear in every container.
         lines
             .rfind(|line| !line.contains("dbus/"))
-            .unwrap_or("it says nothing")
+            .unwrap_or("no error output")
             .chars()
             .take(400)
             .collect()
@@ -277,7 +278,7 @@ pub(super) fn group_memory(group: i32) -> u64 {
             let path = entry.ok()?.path();
             path.file_name()?.to_str()?.parse::<u32>().ok()?;
             let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-            // The name may hold anything, parentheses too; what follows it is numbers.
+            // The name may contain anything, even parentheses; only numbers follow it.
             let (_, fields) = stat.rsplit_once(") ")?;
             let of: i32 = fields.split(' ').nth(2)?.parse().ok()?;
             if of != group {
@@ -292,7 +293,7 @@ pub(super) fn group_memory(group: i32) -> u64 {
         .sum()
 }
 
-/// Chromium's helpers whose parent ended come to us, so that they can be collected.
+/// Makes this process the parent of orphaned Chromium helpers, so that it can reap them.
 fn adopt_orphans() {
     static ONCE: OnceLock<()> = OnceLock::new();
     ONCE.get_or_init(|| {
@@ -302,12 +303,12 @@ fn adopt_orphans() {
 }
 
 fn kill_group(group: i32) {
-    // SAFETY: sends a signal to a group whose leader is not collected yet, so the id is
-    // still its own.
+    // SAFETY: sends a signal to a group whose leader is not reaped yet, so the id still
+    // belongs to it.
     unsafe { libc::kill(-group, libc::SIGKILL) };
 }
 
-/// Returns when the process has ended; it stays to be collected, which keeps its id taken.
+/// Returns when the process has ended. It is not reaped, so its id stays taken.
 fn wait_without_collecting(pid: i32) {
     loop {
         // SAFETY: `info` outlives the call, which fills it.
@@ -326,10 +327,10 @@ fn wait_without_collecting(pid: i32) {
     }
 }
 
-/// Collects what is left of a killed group.
+/// Reaps the remaining processes of a killed group.
 fn collect_group(group: i32) {
     loop {
-        // SAFETY: waits for children of one group, whose status is not asked for.
+        // SAFETY: waits for children of one group; the status pointer may be null.
         let found = unsafe { libc::waitpid(-group, std::ptr::null_mut(), 0) };
         if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;

@@ -1,4 +1,4 @@
-//! What is rendered, and what came of it.
+//! The request and the result of a render.
 
 use std::time::Duration;
 
@@ -11,22 +11,22 @@ use crate::response::Response;
 /// A page to render.
 #[derive(Clone, Debug)]
 pub struct RenderRequest {
-    /// Absolute, http or https.
+    /// Absolute URL, http or https.
     pub url: String,
-    /// When it counts as loaded.
+    /// Event after which the page counts as loaded.
     pub wait_for: WaitFor,
-    /// Sent as User-Agent; by default the browser's own.
+    /// User-Agent to send; default: the browser's own.
     pub user_agent: Option<String>,
-    /// The proxy that all of the page's requests go through.
+    /// Proxy for all of the page's requests.
     pub proxy: Option<ProxyUrl>,
-    /// Also take a picture of the whole page.
+    /// Whether to take a screenshot of the whole page.
     pub picture: bool,
-    /// From opening the page to the event waited for; by default the configured time.
+    /// Longest time from opening the page to the awaited event; default: the configured time.
     pub timeout: Option<Duration>,
 }
 
 impl RenderRequest {
-    /// A page that is loaded when its `load` event has fired.
+    /// Renders a page until its `load` event.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -39,14 +39,14 @@ impl RenderRequest {
     }
 }
 
-/// A page after its scripts ran.
+/// A rendered page.
 #[derive(Clone, Debug)]
 pub struct Rendered {
-    /// As a fetch's response: the status and headers of the document, and as body its HTML
-    /// in UTF-8 as it stood. `wire_bytes` counts all that the page loaded.
+    /// In the form of a fetch's response: status and headers of the document; the body is its
+    /// HTML after its scripts ran, in UTF-8. `wire_bytes` counts everything the page loaded.
     pub response: Response,
-    /// PNG, if asked for, or why there is none.
+    /// The screenshot as PNG, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
-    /// The point of [`RenderRequest::wait_for`] was not reached in time.
+    /// Whether the time ran out before [`RenderRequest::wait_for`] was reached.
     pub partial: bool,
 }

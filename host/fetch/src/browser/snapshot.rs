@@ -1,4 +1,4 @@
-//! HTML and picture of a loaded page.
+//! HTML and screenshot of a loaded page.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use super::tab::{Tab, Trouble};
 use crate::error::{Fault, Kind, SubKind};
 
-/// Taller pages are cut: what Chromium paints in one piece ends there.
+/// Taller pages are cut: Chromium paints at most this height in one piece.
 const MAX_HEIGHT: f64 = 16_384.0;
 const MAX_WIDTH: f64 = 4_096.0;
 
-/// Scrolls to the end, so that what loads lazily does, waits for its images, and goes back
-/// to the top. Bounded in steps and time: a page may grow for ever.
+/// Scrolls to the end to trigger lazy loading, waits for the images, and scrolls back to the
+/// top. Bounded in steps and time, because a page may grow for ever.
 const SCROLL: &str = "(async () => {
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
   const start = Date.now();
@@ -81,8 +81,9 @@ struct Picture {
 }
 
 impl Tab {
-    /// The current document with its doctype. Read by the protocol, not by a script: a page
+    /// HTML of the current document with its doctype. Read through the protocol, because a page
     /// can change what scripts see.
+    #[crate::boxed]
     pub async fn html(&self) -> Result<String, Trouble> {
         let session = Some(self.session.as_str());
         let document: Root = self
@@ -101,6 +102,7 @@ impl Tab {
     }
 
     /// The body, as received, of a document that is not HTML.
+    #[crate::boxed]
     pub async fn body(&self, request: &str) -> Result<Bytes, Trouble> {
         let raw: RawBody = self
             .connection
@@ -117,11 +119,12 @@ impl Tab {
         }
     }
 
-    /// The whole page as PNG, what loads lazily included.
+    /// Screenshot of the whole page as PNG, including lazily loaded content.
+    #[crate::boxed]
     pub async fn picture(&self) -> Result<Bytes, Trouble> {
         let session = Some(self.session.as_str());
         let frame = self.watch.with(|state| state.frame.clone());
-        // An isolated world: the page can't replace its functions.
+        // An isolated world, in which the page cannot replace functions.
         let world: World = self
             .connection
             .call(
@@ -169,7 +172,7 @@ fn decode(text: &str) -> Result<Bytes, Trouble> {
         Trouble::Fault(Fault::new(
             Kind::Browser,
             SubKind::Protocol,
-            format!("the browser's bytes do not decode: {error}"),
+            format!("cannot decode the browser's bytes: {error}"),
         ))
     })
 }

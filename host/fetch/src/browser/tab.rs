@@ -1,4 +1,4 @@
-//! A page in a browser context of its own, behind a filter of its own.
+//! A page with its own browser context and its own filter.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::{Fault, Kind, SubKind};
 use crate::fetcher::Fetcher;
 use crate::proxy::ProxyUrl;
 
-/// Documents that scripts may lead to, one after the other.
+/// Most documents that scripts may navigate to, one after the other.
 const MAX_NAVIGATIONS: u32 = 10;
 
 /// A page: a spare one, or one in use by one request.
@@ -42,7 +42,7 @@ impl From<CdpError> for Trouble {
     fn from(error: CdpError) -> Self {
         match error {
             CdpError::Closed => Self::Crashed("the browser ended".to_owned()),
-            // The session goes with the page's process.
+            // The session ends with the page's process.
             CdpError::Refused { ref message, .. } if message.contains("Session with given id") => {
                 Self::Crashed("the page's process ended".to_owned())
             }
@@ -91,6 +91,7 @@ struct Navigation {
 
 impl Tab {
     /// Opens an empty page; the caller sets the deadline.
+    #[crate::boxed]
     pub async fn open(
         connection: &Connection,
         fetcher: &Fetcher,
@@ -109,7 +110,7 @@ impl Tab {
         let params = json!({
             "disposeOnDetach": true,
             "proxyServer": filter.url(),
-            // Chromium would otherwise go to loopback by itself.
+            // Without this, Chromium connects to loopback without the proxy.
             "proxyBypassList": "<-loopback>",
         });
         let context: ContextId = connection
@@ -151,7 +152,7 @@ impl Tab {
         self.watch
             .with(|state| state.frame = Some(target.target_id));
         browser.listen(&self.session, self.watch.clone());
-        // All at once: each answer is a turn of the page's process.
+        // Sent together, to save round trips to the page's process.
         let begun = [
             ("Page.enable", json!({})),
             ("Page.setLifecycleEventsEnabled", json!({"enabled": true})),
@@ -171,8 +172,9 @@ impl Tab {
         Ok(())
     }
 
-    /// Navigates to a judged URL and waits for the requested point. Returns whether it was
-    /// reached by the deadline; an error if there is no document by then.
+    /// Navigates to a URL accepted by the guard and waits for the requested point. Returns
+    /// whether it was reached by the deadline; fails if there is no document by then.
+    #[crate::boxed]
     pub async fn go(
         &self,
         request: &RenderRequest,
@@ -280,12 +282,13 @@ impl Tab {
 
     /// Closes the page and its context. Returns false if the browser does not confirm it in
     /// time.
+    #[crate::boxed]
     pub async fn close(self, deadline: Instant) -> bool {
         let params = json!({"browserContextId": self.context});
         let disposed =
             self.connection
                 .call::<Ignored>(None, "Target.disposeBrowserContext", params);
-        // Refused: it is gone already.
+        // If rejected, it is already closed.
         !matches!(
             timeout_at(deadline, disposed).await,
             Err(_) | Ok(Err(CdpError::Closed))
@@ -294,7 +297,7 @@ impl Tab {
 }
 
 impl Drop for Tab {
-    /// Closes the page also when its request was cancelled.
+    /// Closes the page even if its request was cancelled.
     fn drop(&mut self) {
         self.connection.forget(&self.session);
         self.connection.tell(

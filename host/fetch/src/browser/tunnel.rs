@@ -20,13 +20,13 @@ use crate::proxy::ProxyUrl;
 /// Largest answer of an HTTP proxy to CONNECT.
 const MAX_HEAD: usize = 16 << 10;
 
-/// A connection of either kind.
+/// A plain or TLS connection.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Connects to a target that was judged; its name's addresses are judged here. The caller
-/// sets the deadline.
+/// Connects to a target accepted by the guard; the addresses of its name are checked here.
+/// The caller sets the deadline.
 pub(super) async fn connect(
     clients: &Clients,
     upstream: Option<&ProxyUrl>,
@@ -53,14 +53,14 @@ pub(super) async fn connect(
     match url.scheme() {
         "socks5" => {
             let address = addresses.first().copied();
-            let address = address.ok_or_else(|| failed("no address to ask for"))?;
+            let address = address.ok_or_else(|| failed("no address to connect to"))?;
             let asked = SocketAddr::new(address, target.port);
             let stream = socks(stream, asked, credentials.as_ref()).await;
             Ok(Box::new(stream.map_err(|refusal| refusal.at(proxy))?))
         }
         "https" => {
             let name = ServerName::try_from(proxy.host().to_string())
-                .map_err(|_| failed("its host is no name for TLS"))?;
+                .map_err(|_| failed("its host is not a valid TLS server name"))?;
             let tls = tokio_rustls::TlsConnector::from(Arc::new(clients.plain_tls()))
                 .connect(name, stream)
                 .await
@@ -109,7 +109,7 @@ fn credentials(url: &Url) -> Option<Credentials> {
     })
 }
 
-/// Why a proxy gives no connection.
+/// Why a proxy did not connect.
 enum Refused {
     Credentials,
     Other(String),
@@ -155,7 +155,7 @@ async fn connect_http<S: Stream>(
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;
     let mut answer = Vec::new();
-    // Byte by byte: what follows the head is the tunnel's.
+    // Byte by byte, because the bytes after the head belong to the tunnel.
     while !answer.ends_with(b"\r\n\r\n") {
         if answer.len() >= MAX_HEAD {
             return Err(Refused::Other("its answer has no end".to_owned()));

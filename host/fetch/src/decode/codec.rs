@@ -1,4 +1,4 @@
-//! One coding's decoder behind one push interface.
+//! Decoders of all codings with one push interface.
 
 use std::fmt;
 
@@ -8,37 +8,37 @@ use zstd::stream::raw::{DParameter, Decoder as ZstdDecoder, Operation};
 
 use super::coding::Coding;
 
-/// The largest window that zstd over HTTP may ask for: 8 MiB (RFC 9659).
+/// The largest window allowed for zstd over HTTP: 8 MiB (RFC 9659).
 const ZSTD_WINDOW_LOG: u32 = 23;
 
-/// What one step did.
+/// Result of one step.
 pub(super) struct Step {
-    /// Bytes of input used.
+    /// Bytes of input consumed.
     pub read: usize,
-    /// Bytes of output made.
+    /// Bytes of output written.
     pub written: usize,
-    /// More output can follow, with or without further input.
+    /// Whether more output may follow, even without further input.
     pub more: bool,
 }
 
 type Brotli = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 enum Engine {
-    /// zlib and gzip check their own sums.
+    /// zlib and gzip verify their own checksums.
     Flate(Decompress),
-    /// `deflate` means zlib, and raw deflate where servers got it wrong: told apart by
-    /// the first two bytes, which are held until both are there.
+    /// `deflate` means zlib, but some servers send raw deflate: the first two bytes tell which,
+    /// and are held until both have arrived.
     UnknownDeflate(Vec<u8>),
     Brotli(Box<Brotli>),
     Zstd(ZstdDecoder<'static>),
-    /// zstd's context could not be made.
+    /// The zstd context could not be created.
     Broken,
 }
 
 pub(super) struct Codec {
     coding: Coding,
     engine: Engine,
-    /// A stream ended here; more input starts another member, or is trailing rubbish.
+    /// A stream ended here; further input is another member, or trailing garbage.
     ended: bool,
     started: bool,
     trailing: bool,
@@ -81,12 +81,12 @@ impl Codec {
         }
     }
 
-    /// A whole number of streams was decoded.
+    /// Whether only complete streams were decoded.
     pub const fn is_complete(&self) -> bool {
         self.ended
     }
 
-    /// Bytes came after the last stream that belong to none.
+    /// Whether bytes followed the last stream that belong to none.
     pub const fn has_trailing(&self) -> bool {
         self.trailing
     }
@@ -104,8 +104,8 @@ impl Codec {
             let Some(&first) = input.first() else {
                 return Ok(ignored);
             };
-            // Further members of gzip and frames of zstd; whatever else follows, as
-            // padding does, is ignored as browsers ignore it.
+            // Further members of gzip and frames of zstd are decoded. Anything else, such as
+            // padding, is ignored as browsers ignore it.
             let member = match self.coding {
                 Coding::Gzip => first == 0x1f,
                 Coding::Zstd => first == 0x28 || first & 0xf0 == 0x50,

@@ -46,7 +46,7 @@ fn encode(coding: Coding, data: &[u8]) -> Vec<u8> {
 
 const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
 
-/// Text that neither repeats nor is random.
+/// Text that is neither repetitive nor random.
 fn sample(len: usize) -> Vec<u8> {
     (0..len)
         .map(|n| b"the quick brown fox "[(n * n / 7 + n / 13) % 20])
@@ -114,7 +114,7 @@ fn two_layers_decode_in_their_order() {
     }
 }
 
-/// Row 8.
+/// Fault 8 of the list of crawler faults.
 #[test]
 fn a_bomb_stops_at_the_limit() {
     let zeros = vec![0; 64 << 20];
@@ -134,7 +134,7 @@ fn a_bomb_stops_at_the_limit() {
     );
 }
 
-/// Row 8: the inner stream yields nothing, however much the outer one feeds it.
+/// Fault 8: the inner stream has no output, however much input the outer one feeds it.
 #[test]
 fn a_bomb_between_the_layers_stops_too() {
     let empty_blocks: Vec<u8> = [0x00, 0x00, 0x00, 0xff, 0xff].repeat(8 << 20);
@@ -142,7 +142,7 @@ fn a_bomb_between_the_layers_stops_too() {
     assert!(matches!(body.push(&gzip(&empty_blocks)), Err(Stop::Full)));
 }
 
-/// Row 9, row 12.
+/// Faults 9 and 12.
 #[test]
 fn unknown_and_too_many_codings_are_refused() {
     let read = |values: &[&str]| codings(values.iter().copied());
@@ -162,7 +162,7 @@ fn unknown_and_too_many_codings_are_refused() {
     }
 }
 
-/// Row 10.
+/// Fault 10.
 #[test]
 fn a_plain_body_under_a_coding_is_malformed() {
     for coding in [Coding::Gzip, Coding::Zstd, Coding::Brotli] {
@@ -173,10 +173,10 @@ fn a_plain_body_under_a_coding_is_malformed() {
     }
 }
 
-/// Row 11.
+/// Fault 11.
 #[test]
 fn a_stream_cut_short_keeps_what_decoded() {
-    // Hardly compressible, so that two thirds hold whole blocks of every coding.
+    // Hardly compressible, so that two thirds contain whole blocks of every coding.
     let mut state = 1u32;
     let noise = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -192,14 +192,14 @@ fn a_stream_cut_short_keeps_what_decoded() {
             "{coding:?}"
         );
     }
-    // Only the check sum is missing: all of the content, but not verified.
+    // Only the checksum is missing: all content is there, but not verified.
     let encoded = gzip(&data);
     let decoded = decode(&[Coding::Gzip], &encoded[..encoded.len() - 4], usize::MAX).unwrap();
     assert!(decoded.truncated && decoded.raw.is_none() && decoded.body == data);
 }
 
 #[test]
-fn a_wrong_check_sum_is_malformed() {
+fn a_wrong_checksum_is_malformed() {
     let mut encoded = gzip(&sample(1000));
     let at = encoded.len() - 6;
     encoded[at] ^= 1;
@@ -207,7 +207,7 @@ fn a_wrong_check_sum_is_malformed() {
 }
 
 #[test]
-fn members_follow_each_other_and_rubbish_is_ignored() {
+fn several_members_decode_and_trailing_garbage_is_ignored() {
     let (one, two) = (sample(1000), sample(2000));
     let both = [one.as_slice(), two.as_slice()].concat();
     for coding in [Coding::Gzip, Coding::Zstd] {

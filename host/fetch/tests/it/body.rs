@@ -45,7 +45,7 @@ async fn a_page_comes_with_its_headers_and_times() {
 }
 
 #[tokio::test]
-async fn row_01_a_server_that_never_answers_is_a_first_byte_timeout() {
+async fn fault_01_a_server_that_never_responds_is_a_first_byte_timeout() {
     let origin = Origin::start().await.unwrap();
     let fetcher = with_config(config_with(|limits| limits.first_byte_ms = Millis(200)));
     assert_eq!(
@@ -60,7 +60,7 @@ async fn row_01_a_server_that_never_answers_is_a_first_byte_timeout() {
 }
 
 #[tokio::test]
-async fn row_02_a_trickling_body_ends_by_the_minimum_rate_or_the_total_time() {
+async fn fault_02_a_trickling_body_ends_by_the_minimum_rate_or_the_total_time() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/drip");
     let slow = with_config(config_with(|limits| {
@@ -88,7 +88,7 @@ async fn row_02_a_trickling_body_ends_by_the_minimum_rate_or_the_total_time() {
 }
 
 #[tokio::test]
-async fn row_03_an_endless_body_stops_at_the_limit() {
+async fn fault_03_an_endless_body_stops_at_the_limit() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/endless");
     assert_eq!(failure(&fetcher(), &url).await, ("too_large", None));
@@ -101,7 +101,7 @@ async fn row_03_an_endless_body_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn row_04_a_terabyte_announced_is_refused_before_it_is_read() {
+async fn fault_04_a_terabyte_announced_is_refused_before_it_is_read() {
     let origin = Origin::start().await.unwrap();
     // The server announces and sends nothing: only the announcement can end this.
     assert_eq!(
@@ -111,7 +111,7 @@ async fn row_04_a_terabyte_announced_is_refused_before_it_is_read() {
 }
 
 #[tokio::test]
-async fn row_05_a_body_shorter_than_announced_is_incomplete() {
+async fn fault_05_a_body_shorter_than_announced_is_incomplete() {
     let origin = Origin::start().await.unwrap();
     let error = get(&fetcher(), &origin.url("/fault/short"))
         .await
@@ -121,7 +121,7 @@ async fn row_05_a_body_shorter_than_announced_is_incomplete() {
 }
 
 #[tokio::test]
-async fn row_06_a_body_longer_than_announced_is_read_to_its_length_and_the_connection_left() {
+async fn fault_06_a_longer_body_than_announced_is_cut_and_its_connection_closed() {
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();
     assert_eq!(
@@ -145,7 +145,7 @@ async fn row_06_a_body_longer_than_announced_is_read_to_its_length_and_the_conne
 }
 
 #[tokio::test]
-async fn row_07_broken_chunks_are_errors() {
+async fn fault_07_broken_chunks_are_errors() {
     let origin = Origin::start().await.unwrap();
     assert_eq!(
         failure(&fetcher(), &origin.url("/fault/bad-chunk")).await,
@@ -158,7 +158,7 @@ async fn row_07_broken_chunks_are_errors() {
 }
 
 #[tokio::test]
-async fn row_27_statuses_without_a_body_have_none() {
+async fn fault_27_statuses_without_a_body_have_none() {
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();
     let response = get(&fetcher, &origin.url("/fault/no-content"))
@@ -187,7 +187,7 @@ async fn row_27_statuses_without_a_body_have_none() {
 }
 
 #[tokio::test]
-async fn row_26_a_304_is_an_answer_to_a_conditional_request_only() {
+async fn fault_26_a_304_is_a_response_to_a_conditional_request_only() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/not-modified");
     assert_eq!(
@@ -202,7 +202,7 @@ async fn row_26_a_304_is_an_answer_to_a_conditional_request_only() {
 }
 
 #[tokio::test]
-async fn row_25_a_503_is_a_response_with_its_retry_after() {
+async fn fault_25_a_503_is_a_response_with_its_retry_after() {
     let origin = Origin::start().await.unwrap();
     let response = get(&fetcher(), &origin.url("/fault/unavailable"))
         .await

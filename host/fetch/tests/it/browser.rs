@@ -1,4 +1,4 @@
-//! Rendering in a real browser: what it gives, what it refuses, and what it survives.
+//! Rendering in a real browser: results, refusals, and failures that it survives.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::support::{Names, config, with_config, with_names};
 
-/// A renderer whose guard lets 127.0.0.1 through, and no other address of loopback.
+/// A renderer whose guard allows 127.0.0.1 and no other loopback address.
 fn renderer_with(change: impl FnOnce(&mut BrowserConfig)) -> Renderer {
     let mut browser = BrowserConfig::default();
     change(&mut browser);
@@ -64,7 +64,7 @@ fn kill(pid: i32) {
 }
 
 #[tokio::test]
-async fn scripts_run_and_the_document_comes_with_its_status_and_headers() {
+async fn scripts_run_and_the_result_has_the_documents_status_and_headers() {
     let origin = Origin::start().await.unwrap();
     origin.set("/start", Reply::redirect(302, "/app"));
     origin.set(
@@ -96,7 +96,7 @@ async fn scripts_run_and_the_document_comes_with_its_status_and_headers() {
 }
 
 #[tokio::test]
-async fn each_wait_sees_what_it_waits_for() {
+async fn each_wait_point_sees_its_content() {
     let origin = Origin::start().await.unwrap();
     origin.set("/data", Reply::text("late data"));
     origin.set("/held/image", Reply::new(404, ""));
@@ -154,7 +154,7 @@ async fn pages_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_script_that_leads_to_a_private_address_is_refused() {
+async fn a_navigation_by_script_to_a_private_address_is_refused() {
     let origin = Origin::start().await.unwrap();
     let renderer = renderer();
     for (path, to) in [
@@ -173,8 +173,8 @@ async fn a_script_that_leads_to_a_private_address_is_refused() {
     assert_eq!(error.unwrap_err().kind, Kind::Refused);
 }
 
-/// Everything that a page can open a connection with, aimed at an address that the guard
-/// refuses and that would answer.
+/// Tries every way in which a page can open a connection, to an address that the guard
+/// refuses and where a server listens.
 #[tokio::test]
 async fn nothing_that_a_page_does_reaches_a_refused_address() {
     let origin = Origin::start().await.unwrap();
@@ -254,7 +254,7 @@ async fn nothing_that_a_page_does_reaches_a_refused_address() {
 }
 
 #[tokio::test]
-async fn a_page_that_never_ends_gives_what_there_is_and_a_busy_one_an_error() {
+async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
     let origin = Origin::start().await.unwrap();
     origin.set("/held/never", Reply::html(""));
     origin.set(
@@ -279,7 +279,7 @@ async fn a_page_that_never_ends_gives_what_there_is_and_a_busy_one_an_error() {
         (error.kind, error.sub.map(SubKind::as_str)),
         (Kind::Timeout, Some("total"))
     );
-    // And the pool still serves.
+    // The pool still works.
     origin.set("/", Reply::html("fine"));
     assert!(render(&renderer, origin.url("/")).await.is_ok());
 }
@@ -289,7 +289,7 @@ async fn a_body_without_end_stops_at_the_limit() {
     let origin = Origin::start().await.unwrap();
     let renderer = renderer_with(|config| config.max_page_bytes = 300_000);
     let rendered = render(&renderer, origin.url("/fault/endless")).await;
-    // Cut off by the filter: the browser either shows what came or says that it broke.
+    // Cut off by the filter: the browser either shows the part received or reports an error.
     if let Ok(rendered) = rendered {
         assert!(rendered.response.body.len() < 1 << 20);
     }
@@ -385,7 +385,7 @@ async fn many_at_once_take_turns() {
     for (number, html) in futures::future::join_all(pages).await {
         assert!(html.contains(&format!("page {number}<")), "{html}");
     }
-    // And one that finds no turn in time says so.
+    // A page whose turn does not come in time is refused.
     let full = renderer_with(|config| {
         config.concurrent = 1;
         config.queue_ms = Millis(50);
@@ -407,7 +407,7 @@ async fn many_at_once_take_turns() {
 }
 
 #[tokio::test]
-async fn what_is_no_page_comes_as_it_is() {
+async fn documents_that_are_not_html_are_returned_unchanged() {
     let origin = Origin::start().await.unwrap();
     origin.set("/notes", Reply::text("just <b>text</b>"));
     origin.set(
@@ -430,7 +430,7 @@ async fn what_is_no_page_comes_as_it_is() {
 }
 
 #[tokio::test]
-async fn failures_have_the_reason_that_a_fetch_would_give() {
+async fn failures_have_the_same_kind_as_those_of_a_fetch() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -450,7 +450,7 @@ async fn failures_have_the_reason_that_a_fetch_would_give() {
 }
 
 #[tokio::test]
-async fn a_page_goes_through_the_proxy_that_is_asked_for() {
+async fn a_page_uses_the_requested_proxy() {
     let origin = Origin::start().await.unwrap();
     origin.set("/", Reply::html("<img src=/image>through"));
     origin.set("/image", Reply::new(200, ""));
@@ -473,7 +473,7 @@ async fn a_page_goes_through_the_proxy_that_is_asked_for() {
             (Kind::Proxy, Some("auth")),
             "{error}"
         );
-        // A page's tunnel too: the secure site is not there, but the proxy is asked for it.
+        // The page's tunnels too: the secure site does not exist, but the proxy sees the request.
         let before = proxy.asked().len();
         let secure = RenderRequest {
             url: origin.url_at("a.example", "/").replace("http:", "https:"),
@@ -486,7 +486,7 @@ async fn a_page_goes_through_the_proxy_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_picture_has_the_whole_page_and_what_loads_lazily() {
+async fn a_screenshot_has_the_whole_page_with_lazily_loaded_images() {
     let origin = Origin::start().await.unwrap();
     let svg = "<svg xmlns='http://www.w3.org/2000/svg' width='200' height='100'>\
                <rect width='200' height='100' fill='#c00'/></svg>";

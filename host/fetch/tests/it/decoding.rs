@@ -33,7 +33,7 @@ async fn a_coded_body_is_decoded_and_kept_as_received() {
 }
 
 #[tokio::test]
-async fn row_08_a_bomb_of_any_coding_stops_at_the_limit() {
+async fn fault_08_a_bomb_of_any_coding_stops_at_the_limit() {
     let origin = Origin::start().await.unwrap();
     for coding in ["gzip", "deflate", "br", "zstd"] {
         let coded = bomb(coding).len();
@@ -59,7 +59,7 @@ async fn row_08_a_bomb_of_any_coding_stops_at_the_limit() {
 }
 
 #[tokio::test]
-async fn row_09_more_than_two_codings_are_refused() {
+async fn fault_09_more_than_two_codings_are_refused() {
     let origin = Origin::start().await.unwrap();
     assert_eq!(
         failure(&fetcher(), &origin.url("/fault/nested")).await,
@@ -78,7 +78,7 @@ async fn row_09_more_than_two_codings_are_refused() {
 }
 
 #[tokio::test]
-async fn row_10_a_plain_body_called_gzip_is_a_decode_error() {
+async fn fault_10_a_plain_body_called_gzip_is_a_decode_error() {
     let origin = Origin::start().await.unwrap();
     assert_eq!(
         failure(&fetcher(), &origin.url("/fault/not-gzip")).await,
@@ -87,7 +87,7 @@ async fn row_10_a_plain_body_called_gzip_is_a_decode_error() {
 }
 
 #[tokio::test]
-async fn row_11_a_cut_gzip_keeps_what_decoded() {
+async fn fault_11_a_cut_gzip_keeps_what_decoded() {
     let origin = Origin::start().await.unwrap();
     let response = get(&fetcher(), &origin.url("/fault/cut-gzip"))
         .await
@@ -97,7 +97,7 @@ async fn row_11_a_cut_gzip_keeps_what_decoded() {
 }
 
 #[tokio::test]
-async fn row_12_an_unknown_coding_is_a_decode_error() {
+async fn fault_12_an_unknown_coding_is_a_decode_error() {
     let origin = Origin::start().await.unwrap();
     assert_eq!(
         failure(&fetcher(), &origin.url("/fault/unknown-coding")).await,

@@ -1,4 +1,4 @@
-//! DNS rebinding, with lookups over UDP to a name server of the test's own.
+//! DNS rebinding, with lookups over UDP to a name server of the test.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket as StdUdpSocket};
@@ -17,8 +17,8 @@ const A: [u8; 2] = [0, 1];
 const IN: [u8; 2] = [0, 1];
 const HEADER: usize = 12;
 
-/// A name server that answers every A query from a script: each query takes the next answer,
-/// the last one stays. All answers have a TTL of zero.
+/// A name server that answers every A query from a script: each query takes the next answer;
+/// the last one repeats. All answers have a TTL of zero.
 struct NameServer {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
@@ -76,7 +76,7 @@ fn answer(query: &[u8], addresses: &[[u8; 4]]) -> Vec<u8> {
     message
 }
 
-/// A stub resolver: one question over UDP, as the system's resolver asks it.
+/// A stub resolver: one question over UDP, as the system's resolver sends it.
 struct StubResolver(SocketAddr);
 
 #[async_trait]
@@ -111,7 +111,7 @@ impl Resolver for StubResolver {
 const PUBLIC: [u8; 4] = [127, 0, 0, 1];
 const PRIVATE: [u8; 4] = [127, 0, 0, 2];
 
-/// `127.0.0.1` stands for the public internet, with an origin; every other address is private.
+/// Only `127.0.0.1`, with an origin, counts as public; every other address is private.
 /// A listener at `127.0.0.2`, on the same port, counts connections.
 struct Net {
     origin: Origin,
@@ -174,7 +174,7 @@ impl Drop for Net {
     }
 }
 
-/// The listener would see what comes: without this, the tests below prove nothing.
+/// Proves that the listener counts connections; without this, the tests below prove nothing.
 #[tokio::test]
 async fn the_private_listener_counts_connections() {
     let net = Net::start(&[&[PRIVATE]]).await;
@@ -191,7 +191,7 @@ async fn the_private_listener_counts_connections() {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_private_between_judging_and_fetching_reaches_nothing() {
+async fn a_name_that_turns_private_between_check_and_fetch_reaches_nothing() {
     let net = Net::start(&[&[PUBLIC], &[PRIVATE]]).await;
     let url = net.url("/");
     net.fetcher.judge_resolved(&url).await.unwrap();
@@ -232,7 +232,7 @@ async fn one_private_address_among_public_ones_refuses_the_name() {
 }
 
 #[tokio::test]
-async fn the_address_that_was_judged_is_the_one_connected_to() {
+async fn the_checked_address_is_the_one_connected_to() {
     let net = Net::start(&[&[PUBLIC], &[PRIVATE]]).await;
     net.origin.set("/", Reply::html("pinned"));
     let response = get(&net.fetcher, &net.url("/")).await.unwrap();
@@ -241,7 +241,7 @@ async fn the_address_that_was_judged_is_the_one_connected_to() {
 }
 
 #[tokio::test]
-async fn a_socks_proxy_is_given_judged_addresses_only() {
+async fn a_socks_proxy_gets_checked_addresses_only() {
     let net = Net::start(&[&[PUBLIC], &[PUBLIC], &[PRIVATE]]).await;
     net.origin.set("/", Reply::html("through"));
     let proxy = Proxy::socks5(net.origin.address()).await.unwrap();

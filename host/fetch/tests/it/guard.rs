@@ -24,7 +24,7 @@ async fn loopback_is_refused_unless_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_every_address_that_it_resolves_to() {
+async fn every_address_of_a_name_is_checked() {
     let names = Names::default();
     names
         .then("private.example", &["10.0.0.1"])
@@ -48,7 +48,7 @@ async fn a_name_that_turns_private_on_its_second_lookup_is_refused() {
         .then("rebind.example", &["10.0.0.1"]);
     let fetcher = with_names(config(), names);
     let url = origin.url_at("rebind.example", "/fault/closed");
-    // The first connection breaks, the retry resolves again, and is judged again.
+    // The first connection breaks; the retry resolves and checks the name again.
     assert_eq!(
         failure(&fetcher, &url).await,
         ("refused", Some("address_not_public"))
@@ -57,7 +57,7 @@ async fn a_name_that_turns_private_on_its_second_lookup_is_refused() {
 }
 
 #[tokio::test]
-async fn the_judged_address_is_the_one_connected_to() {
+async fn the_checked_address_is_the_one_connected_to() {
     let origin = Origin::start().await.unwrap();
     origin.set("/", Reply::html("pinned"));
     let names = Names::default();
@@ -117,7 +117,7 @@ async fn a_redirect_that_parsers_read_differently_is_refused() {
         error.unwrap_err().sub,
         Some(SubKind::Rule(Rule::AmbiguousUrl))
     );
-    // A link of a page is read as browsers read it, then judged.
+    // A link of a page is parsed as browsers parse it, then checked.
     let page = format!("<meta http-equiv=refresh content='0; url=\\\\{host}\\ec\tho'>");
     origin.set("/page", Reply::html(page));
     let request = Request {
@@ -129,7 +129,7 @@ async fn a_redirect_that_parsers_read_differently_is_refused() {
 }
 
 #[tokio::test]
-async fn an_address_on_the_blocklist_is_refused_behind_a_name_too() {
+async fn an_address_on_the_blocklist_is_refused_also_by_name() {
     let origin = Origin::start().await.unwrap();
     let names = Names::default();
     names.then("front.example", &["127.0.0.1"]);
@@ -145,7 +145,7 @@ async fn an_address_on_the_blocklist_is_refused_behind_a_name_too() {
 }
 
 #[tokio::test]
-async fn judging_ahead_tells_what_a_fetch_would_say() {
+async fn a_check_ahead_gives_the_same_refusal_as_a_fetch() {
     let names = Names::default();
     names
         .then("private.example", &["10.0.0.1"])

@@ -4,7 +4,7 @@ use orbweaver_origin::{Origin, Reply};
 use crate::support::{failure, fetcher, get};
 
 #[tokio::test]
-async fn row_18_too_many_or_too_large_headers_are_refused() {
+async fn fault_18_too_many_or_too_large_headers_are_refused() {
     let origin = Origin::start().await.unwrap();
     for path in ["/fault/big-header", "/fault/many-headers"] {
         assert_eq!(
@@ -16,7 +16,7 @@ async fn row_18_too_many_or_too_large_headers_are_refused() {
 }
 
 #[tokio::test]
-async fn row_19_ambiguous_framing_is_refused() {
+async fn fault_19_ambiguous_framing_is_refused() {
     let origin = Origin::start().await.unwrap();
     for path in ["/fault/bad-header", "/fault/two-lengths"] {
         assert_eq!(
@@ -35,7 +35,7 @@ async fn row_19_ambiguous_framing_is_refused() {
 }
 
 #[tokio::test]
-async fn row_20_what_is_not_http_is_a_protocol_error() {
+async fn fault_20_a_response_that_is_not_http_is_a_protocol_error() {
     let origin = Origin::start().await.unwrap();
     for path in ["/fault/http09", "/fault/garbage"] {
         assert_eq!(
@@ -81,7 +81,7 @@ async fn given_headers_replace_the_usual_ones() {
 }
 
 #[tokio::test]
-async fn row_39_a_jar_belongs_to_its_job() {
+async fn fault_39_a_jar_belongs_to_its_job() {
     let origin = Origin::start().await.unwrap();
     origin.set(
         "/set",

@@ -1,5 +1,5 @@
-//! What a fetch survives, on real connections. Tests are named after the fault that they
-//! are about; numbers are those of the list of crawler faults.
+//! Faults that a fetch must survive, on real connections. A test's number is that of the fault
+//! in the list of crawler faults that this crate handles.
 
 #![expect(
     clippy::unwrap_used,

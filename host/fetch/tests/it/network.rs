@@ -7,7 +7,7 @@ use orbweaver_origin::Origin;
 use crate::support::{Names, config_with, failure, fetcher, get, with_names};
 
 #[tokio::test]
-async fn row_23_dns_failures_are_told_apart() {
+async fn fault_23_dns_failures_are_distinguished() {
     let names = Names::default();
     names
         .fail("servfail.example", ResolveError::ServFail)
@@ -26,7 +26,7 @@ async fn row_23_dns_failures_are_told_apart() {
             error.sub.map(SubKind::as_str),
             error.retryable,
         );
-        // A lookup that takes the whole time to connect may be reported by either clock.
+        // If a lookup takes as long as the connect limit, either timer may fire first.
         let by_connect = sub == "timeout" && shown == ("connect", Some("timeout"), true);
         assert!(
             by_connect || shown == ("dns", Some(sub), retryable),
@@ -36,7 +36,7 @@ async fn row_23_dns_failures_are_told_apart() {
 }
 
 #[tokio::test]
-async fn row_24_a_refused_connection_says_so() {
+async fn fault_24_a_refused_connection_is_reported() {
     let closed = TcpListener::bind(("127.0.0.1", 0))
         .unwrap()
         .local_addr()
@@ -55,7 +55,7 @@ async fn row_24_a_refused_connection_says_so() {
 }
 
 #[tokio::test]
-async fn row_24_a_connection_closed_without_an_answer_is_tried_once_more_if_that_is_safe() {
+async fn fault_24_a_connection_closed_without_a_response_is_retried_once_if_safe() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/closed");
     assert_eq!(failure(&fetcher(), &url).await, ("reset", Some("closed")));
@@ -72,7 +72,7 @@ async fn row_24_a_connection_closed_without_an_answer_is_tried_once_more_if_that
 }
 
 #[tokio::test]
-async fn row_42_a_connection_that_closes_on_reuse_is_replaced() {
+async fn fault_42_a_connection_that_closes_on_reuse_is_replaced() {
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();
     for _ in 0..4 {
@@ -82,14 +82,14 @@ async fn row_42_a_connection_that_closes_on_reuse_is_replaced() {
 }
 
 #[tokio::test]
-async fn row_42_many_connections_that_close_on_reuse_cost_one_retry_each() {
+async fn fault_42_many_connections_that_close_on_reuse_cost_one_retry_each() {
     const KEPT: usize = 8;
     let origin = Origin::start().await.unwrap();
     let fetcher = fetcher();
     let url = origin.url("/fault/stale");
     for (round, method) in (1..).zip([Method::GET, Method::HEAD]) {
-        // Requests that all wait at once leave as many idle connections, and every one of
-        // these closes when it is used again.
+        // Parallel requests leave as many idle connections, each of which closes when it is
+        // reused.
         let held: Vec<_> = (0..KEPT)
             .map(|_| {
                 let (fetcher, url) = (fetcher.clone(), origin.url("/held/page"));
@@ -110,7 +110,7 @@ async fn row_42_many_connections_that_close_on_reuse_cost_one_retry_each() {
         assert!(asked > KEPT, "{method}: idle connections were used");
         assert!(asked <= 2 * KEPT, "{method}: {asked}, one retry each");
     }
-    // What is not safe to repeat is not repeated: the caller hears of the broken connection.
+    // Unsafe methods are not repeated: the caller gets the connection's error.
     get(&fetcher, &origin.url("/echo")).await.unwrap();
     let asked = origin.count("/fault/stale");
     let post = Request {

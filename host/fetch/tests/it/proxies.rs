@@ -1,5 +1,5 @@
 use orbweaver_core::guard::{HostList, Rule};
-use orbweaver_fetch::{FetchConfig, Fetcher, Kind, Pool, ProxyUrl, Request, SubKind};
+use orbweaver_fetch::{FetchConfig, Fetcher, Kind, ProxyPool, ProxyUrl, Request, SubKind};
 use orbweaver_origin::{Certificates, Flaw, Origin, Proxy, Reply, TlsOrigin};
 
 use crate::support::{Names, config, fetcher, with_config, with_names};
@@ -26,7 +26,7 @@ async fn requests_go_through_http_and_socks5_proxies_with_credentials() {
         assert_eq!(response.body, "through");
     }
     assert_eq!(http.asked(), [url]);
-    // SOCKS is given the address that was judged, not the name.
+    // SOCKS gets the checked address, not the name.
     assert_eq!(socks.asked(), [origin.address().to_string()]);
 }
 
@@ -58,7 +58,7 @@ async fn https_is_tunnelled() {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_the_proxys_refusal() {
+async fn a_wrong_password_is_a_refusal_of_the_proxy() {
     let origin = Origin::start().await.unwrap();
     let proxy = Proxy::socks5(origin.address()).await.unwrap();
     let error = fetcher()
@@ -86,7 +86,7 @@ async fn a_wrong_password_is_the_proxys_refusal() {
 }
 
 #[tokio::test]
-async fn a_proxys_own_address_is_judged() {
+async fn a_proxys_own_address_is_checked() {
     let names = Names::default();
     names
         .then("gate.example", &["10.0.0.1"])
@@ -132,7 +132,7 @@ async fn a_proxys_port_and_host_pass_the_same_rules_as_a_targets() {
 }
 
 #[tokio::test]
-async fn names_go_through_http_proxies_only_where_those_are_trusted() {
+async fn names_are_sent_to_http_proxies_only_if_trusted() {
     let origin = Origin::start().await.unwrap();
     origin.set("/", Reply::html("through"));
     let http = Proxy::http(origin.address()).await.unwrap();
@@ -152,7 +152,7 @@ async fn names_go_through_http_proxies_only_where_those_are_trusted() {
 }
 
 #[tokio::test]
-async fn what_a_proxy_would_resolve_is_judged_here_first() {
+async fn names_that_a_proxy_resolves_are_checked_here_first() {
     let origin = Origin::start().await.unwrap();
     let names = Names::default();
     names.then("private.example", &["10.0.0.1"]);
@@ -171,20 +171,20 @@ async fn what_a_proxy_would_resolve_is_judged_here_first() {
 }
 
 #[test]
-fn pools_are_picked_from() {
+fn proxies_are_picked_from_pools() {
     let pool: Vec<ProxyUrl> = vec![
         "http://one.example:1".parse().unwrap(),
         "http://u-{country}:p@two.example:2".parse().unwrap(),
     ];
     let config = FetchConfig {
-        proxy_pools: [(Pool::Isp, pool)].into(),
+        proxy_pools: [(ProxyPool::Isp, pool)].into(),
         ..FetchConfig::default()
     };
     let fetcher = Fetcher::new(config).unwrap();
-    assert!(fetcher.has_pool(Pool::Isp) && !fetcher.has_pool(Pool::Mobile));
+    assert!(fetcher.has_pool(ProxyPool::Isp) && !fetcher.has_pool(ProxyPool::Mobile));
     let picked = |pool, country| fetcher.pool_candidates(pool, country, 1);
-    assert_eq!(picked(Pool::Mobile, None).unwrap(), []);
-    let german = picked(Pool::Isp, Some("DE")).unwrap();
+    assert_eq!(picked(ProxyPool::Mobile, None).unwrap(), []);
+    let german = picked(ProxyPool::Isp, Some("DE")).unwrap();
     assert_eq!(german[0].proxy.expose(), "http://u-de:p@two.example:2");
-    assert!(picked(Pool::Isp, Some("../x")).is_err());
+    assert!(picked(ProxyPool::Isp, Some("../x")).is_err());
 }

@@ -24,7 +24,7 @@ async fn redirects_are_followed_and_listed() {
 }
 
 #[tokio::test]
-async fn row_13_loops_stop_at_the_limit_with_their_chain() {
+async fn fault_13_loops_stop_at_the_limit_with_their_chain() {
     let origin = Origin::start().await.unwrap();
     for path in ["/fault/loop-a", "/fault/self", "/fault/chain/11"] {
         let error = get(&fetcher(), &origin.url(path)).await.unwrap_err();
@@ -43,7 +43,7 @@ async fn row_13_loops_stop_at_the_limit_with_their_chain() {
 }
 
 #[tokio::test]
-async fn row_14_a_redirect_without_one_clear_location_is_bad() {
+async fn fault_14_a_redirect_without_one_clear_location_is_bad() {
     let origin = Origin::start().await.unwrap();
     for (path, sub) in [
         ("no-location", "no_location"),
@@ -60,7 +60,7 @@ async fn row_14_a_redirect_without_one_clear_location_is_bad() {
 }
 
 #[tokio::test]
-async fn row_15_method_and_body_follow_the_status() {
+async fn fault_15_method_and_body_follow_the_status() {
     let origin = Origin::start().await.unwrap();
     for (status, method, sent) in [
         (301, "POST", "GET"),
@@ -101,7 +101,7 @@ async fn row_15_method_and_body_follow_the_status() {
 }
 
 #[tokio::test]
-async fn row_15_credentials_stay_with_their_origin() {
+async fn fault_15_credentials_stay_with_their_origin() {
     let (one, two) = (
         Origin::start().await.unwrap(),
         Origin::start().await.unwrap(),
@@ -135,7 +135,7 @@ async fn row_15_credentials_stay_with_their_origin() {
 }
 
 #[tokio::test]
-async fn a_redirect_that_wants_its_cookie_back_ends() {
+async fn a_redirect_that_waits_for_its_cookie_ends() {
     let origin = Origin::start().await.unwrap();
     origin.set(
         "/start",
@@ -146,7 +146,7 @@ async fn a_redirect_that_wants_its_cookie_back_ends() {
 }
 
 #[tokio::test]
-async fn row_16_a_refresh_header_is_recorded_and_not_followed() {
+async fn fault_16_a_refresh_header_is_recorded_and_not_followed() {
     let origin = Origin::start().await.unwrap();
     let response = get(&fetcher(), &origin.url("/fault/refresh"))
         .await
@@ -156,7 +156,7 @@ async fn row_16_a_refresh_header_is_recorded_and_not_followed() {
 }
 
 #[tokio::test]
-async fn row_16_a_refresh_is_followed_when_asked_and_counts_as_a_redirect() {
+async fn fault_16_a_refresh_is_followed_when_asked_and_counts_as_a_redirect() {
     let origin = Origin::start().await.unwrap();
     origin.set(
         "/meta",
@@ -199,7 +199,7 @@ async fn row_16_a_refresh_is_followed_when_asked_and_counts_as_a_redirect() {
 }
 
 #[tokio::test]
-async fn row_17_a_step_down_to_http_is_recorded() {
+async fn fault_17_a_downgrade_to_http_is_recorded() {
     let certificates = Certificates::new().unwrap();
     let origin = Origin::start().await.unwrap();
     let secure = TlsOrigin::start(&certificates, Flaw::None).await.unwrap();
@@ -237,7 +237,7 @@ async fn row_17_a_step_down_to_http_is_recorded() {
 }
 
 #[tokio::test]
-async fn the_caller_decides_about_hops() {
+async fn the_caller_decides_about_redirects() {
     let origin = Origin::start().await.unwrap();
     let url = origin.url("/fault/redirect/301?/echo");
     let asking = |verdict: HopVerdict| {

@@ -69,7 +69,7 @@ async fn concurrent_requests_fetch_robots_txt_once() {
 }
 
 #[tokio::test]
-async fn row_41_the_status_decides_where_there_is_no_file() {
+async fn fault_41_without_a_file_the_status_decides() {
     let page = "<!doctype html><p>\nuser-agent: *\ndisallow: /\n";
     for (reply, allowed, has_text) in [
         (Reply::new(404, "user-agent: *\ndisallow: /"), true, false),
@@ -96,7 +96,7 @@ async fn row_41_the_status_decides_where_there_is_no_file() {
 }
 
 #[tokio::test]
-async fn row_41_an_unreachable_site_disallows_all() {
+async fn fault_41_an_unreachable_site_disallows_all() {
     let closed = Origin::start().await.unwrap();
     closed.set(
         "/robots.txt",
@@ -108,7 +108,7 @@ async fn row_41_an_unreachable_site_disallows_all() {
 }
 
 #[tokio::test]
-async fn a_host_that_can_not_be_reached_is_the_cause_not_its_robots_txt() {
+async fn the_cause_is_the_unreachable_host_not_its_robots_txt() {
     let names = Names::default();
     names.then("private.example", &["10.0.0.1"]);
     names.fail("servfail.example", ResolveError::ServFail);
@@ -135,7 +135,7 @@ async fn a_host_that_can_not_be_reached_is_the_cause_not_its_robots_txt() {
             "{url}: {verdict:?}"
         );
     }
-    // The host answers; its file is what fails.
+    // The host responds; only its file fails.
     for reply in [
         Reply::new(503, ""),
         Reply::new(429, ""),
@@ -154,7 +154,7 @@ async fn a_host_that_can_not_be_reached_is_the_cause_not_its_robots_txt() {
 }
 
 #[tokio::test]
-async fn row_41_a_huge_robots_txt_is_cut_and_redirects_are_followed() {
+async fn fault_41_a_huge_robots_txt_is_cut_and_redirects_are_followed() {
     let origin = Origin::start().await.unwrap();
     let mut huge = b"user-agent: *\ndisallow: /early\n".to_vec();
     huge.extend(b"# filler\n".repeat(100_000));
@@ -166,7 +166,7 @@ async fn row_41_a_huge_robots_txt_is_cut_and_redirects_are_followed() {
 }
 
 #[tokio::test]
-async fn row_41_five_redirects_are_followed_and_a_sixth_is_no_file() {
+async fn fault_41_five_redirects_are_followed_and_six_count_as_no_file() {
     for (redirects, closed) in [(5, true), (6, false)] {
         let origin = Origin::start().await.unwrap();
         origin.set("/robots.txt", Reply::redirect(301, "/hop/1"));

@@ -1,4 +1,4 @@
-//! A fetcher for loopback, with limits short enough to wait for.
+//! A fetcher for loopback, with short limits.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use orbweaver_fetch::{
     FetchConfig, FetchError, Fetcher, Limits, Request, ResolveError, Resolver, Response, SubKind,
 };
 
-/// Answers from a script: each lookup of a name takes its next answer, the last one stays.
+/// Scripted DNS answers: each lookup of a name takes its next answer; the last one repeats.
 #[derive(Default)]
 pub struct Names(Mutex<HashMap<String, Vec<Answer>>>);
 
@@ -60,7 +60,7 @@ impl Resolver for Names {
     }
 }
 
-/// The default limits of these tests: loopback allowed, a second for everything slow.
+/// The default configuration of these tests: loopback allowed, one second for slow steps.
 pub fn config() -> FetchConfig {
     FetchConfig {
         allow_nets: vec!["127.0.0.0/8".parse().unwrap()],
@@ -84,7 +84,7 @@ pub fn fetcher() -> Fetcher {
     with_config(config())
 }
 
-/// As [`fetcher`], with another configuration.
+/// Same as [`fetcher`], with another configuration.
 pub fn with_config(config: FetchConfig) -> Fetcher {
     let names = Names::default();
     for name in ["secure.example", "a.example", "b.example"] {
@@ -93,7 +93,7 @@ pub fn with_config(config: FetchConfig) -> Fetcher {
     with_names(config, names)
 }
 
-/// As [`fetcher`], with other names.
+/// Same as [`fetcher`], with other names.
 pub fn with_names(config: FetchConfig, names: Names) -> Fetcher {
     Fetcher::with_resolver(config, Arc::new(names)).unwrap()
 }
@@ -103,7 +103,7 @@ pub async fn get(fetcher: &Fetcher, url: &str) -> Result<Response, FetchError> {
     fetcher.fetch(Request::get(url)).await
 }
 
-/// The words of a failed fetch.
+/// Kind and sub-kind of a failed fetch.
 pub async fn failure(fetcher: &Fetcher, url: &str) -> (&'static str, Option<&'static str>) {
     let error = get(fetcher, url).await.expect_err("the fetch fails");
     assert!(!error.message.is_empty());

@@ -28,7 +28,7 @@ async fn a_good_certificate_is_fetched_from() {
 }
 
 #[tokio::test]
-async fn row_22_every_flaw_of_tls_has_its_word() {
+async fn fault_22_every_flaw_of_tls_has_its_sub_kind() {
     for (flaw, sub) in [
         (Flaw::Expired, "expired"),
         (Flaw::NotYetValid, "not_yet_valid"),
@@ -54,7 +54,7 @@ async fn row_22_every_flaw_of_tls_has_its_word() {
 }
 
 #[tokio::test]
-async fn row_21_a_reset_stream_and_a_goaway_are_tried_once_more() {
+async fn fault_21_a_reset_stream_and_a_goaway_are_retried_once() {
     for (flaw, requests) in [
         (Flaw::Http2Reset(1), 2),
         (Flaw::Http2GoAway(1), 2),
@@ -71,7 +71,7 @@ async fn row_21_a_reset_stream_and_a_goaway_are_tried_once_more() {
 }
 
 #[tokio::test]
-async fn row_21_a_server_that_keeps_resetting_is_a_typed_error() {
+async fn fault_21_a_server_that_keeps_resetting_is_a_typed_error() {
     for flaw in [Flaw::Http2Reset(usize::MAX), Flaw::Http2GoAway(usize::MAX)] {
         let (fetcher, origin) = served(flaw).await;
         let error = get(&fetcher, &origin.url("secure.example"))
@@ -97,7 +97,7 @@ async fn row_21_a_server_that_keeps_resetting_is_a_typed_error() {
 }
 
 #[tokio::test]
-async fn row_18_a_megabyte_of_header_is_refused_over_http2_too() {
+async fn fault_18_a_megabyte_of_header_is_refused_over_http2_too() {
     let (fetcher, origin) = served(Flaw::Http2BigHeader).await;
     let error = get(&fetcher, &origin.url("secure.example"))
         .await

@@ -1,4 +1,4 @@
-//! The cheapest backend that succeeds: this host, its browser, proxy pools, the provider.
+//! The `auto` backend: tries this host, its browser, proxy pools and the provider, cheapest first.
 
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::ProjectId;
@@ -10,14 +10,14 @@ use super::detect::{Verdict, judge};
 use crate::blocking::blocking;
 use crate::error::{FailureKind, ScanError};
 
-/// A backend and the job as it is given to it.
+/// A backend and the job to give it.
 struct Step {
     choice: Choice,
     job: Job,
 }
 
 impl Step {
-    /// For people: which backend, how, and through which pool.
+    /// Name for messages: the backend, how it loads, and the pool.
     fn name(&self, backend: &str) -> String {
         let by = if self.job.render.is_some() {
             "browser"
@@ -32,15 +32,15 @@ impl Step {
 }
 
 impl Cloud {
-    /// Tries one backend after the other until one gives a page that is neither a challenge
-    /// nor an empty shell. Where none does, the last page that came is the answer.
+    /// Tries one backend after the other until one returns a page that is neither a challenge
+    /// nor an empty shell. If none does, the last page is the answer.
     pub(super) async fn auto(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         let mut best: Option<Loaded> = None;
         let mut first_error = None;
         let mut needs_browser = job.render.is_some();
         let mut tried: Vec<String> = Vec::new();
         for step in self.steps(job) {
-            // A shell stays a shell however it is fetched, if no browser runs its scripts.
+            // Only a browser can fill a shell, so other backends are skipped.
             let useless = needs_browser && step.job.render.is_none();
             if useless || self.backend(step.choice).missing(&step.job).is_some() {
                 continue;
@@ -66,7 +66,7 @@ impl Cloud {
                     needs_browser |= matches!(verdict, Verdict::Shell(_));
                     best = Some(loaded);
                 }
-                // What the guard refuses, no backend may fetch.
+                // The guard's refusal applies to every backend.
                 Err(error @ (ScanError::Refused(_) | ScanError::Internal(_))) => return Err(error),
                 Err(error) => {
                     tracing::info!(cloud.backend = backend, cloud.verdict = %error, "a backend failed");
@@ -81,7 +81,11 @@ impl Cloud {
         match (best, first_error) {
             (Some(mut loaded), _) => {
                 let reason = tried.join("; ");
-                tracing::info!(cloud.backend = loaded.backend, cloud.tried = %reason, "no backend got past it");
+                tracing::info!(
+                    cloud.backend = loaded.backend,
+                    cloud.tried = %reason,
+                    "no backend got past the challenge"
+                );
                 loaded.reason = Some(reason);
                 Ok(loaded)
             }
@@ -100,7 +104,7 @@ impl Cloud {
             job: job.clone(),
         };
         let mut steps = Vec::new();
-        // A country is nothing that this host can offer.
+        // This host cannot choose a country.
         if job.country.is_none() {
             if job.render.is_none() {
                 steps.push(through(Choice::Local, job));
@@ -125,8 +129,8 @@ impl Cloud {
         steps
     }
 
-    /// The provider where there is one, else proxy pools with the browser, those hardest to
-    /// detect first.
+    /// The provider if configured, else proxy pools with the browser, the hardest to detect
+    /// first.
     pub(super) async fn unblock(&self, project: ProjectId, job: &Job) -> Result<Loaded, ScanError> {
         if self.vendor().capabilities().unblock {
             return self.vendor().unblock(job).await;
@@ -163,14 +167,14 @@ impl Cloud {
             (Some(loaded), _) => Ok(loaded),
             (None, Some(error)) => Err(error),
             (None, None) => Err(ScanError::NotConfigured(
-                "no proxy pool takes a country: put {country} into a URL of fetch.proxy_pools"
+                "no proxy pool supports a country: put {country} into a URL of fetch.proxy_pools"
                     .into(),
             )),
         }
     }
 }
 
-/// Failures that every backend would have.
+/// Whether every other backend would fail in the same way.
 fn is_final(error: &ScanError) -> bool {
     use orbweaver_fetch::Kind::{BadRedirect, Dns, TooLarge};
     matches!(
@@ -183,10 +187,11 @@ fn is_final(error: &ScanError) -> bool {
 }
 
 impl Loaded {
-    /// What the page is. CPU-bound work apart.
+    /// Classifies the page, on a blocking thread.
     ///
     /// # Errors
-    /// When the process is stopping.
+    /// When the process is shutting down.
+    #[crate::boxed]
     pub async fn verdict(&self) -> Result<Verdict, ScanError> {
         let (response, rendered) = (self.response.clone(), self.rendered);
         blocking(move || of(&response, rendered)).await

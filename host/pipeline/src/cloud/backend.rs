@@ -1,47 +1,47 @@
-//! What a backend is: a place that pages come from, the job it is given and what it gives.
+//! The backend interface: capabilities, the job given to a backend, and the page it returns.
 
 use std::borrow::Cow;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use orbweaver_fetch::{Pool, ProxyUrl, RenderRequest, Rendered, Response};
+use orbweaver_fetch::{ProxyPool, ProxyUrl, RenderRequest, Rendered, Response};
 use orbweaver_store::Principal;
 
 use crate::error::ScanError;
 
-/// What is said where nothing renders.
+/// Message where no browser is configured.
 pub const NO_BROWSER: &str = "no browser is configured: install chromium-headless-shell or name one \
                               with --browser (setting browser)";
-/// What is said where there is no provider.
+/// Message where no provider is configured.
 pub const NO_VENDOR: &str =
     "no upstream provider is configured: set cloud.vendor_url and cloud.vendor_key";
-/// What is said where nothing unblocks.
+/// Message where no unblocker is configured.
 pub const NO_UNBLOCKER: &str = "nothing that unblocks is configured: set cloud.vendor_url and \
                                 cloud.vendor_key, or fetch.proxy_pools together with a browser";
 
 /// A page to load.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// Absolute, http or https, judged.
+    /// Absolute URL, http or https, already accepted by the guard.
     pub url: String,
-    /// User agent to send; none: the backend chooses.
+    /// User agent to send; `None`: the backend chooses.
     pub user_agent: Option<String>,
-    /// In a browser, until this point.
+    /// Load it in a browser and wait for this point; `None`: plain HTTP.
     pub render: Option<WaitPoint>,
-    /// With a picture of the whole page.
+    /// Whether to take a screenshot of the whole page.
     pub picture: bool,
-    /// ISO-2 code of the country to appear from.
+    /// ISO 3166-1 alpha-2 code of the country to fetch from.
     pub country: Option<String>,
-    /// The proxy pool to go through; by default isp.
-    pub pool: Option<Pool>,
-    /// The project's own proxy, for what this host fetches.
+    /// Proxy pool to use; default isp.
+    pub pool: Option<ProxyPool>,
+    /// The project's own proxy, used by the local backend.
     pub proxy: Option<ProxyUrl>,
 }
 
 /// When a rendered page counts as loaded.
 pub type WaitPoint = orbweaver_fetch::WaitFor;
 
-/// Which backend is asked for.
+/// The requested backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
     /// The cheapest that succeeds.
@@ -53,67 +53,67 @@ pub enum Choice {
     Proxy,
     /// The upstream provider.
     Vendor,
-    /// Whatever gets past challenges: the provider, else proxy pools with the browser.
+    /// Any that gets past challenges: the provider, else proxy pools with the browser.
     Unblock,
 }
 
-/// A page that was loaded.
+/// A loaded page.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// As a fetch's response, whichever backend it came from.
+    /// The response, in the same form for all backends.
     pub response: Response,
     /// `local`, `proxy` or `vendor`.
     pub backend: &'static str,
-    /// A browser rendered it.
+    /// Whether a browser rendered it.
     pub rendered: bool,
-    /// The pool that it came through.
-    pub pool: Option<Pool>,
-    /// Millionths of a US dollar.
+    /// The proxy pool that was used.
+    pub pool: Option<ProxyPool>,
+    /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// PNG, if asked for, or why there is none.
+    /// The screenshot as PNG, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
-    /// Where the backend was chosen here: what each that was tried gave, in order.
+    /// For `auto` and `unblock`: the result of each backend tried, in order.
     pub reason: Option<String>,
 }
 
-/// What a backend can do.
+/// Capabilities of a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// It is configured.
+    /// Whether it is configured.
     pub available: bool,
-    /// Run a page's scripts.
+    /// Whether it runs a page's scripts.
     pub render: bool,
-    /// Take pictures.
+    /// Whether it takes screenshots.
     pub picture: bool,
-    /// Appear from a country.
+    /// Whether it can fetch from a chosen country.
     pub country: bool,
-    /// Get past challenges.
+    /// Whether it gets past challenges.
     pub unblock: bool,
 }
 
-/// A place that pages come from.
+/// A place from which pages are loaded.
 #[async_trait]
 pub trait Backend: Send + Sync {
     /// Its name in answers and logs.
     fn name(&self) -> &'static str;
 
-    /// What it can do as it is configured.
+    /// Its capabilities with the current configuration.
     fn capabilities(&self) -> Capabilities;
 
-    /// What to set, where it is not available or can't do what a job asks.
+    /// What to configure if it cannot do this job; `None` if it can.
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>>;
 
     /// Loads a page. A response of any status is a success.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why the page could not be loaded.
     async fn load(&self, job: &Job) -> Result<Loaded, ScanError>;
 }
 
-/// The project's own proxy.
+/// The proxy that the project has configured for itself.
 ///
 /// # Errors
-/// When what is stored is no proxy's URL.
+/// When the stored value is not a proxy URL.
 pub fn project_proxy(principal: &Principal) -> Result<Option<ProxyUrl>, ScanError> {
     principal
         .proxy_url
@@ -123,7 +123,7 @@ pub fn project_proxy(principal: &Principal) -> Result<Option<ProxyUrl>, ScanErro
         .map_err(|error| ScanError::Internal(format!("the project's proxy: {error}")))
 }
 
-/// A job as the browser takes it.
+/// The job as a request to the browser.
 pub(super) fn render_request(
     job: &Job,
     wait_for: WaitPoint,

@@ -1,4 +1,4 @@
-//! All backends of this process behind one door.
+//! All backends of this process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ struct Inner {
     local: Local,
     pools: Pools,
     vendor: Vendor,
-    /// Pages that this host renders at once, in turns by project.
+    /// Bounds the pages that this host renders at once; projects take turns.
     renders: Slots,
-    /// How long a page may wait for its turn.
+    /// Longest wait of a page for its turn.
     patience: Duration,
 }
 
 impl Cloud {
-    /// As the configuration says; nothing starts yet.
+    /// Creates the backends from the configuration; no browser is started yet.
     pub fn new(
         fetcher: &Fetcher,
         browser: Option<&Path>,
@@ -60,12 +60,13 @@ impl Cloud {
         }))
     }
 
-    /// Loads a page for a project from the backend that is asked for. What this host renders
+    /// Loads a page for a project with the requested backend. A page that this host renders
     /// waits for its project's turn.
     ///
     /// # Errors
-    /// What is not configured, or why there is no response; [`ScanError::Busy`] where too
-    /// many pages wait to be rendered.
+    /// What to configure, or why there is no response; [`ScanError::Busy`] if too many pages
+    /// wait to be rendered.
+    #[crate::boxed]
     pub async fn load(
         &self,
         project: ProjectId,
@@ -84,7 +85,7 @@ impl Cloud {
         }
     }
 
-    /// Loads a page from one backend, which can do what the job asks.
+    /// Loads a page with one backend, after checking that the backend can do the job.
     pub(super) async fn load_from(
         &self,
         project: ProjectId,
@@ -97,7 +98,7 @@ impl Cloud {
             let slot = timeout(self.0.patience, turn)
                 .await
                 .map_err(|_| ScanError::Busy {
-                    message: "the browser has more pages to render than it can".to_owned(),
+                    message: "too many pages wait for the browser".to_owned(),
                     retry_after: self.0.patience.as_secs().clamp(1, 60),
                 })?;
             Some(slot?)
@@ -115,11 +116,12 @@ impl Cloud {
         }
     }
 
-    /// Renders a page in this host's browser, for a plugin: the page as it stands after its
-    /// scripts ran. Not billed here.
+    /// Renders a page for a plugin in this host's browser: the page after its scripts have
+    /// run. Billing is left to the caller.
     ///
     /// # Errors
-    /// Why there is none; [`ScanError::NotConfigured`] without a browser.
+    /// Why it failed; [`ScanError::NotConfigured`] without a browser.
+    #[crate::boxed]
     pub async fn render(
         &self,
         principal: &Principal,
@@ -143,12 +145,12 @@ impl Cloud {
         document.page().await
     }
 
-    /// Whether this host renders.
+    /// Whether this host has a browser.
     pub fn has_browser(&self) -> bool {
         self.0.renderer.is_available()
     }
 
-    /// Whether anything unblocks.
+    /// Whether an unblocker is configured.
     pub fn can_unblock(&self) -> bool {
         self.0.vendor.capabilities().unblock || self.0.pools.capabilities().unblock
     }

@@ -1,20 +1,20 @@
-//! What a page is: content, a challenge put in its place, or a shell that scripts fill.
+//! Classifies a page: content, a challenge in its place, or an empty shell for scripts.
 
 use orbweaver_core::page::page_pass;
 use orbweaver_fetch::Response;
 
-/// What a page is.
+/// Class of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// What was asked for.
+    /// The requested content.
     Good,
-    /// Something that keeps programs out; by whose hand.
+    /// A challenge that blocks programs; names the service.
     Challenge(&'static str),
-    /// A page whose content its scripts make; the sign of it.
+    /// A page whose content is made by scripts; names the sign.
     Shell(&'static str),
 }
 
-/// For the log and the answer.
+/// Text for logs and answers.
 impl std::fmt::Display for Verdict {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -25,15 +25,15 @@ impl std::fmt::Display for Verdict {
     }
 }
 
-/// Only the beginning is looked through: challenges are short pages.
+/// Bytes examined: challenge pages are short.
 const LOOKED_AT: usize = 256 << 10;
 /// A page with fewer visible characters may be a shell.
 const FEW_CHARS: u64 = 200;
-/// A challenge says little; a page that says more and shows a CAPTCHA has a form.
+/// A page with more visible characters is no challenge: it is content with a CAPTCHA form.
 const MANY_CHARS: u64 = 3_000;
 
-/// Texts that only the challenge pages of these services have: names of their scripts,
-/// variables and elements, never a word that a page about them would use.
+/// Texts found only in the challenge pages of these services: names of scripts, variables and
+/// elements, never words that an article about them would use.
 const MARKS: &[(&str, &str)] = &[
     ("/cdn-cgi/challenge-platform/h/", "Cloudflare challenge"),
     ("cf-browser-verification", "Cloudflare challenge"),
@@ -52,8 +52,8 @@ const MARKS: &[(&str, &str)] = &[
     ("/.within.website/x/cmd/anubis/", "Anubis challenge"),
 ];
 
-/// Texts that these services put into ordinary pages, too: they count where the page says
-/// next to nothing or its status keeps out.
+/// Texts that these services also put into ordinary pages: they count only if the page has
+/// almost no text or its status denies access.
 const SENSORS: &[(&str, &str)] = &[
     ("/_incapsula_resource", "Imperva challenge"),
     ("incapsula incident id", "Imperva challenge"),
@@ -71,7 +71,7 @@ const SENSORS: &[(&str, &str)] = &[
     ("challenges.cloudflare.com/turnstile", "CAPTCHA"),
 ];
 
-/// Signs of a page that scripts fill. Names of elements count in any quotes.
+/// Signs of a page filled by scripts. Element ids match with any quotes.
 const SHELL_IDS: &[&str] = &[
     "root",
     "app",
@@ -103,7 +103,7 @@ const SHELLS: &[&str] = &[
     "need javascript",
 ];
 
-/// Judges a page; `html` is empty for what is none.
+/// Classifies a page; `html` is empty if the body is not HTML.
 pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
     let header = |name| response.headers.get(name).unwrap_or_default();
     if header("cf-mitigated").eq_ignore_ascii_case("challenge") {
@@ -129,7 +129,7 @@ pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
     };
     let says_little = keeps_out || chars < MANY_CHARS;
     let says_nothing = keeps_out || chars < FEW_CHARS;
-    // A page that waits for its scripts may hold a sensor, too: those come after its shell.
+    // A shell may contain a sensor too, so challenge marks are checked first.
     if let Some(who) = says_little.then(|| shows(MARKS)).flatten() {
         return Verdict::Challenge(who);
     }
@@ -143,7 +143,7 @@ pub fn judge(response: &Response, html: &str, rendered: bool) -> Verdict {
     blocked()
 }
 
-/// The sign that a page is an empty shell.
+/// The sign by which a page is an empty shell, if it is one.
 fn shell(lower: &str, chars: u64) -> Option<&'static str> {
     if chars >= FEW_CHARS || !lower.contains("<script") {
         return None;
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_shells_and_pages_are_told_apart() {
+    fn challenges_shells_and_pages_are_distinguished() {
         let text = "words that a person reads ".repeat(20);
         type Row = (
             u16,
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(judge(&response(200, &[]), shell, true), Verdict::Good);
     }
 
-    /// Pages in the shapes that these services and frameworks give them, shortened.
+    /// Pages with the markup of these services and frameworks, shortened.
     #[test]
     fn known_challenges_and_shells_are_recognised() {
         const CF: &str = "<title>Just a moment...</title><noscript>Enable JavaScript and cookies \
@@ -318,7 +318,7 @@ mod tests {
             (format!("<div id=___gatsby></div>{SCRIPT}"), "___gatsby"),
             (format!("<p>Wait</p>{NEED}{SCRIPT}"), "enable javascript"),
             (format!("<main></main>{SCRIPT}"), "scripts and no text"),
-            // Behind a service that puts its sensor into every page.
+            // A site behind a service that puts its sensor into every page.
             (
                 format!(
                     "<div id=root></div>{SCRIPT}<script src=/_Incapsula_Resource?S=1></script>"
@@ -350,7 +350,7 @@ mod tests {
                 assert_eq!(verdict, Verdict::Good, "{status} {sensor}");
             }
         }
-        // An identifier that only begins like a shell's.
+        // An id that only starts like a shell's id.
         let page = "<div id=apple>A fruit.</div><script src=/x.js></script>";
         assert_eq!(judge(&response(200, &[]), page, false), Verdict::Good);
     }

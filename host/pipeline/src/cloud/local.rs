@@ -1,4 +1,4 @@
-//! This host: plain HTTP, and its browser.
+//! The local backend: this host's plain HTTP and its browser.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use orbweaver_fetch::{Fetcher, Renderer, Request};
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use crate::error::ScanError;
 
-/// The backend that costs nothing.
+/// Backend without cost.
 pub(super) struct Local {
     fetcher: Fetcher,
     renderer: Renderer,

@@ -1,6 +1,6 @@
-//! Millionths of a US dollar, which is what is booked, and dollars, which is what is shown.
+//! Conversion between US dollars, which are shown, and millionths of them, which are billed.
 
-/// Dollars as millionths, rounded; what is no price is nothing.
+/// Converts dollars to millionths, rounded. An invalid price becomes 0.
 pub fn micros(usd: f64) -> u64 {
     if !usd.is_finite() || usd <= 0.0 {
         return 0;
@@ -14,7 +14,7 @@ pub fn micros(usd: f64) -> u64 {
     micros
 }
 
-/// Millionths as dollars.
+/// Converts millionths to dollars.
 pub fn usd(micros: u64) -> f64 {
     #[expect(
         clippy::cast_precision_loss,
@@ -24,7 +24,7 @@ pub fn usd(micros: u64) -> f64 {
     usd
 }
 
-/// What so many bytes cost at a price for 10^9 of them.
+/// Price in millionths of `bytes` bytes at `usd_per_gb` dollars per 10^9 bytes.
 pub fn of_bytes(bytes: u64, usd_per_gb: f64) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "exact up to 9 PB")]
     let bytes = bytes as f64;

@@ -1,23 +1,35 @@
-//! The configured proxy pools: a proxy that fails gives way to the next one of its pool.
+//! The configured proxy pools. If a proxy fails, the next one of its pool is tried.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_fetch::{Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, Pool, Renderer, Request};
+use orbweaver_fetch::{
+    Candidate, FetchError, Fetcher, Kind, PROXY_TRIES, ProxyPool, Renderer, Request,
+};
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
 use super::money::of_bytes;
 use crate::config::Prices;
 use crate::error::ScanError;
 
-/// Pools from the one that is hardest to tell from a person to the one that is easiest.
-const STEALTHIEST: [Pool; 4] = [Pool::Residential, Pool::Mobile, Pool::Isp, Pool::Datacenter];
-/// Pools from cheap to dear.
-const CHEAPEST: [Pool; 4] = [Pool::Datacenter, Pool::Isp, Pool::Residential, Pool::Mobile];
+/// Pools from the hardest to detect to the easiest.
+const STEALTHIEST: [ProxyPool; 4] = [
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+    ProxyPool::Isp,
+    ProxyPool::Datacenter,
+];
+/// Pools from the cheapest to the most expensive.
+const CHEAPEST: [ProxyPool; 4] = [
+    ProxyPool::Datacenter,
+    ProxyPool::Isp,
+    ProxyPool::Residential,
+    ProxyPool::Mobile,
+];
 
-/// The backend that goes through others' addresses.
+/// The proxy backend.
 pub(super) struct Pools {
     fetcher: Fetcher,
     renderer: Renderer,
@@ -35,17 +47,17 @@ impl Pools {
         }
     }
 
-    /// The configured pools that a job can go through, those hardest to detect first.
-    pub(super) fn stealthiest(&self, job: &Job) -> Vec<Pool> {
+    /// The configured pools that suit a job, the hardest to detect first.
+    pub(super) fn stealthiest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&STEALTHIEST, job)
     }
 
-    /// The same, the cheapest first.
-    pub(super) fn cheapest(&self, job: &Job) -> Vec<Pool> {
+    /// The configured pools that suit a job, the cheapest first.
+    pub(super) fn cheapest(&self, job: &Job) -> Vec<ProxyPool> {
         self.usable(&CHEAPEST, job)
     }
 
-    fn usable(&self, order: &[Pool], job: &Job) -> Vec<Pool> {
+    fn usable(&self, order: &[ProxyPool], job: &Job) -> Vec<ProxyPool> {
         order
             .iter()
             .copied()
@@ -100,18 +112,18 @@ impl Backend for Pools {
     }
 
     fn missing(&self, job: &Job) -> Option<Cow<'static, str>> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let name = pool.as_str();
         if !self.fetcher.has_pool(pool) {
             return Some(
-                format!("no proxy pool `{name}` is configured: set fetch.proxy_pools.{name}")
+                format!("proxy pool `{name}` is not configured: set fetch.proxy_pools.{name}")
                     .into(),
             );
         }
         if job.country.is_some() && !self.fetcher.has_countries(pool) {
             return Some(
                 format!(
-                    "proxy pool `{name}` takes no country: put {{country}} into a URL of \
+                    "proxy pool `{name}` does not support a country: put {{country}} into a URL of \
                      fetch.proxy_pools.{name}"
                 )
                 .into(),
@@ -122,7 +134,7 @@ impl Backend for Pools {
     }
 
     async fn load(&self, job: &Job) -> Result<Loaded, ScanError> {
-        let pool = job.pool.unwrap_or(Pool::Isp);
+        let pool = job.pool.unwrap_or(ProxyPool::Isp);
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         let candidates = self
             .fetcher
@@ -142,7 +154,7 @@ impl Backend for Pools {
                     tracing::warn!(
                         proxy = %candidate.proxy,
                         pool = pool.as_str(),
-                        "a proxy gave no page, the next one is tried: {error}"
+                        "a proxy failed, trying the next one: {error}"
                     );
                     self.fetcher.report(&candidate, false);
                     last = Some(error);
@@ -157,7 +169,7 @@ impl Backend for Pools {
     }
 }
 
-/// Failures that another proxy may not have.
+/// Whether another proxy may succeed where this failure occurred.
 fn may_be_the_proxy(error: &FetchError) -> bool {
     matches!(
         error.kind,

@@ -1,8 +1,8 @@
-//! An upstream provider, over its documented HTTP: JSON bodies, a bearer key, pages as
+//! The upstream provider, over its documented HTTP API: JSON bodies, a bearer key, pages as
 //! `[{url, status, content, error, costs: {total_cost}}]`.
 //!
-//! What it lacks (402: no credit, 429: too many requests) is this backend's failure and
-//! never the caller's.
+//! The provider's own limits (402: no credit, 429: too many requests) are reported as failures
+//! of this backend, never as limits of the client.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use crate::error::{FailureKind, ScanError};
 /// A search result of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchHit {
-    /// Where it is.
+    /// URL of the result.
     pub url: String,
     /// Its title.
     pub title: String,
-    /// Its content, where the provider gives it.
+    /// Its content, if the provider includes it.
     pub content: Option<String>,
-    /// Millionths of a US dollar, where the provider says what it cost.
+    /// Cost in millionths of a US dollar, if the provider reports it.
     pub cost_micros: Option<u64>,
 }
 
-/// The provider's client, and the backend that it makes.
+/// Client of the provider; also a backend.
 pub struct Vendor {
     fetcher: Fetcher,
     account: Option<(SafeUrl, Secret)>,
@@ -73,7 +73,7 @@ impl Vendor {
         }
     }
 
-    /// Whether there is one.
+    /// Whether a provider is configured.
     pub fn is_configured(&self) -> bool {
         self.account.is_some()
     }
@@ -108,7 +108,7 @@ impl Vendor {
         };
         let response =
             self.fetcher.fetch(request).await.map_err(|error| {
-                failed(format!("the upstream provider gives no answer: {error}"))
+                failed(format!("the upstream provider does not answer: {error}"))
             })?;
         match response.status {
             200..=299 => serde_json::from_slice(&response.body).map_err(|error| {
@@ -117,9 +117,13 @@ impl Vendor {
                 ))
             }),
             402 => Err(failed("the upstream provider has no credit left (402)")),
-            429 => Err(failed("the upstream provider has too many requests (429)")),
-            401 | 403 => Err(failed("the upstream provider refuses cloud.vendor_key")),
-            status => Err(failed(format!("the upstream provider answers {status}"))),
+            429 => Err(failed(
+                "the upstream provider limits the rate of requests (429)",
+            )),
+            401 | 403 => Err(failed("the upstream provider rejects cloud.vendor_key")),
+            status => Err(failed(format!(
+                "the upstream provider answered with status {status}"
+            ))),
         }
     }
 
@@ -195,12 +199,13 @@ impl Vendor {
         })
     }
 
-    /// Through the provider's unblocker.
+    /// Loads a page with the provider's unblocker.
     pub(super) async fn unblock(&self, job: &Job) -> Result<Loaded, ScanError> {
         self.page("/unblocker", job).await
     }
 
-    /// Searches the web; content where the provider fetched it.
+    /// Searches the web; results have content where the provider includes it.
+    #[crate::boxed]
     pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>, ScanError> {
         let body = json!({
             "search": query,
@@ -253,7 +258,8 @@ impl Vendor {
             .collect()
     }
 
-    /// US dollars left: credits are ten thousand to the dollar.
+    /// Balance in US dollars: ten thousand credits are one dollar.
+    #[crate::boxed]
     pub async fn balance(&self) -> Result<f64, ScanError> {
         let answer = self.call(Method::GET, "/data/credits", None).await?;
         let credits = answer
@@ -311,7 +317,7 @@ fn first(answer: Value) -> Result<PageItem, ScanError> {
     })
 }
 
-/// 502: a backend's failure.
+/// Failure of the backend, answered 502.
 fn failed(message: impl Into<String>) -> ScanError {
     ScanError::Fetch {
         kind: FailureKind::Vendor,

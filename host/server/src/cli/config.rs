@@ -8,7 +8,7 @@ use super::Common;
 use super::out::out;
 use crate::config::reference;
 
-/// Print every setting with its meaning, default and source, as a configuration file.
+/// Print every setting with its help, default and source, as a configuration file.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  orbweaver config > orbweaver.toml\n  orbweaver serve --config orbweaver.toml"

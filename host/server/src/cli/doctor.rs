@@ -12,8 +12,9 @@ use crate::config::Config;
 use crate::doors::open_doors;
 use orbweaver_pipeline::Pipeline;
 
-/// Say what is missing on this machine and how to get it, and what strangers may use. Changes
-/// nothing but the data folder, which it creates. Exit code 1 when something that `serve` needs is missing.
+/// Report what is missing on this machine and how to get it, and which settings are insecure.
+/// Changes nothing except that it creates the data folder. Exits with code 1 if something that
+/// `serve` needs is missing.
 #[derive(Args)]
 pub(super) struct Doctor {}
 
@@ -26,11 +27,11 @@ struct Finding {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Good,
-    /// Works without; something is not offered.
+    /// Optional; a feature is not available without it.
     Less,
-    /// Works; strangers may use what they should not.
+    /// Works, but strangers may use it.
     Open,
-    /// `serve` will not work.
+    /// `serve` does not work with it.
     Bad,
 }
 
@@ -114,7 +115,7 @@ async fn plugins(config: &Config) -> Finding {
         return finding(
             what,
             State::Bad,
-            format!("{} is refused: {why}", file.display()),
+            format!("{} failed to load: {why}", file.display()),
         );
     }
     let missing: Vec<&str> = ["markdown", "article", "metadata", "signals", "links"]
@@ -134,7 +135,7 @@ async fn plugins(config: &Config) -> Finding {
             what,
             State::Bad,
             format!(
-                "none in {} serves {roles}; `cargo xtask plugins` builds them",
+                "no plugin in {} provides {roles}; `cargo xtask plugins` builds them",
                 folder.display()
             ),
         )
@@ -147,7 +148,7 @@ fn address(what: &'static str, address: SocketAddr) -> Finding {
         Err(error) => finding(
             what,
             State::Bad,
-            format!("cannot listen on {address}: {error}; name another with --listen"),
+            format!("cannot listen on {address}: {error}; choose another with --listen"),
         ),
     }
 }
@@ -160,8 +161,8 @@ fn browser(config: &Config) -> Finding {
         None => finding(
             what,
             State::Less,
-            "none found, so pages cannot be rendered; \
-             `apt-get install chromium-headless-shell` (Debian), or name one with --browser",
+            "not found, so pages cannot be rendered; \
+             `apt-get install chromium-headless-shell` (Debian), or set one with --browser",
         ),
     }
 }

@@ -1,4 +1,4 @@
-//! `orbweaver key`: works while the service runs.
+//! `orbweaver key`; can be used while the service runs.
 
 use std::process::ExitCode;
 
@@ -10,15 +10,15 @@ use orbweaver_store::{KeyState, Revoked, Store};
 use super::Common;
 use super::out::out;
 use orbweaver_accounts::clock::Clock;
-use orbweaver_accounts::issue::FreshKey;
+use orbweaver_accounts::new_key::FreshKey;
 
-/// Issue, list and revoke a project's keys. Works while the service runs.
+/// Create, list and revoke a project's keys. Can be used while the service runs.
 #[derive(Subcommand)]
 pub(super) enum Key {
-    /// Issue another key and print it.
+    /// Create another key and print it.
     #[command(after_help = "Example:\n  orbweaver key issue shop --label ci")]
     Issue(Issue),
-    /// List the keys, never the keys themselves.
+    /// List the keys by their prefixes.
     List(List),
     /// Revoke a key; every node refuses it within a second.
     #[command(after_help = "Example:\n  orbweaver key revoke shop orb_AbCd1234")]
@@ -29,7 +29,7 @@ pub(super) enum Key {
 pub(super) struct Issue {
     /// The project.
     project: String,
-    /// What to call the key.
+    /// Label of the key.
     #[arg(long)]
     label: Option<String>,
 }
@@ -38,7 +38,7 @@ pub(super) struct Issue {
 pub(super) struct List {
     /// The project.
     project: String,
-    /// Also who issued, rotated and revoked them, and when.
+    /// Also list who created, rotated and revoked keys, and when.
     #[arg(long)]
     history: bool,
 }
@@ -73,7 +73,7 @@ impl Issue {
         let key = FreshKey::generate()?;
         let row = key.row(self.label.as_deref());
         store.add_key(project.id, &row, super::ACTOR, now).await?;
-        eprintln!("A key of project {}, shown only this once:", self.project);
+        eprintln!("New key of project {}, shown only now:", self.project);
         out!("{}", key.expose())?;
         Ok(())
     }
@@ -133,7 +133,8 @@ impl Revoke {
                 Ok(())
             }
             Revoked::LastActive => bail!(
-                "{} is the last active key of project {}; issue another first, or suspend the project",
+                "{} is the last active key of project {}; create another first, or suspend the \
+                 project",
                 self.prefix,
                 self.project
             ),

@@ -40,7 +40,7 @@ struct Cli {
     command: Command,
 }
 
-/// What every command understands.
+/// Options of every command.
 #[derive(Args)]
 struct Common {
     /// Configuration file (TOML); `orbweaver config` prints one.
@@ -52,10 +52,10 @@ struct Common {
     /// Database: postgres://… [default: a SQLite file in the data folder].
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<String>,
-    /// Folder of plugins [default: `plugins` beside the binary's folder].
+    /// Plugin folder [default: `plugins` beside the binary's folder].
     #[arg(long, global = true, value_name = "DIR")]
     plugin_dir: Option<PathBuf>,
-    /// Network that may be fetched from besides the public internet; repeatable.
+    /// Network that may be fetched besides the public internet; repeatable.
     #[arg(long = "allow-net", global = true, value_name = "CIDR")]
     allow_nets: Vec<String>,
     /// Browser for rendering [default: the first one on PATH].
@@ -96,28 +96,28 @@ enum Command {
     /// Create, list and change projects.
     #[command(subcommand)]
     Project(project::ProjectCommand),
-    /// Issue, list and revoke a project's keys.
+    /// Create, list and revoke a project's keys.
     #[command(subcommand)]
     Key(key::Key),
-    /// Show what projects used.
+    /// Show usage of projects.
     Usage(usage::UsageCommand),
-    /// Print every setting with its meaning, default and source.
+    /// Print every setting with its help, default and source.
     Config(config::ConfigCommand),
-    /// Say what is missing on this machine and how to get it.
+    /// Report what is missing on this machine and how to get it.
     Doctor(doctor::Doctor),
 }
 
-/// Who does what the command line does, in the history of keys.
+/// Name of the command line as the actor in the history of keys.
 const ACTOR: &str = "cli";
 
-/// How wrong usage ends.
+/// Exit code for wrong usage.
 const USAGE: u8 = 2;
 
-/// The project of that name.
+/// The project with this name.
 async fn project_named(store: &Store, name: &str) -> anyhow::Result<Project> {
     match store.project_named(name).await? {
         Some(project) => Ok(project),
-        None => anyhow::bail!("there is no project {name}; `orbweaver project list` shows them"),
+        None => anyhow::bail!("project {name} does not exist; `orbweaver project list` shows them"),
     }
 }
 
@@ -154,7 +154,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Doctor(command) => command.run(&cli.common).await,
         }
     });
-    // Blocking work that nobody waits for any more must not keep the process.
+    // Abandoned blocking work must not keep the process alive.
     runtime.shutdown_background();
     done
 }

@@ -1,10 +1,10 @@
-//! Standard output. `println!` panics when its reader has gone (`orbweaver … | head`);
-//! [`out!`] is an error then, which `main` takes for what it is: enough was read.
+//! Standard output. `println!` panics if the reader has closed the pipe (`orbweaver … | head`);
+//! [`out!`] returns an error instead, which `main` treats as success.
 
 use std::fmt::Arguments;
 use std::io::{self, Write as _};
 
-/// As `println!`, but an [`io::Error`] where that panics.
+/// Like `println!`, but returns an [`io::Error`] instead of panicking.
 macro_rules! out {
     () => { $crate::cli::out::line(format_args!("")) };
     ($($text:tt)+) => { $crate::cli::out::line(format_args!($($text)+)) };
@@ -16,7 +16,7 @@ pub(super) fn line(text: Arguments<'_>) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
-/// Whether a command failed only because nobody reads its output any more.
+/// Whether a command failed only because the reader closed its output.
 pub(super) fn nobody_reads(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

@@ -15,12 +15,12 @@ use orbweaver_pipeline::Pipeline;
 /// List, inspect and pack plugins.
 #[derive(Subcommand)]
 pub(super) enum Plugin {
-    /// Load the plugin folder and list what serves, and what is refused and why.
+    /// Load the plugin folder and list which plugins loaded, and which failed and why.
     List(List),
-    /// Show what a component says of itself, without running it.
+    /// Show a component's manifest and interface, without running it.
     #[command(after_help = "Example:\n  orbweaver plugin inspect extract-markdown.wasm")]
     Inspect(Inspect),
-    /// Put a manifest into a component, for tool chains that can't.
+    /// Embed a manifest in a component, for tool chains that cannot.
     #[command(after_help = "Example:\n  \
         orbweaver plugin pack word-count.wasm --manifest plugin.toml -o plugins/actor-word-count.wasm")]
     Pack(Pack),
@@ -28,28 +28,28 @@ pub(super) enum Plugin {
 
 #[derive(Args)]
 pub(super) struct List {
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 pub(super) struct Inspect {
-    /// A component.
+    /// The component.
     file: PathBuf,
-    /// As JSON.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 pub(super) struct Pack {
-    /// A component.
+    /// The component.
     input: PathBuf,
     /// Its manifest.
     #[arg(long, value_name = "FILE", default_value = "plugin.toml")]
     manifest: PathBuf,
-    /// Where to; by default the name that the plugin folder wants, in this folder.
+    /// Output file; default: the name required in the plugin folder, in the current folder.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -120,7 +120,7 @@ impl Inspect {
         let engine = Engine::new(config.plugins)?;
         let found = engine
             .inspect(&bytes)
-            .with_context(|| format!("{} is no plugin", self.file.display()))?;
+            .with_context(|| format!("{} is not a plugin", self.file.display()))?;
         if self.json {
             out!("{}", serde_json::to_string_pretty(&found)?)?;
         } else {
@@ -192,7 +192,7 @@ impl Pack {
         let component = read(&self.input)?;
         let text = std::fs::read_to_string(&self.manifest).with_context(|| {
             format!(
-                "cannot read {}; name the manifest with --manifest",
+                "cannot read {}; give the manifest with --manifest",
                 self.manifest.display()
             )
         })?;
@@ -208,7 +208,7 @@ impl Pack {
             .file_name()
             .is_none_or(|name| name != wanted.as_str())
         {
-            eprintln!("In the plugin folder it has to be named {wanted}.");
+            eprintln!("In the plugin folder it must be named {wanted}.");
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -218,10 +218,10 @@ fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// By rename, so that a running service never sees half a file.
+/// Writes by rename, so that a running service never reads a partial file.
 fn write(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let Some(name) = file.file_name() else {
-        bail!("{} is no file name", file.display());
+        bail!("{} is not a file name", file.display());
     };
     let partial = file.with_file_name(format!(".{}.new", name.to_string_lossy()));
     std::fs::write(&partial, bytes)

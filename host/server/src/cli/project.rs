@@ -1,4 +1,4 @@
-//! `orbweaver project`: works while the service runs.
+//! `orbweaver project`; can be used while the service runs.
 
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use orbweaver_accounts::secret::redact_url;
 
 use crate::config::Config;
 
-/// Create, list and change projects. Works while the service runs.
+/// Create, list and change projects. Can be used while the service runs.
 #[derive(Subcommand)]
 pub(super) enum ProjectCommand {
     /// Create a project and print its first key.
@@ -29,12 +29,12 @@ pub(super) enum ProjectCommand {
         orbweaver project set shop --proxy-url http://user:password@proxy.example:3128\n  \
         orbweaver project set shop --no-proxy")]
     Set(Set),
-    /// Move a project to another tier; applies at once.
+    /// Move a project to another tier; takes effect at once.
     #[command(after_help = "Example:\n  orbweaver project set-tier shop agency")]
     SetTier(SetTier),
-    /// Let a project do nothing: its keys answer 403, and nothing it would pay for begins.
+    /// Suspend a project: its keys are answered 403, and its chargeable work stops.
     Suspend(Named),
-    /// Let a suspended project go on.
+    /// End a project's suspension.
     Resume(Named),
 }
 
@@ -42,7 +42,7 @@ pub(super) enum ProjectCommand {
 pub(super) struct SetTier {
     /// The project.
     name: String,
-    /// A tier of the configuration: free, pro, agency, studio, self_hosted, or one of your own.
+    /// A configured tier: free, pro, agency, studio, self_hosted, or one of your own.
     tier: String,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Named {
 
 #[derive(Args)]
 pub(super) struct Create {
-    /// 1 to 64 letters, digits, underscores and hyphens.
+    /// Name: 1 to 64 letters, digits, underscores and hyphens.
     name: String,
-    /// What the project may use.
+    /// Tier, which sets the project's caps.
     #[arg(long, default_value = "self_hosted")]
     tier: String,
 }
@@ -65,16 +65,16 @@ pub(super) struct Create {
 pub(super) struct Set {
     /// The project.
     name: String,
-    /// What the project may use; applies at once.
+    /// Tier, which sets the project's caps; takes effect at once.
     #[arg(long)]
     tier: Option<String>,
-    /// Proxy of requests that name none: http, https or socks5.
+    /// Default proxy for the project's requests: http, https or socks5.
     #[arg(long, value_name = "URL", conflicts_with = "no_proxy")]
     proxy_url: Option<String>,
-    /// Without a proxy.
+    /// Remove the default proxy.
     #[arg(long)]
     no_proxy: bool,
-    /// Cloud mode of scans that name none: none, auto, unblocker, browser.
+    /// Default cloud mode of scans: none, auto, unblocker, browser.
     #[arg(long, value_name = "MODE")]
     cloud_mode: Option<CloudMode>,
 }
@@ -117,7 +117,7 @@ impl Create {
             name: &self.name,
             tier: &self.tier,
             key: NewKey {
-                hash: KeyHash::of(&key),
+                hash: KeyHash::digest(&key),
                 prefix: key::shown(&key),
                 label: None,
             },
@@ -127,14 +127,14 @@ impl Create {
             Ok(_) => {}
             Err(StoreError::Exists(_)) => {
                 bail!(
-                    "a project named {} exists already; choose another name",
+                    "a project named {} already exists; choose another name",
                     self.name
                 )
             }
             Err(error) => return Err(error.into()),
         }
         eprintln!(
-            "Created project {} on tier {}. Its key, shown only this once:",
+            "Created project {} on tier {}. Its key, shown only now:",
             self.name, self.tier
         );
         out!("{key}")?;
@@ -189,7 +189,7 @@ impl Set {
             cloud_mode: self.cloud_mode,
         };
         if self.tier.is_none() && change.proxy_url.is_none() && self.cloud_mode.is_none() {
-            bail!("nothing to change; name --tier, --proxy-url, --no-proxy or --cloud-mode");
+            bail!("nothing to change; give --tier, --proxy-url, --no-proxy or --cloud-mode");
         }
         store.change_project(project.id, &change).await?;
         eprintln!("Changed project {}.", self.name);
@@ -205,7 +205,7 @@ impl SetTier {
             ..ProjectChange::default()
         };
         store.change_project(project.id, &change).await?;
-        eprintln!("Project {} is on tier {} now.", self.name, self.tier);
+        eprintln!("Project {} is now on tier {}.", self.name, self.tier);
         Ok(())
     }
 }
@@ -215,7 +215,7 @@ async fn suspend(store: &Store, name: &str, suspended: bool) -> anyhow::Result<(
     let since = suspended.then(|| Clock::system().now());
     store.suspend_project(project.id, since).await?;
     let state = if suspended { "suspended" } else { "active" };
-    eprintln!("Project {name} is {state} now.");
+    eprintln!("Project {name} is now {state}.");
     Ok(())
 }
 
@@ -225,7 +225,7 @@ fn unknown_tier(config: &Config, tier: &str) -> Option<String> {
     }
     let known: Vec<&str> = config.tiers.keys().map(String::as_str).collect();
     Some(format!(
-        "there is no tier {tier}; the configuration has {}",
+        "tier {tier} does not exist; configured: {}",
         known.join(", ")
     ))
 }

@@ -1,4 +1,4 @@
-//! `orbweaver scan`: one page through the pipeline, without database or server.
+//! `orbweaver scan`: runs one page through the pipeline, without database or server.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,21 +23,21 @@ use orbweaver_pipeline::{self as pipeline, Content, Document, Pipeline, RoleRequ
     orbweaver scan page.html --url https://example.com/page --format article\n  \
     orbweaver scan http://127.0.0.1:8000/ --allow-net 127.0.0.0/8")]
 pub(super) struct Scan {
-    /// URL, or the name of an HTML file.
+    /// URL, or path of an HTML file.
     source: String,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Format::Markdown)]
     format: Format,
-    /// The URL that the file stands for: what its links are relative to.
+    /// URL of the file's content: base of its relative links.
     #[arg(long, value_name = "URL", default_value = "https://example.com/")]
     url: String,
     /// Markdown without navigation, footer and sidebars.
     #[arg(long)]
     only_main_content: bool,
-    /// Adds the links to --format json.
+    /// Include the links in --format json.
     #[arg(long)]
     include_links: bool,
-    /// User agent to send [default: one of current browsers].
+    /// User agent to send [default: a current browser's].
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
 }
@@ -54,16 +54,16 @@ enum Format {
     Json,
     /// Title, description, Open Graph …
     Metadata,
-    /// What search engines look at.
+    /// Signals that search engines use.
     Signals,
     /// JSON-LD, microdata, RDFa …
     StructuredData,
-    /// One link a line: URL, tab, text.
+    /// One link per line: URL, tab, text.
     Links,
 }
 
 impl Format {
-    /// The role that gives it; none for the whole answer.
+    /// The role that provides it; `None` for the whole answer.
     const fn role(self) -> Option<&'static str> {
         match self {
             Self::Markdown => Some("markdown"),
@@ -80,7 +80,7 @@ impl Format {
 impl Scan {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let mut config = common.load()?.config;
-        // What is printed is the result; what goes wrong with a plugin is said below.
+        // Hides log lines, since the output is the result; plugin errors are printed below.
         if config.log.filter == "info" {
             config.log.filter = "error".to_owned();
         }
@@ -97,7 +97,7 @@ impl Scan {
             Some(role) => self.role(&pipeline, &mut document, role).await?,
         };
         let mut out = std::io::stdout().lock();
-        // A reader that has had enough (`| head`) is no error.
+        // A closed pipe (`| head`) is not an error.
         let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
         Ok(ExitCode::SUCCESS)
     }
@@ -111,7 +111,7 @@ impl Scan {
             .await
             .map_err(|error| {
                 let hint = if error.kind == orbweaver_fetch::Kind::Refused {
-                    "; --allow-net opens a private network"
+                    "; use --allow-net to allow a private network"
                 } else {
                     ""
                 };
@@ -125,7 +125,7 @@ impl Scan {
         let path = Path::new(&self.source);
         let body = std::fs::read(path).with_context(|| {
             format!(
-                "{} is neither an http(s) URL nor a file that can be read",
+                "{} is neither an http(s) URL nor a readable file",
                 path.display()
             )
         })?;
@@ -174,7 +174,7 @@ impl Scan {
             bail!("{role}: {}", error.message);
         }
         let Some(json) = outcome.role(role) else {
-            bail!("{} is no HTML, so it has no {role}", self.source);
+            bail!("{} is not HTML, so it has no {role}", self.source);
         };
         self.show(json.get())
     }

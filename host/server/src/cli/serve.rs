@@ -13,7 +13,7 @@ use crate::doors::open_doors;
 use crate::listen::open_files;
 use crate::traces::Traces;
 use crate::{serve, service, telemetry};
-use orbweaver_accounts::bootstrap::{self, First};
+use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
 
 /// Serve the API. The first start on an empty database creates project `default` and
@@ -24,7 +24,7 @@ use orbweaver_accounts::clock::Clock;
     orbweaver serve --listen 0.0.0.0:8080 --data-dir /var/lib/orbweaver\n  \
     orbweaver serve --database-url postgres://orbweaver:…@db/orbweaver --roles api")]
 pub(super) struct Serve {
-    /// Address and port [default: 127.0.0.1:8080].
+    /// Address and port to listen on [default: 127.0.0.1:8080].
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Certificate chain (PEM), to serve HTTPS directly.
@@ -33,7 +33,7 @@ pub(super) struct Serve {
     /// Private key (PEM) of the certificate.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// What this process does [default: api,worker,scheduler].
+    /// Roles of this process [default: api,worker,scheduler].
     #[arg(long, value_name = "ROLES", value_delimiter = ',')]
     roles: Option<Vec<String>>,
 }
@@ -64,7 +64,7 @@ impl Serve {
             tracing::warn!(door = door.name, "{}", door.says);
         }
         let running = serve::start(service).await?;
-        // The service serves whether or not anybody reads its greeting.
+        // The service runs even if standard output is closed.
         let _ = greet(running.service().config(), running.address, first.as_ref());
         serve::stop_signal().await?;
         tracing::info!("stopping");
@@ -76,7 +76,7 @@ impl Serve {
     }
 }
 
-/// Files that this process creates are its user's alone, whatever made them.
+/// Sets the umask, so that only this user can access files that the process creates.
 pub(super) fn close_umask() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
@@ -84,7 +84,7 @@ pub(super) fn close_umask() {
 fn greet(
     config: &Config,
     address: Option<SocketAddr>,
-    first: Option<&First>,
+    first: Option<&FirstStart>,
 ) -> std::io::Result<()> {
     let Some(address) = address else {
         out!(
@@ -105,9 +105,9 @@ fn greet(
     out!("API reference: {scheme}://{address}/docs")?;
     let key = match first {
         None => return Ok(()),
-        Some(First::Configured) => "$ORBWEAVER_BOOTSTRAP_KEY",
-        Some(First::Fresh(key)) => {
-            out!("\nProject `default` is created. Its key, shown only this once:\n")?;
+        Some(FirstStart::Configured) => "$ORBWEAVER_BOOTSTRAP_KEY",
+        Some(FirstStart::Fresh(key)) => {
+            out!("\nCreated project `default`. Its key, shown only now:\n")?;
             out!("    {}", key.expose())?;
             key.expose()
         }

@@ -1,4 +1,4 @@
-//! `orbweaver usage`: works while the service runs.
+//! `orbweaver usage`; can be used while the service runs.
 
 use std::process::ExitCode;
 
@@ -14,16 +14,16 @@ use orbweaver_accounts::usage::{Usage, dollars};
 
 use crate::config::Config;
 
-/// Show what projects used, today and this month, against their caps; of one project, also
-/// day by day.
+/// Show usage of today and this month against the caps; for a single project also day by
+/// day.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     orbweaver usage\n  \
     orbweaver usage shop --days 7")]
 pub(super) struct UsageCommand {
-    /// One project; by default all.
+    /// The project; default: all.
     project: Option<String>,
-    /// How many days to list of one project, today included.
+    /// Number of days to list for a single project, including today.
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=365))]
     days: u32,
 }
@@ -89,7 +89,7 @@ async fn summary(config: &Config, store: &Store, projects: &[Project]) -> anyhow
     let usage = Usage::new(store.clone());
     let now = Clock::system().now();
     for project in projects {
-        let used = usage.of(project.id, now).await?;
+        let used = usage.current(project.id, now).await?;
         let tier = config.tiers.get(&project.tier);
         let of = |used: u64, cap: Option<Cap>| match cap.and_then(|cap| cap.0) {
             Some(cap) => format!("{used}/{cap}"),

@@ -1,4 +1,4 @@
-//! Reading the configuration from its sources.
+//! Loads the configuration from its sources.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use figment::{Figment, Metadata, Profile, Provider};
 
 use super::settings::Config;
 
-/// Settings given on the command line: name (of the top level) and value.
+/// Settings from the command line: top-level name and value.
 #[derive(Clone, Debug, Default)]
 pub struct Flags(Vec<(&'static str, serde_json::Value)>);
 
 impl Flags {
-    /// Adds one, if it was given.
+    /// Adds a setting, if it was given.
     pub fn set<T: serde::Serialize>(&mut self, setting: &'static str, value: Option<T>) {
         if let Some(value) = value.and_then(|value| serde_json::to_value(value).ok()) {
             self.0.push((setting, value));
@@ -35,16 +35,16 @@ impl Provider for Flags {
     }
 }
 
-/// A configuration and where its values came from.
+/// A configuration with the sources of its values.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The configuration, validated.
+    /// The validated configuration.
     pub config: Config,
     figment: Figment,
 }
 
 impl Loaded {
-    /// Where a setting's value came from: `default`, the file, the variable or `flag`.
+    /// The source of a setting's value: `default`, the file, the variable or `flag`.
     pub fn source(&self, path: &str) -> String {
         let Some(metadata) = self.figment.find_metadata(path) else {
             return "default".to_owned();
@@ -63,10 +63,10 @@ pub fn variable(path: &str) -> String {
     format!("ORBWEAVER_{}", path.replace('.', "__").to_ascii_uppercase())
 }
 
-/// Loads and validates.
+/// Loads and validates the configuration.
 ///
 /// # Errors
-/// Says which setting is wrong, where it was set, and what it should be.
+/// Names the invalid setting, where it was set, and the rule.
 pub fn load(file: Option<&Path>, flags: Flags) -> anyhow::Result<Loaded> {
     let mut figment = Figment::from(Serialized::defaults(Config::default()));
     if let Some(file) = file {
@@ -75,8 +75,8 @@ pub fn load(file: Option<&Path>, flags: Flags) -> anyhow::Result<Loaded> {
         }
         figment = figment.merge(Toml::file_exact(file));
     }
-    // Variables that name no setting are other programs' (ORBWEAVER_FIXTURES …); a mistyped
-    // key in the file, which is all ours, is an error.
+    // Unknown variables may belong to other programs (ORBWEAVER_FIXTURES …) and are ignored; an
+    // unknown key in the configuration file is an error.
     let known = serde_json::to_value(Config::default())?;
     let env = Env::prefixed("ORBWEAVER_")
         .filter(move |name| {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_sources_win_and_are_named() {
+    fn later_sources_win_and_are_reported() {
         Jail::expect_with(|jail| {
             jail.create_file(
                 "c.toml",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_named_with_its_place() {
+    fn a_wrong_setting_is_reported_with_its_source() {
         Jail::expect_with(|jail| {
             jail.create_file("c.toml", "lisen = \"127.0.0.1:1\"")?;
             let error = load(Some(Path::new("c.toml")), Flags::default())
@@ -186,7 +186,7 @@ mod tests {
             let error = load(None, Flags::default()).unwrap_err().to_string();
             assert!(
                 error.starts_with(
-                    "allow_nets: `10.0.0.0/33` is no network such as 10.0.0.0/8 or fd00::/8 \
+                    "allow_nets: `10.0.0.0/33` is not a network such as 10.0.0.0/8 or fd00::/8 \
                      (in ORBWEAVER_ALLOW_NETS)"
                 ),
                 "{error}"

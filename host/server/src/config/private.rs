@@ -1,4 +1,4 @@
-//! The data folder's files are this user's alone: keys, pages and compiled code lie there.
+//! Restricts the data folder's files to this user: they contain keys, pages and compiled code.
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::Config;
 
-/// Creates the data folder (0700) and its database file (0600), and closes what an older
-/// version or an open umask left open: the database with its companions, `secret.key` and the
-/// compiled plugins. The mode of a folder that exists already is its owner's business.
+/// Creates the data folder (0700) and its database file (0600), and restricts files that an older
+/// version or an open umask left accessible: the database with its companion files, `secret.key`
+/// and the compiled plugins. The mode of an existing folder is left to its owner.
 ///
 /// # Errors
 /// When the folder or the database file cannot be created.
@@ -33,7 +33,7 @@ fn create_dir(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// The file of a SQLite database; none for PostgreSQL, and for a URL with options that decide
+/// The file of a SQLite database; `None` for PostgreSQL, and for a URL with options that decide
 /// how the file is opened.
 fn sqlite_file(config: &Config) -> Option<PathBuf> {
     let url = config.database_url();
@@ -43,7 +43,7 @@ fn sqlite_file(config: &Config) -> Option<PathBuf> {
     is_file.then(|| PathBuf::from(path))
 }
 
-/// The database and the files beside it whose names begin with its name.
+/// Restricts the database file and files whose names start with its name.
 fn close_companions(database: &Path) {
     let (Some(dir), Some(name)) = (database.parent(), database.file_name()) else {
         return;
@@ -58,7 +58,7 @@ fn close_companions(database: &Path) {
     }
 }
 
-/// Takes the rights of others from a file or folder, where it exists.
+/// Removes other users' access to a file or folder, if it exists.
 fn close(path: &Path, mode: u32) {
     let Ok(meta) = std::fs::symlink_metadata(path) else {
         return;
@@ -67,7 +67,7 @@ fn close(path: &Path, mode: u32) {
         return;
     }
     if let Err(error) = std::fs::set_permissions(path, Permissions::from_mode(mode)) {
-        tracing::warn!(%error, path = %path.display(), "other users may read this file");
+        tracing::warn!(%error, path = %path.display(), "other users may be able to read this file");
     }
 }
 
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn files_in_an_open_folder_are_this_users_alone() {
+    fn files_in_an_open_folder_are_restricted_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
         let config = Config {
             data_dir: dir.path().to_owned(),
             ..Config::default()
         };
-        // Left by an older version.
+        // As left by an older version.
         for name in ["orbweaver.db-wal", "orbweaver.db.lock", "secret.key"] {
             std::fs::write(dir.path().join(name), "x").unwrap();
             let open = Permissions::from_mode(0o644);
@@ -104,11 +104,11 @@ mod tests {
             assert_eq!(mode(&dir.path().join(name)), 0o600, "{name}");
         }
         assert_eq!(mode(&dir.path().join("compiled")), 0o700);
-        assert_eq!(mode(dir.path()), 0o755, "the operator's own choice");
+        assert_eq!(mode(dir.path()), 0o755, "the operator chose this mode");
     }
 
     #[test]
-    fn a_new_data_folder_is_this_users_alone() {
+    fn a_new_data_folder_is_restricted_to_this_user() {
         let dir = tempfile::tempdir().unwrap();
         let config = Config {
             data_dir: dir.path().join("a/b"),

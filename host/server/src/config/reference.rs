@@ -1,4 +1,4 @@
-//! What every setting means, printed as a configuration file.
+//! Prints every setting with its help, as a configuration file.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::load::{Loaded, variable};
 use super::settings::Config;
 
-/// The effective configuration as a TOML file, each setting with its meaning, flag,
-/// variable, default and source. Secrets show as `***`.
+/// The current configuration as a TOML file; each setting with its help, flag, variable, default
+/// and source. Secrets are shown as `***`.
 pub fn reference(loaded: &Loaded) -> anyhow::Result<String> {
     let defaults = serde_json::to_value(Config::default())?;
     let values = serde_json::to_value(&loaded.config)?;
     let mut out = String::from(
-        "# Orbweaver's configuration as it is in effect.\n\
+        "# Orbweaver's configuration as currently in effect.\n\
          # Sources, later ones win: defaults, --config FILE (this format), environment, flags.\n",
     );
     let settings = all_settings();
@@ -89,7 +89,7 @@ fn show(value: &Value) -> String {
     }
 }
 
-/// Bare where TOML allows it.
+/// Quotes a key where TOML requires it.
 fn quoted(key: &str) -> String {
     let bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     if !key.is_empty() && key.bytes().all(bare) {
@@ -130,7 +130,7 @@ mod tests {
     use super::super::load::{Flags, load};
 
     #[test]
-    fn every_setting_is_described_once_and_nothing_else_is() {
+    fn exactly_the_existing_settings_are_described_once() {
         let settings = all_settings();
         let defaults = serde_json::to_value(Config::default()).unwrap();
         let mut open: Vec<(String, &Value)> = vec![(String::new(), &defaults)];
@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_reference_is_a_configuration_file_without_secrets() {
-        // In the jail, since other tests set variables of the whole process.
+        // In the jail, because other tests set environment variables of the process.
         figment::Jail::expect_with(|_| {
             let mut loaded = load(None, Flags::default()).unwrap();
             loaded.config.bootstrap_key = Some(Secret::new("orb_hidden"));

@@ -1,4 +1,4 @@
-//! Every setting: the top level and its sections, with the rules across sections.
+//! All settings: the top level and its sections, with the rules across sections.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,49 +28,49 @@ settings! {
         /// Address and port that the API listens on.
         #[flag = "--listen"]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
-        /// Folder for the SQLite file and compiled plugins. Only this user may write there:
-        /// compiled plugins are run as machine code.
+        /// Folder for the SQLite file and compiled plugins. Only this user may write to it, because
+        /// compiled plugins are executed as machine code.
         #[flag = "--data-dir"]
         pub data_dir: PathBuf = PathBuf::from("./data"),
-        /// postgres://USER:PASSWORD@HOST/DATABASE for several nodes; unset, a SQLite file in the
+        /// postgres://USER:PASSWORD@HOST/DATABASE for several nodes. Unset: a SQLite file in the
         /// data folder.
         #[flag = "--database-url"]
         pub database_url: Option<SafeUrl>,
-        /// Folder of plugins, watched: a file that appears, changes or goes is taken over while
-        /// running. Unset, `plugins` beside the binary's folder.
+        /// Folder of plugins. It is watched: new, changed and removed files take effect while
+        /// running. Unset: `plugins` beside the binary's folder.
         #[flag = "--plugin-dir"]
         pub plugin_dir: Option<PathBuf>,
-        /// Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.
+        /// Networks that may be fetched besides the public internet, such as 10.0.0.0/8.
         #[flag = "--allow-net"]
         #[serde(deserialize_with = "nets")]
         pub allow_nets: Vec<IpNet>,
         /// The first key, used on the first start on an empty database: orb_ and 24 random bytes
-        /// in base64url. Unset, a fresh key is printed once.
+        /// in base64url. Unset: a generated key is printed once.
         pub bootstrap_key: Option<Secret>,
-        /// Secret of this instance, 32 characters or more: seals mails that wait to be sent. Nodes
-        /// that share a database share it. Unset, a file `secret.key` in the data folder.
+        /// Secret of this instance, at least 32 characters: encrypts mails in the outbox. All nodes
+        /// of a database need the same. Unset: a file `secret.key` in the data folder.
         pub secret_key: Option<Secret>,
-        /// Address that clients reach the API at, such as `https://crawl.example.com`, for links in
-        /// answers. Unset, what the Host header of requests from this machine or trusted_proxies
-        /// says, else the listen address.
+        /// URL at which clients reach the API, such as `https://crawl.example.com`, for links in
+        /// answers. Unset: the Host header of requests from this machine or trusted_proxies, else
+        /// the listen address.
         pub public_url: Option<HttpUrl>,
-        /// Browser for rendering. Unset, the first on PATH of chromium-headless-shell, chromium,
+        /// Browser for rendering. Unset: the first on PATH of chromium-headless-shell, chromium,
         /// chromium-browser, google-chrome.
         #[flag = "--browser"]
         pub browser: Option<PathBuf>,
-        /// Certificate chain (PEM), to serve HTTPS directly. Unset, a proxy in front terminates
-        /// TLS.
+        /// Certificate chain (PEM), to serve HTTPS directly. Unset: plain HTTP, for use behind a
+        /// proxy that terminates TLS.
         #[flag = "--tls-cert"]
         pub tls_cert: Option<PathBuf>,
         /// Private key (PEM) of the certificate.
         #[flag = "--tls-key"]
         pub tls_key: Option<PathBuf>,
-        /// What this process does: api answers requests, worker crawls and delivers webhooks,
-        /// scheduler fires monitors and removes what is past its time.
+        /// Roles of this process: api answers requests, worker crawls and delivers webhooks,
+        /// scheduler fires monitors and deletes expired data.
         #[flag = "--roles"]
         #[serde(deserialize_with = "list")]
         pub roles: Vec<Role> = Role::ALL.to_vec(),
-        /// Networks of proxies in front whose X-Forwarded-For is believed.
+        /// Networks of reverse proxies whose X-Forwarded-For is trusted.
         #[serde(deserialize_with = "nets")]
         pub trusted_proxies: Vec<IpNet>,
         /// `[http]`.
@@ -130,11 +130,11 @@ settings! {
 settings! {
     /// `[database]`.
     pub struct DatabaseConfig {
-        /// Connections kept: for reading (SQLite), in all (PostgreSQL).
+        /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
         pub connections: u32 = 8,
         /// Longest wait for a free connection, in milliseconds.
         pub acquire_timeout_ms: Millis = Millis(5_000),
-        /// Writes that wait for the writer before callers wait too.
+        /// Size of the writer's queue; when it is full, callers wait.
         pub writer_queue: usize = 4_096,
     }
 }
@@ -142,9 +142,9 @@ settings! {
 settings! {
     /// `[log]`.
     pub struct LogConfig {
-        /// pretty (for people) or json (one object a line). Logs go to standard error.
+        /// pretty (for people) or json (one object per line). Logs go to standard error.
         pub format: LogFormat = LogFormat::Pretty,
-        /// Least level logged, and exceptions: `info`, `warn,orbweaver_server=debug` …
+        /// Lowest level logged, with exceptions: `info`, `warn,orbweaver_server=debug` …
         pub filter: String = "info".to_owned(),
     }
 }
@@ -152,32 +152,32 @@ settings! {
 settings! {
     /// `[metrics]`.
     pub struct MetricsConfig {
-        /// Address and port of Prometheus metrics (GET /metrics). Unset, none.
+        /// Address and port of Prometheus metrics (GET /metrics). Unset: no separate port.
         pub listen: Option<SocketAddr>,
-        /// Whether /metrics is on the API's port, too.
+        /// Whether /metrics is also served on the API's port.
         pub public: bool = false,
     }
 }
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
-    /// For people.
+    /// Text for people.
     Pretty,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// What a process does.
+/// A role of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Answers HTTP requests.
     Api,
-    /// Runs background work.
+    /// Crawls and delivers webhooks.
     Worker,
-    /// Fires monitors and housekeeping.
+    /// Fires monitors and deletes expired data.
     Scheduler,
 }
 
@@ -186,13 +186,13 @@ impl Role {
     pub const ALL: [Self; 3] = [Self::Api, Self::Worker, Self::Scheduler];
 }
 
-/// A word that names no [`Role`].
+/// The text is not the name of a [`Role`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRole(String);
 
 impl fmt::Display for UnknownRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is none of api, worker, scheduler", self.0)
+        write!(f, "`{}` is not one of api, worker, scheduler", self.0)
     }
 }
 
@@ -210,7 +210,7 @@ impl FromStr for Role {
 }
 
 impl Config {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -224,7 +224,7 @@ impl Config {
         unless(
             self.tls_cert.is_some() == self.tls_key.is_some(),
             "tls_cert",
-            "tls_cert and tls_key go together",
+            "tls_cert and tls_key must be set together",
         )?;
         let key = self.bootstrap_key.as_ref();
         unless(
@@ -247,7 +247,7 @@ impl Config {
             !self.signup.resolved(self.only_loopback()).is_open()
                 || self.tiers.contains_key("free"),
             "tiers",
-            "signup needs tier free",
+            "signup needs a tier named free",
         )?;
         self.http.validate()?;
         self.scan.validate()?;
@@ -258,14 +258,14 @@ impl Config {
         self.billing.validate(&self.mail)
     }
 
-    /// Whether only this machine reaches the listeners.
+    /// Whether all listeners are on loopback.
     pub fn only_loopback(&self) -> bool {
         std::iter::once(self.listen)
             .chain(self.metrics.listen)
             .all(|address| address.ip().to_canonical().is_loopback())
     }
 
-    /// The database's URL: the configured one, or a SQLite file in the data folder.
+    /// The database URL: the configured one, or that of a SQLite file in the data folder.
     pub fn database_url(&self) -> SafeUrl {
         self.database_url.clone().unwrap_or_else(|| {
             SafeUrl::new(format!(
@@ -288,7 +288,7 @@ impl Config {
             })
     }
 
-    /// What the pipeline is made from.
+    /// Settings of the pipeline.
     pub fn pipeline(&self) -> PipelineSettings {
         let mut fetch = self.fetch.clone();
         fetch.allow_nets.extend(&self.allow_nets);
@@ -302,7 +302,7 @@ impl Config {
         }
     }
 
-    /// What the interface is told.
+    /// Settings of the API.
     pub fn api(&self) -> ApiSettings {
         ApiSettings {
             max_body_bytes: self.http.max_body_bytes,
@@ -323,7 +323,7 @@ impl Config {
         self.data_dir.join("compiled")
     }
 
-    /// How the store is opened.
+    /// Options of the store.
     pub fn store_options(&self) -> orbweaver_store::Options {
         orbweaver_store::Options {
             connections: self.database.connections,
@@ -333,15 +333,15 @@ impl Config {
         }
     }
 
-    /// Creates the data folder, and makes its files this user's alone: keys and compiled code
-    /// live there.
+    /// Creates the data folder and restricts its files to this user: they contain keys and
+    /// compiled code.
     ///
     /// # Errors
-    /// That of the file system, naming the folder.
+    /// The file system's error, naming the folder.
     pub fn create_data_dir(&self) -> anyhow::Result<()> {
         private::prepare(self).map_err(|error| {
             anyhow::anyhow!(
-                "cannot write to the data folder {}: {error}; name another with --data-dir",
+                "cannot write to the data folder {}: {error}; choose another with --data-dir",
                 self.data_dir.display()
             )
         })

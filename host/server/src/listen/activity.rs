@@ -1,4 +1,4 @@
-//! What a connection is doing, and when it has to end.
+//! The state of a connection, and the time at which it expires.
 
 use std::io;
 use std::pin::Pin;
@@ -11,39 +11,39 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a connection may keep the service waiting.
+/// Time limits of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    /// From the connection's begin to the end of its first request's head, TLS handshake
-    /// included.
+    /// From the start of the connection to the end of its first request's head, including the TLS
+    /// handshake.
     pub(super) first_request: Duration,
     /// From the end of an answer to the end of the next request's head.
     pub(super) idle: Duration,
-    /// How long the client may take none of the bytes that wait for it.
+    /// How long the client may accept none of the bytes that wait for it.
     pub(super) stalled: Duration,
 }
 
-/// What one connection is doing. Times are in milliseconds since the connection began.
+/// State of one connection. Times are in milliseconds since it was opened.
 #[derive(Debug)]
 pub(super) struct Activity {
     began: Instant,
-    /// Requests whose answers are not yet handed over completely.
+    /// Requests whose answers are not yet sent completely.
     in_flight: AtomicUsize,
-    /// A request's head has arrived.
+    /// Whether a request's head has arrived.
     has_asked: AtomicBool,
-    /// Since when no request is under way and no byte was taken by the client.
+    /// Since when no request is in progress and the client has accepted no byte.
     quiet_since: AtomicU64,
-    /// Since when the client takes no bytes, plus one; 0 while it does.
+    /// Since when the client accepts no bytes, plus one; 0 while it accepts them.
     stalled_since: AtomicU64,
     evicted: CancellationToken,
 }
 
-/// Why a connection ends.
+/// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expiry {
     /// No request came in time.
     Quiet,
-    /// The client does not take its answer.
+    /// The client does not read its answer.
     Stalled,
 }
 
@@ -59,20 +59,20 @@ impl Activity {
         }
     }
 
-    /// A request's head has arrived; it is under way until the guard is dropped.
+    /// Records a request whose head has arrived; it is in progress until the guard is dropped.
     pub(super) fn request(self: &Arc<Self>) -> InFlight {
         self.has_asked.store(true, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::AcqRel);
         InFlight(Arc::clone(self))
     }
 
-    /// When it fell quiet; none while a request is under way.
+    /// Since when it is idle; `None` while a request is in progress.
     pub(super) fn quiet_since(&self) -> Option<Instant> {
         let is_quiet = self.in_flight.load(Ordering::Acquire) == 0;
         is_quiet.then(|| self.at(self.quiet_since.load(Ordering::Relaxed)))
     }
 
-    /// Ends the connection, to make room for another.
+    /// Closes the connection, to make room for another.
     pub(super) fn evict(&self) {
         self.evicted.cancel();
     }
@@ -82,7 +82,7 @@ impl Activity {
         self.evicted.cancelled().await;
     }
 
-    /// Completes when the connection has kept the service waiting for too long.
+    /// Completes when a time limit of the connection has passed.
     pub(super) async fn expired(&self, patience: Patience) -> Expiry {
         loop {
             let now = Instant::now();
@@ -95,7 +95,7 @@ impl Activity {
             } else {
                 patience.first_request
             };
-            // A request that is under way may end now, and the wait for the next begin.
+            // A request in progress may end now, and the wait for the next one start.
             let quiet = self.quiet_since().unwrap_or(now) + wait;
             if stalled <= now {
                 return Expiry::Stalled;
@@ -115,13 +115,13 @@ impl Activity {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
     }
 
-    /// The client took bytes.
+    /// Records that the client accepted bytes.
     fn wrote(&self) {
         self.stalled_since.store(0, Ordering::Relaxed);
         self.quiet_since.store(self.now(), Ordering::Relaxed);
     }
 
-    /// The client takes no more bytes for now.
+    /// Records that the client accepts no more bytes for now.
     fn cannot_write(&self) {
         let since = self.now() + 1;
         let _ = self
@@ -130,7 +130,7 @@ impl Activity {
     }
 }
 
-/// A request that is under way.
+/// Guard of a request in progress.
 #[derive(Debug)]
 pub(super) struct InFlight(Arc<Activity>);
 
@@ -141,7 +141,7 @@ impl Drop for InFlight {
     }
 }
 
-/// A socket whose writes are noted.
+/// A socket whose writes are recorded.
 #[derive(Debug)]
 pub(super) struct Watched<S> {
     pub(super) stream: S,
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_under_way_keeps_its_connection() {
+    async fn a_request_in_progress_keeps_its_connection() {
         let activity = Arc::new(Activity::new());
         let request = activity.request();
         assert_eq!(activity.quiet_since(), None);
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_expires_while_its_request_is_under_way() {
+    async fn a_client_that_does_not_read_expires_during_its_request() {
         let activity = Arc::new(Activity::new());
         let _request = activity.request();
         let (near, _far) = tokio::io::duplex(16);

@@ -1,11 +1,11 @@
-//! How many connections there are, in total and per address, and which one makes room.
+//! Limits on the number of connections, in total and per address, and eviction.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use metrics::{counter, gauge};
-use orbweaver_accounts::address::customer;
+use orbweaver_accounts::customer_address::customer;
 use parking_lot::Mutex;
 
 use super::activity::Activity;
@@ -14,13 +14,13 @@ use super::activity::Activity;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
     pub(super) total: usize,
-    /// Of one address; see [`customer`].
+    /// Per address; see [`customer`].
     pub(super) per_address: usize,
 }
 
-/// The open connections. Beyond a bound, the connection that has been quiet for longest is
-/// closed in favour of a new one: silent sockets never keep others out. A new one is refused
-/// only where all are busy with requests.
+/// The open connections. When a limit is reached, the connection that has been idle for longest
+/// is closed in favour of a new one, so idle sockets never block new clients. A new one is refused
+/// only if all are busy with requests.
 #[derive(Debug)]
 pub(super) struct Connections {
     bounds: Bounds,
@@ -34,7 +34,7 @@ struct Table {
     addresses: HashMap<IpAddr, HashMap<u64, Arc<Activity>>>,
 }
 
-/// A connection's place; given back when dropped.
+/// A connection's slot; released when dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     connections: Arc<Connections>,
@@ -51,9 +51,8 @@ impl Connections {
         })
     }
 
-    /// A place for a connection from this address; `None` where all places are busy.
-    /// `shared` is for addresses that many clients come from, such as a proxy's: these have
-    /// no bound of their own.
+    /// A slot for a connection from this address; `None` if all slots are busy. `shared` is for
+    /// addresses used by many clients, such as a proxy's: they have no limit per address.
     pub(super) fn admit(self: &Arc<Self>, peer: IpAddr, shared: bool) -> Option<Place> {
         let address = customer(peer);
         let mut table = self.table.lock();
@@ -80,7 +79,7 @@ impl Connections {
         })
     }
 
-    /// Closes the connection that has been quiet for longest. False where all are busy.
+    /// Closes the connection that has been idle for longest. False if all are busy.
     pub(super) fn evict_quietest(&self) -> bool {
         self.table.lock().evict_quietest()
     }
@@ -136,7 +135,7 @@ impl Table {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // Gone already where the connection was evicted.
+        // Already removed if the connection was evicted.
         let _ = self.connections.table.lock().remove(self.address, self.id);
     }
 }
@@ -165,13 +164,13 @@ mod tests {
     }
 
     #[test]
-    fn the_quietest_connection_of_an_address_makes_room() {
+    fn the_longest_idle_connection_of_an_address_is_evicted() {
         let connections = Connections::new(BOUNDS);
         let first = admit(&connections, "2001:db8::1").unwrap();
         let second = admit(&connections, "2001:db8::2").unwrap();
         let other = admit(&connections, "192.0.2.1").unwrap();
         let third = admit(&connections, "2001:db8::3").unwrap();
-        assert!(is_evicted(&first), "the /64 has two places");
+        assert!(is_evicted(&first), "the /64 has two slots");
         assert!(!is_evicted(&second) && !is_evicted(&other) && !is_evicted(&third));
         drop(first);
         assert_eq!(connections.len(), 3);
@@ -194,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_total_is_bounded_whatever_the_addresses() {
+    fn the_total_is_bounded_for_all_addresses_together() {
         let connections = Connections::new(BOUNDS);
         let mut places = Vec::new();
         for number in 0..20 {
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxys_address_has_no_bound_of_its_own() {
+    fn a_proxys_address_has_no_limit_per_address() {
         let connections = Connections::new(BOUNDS);
         let places: Vec<_> = (0..4)
             .map(|_| connections.admit(ip("10.0.0.1"), true).unwrap())

@@ -1,5 +1,5 @@
-//! Accepting and serving connections: limits on their number and on how long they may keep
-//! the service waiting, TLS, HTTP/1.1 and HTTP/2, and stopping in good order.
+//! Accepts and serves connections: limits on their number and times, TLS, HTTP/1.1 and HTTP/2,
+//! and graceful shutdown.
 
 mod activity;
 mod connections;
@@ -27,25 +27,24 @@ use activity::Patience;
 use connections::{Bounds, Connections};
 use serve::Protocols;
 
-/// How long accepting rests after an error that the next try would meet again, such as too
-/// many open files.
+/// Pause of accepting after an error that would repeat at once, such as too many open files.
 const REST: Duration = Duration::from_millis(50);
-/// Largest head of a request, in bytes; HTTP/1.1 answers 431 beyond it.
+/// Largest head of a request, in bytes; above it HTTP/1.1 answers 431.
 const MAX_HEAD: usize = 128 << 10;
 /// Largest head of a request over HTTP/2, in bytes.
 const MAX_HEAD_H2: u32 = 64 << 10;
-/// Streams of a connection that the client has reset and the service has not yet seen.
-/// Beyond it the connection is closed (CVE-2023-44487, "rapid reset").
+/// Most streams per connection that the client has reset and the service has not yet processed.
+/// Above it the connection is closed (CVE-2023-44487, "rapid reset").
 const MAX_PENDING_RESETS: usize = 20;
-/// Streams that the service itself has reset, as above (CVE-2025-8671, "MadeYouReset").
+/// Most streams that the service itself has reset, likewise (CVE-2025-8671, "MadeYouReset").
 const MAX_LOCAL_RESETS: usize = 200;
-/// Bytes of an answer that are buffered per HTTP/2 stream.
+/// Bytes of an answer buffered per HTTP/2 stream.
 const MAX_SEND_BUFFER: usize = 256 << 10;
 
 /// A listening server.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// With the port that was chosen if 0 was asked for.
+    /// Its address, with the actual port if port 0 was requested.
     pub(crate) address: SocketAddr,
     /// Cancelled: nothing more is accepted, connections end after their requests.
     stop: CancellationToken,
@@ -54,19 +53,19 @@ pub(crate) struct Server {
     tasks: TaskTracker,
 }
 
-/// What a server is made from.
+/// Settings of a server.
 pub(crate) struct Settings<'a> {
     pub(crate) http: &'a HttpConfig,
-    /// Addresses that many clients come from: no bound per address holds for them.
+    /// Addresses used by many clients: the limit per address does not apply to them.
     pub(crate) trusted_proxies: Vec<IpNet>,
     pub(crate) tls: Option<TlsAcceptor>,
 }
 
 impl Server {
-    /// Binds, and accepts from here on.
+    /// Binds and starts to accept.
     ///
     /// # Errors
-    /// When the address is taken.
+    /// When the address is in use.
     pub(crate) fn start(at: SocketAddr, settings: Settings<'_>, entry: Entry) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
@@ -114,7 +113,7 @@ impl Server {
         self.tasks.close();
     }
 
-    /// Waits until every connection has ended; those that take longer than `grace` are closed.
+    /// Waits until every connection has ended; after `grace`, the remaining ones are closed.
     pub(crate) async fn stopped(self, grace: Duration) {
         if tokio::time::timeout(grace, self.tasks.wait())
             .await
@@ -132,7 +131,7 @@ fn builder(http: &HttpConfig) -> Builder<TokioExecutor> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // `Activity` watches heads and idle connections, of both versions and of TLS.
+        // `Activity` limits the times of heads and idle connections, for both versions and TLS.
         .header_read_timeout(None)
         .max_buf_size(MAX_HEAD)
         .http2()
@@ -147,7 +146,7 @@ fn builder(http: &HttpConfig) -> Builder<TokioExecutor> {
     builder
 }
 
-/// The loop that accepts.
+/// The accept loop.
 struct Accepting {
     listener: TcpListener,
     connections: Arc<Connections>,
@@ -175,10 +174,10 @@ impl Accepting {
                 Err(error) if is_of_the_connection(&error) => {}
                 Err(error) => {
                     if !was_failing {
-                        tracing::error!(%error, "no connection can be accepted for now");
+                        tracing::error!(%error, "cannot accept connections for now");
                     }
                     was_failing = true;
-                    // Too many open files: a quiet connection's is the one that is missed least.
+                    // Too many open files: closing an idle connection does the least harm.
                     self.connections.evict_quietest();
                     tokio::select! {
                         () = self.stop.cancelled() => return,
@@ -208,8 +207,8 @@ impl Accepting {
     }
 }
 
-/// Errors of the connection that was to be accepted, not of the listener: the next one may be
-/// accepted at once. See accept(2).
+/// Whether the error concerns only the connection to be accepted, not the listener: the next one
+/// can be accepted at once. See accept(2).
 fn is_of_the_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),

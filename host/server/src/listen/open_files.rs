@@ -1,13 +1,13 @@
-//! The limit of open files, which connections, fetches and the database share.
+//! The limit of open files, shared by connections, fetches and the database.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Most connections that the default allows, however many files may be open.
+/// Most connections by default, even if more files may be open.
 const MOST: u64 = 10_000;
-/// What a missing limit counts as.
+/// Number used for an unlimited system limit.
 const UNLIMITED: u64 = 1 << 20;
 
-/// Raises the soft limit of open files to the hard one; the limit that holds now.
+/// Raises the soft limit of open files to the hard limit; returns the current limit.
 pub fn raise() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current == maximum {
@@ -18,7 +18,7 @@ pub fn raise() -> u64 {
         maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "the limit of open files cannot be raised");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
     limit()
 }
@@ -28,8 +28,8 @@ pub fn limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED)
 }
 
-/// Connections by default: half of the files that may be open, since the other half is for
-/// outgoing fetches, the database and the browser; at most 10,000.
+/// Default number of connections: half of the files that may be open, since outgoing fetches, the
+/// database and the browser need the other half; at most 10,000.
 pub(super) fn default_connections(limit: u64) -> usize {
     usize::try_from((limit / 2).clamp(1, MOST)).unwrap_or(1)
 }
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_of_the_files_stay_for_everything_else() {
+    fn half_of_the_files_are_left_for_other_uses() {
         for (limit, connections) in [(1_024, 512), (256, 128), (1 << 20, 10_000), (0, 1)] {
             assert_eq!(default_connections(limit), connections);
         }

@@ -1,4 +1,4 @@
-//! One connection: TLS, then HTTP/1.1 or HTTP/2, until it ends or keeps the service waiting.
+//! Serves one connection: TLS, then HTTP/1.1 or HTTP/2, until it ends or expires.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use super::activity::{Activity, InFlight, Patience, Watched};
 use super::connections::Place;
 
-/// Time for a connection that expired or was evicted to tell its client so (HTTP/2 GOAWAY).
+/// Time for a closed connection to tell its client (HTTP/2 GOAWAY).
 const FAREWELL: Duration = Duration::from_millis(500);
 
-/// What all connections of a listener share.
+/// State shared by all connections of a listener.
 pub(super) struct Protocols {
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) http: Builder<TokioExecutor>,
@@ -34,8 +34,8 @@ pub(super) struct Protocols {
 }
 
 impl Protocols {
-    /// Serves a connection to its end. Once `stop` is cancelled it ends after the requests
-    /// that are under way.
+    /// Serves a connection to its end. Once `stop` is cancelled, it ends after the requests in
+    /// progress.
     pub(super) async fn serve(
         self: Arc<Self>,
         stream: TcpStream,
@@ -93,7 +93,7 @@ impl Protocols {
             ended = serving.as_mut() => return log(ended, peer),
             () = stop.cancelled() => {
                 serving.as_mut().graceful_shutdown();
-                // Requests under way end as they do at other times.
+                // Requests in progress end as at other times.
                 tokio::select! {
                     biased;
                     ended = serving.as_mut() => return log(ended, peer),
@@ -103,7 +103,7 @@ impl Protocols {
             }
             () = activity.evicted() => {}
             expiry = activity.expired(self.patience) => {
-                tracing::debug!(?expiry, %peer, "a connection is closed");
+                tracing::debug!(?expiry, %peer, "closing a connection");
             }
         }
         serving.as_mut().graceful_shutdown();
@@ -113,11 +113,11 @@ impl Protocols {
 
 fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>, peer: SocketAddr) {
     if let Err(error) = ended {
-        tracing::debug!(%error, %peer, "a connection broke off");
+        tracing::debug!(%error, %peer, "a connection failed");
     }
 }
 
-/// An answer's body: its request is under way for as long as it is there.
+/// An answer's body: its request counts as in progress until it is dropped.
 struct Counted<B> {
     body: B,
     _request: InFlight,

@@ -1,4 +1,4 @@
-//! TLS served directly.
+//! TLS of the server.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use tokio_rustls::TlsAcceptor;
 /// Loads a certificate chain and its private key (PEM).
 ///
 /// # Errors
-/// When one of the files cannot be read, or the two do not fit together.
+/// When a file cannot be read, or certificate and key do not match.
 pub(crate) fn acceptor(cert: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
     load(cert, key).with_context(|| format!("cannot load {} and {}", cert.display(), key.display()))
 }
 
 fn load(cert: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
-    // Fails only where a provider was chosen before, which serves as well.
+    // Fails only if a provider was already set, which works as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let chain: Vec<CertificateDer<'static>> =
         CertificateDer::pem_file_iter(cert)?.collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! Sending batches of spans to the collector.
+//! Sends batches of spans to the collector.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use orbweaver_fetch::{FetchConfig, Fetcher, Request};
 use tokio::runtime::Handle;
 
-/// HTTP client of the OTLP exporter: the guarded fetcher, which may reach every address here,
-/// because the operator names the collector and it is in the operator's network.
+/// HTTP client of the OTLP exporter: the guarded fetcher, with every address allowed, because the
+/// operator configures the collector, usually in the operator's own network.
 pub(super) struct Client {
     fetcher: Fetcher,
     timeout: Duration,
@@ -29,10 +29,10 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for one collector, within a Tokio runtime.
+    /// Creates a client for one collector; call within a Tokio runtime.
     ///
     /// # Errors
-    /// When the endpoint is no http or https URL.
+    /// When the endpoint is not an http or https URL.
     pub(super) fn new(endpoint: &str, timeout: Duration) -> anyhow::Result<Self> {
         let everywhere = ["0.0.0.0/0", "::/0"].into_iter().map(str::parse);
         let fetcher = Fetcher::new(FetchConfig {
@@ -71,13 +71,13 @@ impl HttpClient for Client {
             ..Request::new(head.method, head.uri.to_string())
         };
         let fetcher = self.fetcher.clone();
-        // The exporter's thread has no reactor.
+        // The exporter's thread has no Tokio runtime.
         let sent = self
             .runtime
             .spawn(async move { fetcher.fetch(request).await });
         let answer = sent.await?.map_err(|error| {
-            // The exporter does not repeat the reason.
-            tracing::warn!(%error, "the traces' collector cannot be reached");
+            // The exporter does not log the reason.
+            tracing::warn!(%error, "cannot reach the trace collector");
             error
         })?;
         let mut response = http::Response::builder().status(answer.status);
@@ -88,8 +88,8 @@ impl HttpClient for Client {
     }
 }
 
-/// The exporter, with a warning for each batch that the collector does not take. Such a batch
-/// is lost: traces must not hold up the service, or fill its memory.
+/// The exporter, with a warning for each batch that the collector does not accept. Such a batch is
+/// lost, so that traces neither block the service nor fill its memory.
 #[derive(Debug)]
 pub(super) struct Warning(pub(super) Otlp);
 
@@ -99,7 +99,7 @@ impl SpanExporter for Warning {
         self.0
             .export(batch)
             .await
-            .inspect_err(|error| tracing::warn!(spans, %error, "traces are lost"))
+            .inspect_err(|error| tracing::warn!(spans, %error, "lost traces"))
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {

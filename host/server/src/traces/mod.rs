@@ -1,8 +1,8 @@
-//! Traces to an OpenTelemetry collector, configured by OpenTelemetry's own variables:
-//! `OTEL_EXPORTER_OTLP_ENDPOINT` switches them on; `OTEL_EXPORTER_OTLP_HEADERS` and
+//! Traces to an OpenTelemetry collector, configured by OpenTelemetry's standard variables:
+//! `OTEL_EXPORTER_OTLP_ENDPOINT` turns them on; `OTEL_EXPORTER_OTLP_HEADERS` and
 //! `_TIMEOUT`, their `_TRACES_` forms, `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
-//! `OTEL_TRACES_SAMPLER` and `OTEL_BSP_…` work as its specification says. The protocol is OTLP
-//! over HTTP in JSON, which collectors take on port 4318.
+//! `OTEL_TRACES_SAMPLER` and `OTEL_BSP_…` work as specified. The protocol is OTLP over HTTP in
+//! JSON, which collectors usually accept on port 4318.
 
 mod client;
 
@@ -23,27 +23,27 @@ use tracing_subscriber::registry::LookupSpan;
 
 use client::{Client, Warning};
 
-/// The service's name where the environment gives no other.
+/// Default service name.
 const SERVICE: &str = "orbweaver";
-/// Longest wait for the last spans to leave when the service stops.
+/// Longest wait at shutdown for the last spans to be sent.
 const FLUSH: Duration = Duration::from_secs(1);
 
-/// An exporter that runs.
+/// A running exporter.
 pub struct Traces(SdkTracerProvider);
 
 impl fmt::Debug for Traces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The exporter's headers hold keys.
+        // The exporter's headers contain keys.
         f.debug_struct("Traces").finish_non_exhaustive()
     }
 }
 
 impl Traces {
-    /// Starts the exporter that the environment configures; `None` where it names no collector.
+    /// Starts the exporter configured by the environment; `None` if no collector is configured.
     /// Call within a Tokio runtime.
     ///
     /// # Errors
-    /// Names the variable that is invalid, and says why.
+    /// Names the invalid variable and the reason.
     pub fn from_env() -> anyhow::Result<Option<Self>> {
         Self::configured(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
@@ -58,7 +58,7 @@ impl Traces {
         let Some(endpoint) = endpoint(&variable) else {
             return Ok(None);
         };
-        // The form for traces wins over the one for every signal.
+        // The variable for traces overrides the one for all signals.
         let either = |suffix: &str| {
             let traces = format!("OTEL_EXPORTER_OTLP_TRACES_{suffix}");
             let all = format!("OTEL_EXPORTER_OTLP_{suffix}");
@@ -69,13 +69,13 @@ impl Traces {
         if let Some((name, word)) = either("PROTOCOL")
             && !word.starts_with("http/")
         {
-            bail!("{name}: `{word}` is not offered; use http/json and the collector's port 4318");
+            bail!("{name}: `{word}` is not supported; use http/json and the collector's port 4318");
         }
         let timeout = match either("TIMEOUT") {
             None => Duration::from_secs(10),
             Some((name, text)) => Duration::from_millis(
                 text.parse()
-                    .with_context(|| format!("{name}: `{text}` is no number of milliseconds"))?,
+                    .with_context(|| format!("{name}: `{text}` is not a number of milliseconds"))?,
             ),
         };
         let headers = match either("HEADERS") {
@@ -113,10 +113,10 @@ impl Traces {
         tracing_opentelemetry::layer().with_tracer(self.0.tracer(SERVICE))
     }
 
-    /// Sends the spans that are still queued, for one second at most. Blocks.
+    /// Sends the queued spans, waiting at most one second. Blocks.
     pub fn stop(self) {
         if let Err(error) = self.0.shutdown_with_timeout(FLUSH) {
-            tracing::warn!(%error, "the last traces may not have reached the collector");
+            tracing::warn!(%error, "the last traces may be lost");
         }
     }
 }
@@ -135,10 +135,10 @@ fn headers(text: &str) -> anyhow::Result<Vec<(String, String)>> {
     let pairs = text.split(',').filter(|pair| !pair.trim().is_empty());
     pairs
         .map(|pair| {
-            // The pair is not repeated: it may hold a key.
+            // The pair is not quoted, because it may contain a key.
             let (name, value) = pair
                 .split_once('=')
-                .context("must be name=value pairs with commas between them")?;
+                .context("must be comma-separated name=value pairs")?;
             let name = HeaderName::from_str(name.trim())?;
             let value = percent_encoding::percent_decode_str(value.trim()).decode_utf8()?;
             HeaderValue::from_str(&value)?;
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_invalid_variable_is_named() {
+    async fn an_invalid_variable_is_reported() {
         let base = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
         for (name, value) in [
             ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),

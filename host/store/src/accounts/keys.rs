@@ -18,8 +18,8 @@ use crate::time::{from_ms, to_ms};
 pub struct KeyHash([u8; 32]);
 
 impl KeyHash {
-    /// Of a key as the client sends it.
-    pub fn of(key: &str) -> Self {
+    /// Hashes a key as the client sends it.
+    pub fn digest(key: &str) -> Self {
         Self(Sha256::digest(key.as_bytes()).into())
     }
 
@@ -55,22 +55,22 @@ pub struct ApiKey {
     pub prefix: String,
     /// Label that its owner gave it.
     pub label: Option<String>,
-    /// When it was issued.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// When it was last used, to within a minute.
+    /// When it was last used, accurate to a minute.
     pub last_used_at: Option<DateTime<Utc>>,
     /// When it was revoked.
     pub revoked_at: Option<DateTime<Utc>>,
-    /// When it ends.
+    /// When it expires.
     pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// State of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
-    /// It works.
+    /// It is valid.
     Active,
-    /// It has reached its end.
+    /// It has expired.
     Expired,
     /// It was revoked.
     Revoked,
@@ -108,13 +108,13 @@ pub struct Principal {
     pub proxy_url: Option<String>,
     /// The project's default cloud mode.
     pub cloud_mode: CloudMode,
-    /// When the key ends.
+    /// When the key expires.
     pub expires_at: Option<DateTime<Utc>>,
-    /// The project may do nothing.
+    /// Whether the project is suspended: then it may do nothing.
     pub suspended: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PrincipalRow {
     project_id: i64,
     name: String,
@@ -128,8 +128,8 @@ struct PrincipalRow {
     suspended_at: Option<i64>,
 }
 
-/// What decides whether a key works.
-#[derive(Debug, sqlx::FromRow)]
+/// The columns that decide whether a key is valid.
+#[derive(Debug, sqlx_macros::FromRow)]
 pub(crate) struct ValidityRow {
     id: i64,
     prefix: String,
@@ -143,7 +143,7 @@ impl ValidityRow {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     prefix: String,
@@ -154,19 +154,19 @@ struct KeyRow {
     expires_at: Option<i64>,
 }
 
-/// Who did what to a key, and when.
+/// An entry of the key log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KeyChange<'a> {
     pub(crate) project: ProjectId,
-    /// `issued`, `grace` or `revoked`.
+    /// `issued`, `grace` or `revoked`, see [`KeyEvent::action`].
     pub(crate) action: &'a str,
-    /// Prefix of the key that asked for it, or `cli`, `signup`, `billing`, `start`.
+    /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
     pub(crate) actor: &'a str,
     pub(crate) at: DateTime<Utc>,
 }
 
 impl<'a> KeyChange<'a> {
-    /// The issue of a key.
+    /// The entry for a new key.
     pub(crate) const fn issued(project: ProjectId, actor: &'a str, at: DateTime<Utc>) -> Self {
         Self {
             project,
@@ -178,7 +178,7 @@ impl<'a> KeyChange<'a> {
 }
 
 per_database! {
-    /// Stores a key and that it was issued: its id.
+    /// Stores a key and the event of its creation; returns its id.
     pub(crate) async fn insert(
         conn: &mut Conn,
         key: &NewKey<'_>,
@@ -199,7 +199,7 @@ per_database! {
         Ok(id)
     }
 
-    /// Notes what happened to a key.
+    /// Records an event of a key.
     pub(crate) async fn note(
         conn: &mut Conn,
         key: i64,
@@ -219,7 +219,8 @@ per_database! {
         Ok(())
     }
 
-    /// Lets the project's keys end at `end`, those that end before it when they do: their ids.
+    /// Sets the expiry of the project's keys to `end`, except where it is earlier already; returns
+    /// their ids.
     pub(crate) async fn end_at(
         conn: &mut Conn,
         project: ProjectId,
@@ -237,7 +238,7 @@ per_database! {
         .await?)
     }
 
-    /// Every key of the project, with what decides whether it works.
+    /// Every key of the project with the columns that decide whether it is valid.
     pub(crate) async fn validity(
         conn: &mut Conn,
         project: ProjectId,
@@ -264,7 +265,7 @@ per_database! {
         note(conn, key, change).await
     }
 
-    /// Notes when keys were last used.
+    /// Records when keys were last used.
     pub(crate) async fn touch(
         conn: &mut Conn,
         used: &BTreeMap<KeyId, DateTime<Utc>>,
@@ -280,32 +281,33 @@ per_database! {
     }
 }
 
-/// Something that happened to a key.
+/// An event in the life of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyEvent {
     /// The key's first 12 characters.
     pub prefix: String,
-    /// `issued`, `grace` (a rotation set its end) or `revoked`.
+    /// `issued`, `grace` (a rotation set its expiry) or `revoked`.
     pub action: String,
-    /// Prefix of the key that asked for it, or `cli`, `signup`, `billing`, `start`.
+    /// Prefix of the key that requested it, or `cli`, `signup`, `billing`, `start`.
     pub actor: String,
-    /// When.
+    /// Time of the event.
     pub at: DateTime<Utc>,
 }
 
 /// Result of revoking a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revoked {
-    /// It is revoked, now or before.
+    /// It is revoked, by this or an earlier call.
     Yes,
-    /// It is the last active key and stays.
+    /// It is the last active key, so it was not revoked.
     LastActive,
     /// The project has no such key.
     Unknown,
 }
 
 impl Store {
-    /// The project of a key; `None` when the key is unknown, revoked or expired.
+    /// The project and key of a hash; `None` if the key is unknown, revoked or expired.
+    #[crate::boxed]
     pub async fn principal(
         &self,
         hash: &KeyHash,
@@ -341,10 +343,11 @@ impl Store {
         .transpose()
     }
 
-    /// Stores another key of a project. `actor` is who asked for it.
+    /// Stores another key of a project. `actor` is who requested it.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when that key is stored already.
+    /// [`StoreError::Exists`] if that key is stored already.
+    #[crate::boxed]
     pub async fn add_key(
         &self,
         project: ProjectId,
@@ -360,11 +363,12 @@ impl Store {
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
     }
 
-    /// Stores another key of a project; the keys that are there end at `end`, those that end
-    /// before it when they do.
+    /// Stores another key of a project. The existing keys expire at `end`, except those that
+    /// expire earlier.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when that key is stored already.
+    /// [`StoreError::Exists`] if that key is stored already.
+    #[crate::boxed]
     pub async fn rotate_keys(
         &self,
         project: ProjectId,
@@ -386,7 +390,8 @@ impl Store {
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
     }
 
-    /// Revokes the keys of that prefix, unless no active key would be left.
+    /// Revokes the keys with this prefix, unless no active key would be left.
+    #[crate::boxed]
     pub async fn revoke_key(
         &self,
         project: ProjectId,
@@ -395,7 +400,7 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Revoked, StoreError> {
         transact!(self.db, tx => {
-            // Two requests that each leave the other's key would leave none.
+            // Without the lock, two requests that each keep the other's key could leave none.
             sql::projects::lock(tx, project).await?;
             let keys = sql::keys::validity(tx, project).await?;
             let (named, others): (Vec<_>, Vec<_>) =
@@ -418,6 +423,7 @@ impl Store {
     }
 
     /// Events of a project's keys, oldest first.
+    #[crate::boxed]
     pub async fn key_events(&self, project: ProjectId) -> Result<Vec<KeyEvent>, StoreError> {
         let rows: Vec<(String, String, String, i64)> = read!(self.db, pool => {
             sqlx::query_as(
@@ -439,6 +445,7 @@ impl Store {
     }
 
     /// Every key of a project, oldest first.
+    #[crate::boxed]
     pub async fn keys(&self, project: ProjectId) -> Result<Vec<ApiKey>, StoreError> {
         self.writer.barrier().await?;
         let rows: Vec<KeyRow> = read!(self.db, pool => {
@@ -464,7 +471,7 @@ impl Store {
             .collect())
     }
 
-    /// Notes that a key was used; written with the next batch.
+    /// Records that a key was used; written with the next batch.
     pub fn touch_key(&self, key: KeyId, at: DateTime<Utc>) {
         self.writer.touch(key, at);
     }

@@ -1,4 +1,4 @@
-//! Projects, their keys and secrets, and how projects sign up.
+//! Projects, their keys and secrets, and signup.
 
 pub(crate) mod keys;
 pub(crate) mod projects;

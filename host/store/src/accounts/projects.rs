@@ -12,13 +12,13 @@ use crate::error::StoreError;
 use crate::settings::ACCOUNTS_VERSION;
 use crate::time::{from_ms, to_ms};
 
-/// Where a page comes from: this host's HTTP client, a browser, an unblocking service.
+/// How pages are fetched: with this host's HTTP client, a browser, or an unblocking service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CloudMode {
     /// Plain HTTP.
     #[default]
     None,
-    /// Plain HTTP, and more where that is not enough.
+    /// Plain HTTP first, then a more capable mode if needed.
     Auto,
     /// The unblocking backend.
     Unblocker,
@@ -27,7 +27,7 @@ pub enum CloudMode {
 }
 
 impl CloudMode {
-    /// The word in requests and in the database.
+    /// The name in requests and in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -65,17 +65,17 @@ pub struct Project {
     pub id: ProjectId,
     /// Unique name.
     pub name: String,
-    /// Name of its tier; what a tier allows is configuration.
+    /// Name of its tier; the caps of a tier are configuration.
     pub tier: String,
     /// Whether its keys may manage plugins.
     pub administrator: bool,
-    /// Proxy of its requests; may carry credentials, so never log it as it is.
+    /// Proxy for its requests; may contain credentials, so never log it unredacted.
     pub proxy_url: Option<String>,
-    /// Cloud mode of its requests that name none.
+    /// Cloud mode of requests that do not name one.
     pub cloud_mode: CloudMode,
     /// When it was created.
     pub created_at: DateTime<Utc>,
-    /// Since when it may do nothing.
+    /// Since when it is suspended; `None`: not suspended.
     pub suspended_at: Option<DateTime<Utc>>,
 }
 
@@ -88,11 +88,11 @@ pub struct NewProject<'a> {
     pub tier: &'a str,
     /// Its first key.
     pub key: NewKey<'a>,
-    /// Who creates it: `cli`, `start`.
+    /// Who creates it: `cli` or `start`.
     pub actor: &'a str,
 }
 
-/// A change of a project; `None` leaves a field as it is.
+/// A change of a project; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectChange<'a> {
     /// New tier; applies at once.
@@ -103,7 +103,7 @@ pub struct ProjectChange<'a> {
     pub cloud_mode: Option<CloudMode>,
 }
 
-/// A project that signed up.
+/// A project created by signup.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignedUpProject<'a> {
     pub(crate) name: &'a str,
@@ -116,7 +116,7 @@ pub(crate) struct SignedUpProject<'a> {
     pub(crate) actor: &'a str,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     id: i64,
     name: String,
@@ -146,11 +146,11 @@ impl TryFrom<ProjectRow> for Project {
 }
 
 per_database! {
-    /// Makes this transaction wait for others that lock the same project, until they end. On
-    /// SQLite every transaction that writes is alone anyway.
+    /// Locks a project: other transactions that lock it wait until this one ends. On SQLite only
+    /// one transaction writes at a time anyway.
     pub(crate) async fn lock(conn: &mut Conn, project: ProjectId) -> Result<(), StoreError> {
         let select = if IS_SHARED {
-            // Does not wait for rows that refer to the project.
+            // Does not block rows that refer to the project.
             "SELECT id FROM projects WHERE id = $1 FOR NO KEY UPDATE"
         } else {
             "SELECT id FROM projects WHERE id = $1"
@@ -162,7 +162,7 @@ per_database! {
         Ok(())
     }
 
-    /// Stores a project that signed up, with its first key; never the administrator's.
+    /// Stores a project created by signup, with its first key. It is never an administrator.
     pub(crate) async fn insert_signed_up(
         conn: &mut Conn,
         new: &SignedUpProject<'_>,
@@ -185,11 +185,12 @@ per_database! {
 }
 
 impl Store {
-    /// Creates a project and its first key. The first project of a database is the
-    /// administrator's.
+    /// Creates a project and its first key. The first project of a database is an
+    /// administrator.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when the name is taken.
+    /// [`StoreError::Exists`] if the name is taken.
+    #[crate::boxed]
     pub async fn create_project(
         &self,
         new: &NewProject<'_>,
@@ -215,6 +216,7 @@ impl Store {
     }
 
     /// All projects, oldest first.
+    #[crate::boxed]
     pub async fn projects(&self) -> Result<Vec<Project>, StoreError> {
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -228,7 +230,8 @@ impl Store {
         rows.into_iter().map(Project::try_from).collect()
     }
 
-    /// The project of that name.
+    /// The project with this name.
+    #[crate::boxed]
     pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {
         let row: Option<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -243,7 +246,8 @@ impl Store {
         row.map(Project::try_from).transpose()
     }
 
-    /// Changes a project; `false` when there is none of that id.
+    /// Changes a project; `false` if it does not exist.
+    #[crate::boxed]
     pub async fn change_project(
         &self,
         project: ProjectId,
@@ -269,8 +273,9 @@ impl Store {
         })
     }
 
-    /// Suspends a project from `since` on, or lets it go on; `false` when there is none of
-    /// that id.
+    /// Suspends a project from `since` on; `None` ends the suspension. `false` if it does not
+    /// exist.
+    #[crate::boxed]
     pub async fn suspend_project(
         &self,
         project: ProjectId,
@@ -287,7 +292,8 @@ impl Store {
         })
     }
 
-    /// The project's tier; `None` when it is suspended, or there is none of that id.
+    /// The project's tier; `None` if it is suspended or does not exist.
+    #[crate::boxed]
     pub async fn active_tier(&self, project: ProjectId) -> Result<Option<String>, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar(

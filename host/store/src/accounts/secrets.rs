@@ -1,4 +1,4 @@
-//! Secrets of projects: made once, kept until replaced.
+//! Secrets of projects: created once, kept until replaced.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
@@ -8,8 +8,9 @@ use crate::error::StoreError;
 use crate::time::to_ms;
 
 impl Store {
-    /// The project's secret of that name. Where there is none, `fresh` becomes it; of two
-    /// callers at once, one's does.
+    /// The project's secret with this name. If there is none, `fresh` is stored; of two parallel
+    /// calls, both return the one stored first.
+    #[crate::boxed]
     pub async fn project_secret(
         &self,
         project: ProjectId,

@@ -1,4 +1,4 @@
-//! Signup, intents, and the projects that they become.
+//! Signups, intents, and the projects created from them.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use orbweaver_core::ids::{IntentId, ProjectId};
@@ -11,15 +11,15 @@ use crate::mail::NewMail;
 use crate::settings::ACCOUNTS_VERSION;
 use crate::time::{from_ms, to_ms};
 
-/// How far back attempts count, and how long an unpaid intent keeps its name.
+/// How long attempts count, and how long an unpaid intent reserves its name.
 const DAY: TimeDelta = TimeDelta::hours(24);
 
-/// How many signups there may be.
+/// Limits of signups.
 #[derive(Clone, Copy, Debug)]
 pub struct SignupLimits {
-    /// Attempts of one address in 24 hours.
+    /// Most attempts of one address in 24 hours.
     pub attempts: u32,
-    /// Successes of all in a UTC day.
+    /// Most successful signups of all addresses in a UTC day.
     pub successes: u32,
 }
 
@@ -37,7 +37,7 @@ pub enum Attempt {
 /// Result of a signup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignedUp<T> {
-    /// It did.
+    /// It succeeded.
     Done(T),
     /// The project's name is taken, by a project or by an intent that waits for payment.
     NameTaken,
@@ -45,10 +45,10 @@ pub enum SignedUp<T> {
     Full,
 }
 
-/// Someone who signs up.
+/// A signup to store.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSignup<'a> {
-    /// The attempt that it is.
+    /// Number of the recorded attempt.
     pub attempt: i64,
     /// The project's name.
     pub project_name: &'a str,
@@ -58,26 +58,26 @@ pub struct NewSignup<'a> {
     pub tier: &'a str,
 }
 
-/// A paid signup.
+/// A paid signup: an intent that becomes a project when it is paid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
     /// Its id.
     pub id: IntentId,
-    /// The project's name as asked for.
+    /// The requested project name.
     pub project_name: String,
     /// Address to which the key is sent.
     pub email: String,
     /// The tier.
     pub tier: String,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
     /// When it was paid.
     pub completed_at: Option<DateTime<Utc>>,
-    /// The project that it became.
+    /// The project created from it.
     pub project: Option<ProjectId>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct IntentRow {
     id: i64,
     project_name: String,
@@ -102,11 +102,11 @@ impl From<IntentRow> for Intent {
     }
 }
 
-/// One signup at a time: counting and adding must not interleave.
+/// Lock name: one signup at a time, because counting and adding must not interleave.
 const SIGNUP_LOCK: &str = "signup.lock";
 
 per_database! {
-    /// Whether today has had its signups.
+    /// Whether today's limit of signups is reached.
     async fn is_full(conn: &mut Conn, limit: u32, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let midnight = now.date_naive().and_time(NaiveTime::MIN).and_utc();
         let successes: i64 = sqlx::query_scalar(
@@ -118,7 +118,7 @@ per_database! {
         Ok(successes >= i64::from(limit))
     }
 
-    /// Whether a project has this name, or someone is about to pay for it.
+    /// Whether the name belongs to a project or to an intent that waits for payment.
     async fn is_name_taken(
         conn: &mut Conn,
         name: &str,
@@ -136,7 +136,7 @@ per_database! {
         Ok(taken > 0)
     }
 
-    /// Locks signups and says what stands in the way of this one, if anything does.
+    /// Locks signups and returns what prevents this one, if anything.
     pub(crate) async fn obstacle<T>(
         conn: &mut Conn,
         new: &NewSignup<'_>,
@@ -151,7 +151,7 @@ per_database! {
         Ok(taken.then_some(SignedUp::NameTaken))
     }
 
-    /// Notes an attempt, unless there were enough.
+    /// Records an attempt, unless the limit of attempts is reached.
     pub(crate) async fn note_attempt(
         conn: &mut Conn,
         ip: &str,
@@ -184,7 +184,7 @@ per_database! {
         Ok(Attempt::Noted(id))
     }
 
-    /// Notes that an attempt made a project or an intent.
+    /// Records that an attempt led to a project or an intent.
     pub(crate) async fn note_success(conn: &mut Conn, attempt: i64) -> Result<(), StoreError> {
         sqlx::query("UPDATE signup_attempts SET succeeded = 1 WHERE id = $1")
             .bind(attempt)
@@ -196,6 +196,7 @@ per_database! {
 
 impl Store {
     /// Records an attempt to sign up, unless a limit is reached.
+    #[crate::boxed]
     pub async fn note_signup_attempt(
         &self,
         ip: &str,
@@ -207,7 +208,8 @@ impl Store {
         })
     }
 
-    /// Forgets an attempt that failed through no fault of who tried.
+    /// Deletes an attempt that failed because of this service.
+    #[crate::boxed]
     pub async fn forget_signup_attempt(&self, attempt: i64) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM signup_attempts WHERE id = $1")
@@ -219,6 +221,7 @@ impl Store {
     }
 
     /// Creates the project of a free signup, its key and the mail with the key.
+    #[crate::boxed]
     pub async fn sign_up(
         &self,
         new: &NewSignup<'_>,
@@ -248,10 +251,11 @@ impl Store {
         })
     }
 
-    /// Records a paid signup that waits for its payment, under an id that the caller drew.
+    /// Records a paid signup that waits for payment, under an id chosen by the caller.
     ///
     /// # Errors
-    /// When the database fails, or the id exists.
+    /// When the database fails, or the id is in use.
+    #[crate::boxed]
     pub async fn add_intent(
         &self,
         id: IntentId,
@@ -279,7 +283,8 @@ impl Store {
         })
     }
 
-    /// A paid signup. Intents belong to no project: anyone who has the number may pay.
+    /// A paid signup. Intents belong to no project: anyone who knows the id may pay.
+    #[crate::boxed]
     pub async fn intent(&self, id: IntentId) -> Result<Option<Intent>, StoreError> {
         let row: Option<IntentRow> = read!(self.db, pool => {
             sqlx::query_as(
@@ -293,7 +298,8 @@ impl Store {
         Ok(row.map(Intent::from))
     }
 
-    /// Notes the provider's checkout session of an intent.
+    /// Stores the provider's checkout session of an intent.
+    #[crate::boxed]
     pub async fn note_checkout(
         &self,
         id: IntentId,
@@ -313,11 +319,12 @@ impl Store {
         })
     }
 
-    /// Makes the project of a paid intent, its key and the mail that brings it; `None` when
-    /// that was done before. `name` is the intent's, or another where that is taken by now.
+    /// Creates the project of a paid intent, its key and the mail with the key; `None` if that
+    /// was already done. `name` is the intent's, or another one if that is taken by now.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when the name is taken.
+    /// [`StoreError::Exists`] if the name is taken.
+    #[crate::boxed]
     pub async fn complete_intent(
         &self,
         intent: &Intent,

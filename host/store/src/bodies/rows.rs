@@ -1,10 +1,10 @@
-//! The table `blobs`: stored bodies, each once per project, counted by the pages that use it.
+//! The table `blobs`: stored bodies, each once per project, with a count of the pages using it.
 
 use std::collections::{BTreeMap, HashMap};
 
 use orbweaver_core::ids::{BlobId, ProjectId};
 
-use super::StoredBody;
+use super::encoding::StoredBody;
 use crate::db::{Store, number, per_database, pieces, read, signed};
 use crate::error::StoreError;
 
@@ -13,21 +13,21 @@ use crate::error::StoreError;
 pub(crate) struct NewBody<'a> {
     pub(crate) project: ProjectId,
     pub(crate) body: &'a StoredBody,
-    /// Pages that use it.
+    /// Number of pages that use it.
     pub(crate) refs: i64,
 }
 
 /// Rows of stored bodies, by project and SHA-256 of the decoded body.
 pub(crate) type BodyRows = HashMap<(ProjectId, [u8; 32]), i64>;
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     project_id: i64,
     hash: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct BodyRow {
     hash: Vec<u8>,
     size: i64,
@@ -36,8 +36,8 @@ struct BodyRow {
 }
 
 per_database! {
-    /// Stores bodies, or adds their references to those that are stored already. The caller
-    /// sorts them by project and hash, so that two nodes never wait for each other.
+    /// Stores bodies, or adds references to those already stored. The caller sorts them by project
+    /// and hash, so that two nodes never deadlock.
     pub(crate) async fn upsert(
         conn: &mut Conn,
         bodies: &[NewBody<'_>],
@@ -67,7 +67,7 @@ per_database! {
         Ok(rows)
     }
 
-    /// Stores one body for one page: its row. A body that is stored already is not sent.
+    /// Stores one body for one page; returns its row. A body already stored is not sent again.
     pub(crate) async fn keep(
         conn: &mut Conn,
         project: ProjectId,
@@ -88,8 +88,8 @@ per_database! {
         Ok(upsert(conn, &[new]).await?.into_values().next())
     }
 
-    /// Adds references to stored bodies: those of them that are still there. The map's order
-    /// keeps two nodes from waiting for each other.
+    /// Adds references to stored bodies; returns those that still exist. The map's order prevents
+    /// deadlocks between nodes.
     pub(crate) async fn share(
         conn: &mut Conn,
         refs: &BTreeMap<BlobId, i64>,
@@ -108,13 +108,13 @@ per_database! {
         Ok(there)
     }
 
-    /// Takes one reference off each of the bodies (a body may be named more than once) and
-    /// removes those without any: the stored bytes that were removed.
+    /// Removes one reference from each body (a body may occur more than once) and deletes those
+    /// without references; returns the number of stored bytes deleted.
     pub(crate) async fn release(
         conn: &mut Conn,
         blobs: impl IntoIterator<Item = i64>,
     ) -> Result<u64, StoreError> {
-        // In one order of ids, so that two nodes never wait for each other.
+        // In order of ids, so that two nodes never deadlock.
         let mut refs: BTreeMap<i64, i64> = BTreeMap::new();
         for blob in blobs {
             *refs.entry(blob).or_default() += 1;
@@ -144,6 +144,7 @@ per_database! {
 
 impl Store {
     /// A stored body of the project.
+    #[crate::boxed]
     pub async fn body(
         &self,
         project: ProjectId,
@@ -169,7 +170,8 @@ impl Store {
         .transpose()
     }
 
-    /// Projects whose stored bodies have more than `bytes` bytes, and how many they have.
+    /// Projects whose stored bodies take more than `bytes` bytes, with their totals.
+    #[crate::boxed]
     pub async fn projects_above(&self, bytes: u64) -> Result<Vec<(ProjectId, u64)>, StoreError> {
         let rows: Vec<(i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(
@@ -187,7 +189,7 @@ impl Store {
     }
 }
 
-/// A SHA-256 from a row.
+/// Reads a SHA-256 from a row.
 pub(crate) fn digest(bytes: Vec<u8>) -> Result<[u8; 32], StoreError> {
     bytes
         .try_into()

@@ -1,13 +1,13 @@
 //! The commit of a crawl's work: pages, their links, bodies and words, discovered URLs, new states
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
-//! loses nor doubles a page.
+//! loses nor duplicates a page.
 
 use std::collections::BTreeMap;
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::frontier::{FrontierChange, NewFrontier};
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
 use crate::db::{Store, transact};
 use crate::error::StoreError;
@@ -20,19 +20,19 @@ use crate::search::NewDocument;
 /// Work done for a run since its last commit.
 #[derive(Clone, Debug)]
 pub struct RunBatch {
-    /// Lease under which it is written.
+    /// Lease under which the work was done.
     pub lease: Lease,
-    /// The run's counts after it.
+    /// The run's counters after it.
     pub progress: Progress,
-    /// The engine's state, where it has changed: a JSON object that only the engine reads.
+    /// The engine's state, if it changed: a JSON object that only the engine reads.
     pub engine_state: Option<String>,
-    /// Pages.
+    /// Fetched pages.
     pub pages: Vec<CrawledPage>,
-    /// URLs discovered.
+    /// Discovered URLs.
     pub discovered: Vec<NewFrontier>,
     /// New states of known URLs.
     pub changes: Vec<FrontierChange>,
-    /// Failures on the crawler's side to count.
+    /// Number of failures on the crawler's side to add.
     pub errors: u64,
     /// Usage events of the pages. Their tokens name the pages, so that each is billed once.
     pub usage: Vec<NewUsage>,
@@ -49,6 +49,7 @@ pub enum Committed {
 
 impl Store {
     /// Writes batches of several runs in one transaction; the result of each, in order.
+    #[crate::boxed]
     pub async fn commit_crawl(&self, batches: &[RunBatch]) -> Result<Vec<Committed>, StoreError> {
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;
@@ -86,11 +87,11 @@ fn written<'a>(batches: &'a [RunBatch], committed: &[Committed]) -> Vec<&'a RunB
         .collect()
 }
 
-/// Bodies that pages of a commit need.
+/// Bodies needed by the pages of a commit.
 struct WantedBodies<'a> {
-    /// Equal bodies once, in one order, so that two nodes never wait for each other.
+    /// Distinct bodies, sorted so that two nodes never deadlock.
     new: Vec<NewBody<'a>>,
-    /// Bodies that are stored already, with the pages that share each.
+    /// Bodies already stored, with the number of pages that share each.
     shared: BTreeMap<BlobId, i64>,
 }
 
@@ -120,8 +121,8 @@ impl<'a> WantedBodies<'a> {
     }
 }
 
-/// Every page with the row of its body. A shared body may have gone with the page that it
-/// was stored for; the page has none then.
+/// Every page with the row of its body. A shared body may have been deleted with the page it
+/// was stored for; the page then has none.
 fn with_bodies<'a>(
     batches: &[&'a RunBatch],
     stored: &BodyRows,
@@ -140,12 +141,12 @@ fn with_bodies<'a>(
         .collect()
 }
 
-/// The page's id, unless it was left out because its run has its URL already.
+/// The page's id, unless it was skipped because its run already has its URL.
 fn id_of(page: &CrawledPage, ids: &PageIds) -> Option<i64> {
     ids.get(&(page.page.run?, page.seq)).copied()
 }
 
-/// Bodies of pages that were left out.
+/// Bodies of skipped pages.
 fn unused<'a>(
     pages: &'a [(&CrawledPage, Option<i64>)],
     ids: &'a PageIds,
@@ -156,7 +157,7 @@ fn unused<'a>(
         .filter_map(|(_, blob)| *blob)
 }
 
-/// Stored pages that have links, with their ids.
+/// Stored pages with links, with their ids.
 fn linked<'a>(
     pages: &[(&'a CrawledPage, Option<i64>)],
     ids: &PageIds,
@@ -186,7 +187,7 @@ fn documents<'a>(
         .collect()
 }
 
-/// How many of a batch's pages were stored.
+/// Number of a batch's pages that were stored.
 fn count(batch: &RunBatch, ids: &PageIds) -> u64 {
     let stored = batch
         .pages
@@ -195,7 +196,7 @@ fn count(batch: &RunBatch, ids: &PageIds) -> u64 {
     stored.count() as u64
 }
 
-/// What all batches cost, in one order, so that two nodes never wait for each other.
+/// Usage events of all batches, sorted so that two nodes never deadlock.
 fn usage<'a>(batches: &[&'a RunBatch]) -> Vec<&'a NewUsage> {
     let mut usage: Vec<&NewUsage> = batches.iter().flat_map(|batch| &batch.usage).collect();
     usage.sort_by(|a, b| (a.project, &a.token).cmp(&(b.project, &b.token)));

@@ -1,4 +1,4 @@
-//! The table `frontier`: the URLs that a run knows of, and what became of each.
+//! The table `frontier`: the URLs that a run has discovered, and their states.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::RunId;
@@ -7,19 +7,19 @@ use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// Redirects read at a time, so that no connection is held for a whole run.
+/// Redirects read per query, so that no connection is held for a whole run.
 const REDIRECTS: i64 = 2_000;
 
-/// A URL that a page led to.
+/// A newly discovered URL.
 #[derive(Clone, Debug)]
 pub struct NewFrontier {
-    /// Its place in the order of discovery.
+    /// Position in the order of discovery.
     pub seq: i64,
-    /// As written, resolved.
+    /// The link as written, resolved.
     pub url: String,
     /// Hash of its normalised URL.
     pub key_hash: u64,
-    /// Links from the seed.
+    /// Number of links from the seed.
     pub depth: u32,
 }
 
@@ -28,28 +28,28 @@ pub struct NewFrontier {
 pub enum FrontierChange {
     /// It was fetched.
     Done {
-        /// Its place in the order of discovery.
+        /// Position in the order of discovery.
         seq: i64,
         /// Hash of the key of the page that it redirects to within the scope.
         redirect_to: Option<u64>,
     },
-    /// It is tried again later.
+    /// It will be fetched again later.
     Again {
-        /// Its place in the order of discovery.
+        /// Position in the order of discovery.
         seq: i64,
-        /// Fetches that failed so far.
+        /// Number of failed fetches so far.
         attempts: u32,
-        /// Not before.
+        /// Earliest time of the next fetch.
         next_at: DateTime<Utc>,
     },
     /// It was given up.
     Failed {
-        /// Its place in the order of discovery.
+        /// Position in the order of discovery.
         seq: i64,
     },
-    /// It is left out, because of robots.txt or because another URL redirects to it.
+    /// It is skipped, because of robots.txt or because another URL redirects to it.
     Skipped {
-        /// Its place in the order of discovery.
+        /// Position in the order of discovery.
         seq: i64,
     },
 }
@@ -57,28 +57,28 @@ pub enum FrontierChange {
 /// A URL that waits to be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontierRow {
-    /// Its place in the order of discovery.
+    /// Position in the order of discovery.
     pub seq: i64,
-    /// As written, resolved.
+    /// The link as written, resolved.
     pub url: String,
-    /// Links from the seed.
+    /// Number of links from the seed.
     pub depth: u32,
-    /// Fetches that failed before.
+    /// Number of failed fetches so far.
     pub attempts: u32,
-    /// Not to be fetched before.
+    /// Earliest time of the next fetch.
     pub next_at: DateTime<Utc>,
 }
 
-/// A URL that a run knows, in any state.
+/// A URL that a run has discovered, in any state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownRow {
-    /// Its place in the order of discovery.
+    /// Position in the order of discovery.
     pub seq: i64,
-    /// As written, resolved.
+    /// The link as written, resolved.
     pub url: String,
     /// Hash of its normalised URL.
     pub key_hash: u64,
-    /// Links from the seed.
+    /// Number of links from the seed.
     pub depth: u32,
     /// Whether it waits to be fetched.
     pub queued: bool,
@@ -90,7 +90,7 @@ pub struct KnownRow {
     pub redirect_to: Option<u64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct QueuedRow {
     seq: i64,
     url: String,
@@ -99,7 +99,7 @@ struct QueuedRow {
     next_at: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct StateRow {
     seq: i64,
     url: String,
@@ -109,14 +109,14 @@ struct StateRow {
     redirect_to: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct RedirectRow {
     seq: i64,
     key_hash: i64,
     redirect_to: i64,
 }
 
-/// State of a URL, as the column holds it.
+/// State of a URL, as stored in the column.
 #[derive(Clone, Copy)]
 enum UrlState {
     Queued = 0,
@@ -146,7 +146,7 @@ impl NewState {
     }
 }
 
-/// URLs that are simply done, of which one statement changes many, and the other changes.
+/// Splits changes: URLs that are simply done, which one statement updates, and the others.
 fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
     let mut done = Vec::with_capacity(changes.len());
     let mut others = Vec::new();
@@ -177,7 +177,7 @@ fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
 }
 
 per_database! {
-    /// Adds URLs that pages of a run led to.
+    /// Adds URLs discovered on pages of a run.
     pub(crate) async fn insert(
         conn: &mut Conn,
         run: RunId,
@@ -200,7 +200,7 @@ per_database! {
         Ok(())
     }
 
-    /// Writes what became of URLs of a run.
+    /// Writes new states of a run's URLs.
     pub(crate) async fn change(
         conn: &mut Conn,
         run: RunId,
@@ -235,7 +235,7 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the first URLs of a run, at most `limit`: how many.
+    /// Deletes the first URLs of a run, at most `limit`; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
         run: RunId,
@@ -254,7 +254,8 @@ per_database! {
 }
 
 impl Store {
-    /// URLs of a leased run that wait, in the order of discovery, after `seq`.
+    /// Queued URLs of a leased run after position `seq`, in the order of discovery.
+    #[crate::boxed]
     pub async fn frontier_queued(
         &self,
         run: RunId,
@@ -284,7 +285,8 @@ impl Store {
             .collect())
     }
 
-    /// Everything that a leased run knows of, in the order of discovery, after `seq`.
+    /// All known URLs of a leased run after position `seq`, in the order of discovery.
+    #[crate::boxed]
     pub async fn frontier_known(
         &self,
         run: RunId,
@@ -317,7 +319,7 @@ impl Store {
             .collect())
     }
 
-    /// URLs of a run that redirect within its scope, each with where it leads.
+    /// URLs of a run that redirect within its scope, each with its target.
     pub(crate) async fn frontier_redirects(
         &self,
         run: RunId,

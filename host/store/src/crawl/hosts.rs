@@ -1,4 +1,4 @@
-//! The table `crawl_hosts`: when each host may be asked next, on behalf of all nodes.
+//! The table `crawl_hosts`: the earliest time of the next request to each host, for all nodes.
 
 use chrono::{DateTime, Utc};
 
@@ -7,9 +7,10 @@ use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
 impl Store {
-    /// The next moment at which a host may be asked, for all nodes: after the end of a
-    /// Retry-After ([`close_host`](Self::close_host)) and, with a Crawl-delay, so much after
-    /// the moment that was reserved before, which this one reserves.
+    /// The earliest time of the next request to a host, for all nodes: after the end of a
+    /// Retry-After ([`close_host`](Self::close_host)). With a Crawl-delay also that long after
+    /// the previously reserved time; the new time is then reserved.
+    #[crate::boxed]
     pub async fn host_slot(
         &self,
         host: &str,
@@ -27,7 +28,7 @@ impl Store {
         if delay == 0 {
             return Ok(from_ms(now));
         }
-        // A row of its own: runs without a Crawl-delay do not wait for those with one.
+        // A separate row, so that runs without a Crawl-delay do not wait for those with one.
         let host = format!("{host} crawl-delay");
         transact!(self.db, tx => {
             let next: i64 = sqlx::query_scalar(
@@ -45,7 +46,8 @@ impl Store {
         })
     }
 
-    /// Closes a host until then, for all nodes: a server asked for it.
+    /// Closes a host until a time, for all nodes, because its server asked for it.
+    #[crate::boxed]
     pub async fn close_host(&self, host: &str, until: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query(
@@ -61,7 +63,8 @@ impl Store {
         })
     }
 
-    /// Forgets hosts that have been open since then.
+    /// Deletes hosts that have been open since `before`.
+    #[crate::boxed]
     pub async fn forget_hosts(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sqlx::query("DELETE FROM crawl_hosts WHERE next_at < $1")

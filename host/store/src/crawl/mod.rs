@@ -1,17 +1,17 @@
-//! The work of a crawl: its frontier, the commits of its pages, and what hosts allow. Runs
-//! and pages, as other modules keep them, are re-exported here.
+//! The work of a crawl: its frontier, commits of pages, and waiting times of hosts. Types of
+//! runs and pages are re-exported here from their modules.
 
 mod commit;
 pub(crate) mod frontier;
 mod hosts;
 
 pub use crate::pages::{
-    CrawledPage, Differing, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
+    CrawledPage, DifferentPage, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
     PageRecord, PreviousPage, RunDiff, StoredLink, each_link, pack_links, pack_targets,
     slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
-    Created, Ending, Lease, LeasedRun, NewRun, Progress, Removed, Run, RunFilter, RunItem,
+    Created, DeletionStep, Ending, Lease, LeasedRun, NewRun, Progress, Run, RunFilter, RunItem,
     RunState, SkipReason,
 };
 pub use commit::{Committed, RunBatch};

@@ -1,4 +1,4 @@
-//! One piece of code for either database.
+//! Code shared by both databases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use sqlx::sqlite::SqlitePool;
 
 use crate::presence::Presence;
 
-/// Either database. SQLite has one connection for every write, so that writers queue here
+/// The database in use. SQLite has a single connection for writes, so that writers wait for it
 /// instead of failing with "database is locked".
 #[derive(Clone, Debug)]
 pub(crate) enum Db {
@@ -20,25 +20,25 @@ pub(crate) enum Db {
 pub(crate) struct Lite {
     pub(crate) read: SqlitePool,
     pub(crate) write: SqlitePool,
-    /// Commits so far, request logs alone not counted.
+    /// Number of commits so far, except those of request logs alone.
     pub(crate) changes: Arc<AtomicU64>,
     pub(crate) presence: Presence,
 }
 
 impl Lite {
-    /// Notes a commit.
+    /// Counts a commit.
     pub(crate) fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 }
 
 /// Defines the same statements for SQLite and for PostgreSQL.
-///
-/// The items are stamped into two modules, `lite` and `pg`. In each of them `Conn` is that
+/// The items are compiled into two modules, `lite` and `pg`. In each of them `Conn` is that
 /// database's connection, `IS_SHARED` tells whether other nodes may write at the same time
-/// (PostgreSQL), and `sql` is the door to the statements of all other modules
+/// (PostgreSQL), and `sql` gives access to the statements of all other modules
 /// ([`crate::sql`]). Within [`transact!`] and [`read!`], `sql` is the module of the database
-/// at hand:
+/// in use:
+///
 ///
 /// ```text
 /// per_database! {
@@ -50,7 +50,7 @@ macro_rules! per_database {
     ($($item:item)*) => {
         /// For SQLite.
         pub(crate) mod lite {
-            #[allow(unused_imports, reason = "not every module calls another one's statements")]
+            #[allow(unused_imports, reason = "not every module uses other modules' statements")]
             use {super::*, $crate::sql::lite as sql};
 
             type Conn = sqlx::SqliteConnection;
@@ -62,7 +62,7 @@ macro_rules! per_database {
 
         /// For PostgreSQL.
         pub(crate) mod pg {
-            #[allow(unused_imports, reason = "not every module calls another one's statements")]
+            #[allow(unused_imports, reason = "not every module uses other modules' statements")]
             use {super::*, $crate::sql::pg as sql};
 
             type Conn = sqlx::PgConnection;
@@ -74,7 +74,8 @@ macro_rules! per_database {
     };
 }
 
-/// Runs a read on whichever pool: `read!(db, pool => query.fetch_all(pool).await)`.
+/// Runs a read on the pool of the database in use:
+/// `read!(db, pool => query.fetch_all(pool).await)`.
 macro_rules! read {
     ($db:expr, $pool:ident => $body:expr) => {
         match &$db {
@@ -90,10 +91,10 @@ macro_rules! read {
     };
 }
 
-/// Runs statements in a transaction and commits; rolls back when the body is an error.
+/// Runs statements in a transaction and commits; rolls back if the body returns an error.
 /// `transact!(db, tx => { query.execute(&mut *tx).await?; Ok(()) })`.
 ///
-/// With `quiet`, the commit does not count as a change of what projects used.
+/// With `quiet`, the commit does not count as a change of usage.
 macro_rules! transact {
     ($db:expr, $tx:ident => $body:expr) => {
         $crate::db::transact!(quiet false, $db, $tx => $body)
@@ -105,7 +106,7 @@ macro_rules! transact {
                 let mut connection = lite.write.acquire().await?;
                 let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
                 let result: Result<_, $crate::StoreError> = async {
-                    #[allow(unused_imports, reason = "own statements need no other module")]
+                    #[allow(unused_imports, reason = "the body may use only its own statements")]
                     use $crate::sql::lite as sql;
                     let $tx = &mut *transaction;
                     $body
@@ -123,8 +124,8 @@ macro_rules! transact {
                     },
                     Err(error) => (Err(error), transaction.rollback().await.is_ok()),
                 };
-                // SQLite ends a transaction by itself where the disk is full or fails, which
-                // the connection does not hear of: it would refuse every transaction after.
+                // SQLite ends a transaction by itself if the disk is full or fails, without telling
+                // the connection, which would then refuse every later transaction.
                 if !ended {
                     connection.close_on_drop();
                 }
@@ -133,7 +134,7 @@ macro_rules! transact {
             $crate::db::Db::Pg(pool) => {
                 let mut transaction = pool.begin().await?;
                 let result: Result<_, $crate::StoreError> = async {
-                    #[allow(unused_imports, reason = "own statements need no other module")]
+                    #[allow(unused_imports, reason = "the body may use only its own statements")]
                     use $crate::sql::pg as sql;
                     let $tx = &mut *transaction;
                     $body

@@ -1,4 +1,4 @@
-//! Opening a database, and running statements on either kind.
+//! Opening a database, and running statements on SQLite and PostgreSQL.
 
 mod dispatch;
 mod statement;
@@ -23,26 +23,26 @@ use crate::presence::Presence;
 use crate::pulse::Pulses;
 use crate::writer::Writer;
 
-/// How to reach and use a database.
+/// How to connect to a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// `sqlite:PATH` (created when missing) or `postgres://…`.
+    /// `sqlite:PATH` (created if missing) or `postgres://…`.
     pub url: String,
-    /// Connections for reads (SQLite) or in all (PostgreSQL).
+    /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
     pub connections: u32,
-    /// How long a call waits for a free connection.
+    /// Longest wait of a call for a free connection.
     pub acquire_timeout: Duration,
-    /// Jobs that the writer's queue holds before callers wait.
+    /// Size of the writer's queue; when it is full, callers wait.
     pub writer_queue: usize,
 }
 
 impl Options {
-    /// A SQLite file, everything else at its default.
+    /// A SQLite file with default options.
     pub fn sqlite(path: &Path) -> Self {
         Self::url(format!("sqlite:{}", path.display()))
     }
 
-    /// Any database, everything else at its default.
+    /// Any database with default options.
     pub fn url(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -63,10 +63,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Connects, brings the schema up to date and starts the writer task.
+    /// Connects, migrates the schema and starts the writer task.
     ///
     /// # Errors
-    /// [`StoreError::Open`] with what to check.
+    /// [`StoreError::Open`], which says what to check.
+    #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
             open_postgres(options).await?
@@ -94,13 +95,13 @@ impl Store {
         }
     }
 
-    /// Whether other processes may write to the database, too.
+    /// Whether other processes may also write to the database.
     pub fn is_shared(&self) -> bool {
         matches!(self.db, Db::Pg(_))
     }
 
-    /// The end of a statement that picks rows to work on: PostgreSQL's nodes pass over rows
-    /// that another one has picked; SQLite has one writer at a time.
+    /// The end of a statement that selects rows to work on: PostgreSQL skips rows that another
+    /// node has selected; SQLite has one writer at a time.
     pub(crate) const fn skip_locked(&self) -> &'static str {
         match self.db {
             Db::Lite(_) => "",
@@ -108,9 +109,8 @@ impl Store {
         }
     }
 
-    /// A number that changes with every commit of this process that may concern what a
-    /// project used; `None` where other processes write, too, so that nothing read may be
-    /// kept.
+    /// A number that changes with every commit of this process that may change usage; `None`
+    /// if other processes write too, so that reads must not be cached.
     pub fn changes(&self) -> Option<u64> {
         match &self.db {
             Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
@@ -118,7 +118,8 @@ impl Store {
         }
     }
 
-    /// A round trip to the database.
+    /// Checks that the database answers.
+    #[crate::boxed]
     pub async fn ping(&self) -> Result<(), StoreError> {
         read!(self.db, pool => {
             sqlx::query_scalar::<_, i64>("SELECT CAST(1 AS BIGINT)").fetch_one(pool).await?;
@@ -126,7 +127,8 @@ impl Store {
         })
     }
 
-    /// Writes what is queued and closes all connections.
+    /// Writes all queued jobs and closes all connections.
+    #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
         self.pulses.stop();
@@ -148,7 +150,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
             options.url
         ))
     };
-    // auto_vacuum counts only before the first table, hence on the connection that migrates.
+    // auto_vacuum must be set before the first table is created, so on the migrating connection.
     let connect = SqliteConnectOptions::from_str(&options.url)
         .map_err(failed)?
         .create_if_missing(true)
@@ -171,7 +173,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .connect_with(connect.clone())
         .await
         .map_err(failed)?;
-    sqlx::migrate!("../../migrations/sqlite")
+    sqlx_macros::migrate!("../../migrations/sqlite")
         .run(&write)
         .await
         .map_err(migration_failed)?;
@@ -183,7 +185,7 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
             connect
                 .read_only(false)
                 .pragma("query_only", "on")
-                // All of them share the system's page cache.
+                // All connections share the operating system's page cache.
                 .pragma("cache_size", "-4096"),
         )
         .await
@@ -197,9 +199,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
 }
 
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
-    // The URL may carry a password, so messages leave it out.
+    // The URL may contain a password, so messages omit it.
     let connect = PgConnectOptions::from_str(&options.url)
-        .map_err(|_| StoreError::Open("the PostgreSQL URL does not parse".to_owned()))?
+        .map_err(|_| StoreError::Open("the PostgreSQL URL is malformed".to_owned()))?
         .application_name("orbweaver");
     let pool = PgPoolOptions::new()
         .max_connections(options.connections.max(2))
@@ -212,7 +214,7 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
                  database in the URL"
             ))
         })?;
-    sqlx::migrate!("../../migrations/postgres")
+    sqlx_macros::migrate!("../../migrations/postgres")
         .run(&pool)
         .await
         .map_err(migration_failed)?;
@@ -221,6 +223,6 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
 
 fn migration_failed(error: sqlx::migrate::MigrateError) -> StoreError {
     StoreError::Open(format!(
-        "cannot bring the database up to date: {error}; was it used by a newer version?"
+        "cannot migrate the database: {error}; was it used by a newer version?"
     ))
 }

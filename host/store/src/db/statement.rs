@@ -1,11 +1,11 @@
-//! Small things that statements need.
+//! Helpers for statements.
 
 use crate::error::StoreError;
 
-/// Rows of one statement. Few sizes, so that each is prepared once.
+/// Rows per statement. Only a few sizes, so that each statement is prepared once.
 const PIECES: [usize; 4] = [64, 16, 4, 1];
 
-/// The rows in pieces, as few as [`PIECES`] allows.
+/// Splits the rows into as few pieces of these sizes as possible.
 pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -17,15 +17,15 @@ pub(crate) fn pieces<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     })
 }
 
-/// A count or length as the databases keep it; above `i64::MAX`, that.
+/// A count or length as stored in the database, limited to `i64::MAX`.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A number from a column.
+/// Converts a number from a column.
 ///
 /// # Errors
-/// [`StoreError::Damaged`], naming the field, when it does not fit.
+/// [`StoreError::Damaged`], naming the field, if it does not fit.
 pub(crate) fn number<T: TryFrom<i64>>(value: i64, field: &str) -> Result<T, StoreError> {
     T::try_from(value).map_err(|_| StoreError::Damaged(format!("{field}: {value}")))
 }

@@ -1,4 +1,4 @@
-//! Which monitors are due, and firing one: once, whatever other nodes do.
+//! Due monitors and their fires: each fire happens once, also with several nodes.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
@@ -7,18 +7,18 @@ use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// A project with monitors that are due.
+/// A project with due monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueProject {
     /// The project.
     pub project: ProjectId,
-    /// Its tier, which caps its runs.
+    /// Its tier, which limits its runs.
     pub tier: String,
-    /// Its runs that are queued or running.
+    /// Number of its queued and running runs.
     pub active: u64,
 }
 
-/// A monitor that is due and whose last run is over.
+/// A due monitor whose last run has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueMonitor {
     /// Its id.
@@ -34,21 +34,21 @@ pub struct DueMonitor {
 pub enum Fired {
     /// Its run is queued.
     Started(RunId),
-    /// The project has as many queued and running runs as it may; the fire waits.
+    /// The project's cap of queued and running runs is reached; the fire waits.
     CapReached,
-    /// Another node has fired it, or it was changed, paused or deleted, or its last run is
-    /// not over.
+    /// Another node has fired it, or it was changed, paused or deleted, or its last run has not
+    /// ended.
     Gone,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ProjectRow {
     project_id: i64,
     tier: String,
     active: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct MonitorRow {
     id: i64,
     schedule: String,
@@ -56,10 +56,11 @@ struct MonitorRow {
 }
 
 impl Store {
-    /// Projects with monitors that are due, the one that waits longest first. Suspended
-    /// projects are left out: their fires wait.
+    /// Projects with due monitors, longest waiting first. Suspended projects are left out: their
+    /// fires wait.
+    #[crate::boxed]
     pub async fn due_projects(&self, now: DateTime<Utc>) -> Result<Vec<DueProject>, StoreError> {
-        // `+ 0`: few monitors are due, and an index finds just them.
+        // `+ 0` makes SQLite use the index on due monitors, of which there are few.
         let rows: Vec<ProjectRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT due.project_id, p.tier, COALESCE(runs.active, 0) AS active
@@ -88,6 +89,7 @@ impl Store {
 
     /// When the next monitor is due after `now`; `None` where none will be. Monitors that are
     /// due already and wait for something are left out.
+    #[crate::boxed]
     pub async fn next_fire(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
         let next: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -100,8 +102,8 @@ impl Store {
         Ok(next.map(from_ms))
     }
 
-    /// The project's monitors that are due and whose last run is over, the one that waits
-    /// longest first.
+    /// The project's due monitors whose last run has ended, longest waiting first.
+    #[crate::boxed]
     pub async fn due_monitors(
         &self,
         project: ProjectId,
@@ -132,9 +134,10 @@ impl Store {
             .collect())
     }
 
-    /// Queues the run of a fire and sets the monitor to its next one, in one transaction. The
-    /// run's baseline is the monitor's last run that is one: done, with pages, and whose seed
-    /// was not refused for the moment.
+    /// Queues the run of a fire and sets the monitor's next fire, in one transaction. The run's
+    /// baseline is the monitor's last suitable run: done, with pages, and whose seed was not
+    /// temporarily refused.
+    #[crate::boxed]
     pub async fn fire_monitor(
         &self,
         project: ProjectId,
@@ -144,7 +147,7 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<Fired, StoreError> {
         transact!(self.db, tx => {
-            // Two nodes must not both take the last place.
+            // Without the lock, two nodes could both use the last free slot.
             sql::projects::lock(tx, project).await?;
             if let Some(cap) = cap
                 && sql::runs::count_active(tx, project).await? >= cap

@@ -1,4 +1,4 @@
-//! Monitors, which are recurring crawls: every statement on `monitors`.
+//! Monitors, which are recurring crawls: every statement on the table `monitors`.
 
 mod fire;
 mod rows;

@@ -1,4 +1,4 @@
-//! Monitors as requests see them.
+//! Creating, reading and changing monitors.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
@@ -7,7 +7,7 @@ use crate::db::{Store, read, transact};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// How long an Idempotency-Key stands for its monitor.
+/// How long an Idempotency-Key returns its monitor.
 const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// A monitor to create.
@@ -15,9 +15,9 @@ const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 pub struct NewMonitor {
     /// The project that owns it.
     pub project: ProjectId,
-    /// Five fields, UTC.
+    /// Five cron fields, UTC.
     pub schedule: String,
-    /// The seed as it was asked for.
+    /// The seed as requested.
     pub url: String,
     /// The seed's normalised URL.
     pub url_key: String,
@@ -25,64 +25,64 @@ pub struct NewMonitor {
     pub spec: String,
     /// The proxy without its credentials.
     pub proxy_shown: Option<String>,
-    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    /// Whether the first URL fetched is the seed; `false` if a sitemap lists the URLs.
     pub seed_is_page: bool,
     /// Whether its runs have a webhook.
     pub has_webhook: bool,
-    /// When it fires first.
+    /// Time of its first fire.
     pub next_fires_at: DateTime<Utc>,
-    /// The caller's Idempotency-Key.
+    /// The client's Idempotency-Key.
     pub idem_key: Option<String>,
-    /// Now.
+    /// The current time.
     pub created_at: DateTime<Utc>,
 }
 
-/// A monitor, whole.
+/// A monitor with all its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// Its id.
     pub id: MonitorId,
     /// The project that owns it.
     pub project: ProjectId,
-    /// Five fields, UTC.
+    /// Five cron fields, UTC.
     pub schedule: String,
-    /// The seed as it was asked for.
+    /// The seed as requested.
     pub url: String,
-    /// The validated crawl as JSON; may carry credentials, so never log it.
+    /// The validated crawl as JSON; may contain credentials, so never log it.
     pub spec: String,
-    /// When it fires next; in the past while a fire waits for a free run slot. `None`: paused.
+    /// Next fire; in the past while it waits for a free run slot. `None`: paused.
     pub next_fires_at: Option<DateTime<Utc>>,
     /// When it fired last.
     pub last_fired_at: Option<DateTime<Utc>>,
-    /// The run that it fired last.
+    /// The run of its last fire.
     pub last_run: Option<RunId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 
 /// Result of creating a monitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CreatedMonitor {
-    /// It is there.
+    /// It was created.
     New(Box<Monitor>),
-    /// The Idempotency-Key stands for this monitor already.
+    /// The Idempotency-Key already created this monitor.
     Replayed(Box<Monitor>),
-    /// The project has as many monitors as it may.
+    /// The project's cap of monitors is reached.
     CapReached,
 }
 
-/// A change of a monitor; `None` leaves a field as it is.
+/// A change of a monitor; `None` leaves a field unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct MonitorChange {
-    /// Another schedule.
+    /// New schedule.
     pub schedule: Option<String>,
-    /// Another next fire: `Some(None)` pauses the monitor.
+    /// New next fire: `Some(None)` pauses the monitor.
     pub next_fires_at: Option<Option<DateTime<Utc>>>,
-    /// Another crawl as JSON, and whether it has a webhook.
+    /// New crawl as JSON, and whether it has a webhook.
     pub spec: Option<(String, bool)>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(super) struct MonitorRow {
     id: i64,
     project_id: i64,
@@ -119,15 +119,16 @@ impl From<MonitorRow> for Monitor {
 }
 
 impl Store {
-    /// Creates a monitor, unless its Idempotency-Key stands for one already or the project
-    /// has `cap` of them, paused ones included.
+    /// Creates a monitor, unless its Idempotency-Key already created one or the project has
+    /// `cap` monitors, paused ones included.
+    #[crate::boxed]
     pub async fn create_monitor(
         &self,
         new: &NewMonitor,
         cap: Option<u64>,
     ) -> Result<CreatedMonitor, StoreError> {
         transact!(self.db, tx => {
-            // Two requests must not both take the last place.
+            // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
                 sqlx::query(
@@ -184,6 +185,7 @@ impl Store {
     }
 
     /// Every monitor of the project, paused ones included, oldest first.
+    #[crate::boxed]
     pub async fn monitors(&self, project: ProjectId) -> Result<Vec<Monitor>, StoreError> {
         let rows: Vec<MonitorRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
@@ -197,6 +199,7 @@ impl Store {
     }
 
     /// A monitor of the project.
+    #[crate::boxed]
     pub async fn monitor(
         &self,
         project: ProjectId,
@@ -214,7 +217,8 @@ impl Store {
         Ok(row.map(Monitor::from))
     }
 
-    /// Changes a monitor of the project; `None` when there is none of that id.
+    /// Changes a monitor of the project; `None` if it does not exist.
+    #[crate::boxed]
     pub async fn change_monitor(
         &self,
         project: ProjectId,
@@ -244,7 +248,8 @@ impl Store {
         Ok(row.map(Monitor::from))
     }
 
-    /// Removes a monitor of the project; its runs stay. `false` when there is none of that id.
+    /// Deletes a monitor of the project; its runs are kept. `false` if it does not exist.
+    #[crate::boxed]
     pub async fn delete_monitor(
         &self,
         project: ProjectId,

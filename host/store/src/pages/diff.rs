@@ -1,17 +1,16 @@
-//! What two runs differ in, by the content hashes of their pages.
+//! The difference between two runs, by the content hashes of their pages.
 //!
-//! A page is known by its normalised URL. A status of 408, 425, 429 or 5xx says that the
-//! site was in trouble and nothing of the page's content, so such a page is never `changed`:
-//! where both runs have it, it counts as unchanged; where only the new run has it, it does
-//! not count. Between two runs of one monitor three things are known besides:
+//! A page is identified by its normalised URL. A status of 408, 425, 429 or 5xx is a temporary
+//! failure that says nothing about the page's content, so such a page is never `changed`: if
+//! both runs have it, it counts as unchanged; if only the new run has it, it is ignored. Three
+//! more rules hold between two runs of one monitor:
 //!
-//! - A page that was in trouble in the old run is compared with the monitor's last run
-//!   before that had its content.
-//! - A page that a run could not fetch, or had not come to when it ended, is not `removed`
-//!   by its absence there, nor `added` by its presence elsewhere.
-//! - Neither is any page that is absent from a run which ended early (at a budget or a cap),
-//!   or in which a page that the other run has was in trouble or could not be fetched: links
-//!   that nobody saw may have led to it.
+//! - A page that failed temporarily in the old run is compared with the last earlier run of the
+//!   monitor that has its content.
+//! - A page that a run could not fetch, or had not reached when it ended, is neither `removed`
+//!   because it is absent there, nor `added` because it is present in the other run.
+//! - The same holds for every page absent from a run that ended early (at a budget or a cap),
+//!   or from a run in which a page of the other run failed: unseen links may have led to it.
 
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::DiffCounts;
@@ -21,10 +20,10 @@ use crate::db::{Store, read};
 use crate::error::StoreError;
 use crate::runs::{Run, SkipReason};
 
-/// A page of one run only, or of two with other content.
+/// A page of one run only, or of both with different content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Differing {
-    /// As it was asked for: in the new run where it is in both.
+pub struct DifferentPage {
+    /// URL as requested; for pages of both runs that of the new run.
     pub url: String,
     /// Content hash in the old run.
     pub old_hash: Option<String>,
@@ -36,22 +35,22 @@ pub struct Differing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunDiff {
     /// Pages of the new run only, in its order.
-    pub added: Vec<Differing>,
+    pub added: Vec<DifferentPage>,
     /// Pages of the old run only, in its order.
-    pub removed: Vec<Differing>,
-    /// Pages with other content, in the order of the new run.
-    pub changed: Vec<Differing>,
+    pub removed: Vec<DifferentPage>,
+    /// Pages with different content, in the order of the new run.
+    pub changed: Vec<DifferentPage>,
     /// Pages with the same content.
     pub unchanged: u64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Count {
     class: String,
     pages: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Row {
     class: String,
     url: String,
@@ -59,7 +58,7 @@ struct Row {
     new_hash: Option<String>,
 }
 
-/// Every page of either run with its class: $1 old run, $2 new run, $3 project, $4 the
+/// Every page of either run with its class. Parameters: $1 old run, $2 new run, $3 project, $4 the
 /// monitor of both or 0, $5 and $6 whether the old and the new run ended early (1 or 0).
 macro_rules! classes {
     () => {
@@ -99,7 +98,7 @@ macro_rules! classes {
     };
 }
 
-/// The content hash that the monitor's runs before the old one had last.
+/// The last content hash in the monitor's runs before the old one.
 macro_rules! before {
     ($key:literal) => {
         concat!(
@@ -112,7 +111,7 @@ macro_rules! before {
     };
 }
 
-/// The runs to compare, and what is known of them.
+/// The runs to compare, with the facts that the rules need.
 struct Pair {
     old: RunId,
     new: RunId,
@@ -132,7 +131,7 @@ impl Pair {
         }
     }
 
-    /// The monitor's id as the statements take it: 0 without one.
+    /// The monitor's id as a parameter: 0 if there is none.
     fn monitor(&self) -> i64 {
         self.monitor.map_or(0, |id| id.get())
     }
@@ -146,8 +145,9 @@ fn ended_early(run: &Run) -> bool {
 }
 
 impl Store {
-    /// The difference between two runs of the project. It is empty where one of the runs
-    /// does not exist.
+    /// The difference between two runs of the project. It is empty if one of the runs does not
+    /// exist.
+    #[crate::boxed]
     pub async fn diff(
         &self,
         project: ProjectId,
@@ -180,7 +180,7 @@ impl Store {
                 "removed" => &mut diff.removed,
                 _ => &mut diff.changed,
             };
-            list.push(Differing {
+            list.push(DifferentPage {
                 url: row.url,
                 old_hash: row.old_hash,
                 new_hash: row.new_hash,
@@ -190,8 +190,9 @@ impl Store {
         Ok(diff)
     }
 
-    /// Counts of the difference between two runs; `None` unless both are the
-    /// project's. `early`: the new run is about to end before it has fetched all its pages.
+    /// Counts of the difference between two runs; `None` unless both belong to the project.
+    /// `early`: the new run is about to end before it has fetched all its pages.
+    #[crate::boxed]
     pub async fn count_diff(
         &self,
         project: ProjectId,
@@ -217,7 +218,7 @@ impl Store {
         Ok(old.zip(new))
     }
 
-    /// The pair, with what the pages of each run say about absent pages of the other.
+    /// The pair, with whether pages absent from each run may have been hidden there.
     async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
         let mut pair = Pair::of(old, new);
         if pair.monitor.is_some() {
@@ -227,8 +228,8 @@ impl Store {
         Ok(pair)
     }
 
-    /// Whether a page that the other run has content of was in trouble in this run, or could
-    /// not be fetched.
+    /// Whether a page with content in the other run failed temporarily in this run, or could not
+    /// be fetched.
     async fn hides(&self, run: RunId, other: RunId) -> Result<bool, StoreError> {
         let found: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(concat!(

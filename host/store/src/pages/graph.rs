@@ -1,4 +1,4 @@
-//! Questions to a whole run: pages that nothing links to.
+//! The link graph of a run: pages without incoming links.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,24 +12,24 @@ use crate::db::{Store, number, read};
 use crate::error::StoreError;
 use crate::time::from_ms;
 
-/// Rows read at a time: no connection is held for a whole run, and no run is held in memory
-/// beyond a few words a page.
+/// Rows read per query: no connection is held for a whole run, and memory holds only a few
+/// words per page.
 const CHUNK: i64 = 2_000;
 
-/// A page that no other page of its run links to.
+/// A page to which no other page of its run links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Orphan {
     /// Its id.
     pub id: PageId,
-    /// As it was asked for.
+    /// URL as requested.
     pub url: String,
     /// HTTP status.
     pub status: u16,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Node {
     id: i64,
     key_hash: Option<i64>,
@@ -37,7 +37,7 @@ struct Node {
     is_seed: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct OrphanRow {
     id: i64,
     url: String,
@@ -45,7 +45,7 @@ struct OrphanRow {
     fetched_at: i64,
 }
 
-/// Keys are hashes already.
+/// Hasher for keys that are already hashes.
 #[derive(Default)]
 struct Unhashed(u64);
 
@@ -65,12 +65,12 @@ impl Hasher for Unhashed {
     }
 }
 
-/// Pages by the hash of their key; a URL that redirects stands for where it leads.
+/// Pages by the hash of their key; a URL that redirects maps to its target.
 #[derive(Default)]
 struct Graph {
-    /// Place in `ids` and `linked`.
+    /// Index into `ids` and `linked`.
     places: HashMap<u64, u32, BuildHasherDefault<Unhashed>>,
-    /// Ascending.
+    /// Page ids, ascending.
     ids: Vec<i64>,
     linked: Vec<bool>,
 }
@@ -115,9 +115,10 @@ impl Graph {
 }
 
 impl Store {
-    /// Pages of a run that no other page of it links to, by ascending id; the seed is left
-    /// out. A link to a URL that redirects counts for the page it leads to, a page's link to
-    /// itself does not count.
+    /// Pages of a run to which no other page of it links, by ascending id, except the seed. A
+    /// link to a URL that redirects counts for its target; a page's link to itself does not
+    /// count.
+    #[crate::boxed]
     pub async fn orphans(&self, project: ProjectId, run: RunId) -> Result<Vec<Orphan>, StoreError> {
         let Some(asked) = self.run(project, run).await? else {
             return Ok(Vec::new());
@@ -148,8 +149,9 @@ impl Store {
         self.orphan_rows(project, &graph.orphans()).await
     }
 
-    /// The pages of a run by the hash of their key, and of every key of the run that
-    /// redirects to one.
+    /// Maps hashes of URL keys to pages of a run: each page's own key, and keys that redirect to
+    /// it.
+    #[crate::boxed]
     pub async fn run_index(
         &self,
         project: ProjectId,

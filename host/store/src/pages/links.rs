@@ -1,4 +1,4 @@
-//! The table `page_links`: the links of crawled pages, packed.
+//! The table `page_links`: the links of crawled pages, in compressed rows.
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
@@ -7,41 +7,76 @@ use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
 
 /// A page's links as they are stored; [`unpack_links`](super::unpack_links) unpacks them.
-#[derive(Clone, Debug, PartialEq, Eq, sqlx::FromRow)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedLinks {
-    #[sqlx(rename = "page_id", try_from = "i64")]
     /// The page they are on.
     pub page: PageId,
-    /// Packed.
+    /// The compressed links.
     pub links: Vec<u8>,
 }
 
-/// Links of some of a run's pages.
+/// Links of some pages of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkRows {
-    /// By ascending page.
+    /// One row per page, by ascending page id.
     pub rows: Vec<PackedLinks>,
-    /// There may be further ones.
+    /// Whether there may be more.
     pub more: bool,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LinkSize {
     page_id: i64,
     bytes: i64,
 }
 
-/// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) unpacks
+/// Hashes of the targets of a page's links; [`unpack_targets`](super::unpack_targets) decodes
 /// them.
-#[derive(Debug, sqlx::FromRow)]
+#[derive(Debug)]
 pub(crate) struct PackedTargets {
-    #[sqlx(rename = "page_id", try_from = "i64")]
     pub(crate) page: PageId,
     pub(crate) targets: Vec<u8>,
 }
 
+/// The page and one packed column of a row.
+fn packed<'r, R>(row: &'r R, column: &'static str) -> sqlx::Result<(PageId, Vec<u8>)>
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    Ok((PageId(row.try_get("page_id")?), row.try_get(column)?))
+}
+
+impl<'r, R> sqlx::FromRow<'r, R> for PackedLinks
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> sqlx::Result<Self> {
+        let (page, links) = packed(row, "links")?;
+        Ok(Self { page, links })
+    }
+}
+
+impl<'r, R> sqlx::FromRow<'r, R> for PackedTargets
+where
+    R: sqlx::Row,
+    &'static str: sqlx::ColumnIndex<R>,
+    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+{
+    fn from_row(row: &'r R) -> sqlx::Result<Self> {
+        let (page, targets) = packed(row, "targets")?;
+        Ok(Self { page, targets })
+    }
+}
+
 per_database! {
-    /// Stores the links of pages, each under its page's id.
+    /// Stores the links of pages, under their page ids.
     pub(crate) async fn insert(
         conn: &mut Conn,
         pages: &[(i64, &CrawledPage)],
@@ -62,7 +97,7 @@ per_database! {
         Ok(())
     }
 
-    /// Removes the links of a run's pages from `first` to `last`.
+    /// Deletes the links of a run's pages from `first` to `last`.
     pub(crate) async fn delete_between(
         conn: &mut Conn,
         run: RunId,
@@ -80,8 +115,9 @@ per_database! {
 }
 
 impl Store {
-    /// Links of a run's pages, by ascending page, from page `from` on: at most `limit` pages,
-    /// and no further ones once they have `max_bytes` as stored.
+    /// Links of a run's pages, by ascending page id, from page `from` on: at most `limit` pages,
+    /// and none after `max_bytes` stored bytes are reached.
+    #[crate::boxed]
     pub async fn run_links(
         &self,
         project: ProjectId,
@@ -132,7 +168,8 @@ impl Store {
         Ok(LinkRows { rows, more })
     }
 
-    /// Links of one page of a run; `None` where it has none, or is not the run's.
+    /// Links of one page of a run; `None` if it has none, or is not a page of the run.
+    #[crate::boxed]
     pub async fn page_links(
         &self,
         project: ProjectId,
@@ -152,7 +189,7 @@ impl Store {
         })
     }
 
-    /// Targets of a run's pages, by ascending page, after page `after`; at most `limit` pages.
+    /// Targets of a run's pages, by ascending page id, after page `after`; at most `limit` pages.
     pub(crate) async fn run_targets(
         &self,
         project: ProjectId,

@@ -1,4 +1,4 @@
-//! Reading the pages of a run in order, a piece at a time.
+//! Lists of a run's pages, read in pieces.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
@@ -8,48 +8,48 @@ use crate::db::{Store, number, read, signed};
 use crate::error::StoreError;
 use crate::time::from_ms;
 
-/// A page as lists show it.
+/// A page in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageItem {
     /// Its id.
     pub id: PageId,
-    /// As the link to it was written.
+    /// URL as written in the link to it.
     pub url: String,
     /// HTTP status.
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
 }
 
-/// Which pages of a run to read, by ascending id.
+/// Selects pages of a run, by ascending id.
 #[derive(Clone, Copy, Debug)]
 pub struct PageRange {
-    /// Only those with this HTTP status.
+    /// Only pages with this HTTP status.
     pub status: Option<u16>,
-    /// Only those after this one.
+    /// Only pages after this one.
     pub after: PageId,
-    /// Of those, after leaving out this many.
+    /// Number of selected pages to skip.
     pub offset: u64,
-    /// At most this many.
+    /// Most pages to return.
     pub limit: u32,
 }
 
-/// A page, whole but for its body.
+/// A page with all fields except its body.
 #[derive(Clone, Debug)]
 pub struct PageRecord {
-    /// The run it belongs to; none for a scan.
+    /// Its run; `None` for a scan.
     pub run: Option<RunId>,
-    /// What is kept of a page without a body: a JSON object of metadata and signals.
+    /// Kept for a page without a body: a JSON object of metadata and signals.
     pub metadata: Option<String>,
-    /// Outputs of the extractors that the run names, kept at crawl time: a JSON object.
+    /// Outputs of the run's additional extractors, kept at crawl time: a JSON object.
     pub extensions: Option<String>,
     /// The page.
     pub page: StoredPage,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     url: String,
@@ -58,7 +58,7 @@ struct ItemRow {
     fetched_at: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct RecordRow {
     run_id: Option<i64>,
     metadata: Option<String>,
@@ -68,7 +68,8 @@ struct RecordRow {
 }
 
 impl Store {
-    /// Pages of a run of the project, by ascending id; none where the run is not there.
+    /// Pages of a run of the project, by ascending id; empty if the run does not exist.
+    #[crate::boxed]
     pub async fn run_pages(
         &self,
         project: ProjectId,
@@ -76,7 +77,7 @@ impl Store {
         range: &PageRange,
     ) -> Result<Vec<PageItem>, StoreError> {
         let offset = signed(range.offset);
-        // Leaving out rows by their index alone is cheap, by a status not: two statements.
+        // Two statements: skipping rows by the index alone is cheap, by status it is not.
         let rows: Vec<ItemRow> = match range.status {
             None => {
                 read!(self.db, pool => {
@@ -131,6 +132,7 @@ impl Store {
     }
 
     /// A page of the project, unless its run was deleted.
+    #[crate::boxed]
     pub async fn page(
         &self,
         project: ProjectId,

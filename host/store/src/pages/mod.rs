@@ -8,7 +8,7 @@ mod packed;
 mod previous;
 pub(crate) mod rows;
 
-pub use diff::{Differing, RunDiff};
+pub use diff::{DifferentPage, RunDiff};
 pub use graph::Orphan;
 pub use links::{LinkRows, PackedLinks};
 pub use list::{PageItem, PageRange, PageRecord};
@@ -24,7 +24,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use crate::accounts::CloudMode;
-use crate::bodies::StoredBody;
+use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{Store, number, read};
 use crate::error::StoreError;
@@ -37,9 +37,9 @@ pub struct NewPage {
     pub project: ProjectId,
     /// The run it belongs to; `None` for a scan.
     pub run: Option<RunId>,
-    /// As it was asked for.
+    /// URL as requested.
     pub url: String,
-    /// Normalised.
+    /// Normalised URL.
     pub url_key: String,
     /// The URL that answered.
     pub final_url: String,
@@ -47,30 +47,30 @@ pub struct NewPage {
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
     /// Hash of the visible content, lower-case hex.
     pub content_hash: Option<String>,
     /// Kind of its body.
     pub kind: Kind,
-    /// As it was asked for; empty when the service chose one.
+    /// User agent as requested; empty if the service chose one.
     pub user_agent: String,
-    /// Where the page came from.
+    /// How the page was fetched.
     pub cloud_mode: CloudMode,
     /// Response headers, a JSON array of `[name, value]`.
     pub headers: String,
-    /// What is kept of a page without a body: a JSON object of metadata and signals.
+    /// Kept for a page without a body: a JSON object of metadata and signals.
     pub metadata: Option<String>,
-    /// The body, unless it is not to be stored.
+    /// The body, if it is to be stored.
     pub body: Option<StoredBody>,
 }
 
-/// A page as it was stored; the body is read apart.
+/// A stored page; its body is read separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPage {
     /// Its id.
     pub id: PageId,
-    /// As it was asked for.
+    /// URL as requested.
     pub url: String,
     /// The URL that answered.
     pub final_url: String,
@@ -78,7 +78,7 @@ pub struct StoredPage {
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
-    /// When the answer arrived.
+    /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
     /// Hash of the visible content, lower-case hex.
     pub content_hash: Option<String>,
@@ -90,20 +90,20 @@ pub struct StoredPage {
     pub body: Option<(BlobId, [u8; 32])>,
 }
 
-/// Which stored page may answer a scan.
+/// Conditions on a stored page that may answer a scan.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheQuery<'a> {
     /// The normalised URL.
     pub url_key: &'a str,
-    /// The user agent as asked for; empty when the service chooses.
+    /// The user agent as requested; empty if the service chooses.
     pub user_agent: &'a str,
-    /// Where the page has to come from.
+    /// How the page must have been fetched.
     pub cloud_mode: CloudMode,
-    /// Not older than this.
+    /// Earliest acceptable time of its response.
     pub since: DateTime<Utc>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(crate) struct PageRow {
     id: i64,
     url: String,
@@ -142,7 +142,8 @@ impl TryFrom<PageRow> for StoredPage {
 }
 
 impl Store {
-    /// The youngest page of the project that answers the query.
+    /// The newest page of the project that satisfies the query.
+    #[crate::boxed]
     pub async fn cached_page(
         &self,
         project: ProjectId,
@@ -170,7 +171,7 @@ impl Store {
     }
 }
 
-/// SQL: whether a status says that the site was in trouble, and nothing of its content.
+/// SQL: whether a status is a temporary failure, which says nothing about the page's content.
 macro_rules! unreliable {
     ($status:literal) => {
         concat!("(", $status, " IN (408, 425, 429) OR ", $status, " >= 500)")

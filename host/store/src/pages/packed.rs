@@ -1,4 +1,4 @@
-//! A page's links as one compact row.
+//! A page's links as one compressed row.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -11,8 +11,8 @@ use zstd::zstd_safe::get_frame_content_size;
 
 use crate::error::StoreError;
 
-/// Bytes that one page's links may unpack to: 100,000 links of the longest URLs that
-/// servers take would be more, and are cut before they are stored.
+/// Most bytes of one page's links when decoded: 100,000 links of the longest usual URLs would
+/// be more, and are cut before they are stored.
 const MAX_BYTES: usize = 64 << 20;
 /// zstd's fastest regular level: a row is written once per page and rarely read.
 const LEVEL: i32 = 1;
@@ -20,17 +20,17 @@ const LEVEL: i32 = 1;
 /// A link of a stored page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredLink {
-    /// Where it leads: absolute, as written.
+    /// Target: absolute URL as written.
     pub to_url: String,
     /// Its text.
     pub anchor: String,
     /// Its `rel`, white space collapsed.
     pub rel: String,
-    /// Its `rel` has nofollow, ugc or sponsored.
+    /// Whether its `rel` has nofollow, ugc or sponsored.
     pub nofollow: bool,
 }
 
-/// As in the row: `[to_url, anchor, rel, 0 or 1]`.
+/// A link in the row: `[to_url, anchor, rel, 0 or 1]`.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a>(
     #[serde(borrow)] Cow<'a, str>,
@@ -39,14 +39,14 @@ struct Packed<'a>(
     u8,
 );
 
-/// A thread's decompressor and buffer: a graph of a run reads a hundred thousand rows.
+/// A thread's decompressor and buffer: reading a run's graph decodes a hundred thousand rows.
 struct Unpacker {
     context: zstd::bulk::Decompressor<'static>,
     json: Vec<u8>,
 }
 
-/// Largest row that is unpacked at once, in an [`Unpacker`]'s buffer; a larger one is read
-/// piece by piece.
+/// Largest row that is decoded at once, in an [`Unpacker`]'s buffer; a larger one is decoded in
+/// pieces.
 const KEPT_BYTES: usize = 1 << 20;
 
 thread_local! {
@@ -54,7 +54,7 @@ thread_local! {
     static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
 }
 
-/// Packs a page's links: target, anchor, rel, nofollow. Links beyond 64 MiB are left out.
+/// Compresses a page's links: target, anchor, rel, nofollow. Links beyond 64 MiB are dropped.
 pub fn pack_links<'a>(links: impl Iterator<Item = (&'a str, &'a str, &'a str, bool)>) -> Vec<u8> {
     let mut json = Vec::with_capacity(4_096);
     json.push(b'[');
@@ -84,15 +84,15 @@ pub fn pack_links<'a>(links: impl Iterator<Item = (&'a str, &'a str, &'a str, bo
 /// A part of a row's links.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSlice {
-    /// The part.
+    /// The links of the part.
     pub links: Vec<StoredLink>,
-    /// Links of the row up to its end, those that were left out included.
+    /// Number of links of the row up to the part's end, including skipped ones.
     pub passed: usize,
-    /// The row has no more.
+    /// Whether the row has no more links.
     pub ended: bool,
 }
 
-/// Unpacks a row. CPU-bound.
+/// Decodes a row. CPU-bound.
 ///
 /// # Errors
 /// [`StoreError::Damaged`].
@@ -100,8 +100,8 @@ pub fn unpack_links(row: &[u8]) -> Result<Vec<StoredLink>, StoreError> {
     slice_links(row, 0, usize::MAX, usize::MAX).map(|slice| slice.links)
 }
 
-/// Unpacks a part of a row: after the first `skip` links at most `most`, and no further ones
-/// once they have `max_bytes`. What comes after the part is not looked at. CPU-bound.
+/// Decodes a part of a row: after the first `skip` links at most `most`, and none after
+/// `max_bytes` are reached. The rest of the row is not decoded. CPU-bound.
 ///
 /// # Errors
 /// [`StoreError::Damaged`].
@@ -129,7 +129,7 @@ pub fn slice_links(
     })
 }
 
-/// Hands every link of a row on without keeping it: target, anchor, nofollow. CPU-bound.
+/// Passes every link of a row to a function: target, anchor, nofollow. CPU-bound.
 ///
 /// # Errors
 /// [`StoreError::Damaged`].
@@ -144,8 +144,8 @@ pub fn each_link(
     .map(drop)
 }
 
-/// Hands the links of a row on, after the first `skip`, for as long as `take` returns true.
-/// How many links were passed in all, and whether that was the end of the row.
+/// Passes the links after the first `skip` to `take` while it returns true. Returns how many
+/// links were read in all, and whether the row ended.
 fn walk(
     row: &[u8],
     skip: usize,
@@ -172,7 +172,7 @@ fn walk(
             json.deserialize_seq(&mut walk).and_then(|()| json.end())
         })
     } else {
-        // Never whole in memory.
+        // Never completely in memory.
         let reader = zstd::Decoder::new(row).map_err(|error| damaged(&error))?;
         let reader = BufReader::new(reader.take(MAX_BYTES as u64));
         let mut json = serde_json::Deserializer::from_reader(reader);
@@ -187,7 +187,7 @@ fn walk(
     }
 }
 
-/// Visits links one by one.
+/// Visits links one after the other.
 struct Walk<F> {
     skip: usize,
     take: F,
@@ -224,7 +224,7 @@ fn damaged(error: &dyn fmt::Display) -> StoreError {
     StoreError::Damaged(format!("links: {error}"))
 }
 
-/// Unpacks a row of so many bytes into the thread's buffer.
+/// Decodes a row of known size into the thread's buffer.
 fn with_json<T>(
     row: &[u8],
     bytes: usize,
@@ -248,12 +248,12 @@ fn with_json<T>(
     })
 }
 
-/// Packs hashes of targets.
+/// Encodes hashes of targets.
 pub fn pack_targets(targets: &[u64]) -> Vec<u8> {
     targets.iter().flat_map(|hash| hash.to_le_bytes()).collect()
 }
 
-/// Hashes of targets from a row.
+/// Decodes hashes of targets.
 pub fn unpack_targets(row: &[u8]) -> impl Iterator<Item = u64> {
     row.as_chunks::<8>()
         .0
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_come_back_as_they_went() {
+    fn decoded_links_equal_the_encoded_ones() {
         let links = [
             ("https://e.org/\"x\"", "Zoë & co\n", "nofollow ugc", true),
             ("https://e.org/", "", "", false),
@@ -294,8 +294,8 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_row_is_what_the_whole_row_has_there() {
-        // The second one is beyond what is unpacked at once.
+    fn a_part_of_a_row_equals_that_part_of_the_whole_row() {
+        // The second one is larger than what is decoded at once.
         for (count, length) in [(50, 20), (500, 5_000)] {
             let to = |n: usize| format!("https://e.org/{n}/{}", "x".repeat(length));
             let urls: Vec<String> = (0..count).map(to).collect();
@@ -316,7 +316,7 @@ mod tests {
                     "{skip}"
                 );
             }
-            // One is always taken, and none once the bytes are there.
+            // At least one link is returned, and no more once the bytes are reached.
             let slice = slice_links(&row, 5, 100, 1).unwrap();
             assert_eq!(
                 (slice.links.len(), slice.passed, slice.ended),
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_come_back_as_they_went() {
+    fn decoded_targets_equal_the_encoded_ones() {
         let targets = [0, 1, u64::MAX, 0x0102_0304_0506_0708];
         let row = pack_targets(&targets);
         assert_eq!(unpack_targets(&row).collect::<Vec<_>>(), targets);

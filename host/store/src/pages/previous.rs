@@ -1,4 +1,4 @@
-//! Pages of a monitor's previous run, for conditional requests.
+//! Pages of a monitor's previous run, used for conditional requests.
 
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, ProjectId, RunId};
@@ -7,7 +7,7 @@ use super::kind_of;
 use crate::db::{Store, number, read};
 use crate::error::StoreError;
 
-/// A page as an earlier run stored it.
+/// A page as stored by an earlier run.
 #[derive(Clone, Debug)]
 pub struct PreviousPage {
     /// Normalised URL.
@@ -32,15 +32,15 @@ pub struct PreviousPage {
     pub title: Option<String>,
     /// Its canonical URL.
     pub canonical: Option<String>,
-    /// Its robots directives as words.
+    /// Its robots directives as text.
     pub robots: Option<String>,
-    /// Outputs of the extractors that the run named.
+    /// Outputs of the run's additional extractors.
     pub extensions: Option<String>,
-    /// Its links, packed.
+    /// Its links, compressed.
     pub links: Vec<u8>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct PreviousRow {
     url_key: String,
     final_url: String,
@@ -83,6 +83,7 @@ impl TryFrom<PreviousRow> for PreviousPage {
 
 impl Store {
     /// The page of a run of the project by its normalised URL.
+    #[crate::boxed]
     pub async fn previous_page(
         &self,
         project: ProjectId,

@@ -1,4 +1,4 @@
-//! Writing and removing rows of `pages`.
+//! Inserting and deleting rows of `pages`.
 
 use std::collections::HashMap;
 
@@ -8,53 +8,53 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 use super::{NewPage, kind_word};
 use crate::db::{Store, per_database, pieces, read, signed};
 use crate::error::StoreError;
-use crate::search::{PageWords, Unindexed};
+use crate::search::{PageWords, UnindexedPage};
 use crate::time::to_ms;
 
 /// A page of a crawl.
 #[derive(Clone, Debug)]
 pub struct CrawledPage {
-    /// What every stored page has.
+    /// The fields of every stored page.
     pub page: NewPage,
-    /// Place in the order of discovery of the URL that led to it.
+    /// Position in the order of discovery of the URL that led to it.
     pub seq: i64,
     /// Hash of the page's own key.
     pub key_hash: u64,
-    /// Links from the seed.
+    /// Number of links from the seed.
     pub depth: u32,
     /// Its title.
     pub title: Option<String>,
     /// Its canonical URL.
     pub canonical: Option<String>,
-    /// Its robots directives as words.
+    /// Its robots directives as text.
     pub robots: Option<String>,
-    /// Outputs of the extractors that the run names: a JSON object.
+    /// Outputs of the run's additional extractors: a JSON object.
     pub extensions: Option<String>,
-    /// A stored body to share, for a page that answered "not modified".
+    /// A stored body to share, if the response was "not modified".
     pub same_body: Option<BlobId>,
-    /// Hashes of its targets in the run's scope, packed little-endian.
+    /// Hashes of its link targets in the run's scope, packed little-endian.
     pub targets: Vec<u8>,
-    /// Its links, packed; empty when it has none.
+    /// Its links, compressed; empty if it has none.
     pub links: Vec<u8>,
     /// Its words for search, of a page that has a body and answered with 200. Without them it is
     /// indexed later.
     pub words: Option<PageWords>,
 }
 
-/// Ids of stored pages, by run and place in the order of discovery.
+/// Ids of stored pages, by run and position in the order of discovery.
 pub(crate) type PageIds = HashMap<(RunId, i64), i64>;
 
-/// A page that was removed, with the row of its body.
+/// A deleted page's id, with the row of its body.
 pub(crate) type RemovedPage = (i64, Option<i64>);
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     run_id: i64,
     seq: i64,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct UnindexedRow {
     id: i64,
     project_id: i64,
@@ -65,7 +65,7 @@ struct UnindexedRow {
 }
 
 per_database! {
-    /// Stores the page of a scan: its id. `blob` is the row of its body.
+    /// Stores the page of a scan; returns its id. `blob` is the row of its body.
     pub(crate) async fn insert_scan(
         conn: &mut Conn,
         page: &NewPage,
@@ -98,8 +98,8 @@ per_database! {
         Ok(PageId(id))
     }
 
-    /// Stores pages of crawls, each with the row of its body. A page whose run has its URL
-    /// already is left out: the ids of the others.
+    /// Stores pages of crawls, each with the row of its body, and returns their ids. A page whose
+    /// run already has its URL is skipped.
     pub(crate) async fn insert_crawled(
         conn: &mut Conn,
         pages: &[(&CrawledPage, Option<i64>)],
@@ -146,7 +146,7 @@ per_database! {
         Ok(ids)
     }
 
-    /// Removes the first pages of a run, at most `limit`, with their links.
+    /// Deletes the first pages of a run, at most `limit`, with their links.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
         run: RunId,
@@ -171,8 +171,8 @@ per_database! {
         Ok(pages)
     }
 
-    /// Removes pages of scans that were fetched before `before`, at most `limit`: the rows of
-    /// their bodies.
+    /// Deletes scan pages fetched before `before`, at most `limit`; returns the rows of their
+    /// bodies.
     pub(crate) async fn delete_scans_before(
         conn: &mut Conn,
         before: i64,
@@ -190,7 +190,7 @@ per_database! {
         .await?)
     }
 
-    /// Removes the project's oldest pages of scans, at most `limit`: the rows of their bodies.
+    /// Deletes the project's oldest scan pages, at most `limit`; returns the rows of their bodies.
     pub(crate) async fn delete_oldest_scans(
         conn: &mut Conn,
         project: ProjectId,
@@ -208,7 +208,7 @@ per_database! {
         .await?)
     }
 
-    /// Whether the page is there. Where rows are locked, it stays until the transaction ends.
+    /// Whether the page exists. On PostgreSQL it is locked until the transaction ends.
     pub(crate) async fn hold(
         conn: &mut Conn,
         project: ProjectId,
@@ -229,7 +229,8 @@ per_database! {
 }
 
 impl Store {
-    /// The highest id of a stored page; 0 without any.
+    /// The highest id of a stored page; 0 if there is none.
+    #[crate::boxed]
     pub async fn newest_page(&self) -> Result<i64, StoreError> {
         read!(self.db, pool => {
             Ok(sqlx::query_scalar("SELECT CAST(COALESCE(MAX(id), 0) AS BIGINT) FROM pages")
@@ -238,14 +239,15 @@ impl Store {
         })
     }
 
-    /// HTML pages answered with 200 that are not indexed and whose ids are in
-    /// `(after, through]`, the oldest first.
+    /// HTML pages with status 200 that are not indexed and whose ids are in `(after, through]`,
+    /// oldest first.
+    #[crate::boxed]
     pub async fn unindexed(
         &self,
         after: i64,
         through: i64,
         limit: u32,
-    ) -> Result<Vec<Unindexed>, StoreError> {
+    ) -> Result<Vec<UnindexedPage>, StoreError> {
         let rows: Vec<UnindexedRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
@@ -264,7 +266,7 @@ impl Store {
         });
         Ok(rows
             .into_iter()
-            .map(|row| Unindexed {
+            .map(|row| UnindexedPage {
                 page: PageId(row.id),
                 project: ProjectId(row.project_id),
                 url_key: row.url_key,

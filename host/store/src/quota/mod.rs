@@ -1,8 +1,8 @@
-//! What projects may use and what they are billed: every statement on `usage_events`,
-//! `usage_days` and `quota_reservations`.
+//! Quota and billing: every statement on `usage_events`, `usage_days` and
+//! `quota_reservations`.
 
 pub(crate) mod reservations;
 pub(crate) mod usage;
 
-pub use reservations::{Amount, Ask, Granted, PageCap, PageCaps};
+pub use reservations::{Amount, PageCap, PageCaps, ReservationRequest, ReservationResult};
 pub use usage::{NewUsage, UsageDay};

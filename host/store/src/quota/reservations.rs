@@ -1,11 +1,11 @@
-//! Pages set aside for work under way, so that parallel work cannot overshoot a cap.
+//! Reservations of pages for work in progress, so that parallel work cannot exceed a cap.
 //!
-//! A reservation is a row with an end. What a project may still do is its caps less what is
-//! billed and what is reserved, both read in one statement, behind a lock of the project's
-//! row (on SQLite every write is alone anyway). Billing shrinks the reservation in the
-//! transaction that records the usage event, so the two never both count and never both
-//! miss. A process that dies bills nothing that it has not stored, and what it held ends
-//! with the row's `expires_at`.
+//! A reservation is a row with an expiry. What a project may still use is its caps minus the
+//! billed and the reserved pages, both read in one statement, under a lock on the project's row
+//! (on SQLite only one transaction writes at a time anyway). Billing shrinks the reservation in
+//! the transaction that records the usage event, so that pages are never counted twice or not at
+//! all. A process that dies has billed only what it stored, and its reservations end at the row's
+//! `expires_at`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::db::{Store, per_database, signed, transact};
 use crate::error::StoreError;
 use crate::time::{day, to_ms};
 
-/// Reservations renewed by one statement.
+/// Reservations renewed per statement.
 const RENEWED: usize = 500;
 
 /// Pages of the two kinds.
@@ -24,12 +24,12 @@ const RENEWED: usize = 500;
 pub struct Amount {
     /// Standard pages.
     pub pages: u64,
-    /// Cloud pages; they count against the page caps, too.
+    /// Cloud pages; they also count against the page caps.
     pub cloud_pages: u64,
 }
 
 impl Amount {
-    /// Standard pages alone.
+    /// Only standard pages.
     pub const fn pages(pages: u64) -> Self {
         Self {
             pages,
@@ -37,7 +37,7 @@ impl Amount {
         }
     }
 
-    /// Cloud pages alone.
+    /// Only cloud pages.
     pub const fn cloud(cloud_pages: u64) -> Self {
         Self {
             pages: 0,
@@ -45,7 +45,7 @@ impl Amount {
         }
     }
 
-    /// Both kinds together: what the page caps compare.
+    /// Sum of both kinds, which the page caps limit.
     pub const fn total(self) -> u64 {
         self.pages.saturating_add(self.cloud_pages)
     }
@@ -55,7 +55,7 @@ impl Amount {
         self.pages == 0 && self.cloud_pages == 0
     }
 
-    /// This amount minus `other`, of each kind at least 0.
+    /// This amount minus `other`; each kind is at least 0.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Amount {
         }
     }
 
-    /// Both together.
+    /// Sum of two amounts.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl PageCaps {
     }
 }
 
-/// The cap that leaves too little.
+/// A cap, as the reason why a reservation is refused or reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageCap {
     /// [`PageCaps::day`].
@@ -105,28 +105,28 @@ pub enum PageCap {
 
 /// A request for a reservation.
 #[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// How much.
+pub struct ReservationRequest {
+    /// Requested pages.
     pub want: Amount,
-    /// Less will do, as long as it is something. For asks of one kind of page; an ask of
-    /// both kinds gets all or nothing.
+    /// Whether a smaller reservation is acceptable, if it is not empty. Only for requests of one
+    /// kind of page; a request of both kinds gets all or nothing.
     pub partial: bool,
-    /// When; decides which day is billed.
+    /// Current time; decides which day is billed.
     pub now: DateTime<Utc>,
-    /// When the reservation ends by itself.
+    /// When the reservation expires.
     pub expires: DateTime<Utc>,
 }
 
-/// The answer to an [`Ask`].
+/// The answer to an [`ReservationRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Granted {
-    /// So much is set aside; less than was asked for where a cap is named.
-    Some(ReservationId, Amount, Option<PageCap>),
-    /// A cap leaves too little.
+pub enum ReservationResult {
+    /// The reserved pages; if they are fewer than requested, with the cap that limits them.
+    Reserved(ReservationId, Amount, Option<PageCap>),
+    /// A cap leaves too little; nothing is reserved.
     Capped(PageCap),
 }
 
-#[derive(Clone, Copy, Debug, sqlx::FromRow)]
+#[derive(Clone, Copy, Debug, sqlx_macros::FromRow)]
 struct Counted {
     today: i64,
     cloud: i64,
@@ -134,16 +134,17 @@ struct Counted {
 }
 
 impl Store {
-    /// Reserves pages. Exact on all nodes: the sum of billed and reserved pages never
-    /// passes a cap.
+    /// Reserves pages. Exact across all nodes: the sum of billed and reserved pages never
+    /// exceeds a cap.
+    #[crate::boxed]
     pub async fn reserve(
         &self,
         project: ProjectId,
         caps: &PageCaps,
-        ask: &Ask,
-    ) -> Result<Granted, StoreError> {
-        let today = day(ask.now);
-        let first = first_of_month(ask.now);
+        request: &ReservationRequest,
+    ) -> Result<ReservationResult, StoreError> {
+        let today = day(request.now);
+        let first = first_of_month(request.now);
         transact!(self.db, tx => {
             sql::projects::lock(tx, project).await?;
             let counted: Counted = sqlx::query_as(
@@ -164,12 +165,12 @@ impl Store {
             .bind(project.get())
             .bind(&today)
             .bind(&first)
-            .bind(to_ms(ask.now))
+            .bind(to_ms(request.now))
             .fetch_one(&mut *tx)
             .await?;
-            let (granted, short) = match judge(caps, counted, ask) {
+            let (granted, short) = match judge(caps, counted, request) {
                 Ok(granted) => granted,
-                Err(cap) => return Ok(Granted::Capped(cap)),
+                Err(cap) => return Ok(ReservationResult::Capped(cap)),
             };
             let id: i64 = sqlx::query_scalar(
                 "INSERT INTO quota_reservations (project_id, day, pages, cloud_pages, expires_at)
@@ -179,19 +180,20 @@ impl Store {
             .bind(&today)
             .bind(signed(granted.pages))
             .bind(signed(granted.cloud_pages))
-            .bind(to_ms(ask.expires))
+            .bind(to_ms(request.expires))
             .fetch_one(&mut *tx)
             .await?;
-            Ok(Granted::Some(ReservationId(id), granted, short))
+            Ok(ReservationResult::Reserved(ReservationId(id), granted, short))
         })
     }
 
-    /// Releases a part of a reservation; written with the next batch. Never waits.
+    /// Releases a part of a reservation; written with the next batch. Never blocks.
     pub fn release(&self, reservation: ReservationId, amount: Amount) {
         self.writer.release(reservation, amount);
     }
 
-    /// Postpones the end of reservations that are still in use.
+    /// Extends reservations that are still in use.
+    #[crate::boxed]
     pub async fn renew(
         &self,
         reservations: &[ReservationId],
@@ -216,12 +218,12 @@ impl Store {
     }
 }
 
-/// How much may be had, and the cap where that is less than was asked for; else the cap that
-/// stands in the way for the longest.
+/// The reservable amount, and the cap if it is less than requested; or, as the error, the cap
+/// that blocks for the longest time.
 fn judge(
     caps: &PageCaps,
     counted: Counted,
-    ask: &Ask,
+    request: &ReservationRequest,
 ) -> Result<(Amount, Option<PageCap>), PageCap> {
     let left = |cap: Option<u64>, used: i64| {
         cap.map_or(u64::MAX, |cap| {
@@ -233,7 +235,7 @@ fn judge(
         left(caps.month, counted.month),
     );
     let cloud = left(caps.cloud_day, counted.cloud);
-    let (want, total) = (ask.want, ask.want.total());
+    let (want, total) = (request.want, request.want.total());
     if total <= day && total <= month && want.cloud_pages <= cloud {
         return Ok((want, None));
     }
@@ -245,17 +247,17 @@ fn judge(
         PageCap::CloudDay
     };
     let most = day.min(month);
-    if ask.partial && want.cloud_pages == 0 && most > 0 {
+    if request.partial && want.cloud_pages == 0 && most > 0 {
         return Ok((Amount::pages(want.pages.min(most)), Some(cap)));
     }
-    if ask.partial && want.pages == 0 && most.min(cloud) > 0 {
+    if request.partial && want.pages == 0 && most.min(cloud) > 0 {
         let pages = want.cloud_pages.min(most).min(cloud);
         return Ok((Amount::cloud(pages), Some(cap)));
     }
     Err(cap)
 }
 
-/// `YYYY-MM-01`.
+/// First day of the month as `YYYY-MM-01`.
 pub(crate) fn first_of_month(time: DateTime<Utc>) -> String {
     let date = time.date_naive();
     date.with_day(1)
@@ -265,8 +267,8 @@ pub(crate) fn first_of_month(time: DateTime<Utc>) -> String {
 }
 
 per_database! {
-    /// Takes amounts off reservations; rows that are used up go. The map's order keeps two
-    /// nodes from waiting for each other.
+    /// Subtracts amounts from reservations; deletes rows that are used up. The map's order prevents
+    /// deadlocks between nodes.
     pub(crate) async fn shrink(
         conn: &mut Conn,
         taken: &BTreeMap<ReservationId, Amount>,
@@ -300,13 +302,13 @@ per_database! {
         Ok(())
     }
 
-    /// Ends all reservations.
+    /// Deletes all reservations.
     pub(crate) async fn delete_all(conn: &mut Conn) -> Result<(), StoreError> {
         sqlx::query("DELETE FROM quota_reservations").execute(&mut *conn).await?;
         Ok(())
     }
 
-    /// Removes reservations that ended until `now`: how many.
+    /// Deletes reservations that expired until `now`; returns how many.
     pub(crate) async fn delete_ended(conn: &mut Conn, now: i64) -> Result<u64, StoreError> {
         let done = sqlx::query("DELETE FROM quota_reservations WHERE expires_at <= $1")
             .bind(now)
@@ -327,7 +329,7 @@ mod tests {
             cloud_day: Some(100),
         };
         let (today, cloud, month) = counted;
-        let ask = Ask {
+        let request = ReservationRequest {
             want,
             partial,
             now: DateTime::UNIX_EPOCH,
@@ -338,11 +340,11 @@ mod tests {
             cloud,
             month,
         };
-        judge(&caps, counted, &ask).map(|(granted, _)| granted)
+        judge(&caps, counted, &request).map(|(granted, _)| granted)
     }
 
     #[test]
-    fn each_cap_counts_and_the_longest_wait_is_named() {
+    fn each_cap_limits_and_the_longest_wait_is_reported() {
         let one = Amount::pages(1);
         assert_eq!(judged(one, false, (199, 0, 199)), Ok(one));
         assert_eq!(judged(one, false, (200, 0, 200)), Err(PageCap::Day));
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn less_will_do_where_the_ask_says_so() {
+    fn a_partial_request_accepts_less() {
         assert_eq!(
             judged(Amount::pages(64), true, (190, 0, 190)),
             Ok(Amount::pages(10))

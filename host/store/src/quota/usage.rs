@@ -1,4 +1,4 @@
-//! Usage: append-only events of chargeable calls, and their sums per day.
+//! Usage: append-only events of chargeable calls, and their totals per day.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::time::{day, from_ms, to_ms};
 pub struct NewUsage {
     /// The project that is billed.
     pub project: ProjectId,
-    /// Unique in the project: the same call with the same token is billed once.
+    /// Unique in the project: calls with the same token are billed once.
     pub token: String,
     /// Name of the call: `scan`, `bulk` …
     pub call: &'static str,
@@ -26,13 +26,13 @@ pub struct NewUsage {
     pub cloud_pages: u64,
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// When; decides the day.
+    /// Time of the call; decides the billed day.
     pub at: DateTime<Utc>,
-    /// Reservation that shrinks by its pages.
+    /// Reservation from which the pages are subtracted.
     pub reservation: Option<ReservationId>,
 }
 
-/// Sums of a UTC day.
+/// Totals of a UTC day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageDay {
     /// The day.
@@ -45,8 +45,8 @@ pub struct UsageDay {
     pub cost_micros: u64,
 }
 
-/// A usage event that was not billed before.
-#[derive(sqlx::FromRow)]
+/// A usage event that is new.
+#[derive(sqlx_macros::FromRow)]
 struct Billed {
     project_id: i64,
     ts: i64,
@@ -69,7 +69,7 @@ fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
     days
 }
 
-/// Amounts that the events take off their reservations.
+/// Amounts to subtract from reservations for these events.
 fn taken(events: &[&NewUsage]) -> BTreeMap<ReservationId, Amount> {
     let mut taken: BTreeMap<ReservationId, Amount> = BTreeMap::new();
     for event in events {
@@ -85,11 +85,10 @@ fn taken(events: &[&NewUsage]) -> BTreeMap<ReservationId, Amount> {
 }
 
 per_database! {
-    /// Records usage events: each token once, the days' sums with them, and what was reserved
-    /// for them is given up. Whoever stores what is paid for bills it here, in the same
-    /// transaction.
+    /// Records usage events: each token once, with the totals per day, and subtracts them from
+    /// their reservations. Code that stores a paid result bills it here in the same transaction.
     pub(crate) async fn bill(conn: &mut Conn, events: &[&NewUsage]) -> Result<(), StoreError> {
-        // Parameters per statement are limited, on SQLite to 32,766.
+        // The number of parameters per statement is limited, on SQLite to 32,766.
         for events in events.chunks(4_000) {
             let mut insert = sqlx::QueryBuilder::new(
                 "INSERT INTO usage_events
@@ -104,7 +103,7 @@ per_database! {
                     .push_bind(signed(event.cost_micros))
                     .push_bind(to_ms(event.at));
             });
-            // Only what was inserted counts: a token that is known was billed before.
+            // Only inserted rows are returned: a known token was billed before.
             insert.push(
                 " ON CONFLICT (project_id, token) DO NOTHING
                   RETURNING project_id, ts, pages, cloud_pages, cost_micros",
@@ -137,7 +136,7 @@ per_database! {
     }
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DayRow {
     day: String,
     pages: i64,
@@ -147,11 +146,13 @@ struct DayRow {
 
 impl Store {
     /// Bills a call, once per token; committed when this returns.
+    #[crate::boxed]
     pub async fn bill(&self, usage: NewUsage) -> Result<(), StoreError> {
         self.writer.scan(None, Some(usage)).await.map(|_| ())
     }
 
     /// Stores a page and bills its call in one transaction; committed when this returns.
+    #[crate::boxed]
     pub async fn save_page(
         &self,
         page: NewPage,
@@ -160,7 +161,8 @@ impl Store {
         self.writer.scan(Some(page), usage).await
     }
 
-    /// Sums per day from `first` on, oldest first; days without usage are left out.
+    /// Totals per day from `first` on, oldest first; days without usage are left out.
+    #[crate::boxed]
     pub async fn usage_days(
         &self,
         project: ProjectId,
@@ -191,8 +193,9 @@ impl Store {
             .collect()
     }
 
-    /// What was billed since `since`, to the millisecond, as far as it has cloud pages:
-    /// cloud pages and their cost in millionths of a US dollar.
+    /// Cloud usage billed since `since`, to the millisecond: cloud pages and their cost in
+    /// millionths of a US dollar.
+    #[crate::boxed]
     pub async fn cloud_usage_since(
         &self,
         project: ProjectId,
@@ -215,8 +218,9 @@ impl Store {
         ))
     }
 
-    /// The sum of all usage events: pages, cloud pages, millionths of a US dollar. For
-    /// comparing with the sums per day, which must be equal.
+    /// Totals of all usage events: pages, cloud pages, millionths of a US dollar. For checking the
+    /// totals per day, which must be equal.
+    #[crate::boxed]
     pub async fn usage_total(&self, project: ProjectId) -> Result<(u64, u64, u64), StoreError> {
         let (pages, cloud, cost): (i64, i64, i64) = read!(self.db, pool => {
             sqlx::query_as(
@@ -236,7 +240,8 @@ impl Store {
         ))
     }
 
-    /// Which of these tokens are billed already.
+    /// Those of these tokens that are already billed.
+    #[crate::boxed]
     pub async fn billed_tokens(
         &self,
         project: ProjectId,

@@ -1,5 +1,5 @@
-//! Leases of runs. Each has an epoch, so that a worker that was thought dead, and is not,
-//! writes nothing any more.
+//! Leases of runs. Each lease has an epoch, so that a worker whose lease was given to another one
+//! cannot write any more.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
@@ -27,22 +27,22 @@ pub struct Lease {
 pub struct LeasedRun {
     /// Its lease.
     pub lease: Lease,
-    /// The run as it is now: running.
+    /// The run in its current state: running.
     pub run: Run,
     /// The engine's state: a JSON object that only the engine reads.
     pub engine_state: String,
 }
 
-/// How a run ends.
+/// The end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Ending {
-    /// It got its seed: `done`, else `failed`.
+    /// Whether the seed was fetched: the run is `done`, else `failed`.
     pub done: bool,
-    /// Why it failed, or ended early.
+    /// Why it failed or ended early.
     pub error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct LeasedRow {
     lease_epoch: i64,
     engine_state: String,
@@ -51,7 +51,8 @@ struct LeasedRow {
 }
 
 impl Store {
-    /// Whether a run waits for a worker; cheaper than an attempt to lease one.
+    /// Whether a run waits for a worker; cheaper than trying to lease one.
+    #[crate::boxed]
     pub async fn has_waiting_run(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
         let found: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -66,6 +67,7 @@ impl Store {
     }
 
     /// When the first lease after `now` runs out that is not `owner`'s; `None` without one.
+    #[crate::boxed]
     pub async fn next_lease_end(
         &self,
         owner: &str,
@@ -84,7 +86,8 @@ impl Store {
         Ok(next.map(from_ms))
     }
 
-    /// As [`lease_fair_run`](Self::lease_fair_run), of any project.
+    /// Same as [`lease_fair_run`](Self::lease_fair_run), for any project.
+    #[crate::boxed]
     pub async fn lease_run(
         &self,
         owner: &str,
@@ -94,9 +97,10 @@ impl Store {
         self.lease_fair_run(owner, now, until, &[]).await
     }
 
-    /// Takes a run that is queued, or running with a lease that has run out: of the project
-    /// that has the fewest runs under way, the one that has waited longest. Those of `full`
-    /// projects are left out. `until` is when the new lease runs out.
+    /// Leases a run that is queued, or running with an expired lease. It chooses the project with
+    /// the fewest leased runs, and of that project the run that has waited longest. Runs of
+    /// `full` projects are left out. `until` is the expiry of the new lease.
+    #[crate::boxed]
     pub async fn lease_fair_run(
         &self,
         owner: &str,
@@ -104,7 +108,7 @@ impl Store {
         until: DateTime<Utc>,
         full: &[ProjectId],
     ) -> Result<Option<LeasedRun>, StoreError> {
-        // Of the runs alone: the counts of a LEFT JOIN cannot be locked.
+        // Locks the runs only: the counts of a LEFT JOIN cannot be locked.
         let skip = if self.is_shared() {
             "FOR UPDATE OF r SKIP LOCKED"
         } else {
@@ -159,14 +163,15 @@ impl Store {
             .transpose()
     }
 
-    /// Extends leases: those that this worker still holds. A run that is not among them was deleted
+    /// Extends leases; returns those that this worker still holds. The run of any other was deleted
     /// or taken over.
+    #[crate::boxed]
     pub async fn extend_leases(
         &self,
         leases: &[Lease],
         until: DateTime<Utc>,
     ) -> Result<Vec<Lease>, StoreError> {
-        // One order in every transaction, so that two nodes never wait for each other.
+        // Sorted in every transaction, so that two nodes never deadlock.
         let mut leases = leases.to_vec();
         leases.sort_unstable_by_key(|lease| lease.run);
         transact!(self.db, tx => {
@@ -189,8 +194,9 @@ impl Store {
         })
     }
 
-    /// Hands a run back, so that the next worker can take it at once; `false` when it is
-    /// not ours any more.
+    /// Releases the lease, so that another worker can take the run at once; `false` if the lease
+    /// is no longer held.
+    #[crate::boxed]
     pub async fn release_lease(&self, lease: Lease) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
@@ -205,7 +211,8 @@ impl Store {
         })
     }
 
-    /// Notes what is known of the run's site; `false` when the lease is not ours any more.
+    /// Stores what is known about the run's site; `false` if the lease is no longer held.
+    #[crate::boxed]
     pub async fn note_site(
         &self,
         lease: Lease,
@@ -229,8 +236,9 @@ impl Store {
         })
     }
 
-    /// Ends a run and writes what its webhook is told, in one transaction; `false` when the
-    /// lease is not ours any more.
+    /// Ends a run and writes its webhook deliveries, in one transaction; `false` if the lease
+    /// is no longer held.
+    #[crate::boxed]
     pub async fn end_run(
         &self,
         lease: Lease,

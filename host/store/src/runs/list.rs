@@ -8,14 +8,14 @@ use crate::db::{Store, number, read, signed};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// A run as lists show it.
+/// A run in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunItem {
     /// Its id.
     pub id: RunId,
-    /// The monitor that fired it.
+    /// The monitor that started it.
     pub monitor: Option<MonitorId>,
-    /// The seed as it was asked for.
+    /// The seed as requested.
     pub url: String,
     /// Its state.
     pub status: RunState,
@@ -31,7 +31,7 @@ pub struct RunItem {
     pub finished_at: Option<DateTime<Utc>>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct ItemRow {
     id: i64,
     monitor_id: Option<i64>,
@@ -45,7 +45,8 @@ struct ItemRow {
 }
 
 impl Store {
-    /// Runs of the project as lists show them, the youngest first.
+    /// Runs of the project for lists, newest first.
+    #[crate::boxed]
     pub async fn run_items(
         &self,
         project: ProjectId,
@@ -85,8 +86,9 @@ impl Store {
             .collect()
     }
 
-    /// The run that an Idempotency-Key of the project stands for, if it was accepted after
+    /// The run created with this Idempotency-Key of the project, if it was accepted after
     /// `since`.
+    #[crate::boxed]
     pub async fn run_by_key(
         &self,
         project: ProjectId,

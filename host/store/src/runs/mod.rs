@@ -7,7 +7,7 @@ pub(crate) mod rows;
 
 pub use lease::{Ending, Lease, LeasedRun};
 pub use list::RunItem;
-pub use remove::Removed;
+pub use remove::DeletionStep;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::error::StoreError;
 use crate::time::to_ms;
 use rows::{RunRow, columns};
 
-/// How long an Idempotency-Key stands for its run.
+/// How long an Idempotency-Key returns its run.
 const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 
 /// State of a run. A cancelled run has no row.
@@ -29,16 +29,16 @@ const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 pub enum RunState {
     /// Waits for a worker.
     Queued,
-    /// Is worked on, or waits for another worker after its own has gone.
+    /// In progress, or waiting for another worker after its own has died.
     Running,
-    /// Ended well.
+    /// Ended with its seed fetched.
     Done,
     /// Ended without its seed.
     Failed,
 }
 
 impl RunState {
-    /// The word in answers and in the database.
+    /// The name in answers and in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -48,7 +48,7 @@ impl RunState {
         }
     }
 
-    /// Whether nothing more happens to the run.
+    /// Whether the run has ended.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
@@ -74,18 +74,18 @@ impl FromStr for RunState {
     }
 }
 
-/// Why a link or URL was left out of a run.
+/// Why a link or URL was skipped in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
     /// robots.txt does not allow it.
     Robots,
     /// It is outside the run's scope.
     Scope,
-    /// A pattern of the run's request excludes it.
+    /// A pattern of the crawl request excludes it.
     Excluded,
-    /// It is further from the seed than the run goes.
+    /// It is deeper than the run's maximum depth.
     Depth,
-    /// A budget of the run is used up.
+    /// A budget of the run is exhausted.
     Budget,
     /// Another URL redirects to it.
     Duplicate,
@@ -102,7 +102,7 @@ impl SkipReason {
         Self::Duplicate,
     ];
 
-    /// The word in answers.
+    /// The name in answers.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Robots => "robots",
@@ -115,21 +115,21 @@ impl SkipReason {
     }
 }
 
-/// What a run has done so far, as last committed.
+/// Progress of a run, as last committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// URLs known and not yet fetched.
+    /// Number of known URLs not yet fetched.
     pub queued: u64,
     /// Number of stored pages.
     pub fetched: u64,
-    /// URLs given up after their retries.
+    /// Number of URLs given up after their retries.
     pub failed: u64,
-    /// Links and URLs left out, by reason; a reason without any is absent.
+    /// Number of skipped links and URLs by reason; reasons with none are absent.
     pub skipped: BTreeMap<SkipReason, u64>,
 }
 
 impl Progress {
-    /// How many links and URLs were left out for a reason.
+    /// Number of links and URLs skipped for a reason.
     pub fn skipped_for(&self, reason: SkipReason) -> u64 {
         self.skipped.get(&reason).copied().unwrap_or(0)
     }
@@ -140,25 +140,25 @@ impl Progress {
 pub struct NewRun {
     /// The project that owns it.
     pub project: ProjectId,
-    /// The seed as it was asked for.
+    /// The seed as requested.
     pub url: String,
     /// The seed's normalised URL.
     pub url_key: String,
     /// The validated request as JSON.
     pub spec: String,
-    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    /// Whether the first URL fetched is the seed; `false` if a sitemap lists the URLs.
     pub seed_is_page: bool,
     /// The proxy without its credentials.
     pub proxy_shown: Option<String>,
-    /// The monitor that fires it.
+    /// The monitor that starts it.
     pub monitor: Option<MonitorId>,
     /// The monitor's previous run.
     pub previous: Option<RunId>,
-    /// The caller's Idempotency-Key.
+    /// The client's Idempotency-Key.
     pub idem_key: Option<String>,
-    /// Now.
+    /// The current time.
     pub enqueued_at: DateTime<Utc>,
-    /// Whether a webhook is to be delivered when it ends: its status is `pending` then.
+    /// Whether a webhook is delivered at its end: its status is then `pending`.
     pub has_webhook: bool,
 }
 
@@ -167,45 +167,45 @@ pub struct NewRun {
 pub enum Created {
     /// It is queued.
     New(Box<Run>),
-    /// The Idempotency-Key stands for this run already.
+    /// The Idempotency-Key already created this run.
     Replayed(Box<Run>),
-    /// The project has as many queued and running runs as it may.
+    /// The project's cap of queued and running runs is reached.
     CapReached,
 }
 
-/// Which runs to list; the youngest first.
+/// Selects runs to list; newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct RunFilter {
     /// Only those in this state.
     pub state: Option<RunState>,
     /// Only those of this monitor.
     pub monitor: Option<MonitorId>,
-    /// At most this many.
+    /// Most runs to return.
     pub limit: u32,
-    /// After leaving out this many.
+    /// Number of runs to skip.
     pub offset: u64,
 }
 
-/// A run, whole.
+/// A run with all its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Its id.
     pub id: RunId,
     /// The project that owns it.
     pub project: ProjectId,
-    /// The monitor that fired it.
+    /// The monitor that started it.
     pub monitor: Option<MonitorId>,
     /// The monitor's previous run.
     pub previous: Option<RunId>,
-    /// The seed as it was asked for.
+    /// The seed as requested.
     pub url: String,
     /// The seed's normalised URL.
     pub url_key: String,
     /// Its state.
     pub status: RunState,
-    /// The validated request as JSON; may carry credentials, so never log it.
+    /// The validated request as JSON; may contain credentials, so never log it.
     pub spec: String,
-    /// What is fetched first is the seed; `false` where a sitemap lists what is fetched.
+    /// Whether the first URL fetched is the seed; `false` if a sitemap lists the URLs.
     pub seed_is_page: bool,
     /// Number of stored pages.
     pub page_count: u64,
@@ -217,11 +217,11 @@ pub struct Run {
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// Why it failed, or ended early.
+    /// Why it failed or ended early.
     pub error_message: Option<String>,
     /// The proxy without its credentials.
     pub proxy_url: Option<String>,
-    /// JSON object: bot to policy word.
+    /// JSON object that maps each AI crawler to its policy.
     pub ai_bot_policy: Option<String>,
     /// The site's llms.txt.
     pub llms_txt: Option<String>,
@@ -229,20 +229,21 @@ pub struct Run {
     pub llms_full_txt: Option<String>,
     /// `None` without a webhook, `pending`, `delivered`, `dead`, `suppressed_…`.
     pub webhook_status: Option<String>,
-    /// Deliveries tried.
+    /// Number of delivery attempts.
     pub webhook_attempts: u32,
     /// Error of the last failed attempt.
     pub webhook_last_error: Option<String>,
-    /// Counts as last committed.
+    /// Progress as last committed.
     pub progress: Progress,
 }
 
 impl Store {
-    /// Queues a run, unless its Idempotency-Key stands for one already or the project has
-    /// `cap` queued and running runs.
+    /// Queues a run, unless its Idempotency-Key already created one or the project has `cap`
+    /// queued and running runs.
+    #[crate::boxed]
     pub async fn create_run(&self, new: &NewRun, cap: Option<u32>) -> Result<Created, StoreError> {
         transact!(self.db, tx => {
-            // Two requests must not both take the last place.
+            // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
             if let Some(key) = &new.idem_key {
                 sql::runs::forget_key(tx, new.project, key, new.enqueued_at - IDEMPOTENT).await?;
@@ -260,6 +261,7 @@ impl Store {
     }
 
     /// A run of the project.
+    #[crate::boxed]
     pub async fn run(&self, project: ProjectId, id: RunId) -> Result<Option<Run>, StoreError> {
         let row: Option<RunRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
@@ -273,7 +275,8 @@ impl Store {
         row.map(Run::try_from).transpose()
     }
 
-    /// Runs of the project, the youngest first.
+    /// Runs of the project, newest first.
+    #[crate::boxed]
     pub async fn runs(
         &self,
         project: ProjectId,
@@ -297,7 +300,8 @@ impl Store {
         rows.into_iter().map(Run::try_from).collect()
     }
 
-    /// How many runs of the project are queued or running.
+    /// Number of queued and running runs of the project.
+    #[crate::boxed]
     pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
         let count: i64 = read!(self.db, pool => {
             sqlx::query_scalar(
@@ -311,7 +315,8 @@ impl Store {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// The youngest done run of the project for that seed, not older than `since`.
+    /// The newest done run of the project for that seed, not older than `since`.
+    #[crate::boxed]
     pub async fn recent_done_run(
         &self,
         project: ProjectId,

@@ -1,4 +1,4 @@
-//! Deleting runs: gone for every request at once, their rows removed a piece at a time.
+//! Deletion of runs: requests no longer find them at once, their rows are deleted in pieces.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
@@ -7,28 +7,29 @@ use crate::db::{Db, Store, read, transact};
 use crate::error::StoreError;
 use crate::time::to_ms;
 
-/// Pages per transaction, so that a deletion never holds the writer for long.
+/// Pages per transaction, so that a deletion never blocks other writers for long.
 const PAGES: i64 = 250;
-/// URLs of a frontier per transaction.
+/// Frontier URLs per transaction.
 const URLS: i64 = 5_000;
-/// Database pages given back per step: 2 MiB.
+/// Database pages released per step: 2 MiB.
 const VACUUM: i64 = 512;
 
-/// A step of a removal.
+/// Result of a deletion step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Rows removed.
+pub struct DeletionStep {
+    /// Number of rows deleted.
     pub rows: u64,
-    /// Bytes of bodies removed.
+    /// Stored bytes of bodies deleted.
     pub bytes: u64,
-    /// Nothing is left to remove.
+    /// Whether nothing is left to delete.
     pub finished: bool,
 }
 
 impl Store {
-    /// Deletes a run of the project: from here on no request finds it or its pages, and a
-    /// worker that is at it finds its lease gone. `false` where there is none.
-    /// [`remove_deleted`](Self::remove_deleted) removes what it stored.
+    /// Deletes a run of the project: from now on no request finds it or its pages, and a worker's
+    /// lease on it is invalid. `false` if there is none. [`remove_deleted`](Self::remove_deleted)
+    /// deletes its rows.
+    #[crate::boxed]
     pub async fn delete_run(
         &self,
         project: ProjectId,
@@ -56,13 +57,14 @@ impl Store {
         })
     }
 
-    /// Removes a piece of what deleted runs stored. To be called until it is finished.
-    pub async fn remove_deleted(&self) -> Result<Removed, StoreError> {
-        let nothing = Removed {
+    /// Deletes a piece of the rows of deleted runs. To be called until it is finished.
+    #[crate::boxed]
+    pub async fn remove_deleted(&self) -> Result<DeletionStep, StoreError> {
+        let nothing = DeletionStep {
             finished: true,
-            ..Removed::default()
+            ..DeletionStep::default()
         };
-        // Usually there is none, and this check must not block writers.
+        // Usually there is none, so this check must not block writers.
         let waiting: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar("SELECT run_id FROM run_deletions LIMIT 1")
                 .fetch_optional(pool)
@@ -85,7 +87,7 @@ impl Store {
             if !pages.is_empty() {
                 let blobs = pages.iter().filter_map(|(_, blob)| *blob);
                 let bytes = sql::bodies::release(tx, blobs).await?;
-                return Ok(Removed { rows: pages.len() as u64, bytes, finished: false });
+                return Ok(DeletionStep { rows: pages.len() as u64, bytes, finished: false });
             }
             let urls = sql::frontier::delete_of_run(tx, run, URLS).await?;
             if urls == 0 {
@@ -94,15 +96,19 @@ impl Store {
                     .execute(&mut *tx)
                     .await?;
             }
-            Ok(Removed { rows: urls, bytes: 0, finished: false })
+            Ok(DeletionStep { rows: urls, bytes: 0, finished: false })
         })
     }
 
-    /// Removes the project's oldest scanned pages, a piece at a time.
-    pub async fn remove_oldest_scans(&self, project: ProjectId) -> Result<Removed, StoreError> {
+    /// Deletes the project's oldest scan pages, a piece at a time.
+    #[crate::boxed]
+    pub async fn remove_oldest_scans(
+        &self,
+        project: ProjectId,
+    ) -> Result<DeletionStep, StoreError> {
         transact!(self.db, tx => {
             let blobs = sql::pages::delete_oldest_scans(tx, project, PAGES).await?;
-            Ok(Removed {
+            Ok(DeletionStep {
                 rows: blobs.len() as u64,
                 finished: blobs.is_empty(),
                 bytes: sql::bodies::release(tx, blobs.into_iter().flatten()).await?,
@@ -110,8 +116,9 @@ impl Store {
         })
     }
 
-    /// Gives a piece of the database's free space back to the file system; `false` when there
-    /// is none left. PostgreSQL's autovacuum does so by itself.
+    /// Returns a piece of the database's free space to the file system; `false` if there is none
+    /// left. PostgreSQL's autovacuum does this by itself.
+    #[crate::boxed]
     pub async fn release_space(&self) -> Result<bool, StoreError> {
         let Db::Lite(lite) = &self.db else {
             return Ok(false);
@@ -120,7 +127,7 @@ impl Store {
             .fetch_one(&lite.write)
             .await?;
         if free == 0 {
-            // The file shrinks when the log is written back to it.
+            // The file shrinks when the write-ahead log is written back to it.
             sqlx::query("PRAGMA wal_checkpoint(PASSIVE)")
                 .execute(&lite.write)
                 .await?;
@@ -134,6 +141,7 @@ impl Store {
     }
 
     /// Runs of every project that ended before `before`, oldest first; at most `limit`.
+    #[crate::boxed]
     pub async fn runs_ended_before(
         &self,
         before: DateTime<Utc>,
@@ -156,7 +164,8 @@ impl Store {
             .collect())
     }
 
-    /// The project's run that ended first.
+    /// The project's run that ended earliest.
+    #[crate::boxed]
     pub async fn oldest_ended_run(&self, project: ProjectId) -> Result<Option<RunId>, StoreError> {
         let id: Option<i64> = read!(self.db, pool => {
             sqlx::query_scalar(

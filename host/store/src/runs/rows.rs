@@ -12,7 +12,7 @@ use crate::error::StoreError;
 use crate::pages::unreliable;
 use crate::time::{from_ms, to_ms};
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 pub(super) struct RunRow {
     id: i64,
     project_id: i64,
@@ -43,8 +43,8 @@ pub(super) struct RunRow {
     skipped: SkippedRow,
 }
 
-/// Links and URLs left out, by [`SkipReason`].
-#[derive(sqlx::FromRow)]
+/// Number of skipped links and URLs, by [`SkipReason`].
+#[derive(sqlx_macros::FromRow)]
 struct SkippedRow {
     skipped_robots: i64,
     skipped_scope: i64,
@@ -122,13 +122,13 @@ impl TryFrom<RunRow> for Run {
 }
 
 per_database! {
-    /// Writes the counters of batches under their leases: which of them may be written. Their
-    /// runs' rows are held until the transaction ends, so that no epoch changes meanwhile.
+    /// Writes the counters of batches under their leases; returns which batches may be written. The
+    /// runs' rows are locked until the transaction ends, so that no epoch changes meanwhile.
     pub(crate) async fn record_progress(
         conn: &mut Conn,
         batches: &[RunBatch],
     ) -> Result<Vec<Committed>, StoreError> {
-        // One order in every transaction, so that two nodes never wait for each other.
+        // Sorted in every transaction, so that two nodes never deadlock.
         let mut order: Vec<(usize, &RunBatch)> = batches.iter().enumerate().collect();
         order.sort_by_key(|(_, batch)| batch.lease.run);
         let mut committed = vec![Committed::Fenced; batches.len()];
@@ -161,7 +161,7 @@ per_database! {
         Ok(committed)
     }
 
-    /// Counts pages that a run has stored.
+    /// Adds to the number of pages that a run has stored.
     pub(crate) async fn count_pages(
         conn: &mut Conn,
         run: RunId,
@@ -177,12 +177,12 @@ per_database! {
         Ok(())
     }
 
-    /// How many runs of the project are queued or running.
+    /// Number of queued and running runs of the project.
     pub(crate) async fn count_active(
         conn: &mut Conn,
         project: ProjectId,
     ) -> Result<u64, StoreError> {
-        // `+ 0`: there are few active runs, and an index finds just them.
+        // `+ 0` makes SQLite use the index on active runs, of which there are few.
         let active: i64 = sqlx::query_scalar(
             "SELECT count(*) FROM runs
              WHERE status IN ('queued', 'running') AND project_id + 0 = $1",
@@ -193,7 +193,7 @@ per_database! {
         Ok(active.unsigned_abs())
     }
 
-    /// Frees an Idempotency-Key of the project that a run accepted until `before` has.
+    /// Frees an Idempotency-Key of the project if its run was accepted until `before`.
     pub(crate) async fn forget_key(
         conn: &mut Conn,
         project: ProjectId,
@@ -212,7 +212,7 @@ per_database! {
         Ok(())
     }
 
-    /// The run that an Idempotency-Key of the project stands for.
+    /// The run created with an Idempotency-Key of the project.
     pub(crate) async fn by_key(
         conn: &mut Conn,
         project: ProjectId,
@@ -252,8 +252,8 @@ per_database! {
         row.try_into()
     }
 
-    /// Queues a monitor's run. Its baseline is the monitor's last run that is done, has pages,
-    /// and whose seed was not in trouble.
+    /// Queues a monitor's run. Its baseline is the monitor's last run that is done, has pages, and
+    /// whose seed did not fail temporarily.
     pub(crate) async fn insert_fired(
         conn: &mut Conn,
         monitor: MonitorId,
@@ -282,7 +282,7 @@ per_database! {
         Ok(RunId(run))
     }
 
-    /// Sets what is known of a run's webhook: `pending` or `suppressed_…`.
+    /// Sets a run's webhook status: `pending` or `suppressed_…`.
     pub(crate) async fn set_webhook_status(
         conn: &mut Conn,
         run: RunId,
@@ -296,7 +296,7 @@ per_database! {
         Ok(())
     }
 
-    /// Sets the webhook of a run to `pending`, if the delivery is the run's.
+    /// Sets a run's webhook status to `pending`, if the delivery belongs to the run.
     pub(crate) async fn reopen_webhook(
         conn: &mut Conn,
         project: ProjectId,
@@ -316,7 +316,7 @@ per_database! {
         Ok(())
     }
 
-    /// Adds to the number of attempts to deliver a run's webhook.
+    /// Adds to the number of delivery attempts of a run's webhook.
     pub(crate) async fn count_webhook_attempts(
         conn: &mut Conn,
         run: RunId,
@@ -330,7 +330,7 @@ per_database! {
         Ok(())
     }
 
-    /// Brings the webhook status of a run up to date with its deliveries.
+    /// Updates a run's webhook status from its deliveries.
     pub(crate) async fn sum_up_webhook(
         conn: &mut Conn,
         run: RunId,

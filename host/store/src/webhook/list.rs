@@ -1,4 +1,4 @@
-//! Deliveries as requests see them.
+//! Listing deliveries, and repeating them on request.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use crate::time::{from_ms, to_ms};
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DeliveryState {
-    /// It is tried now, or will be.
+    /// An attempt is in progress or scheduled.
     Pending,
     /// The receiver has accepted it.
     Delivered,
@@ -24,7 +24,7 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// The word in answers and in the database.
+    /// The name in answers and in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -54,15 +54,15 @@ impl FromStr for DeliveryState {
 /// One attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryAttempt {
-    /// From 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// When it began.
+    /// When it started.
     pub at: DateTime<Utc>,
-    /// The response's status, where there was one.
+    /// The response's status, if there was a response.
     pub status: Option<u16>,
     /// Duration in milliseconds.
     pub latency_ms: u64,
-    /// Error message, where it failed.
+    /// Error message, if it failed.
     pub error: Option<String>,
 }
 
@@ -79,17 +79,17 @@ pub struct Delivery {
     pub url: String,
     /// Its state.
     pub state: DeliveryState,
-    /// When it is tried (again); `None` once it is settled.
+    /// Time of the next attempt; `None` once it is delivered or dead.
     pub next_at: Option<DateTime<Utc>>,
     /// When its run ended.
     pub created_at: DateTime<Utc>,
-    /// When it was settled.
+    /// When it was delivered or became dead.
     pub finished_at: Option<DateTime<Utc>>,
-    /// Oldest first.
+    /// The attempts, oldest first.
     pub attempts: Vec<DeliveryAttempt>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct DeliveryRow {
     id: i64,
     message_id: String,
@@ -101,7 +101,7 @@ struct DeliveryRow {
     finished_at: Option<i64>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct AttemptRow {
     delivery_id: i64,
     number: i64,
@@ -124,8 +124,9 @@ impl From<AttemptRow> for DeliveryAttempt {
 }
 
 impl Store {
-    /// Deliveries of a run of the project, in the order of their events; none for a run that
-    /// is not the project's.
+    /// Deliveries of a run of the project, in the order of their events; empty if the run is not
+    /// the project's.
+    #[crate::boxed]
     pub async fn deliveries(
         &self,
         project: ProjectId,
@@ -180,8 +181,9 @@ impl Store {
             .collect()
     }
 
-    /// Asks for a delivery of the run once more, now, with the whole schedule of retries
-    /// before it; `false` when the run has no such delivery.
+    /// Schedules another delivery now, with the whole schedule of retries; `false` if the run
+    /// has no such delivery.
+    #[crate::boxed]
     pub async fn redeliver(
         &self,
         project: ProjectId,
@@ -190,8 +192,8 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
-            // The run's row first, as whoever deletes a run does. A delivery that a node is
-            // trying right now stays with it: that attempt is the one asked for.
+            // Lock the run's row first, as deletion does. If a node is attempting this delivery
+            // now, that attempt counts as the requested one.
             sql::runs::reopen_webhook(tx, project, run, delivery).await?;
             let done = sqlx::query(
                 "UPDATE deliveries SET state = 'pending', finished_at = NULL, past = attempts,

@@ -1,5 +1,5 @@
-//! The outbox of webhooks: deliveries are written in the transaction that ends their run,
-//! taken by one node at a time, and stay until their run goes.
+//! The outbox of webhooks: deliveries are written in the transaction that ends their run, taken
+//! by one node at a time, and kept until their run is deleted.
 
 mod list;
 pub(crate) mod outbox;
@@ -14,7 +14,7 @@ use orbweaver_core::webhook::{DiffCounts, Event};
 /// A delivery to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewDelivery {
-    /// The webhook-id that receivers see; unique.
+    /// Message id sent to receivers (header `webhook-id`); unique.
     pub message_id: String,
     /// Its event.
     pub event: Event,
@@ -24,17 +24,17 @@ pub struct NewDelivery {
     pub target: String,
 }
 
-/// What a run that ends sends to its webhook.
+/// The webhook deliveries of a run that ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunWebhook {
     /// These deliveries; at least one.
     Deliver {
-        /// One per event.
+        /// One delivery per event.
         deliveries: Vec<NewDelivery>,
         /// Difference to the previous run.
         diff: Option<DiffCounts>,
     },
-    /// Nothing, and that is on record: `suppressed_no_change` or `suppressed_no_baseline`.
+    /// None, with the reason: `suppressed_no_change` or `suppressed_no_baseline`.
     Suppressed(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! The tables `deliveries` and `delivery_attempts`: writing, taking and settling deliveries.
+//! The tables `deliveries` and `delivery_attempts`: inserting, taking and settling deliveries.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
@@ -10,12 +10,12 @@ use crate::error::StoreError;
 use crate::runs::RunState;
 use crate::time::{from_ms, to_ms};
 
-/// A delivery that this node is to try, with what its body says of the run.
+/// A delivery that this node is to attempt, with the run's data for its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenDelivery {
     /// Its id.
     pub id: DeliveryId,
-    /// How often it was taken: what an older take brings home counts for nothing.
+    /// Number of times it was taken; results of an earlier take are ignored.
     pub take: i64,
     /// The project that owns it.
     pub project: ProjectId,
@@ -27,19 +27,19 @@ pub struct TakenDelivery {
     pub url: String,
     /// scheme://host:port of the URL.
     pub target: String,
-    /// Attempts since it was written or last asked for by hand.
+    /// Attempts since it was created or last repeated on request.
     pub tried: u32,
-    /// The diff, where there was a run to compare with.
+    /// Difference to the previous run, if there is one.
     pub diff: Option<DiffCounts>,
     /// The run that ended.
     pub run: RunId,
     /// Its monitor.
     pub monitor: Option<MonitorId>,
-    /// The run it is compared with.
+    /// The run that it is compared with.
     pub previous: Option<RunId>,
-    /// Its seed as it was asked for.
+    /// The run's seed as requested.
     pub run_url: String,
-    /// How it ended.
+    /// The run's final state.
     pub status: RunState,
     /// Number of stored pages.
     pub page_count: u64,
@@ -49,31 +49,31 @@ pub struct TakenDelivery {
     pub started_at: Option<DateTime<Utc>>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// Why it failed, or ended early.
+    /// Why it failed or ended early.
     pub error_message: Option<String>,
 }
 
 /// A delivery that is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DueDelivery {
-    /// Which.
+    /// Its id.
     pub id: DeliveryId,
-    /// Whose it is.
+    /// The project that owns it.
     pub project: ProjectId,
     /// Scheme, host and port of its URL.
     pub target: String,
 }
 
-/// An attempt that was made.
+/// A finished attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewAttempt {
-    /// When it began.
+    /// When it started.
     pub at: DateTime<Utc>,
-    /// The response's status, where there was one.
+    /// The response's status, if there was a response.
     pub status: Option<u16>,
     /// Duration in milliseconds.
     pub latency_ms: u64,
-    /// Error message, where it failed.
+    /// Error message, if it failed.
     pub error: Option<String>,
 }
 
@@ -84,11 +84,11 @@ pub enum AttemptResult {
     Delivered,
     /// It is given up.
     Dead,
-    /// It is tried again then.
+    /// It is tried again at this time.
     Retry(DateTime<Utc>),
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct TakenRow {
     id: i64,
     takes: i64,
@@ -114,7 +114,7 @@ struct TakenRow {
     error_message: Option<String>,
 }
 
-#[derive(sqlx::FromRow)]
+#[derive(sqlx_macros::FromRow)]
 struct Candidate {
     id: i64,
     project_id: i64,
@@ -201,8 +201,9 @@ per_database! {
 }
 
 impl Store {
-    /// Deliveries that are due, the one that waits longest first. Those to `busy` targets and
-    /// of `full` projects are left out.
+    /// Due deliveries, longest waiting first. Those to `busy` targets and of `full` projects are
+    /// left out.
+    #[crate::boxed]
     pub async fn due_deliveries(
         &self,
         now: DateTime<Utc>,
@@ -254,6 +255,7 @@ impl Store {
 
     /// When the next delivery is due after `now`; `None` where none will be. Those that are due
     /// already are left out.
+    #[crate::boxed]
     pub async fn next_delivery(
         &self,
         now: DateTime<Utc>,
@@ -270,8 +272,9 @@ impl Store {
         Ok(next.map(from_ms))
     }
 
-    /// Takes those of these deliveries that are still due, until `until`: then any node may
-    /// take them again, unless they are settled.
+    /// Takes those of these deliveries that are still due, until `until`: then any node may take
+    /// them again, unless they are settled.
+    #[crate::boxed]
     pub async fn take_deliveries(
         &self,
         ids: &[DeliveryId],
@@ -316,8 +319,9 @@ impl Store {
         rows.into_iter().map(TakenDelivery::try_from).collect()
     }
 
-    /// Keeps an attempt, settles the delivery by it and brings the run's webhook state up to
-    /// date; `false` when the delivery was taken again meanwhile, or is gone with its run.
+    /// Stores an attempt, settles the delivery accordingly and updates the run's webhook status;
+    /// `false` if the delivery was taken again meanwhile, or was deleted with its run.
+    #[crate::boxed]
     pub async fn settle_delivery(
         &self,
         taken: &TakenDelivery,
@@ -331,7 +335,7 @@ impl Store {
             AttemptResult::Retry(at) => ("pending", Some(to_ms(at)), None),
         };
         transact!(self.db, tx => {
-            // The run's row first, as whoever deletes a run does.
+            // Lock the run's row first, as deletion does.
             sql::runs::count_webhook_attempts(tx, taken.run, 1).await?;
             let number: Option<i64> = sqlx::query_scalar(
                 "UPDATE deliveries SET state = $3, next_at = COALESCE($4, next_at),
@@ -369,8 +373,9 @@ impl Store {
         })
     }
 
-    /// Makes due at once what a process that is no more was trying; how many. Only for a
-    /// database that no other process writes to.
+    /// Makes deliveries due that a dead process was attempting; returns how many. Only for a
+    /// database that no other process uses.
+    #[crate::boxed]
     pub async fn recover_deliveries(&self, now: DateTime<Utc>) -> Result<u64, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(

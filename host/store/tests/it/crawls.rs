@@ -15,16 +15,16 @@ use orbweaver_store::{
 
 crate::support::on_both_databases! {
     runs_are_queued_up_to_the_cap
-    an_idempotency_key_stands_for_its_run_for_a_day
+    an_idempotency_key_returns_its_run_for_a_day
     a_recent_done_run_is_found
-    a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing
+    an_expired_lease_moves_and_its_old_holder_cannot_write
     a_released_run_is_taken_at_once
     projects_take_turns_at_workers
     a_commit_writes_pages_links_frontier_and_usage_together
-    the_body_of_a_page_that_is_there_already_is_not_kept
-    a_shared_body_stays_until_its_last_page_goes
-    of_requests_at_once_only_as_many_as_the_cap_create_a_run
-    the_first_page_of_a_sitemap_is_no_seed
+    the_body_of_a_page_that_is_already_stored_is_not_kept
+    a_shared_body_is_kept_until_its_last_page_is_deleted
+    parallel_requests_create_no_more_runs_than_the_cap
+    the_first_page_of_a_sitemap_is_not_the_seed
     words_of_crawled_pages_are_found_and_not_read_again
     the_next_end_of_another_workers_lease_is_known
 }
@@ -44,7 +44,7 @@ async fn open(options: &Options) -> (Store, ProjectId) {
         tier: "free",
         actor: "cli",
         key: NewKey {
-            hash: KeyHash::of("crawls"),
+            hash: KeyHash::digest("crawls"),
             prefix: "orb_12345678",
             label: None,
         },
@@ -185,7 +185,7 @@ async fn runs_are_queued_up_to_the_cap(options: Options) {
     );
 }
 
-async fn an_idempotency_key_stands_for_its_run_for_a_day(options: Options) {
+async fn an_idempotency_key_returns_its_run_for_a_day(options: Options) {
     let (store, project) = open(&options).await;
     let new = NewRun {
         idem_key: Some("11111111-2222-3333-4444-555555555555".to_owned()),
@@ -197,7 +197,7 @@ async fn an_idempotency_key_stands_for_its_run_for_a_day(options: Options) {
         enqueued_at: now() + TimeDelta::hours(23),
         ..new.clone()
     };
-    // The cap does not matter to a replay.
+    // A replay is not limited by the cap.
     assert_eq!(
         store.create_run(&again, Some(1)).await.unwrap(),
         Created::Replayed(Box::new(first.clone()))
@@ -228,7 +228,7 @@ async fn a_recent_done_run_is_found(options: Options) {
     assert_eq!(found(end + seconds(1)).await.unwrap(), None);
 }
 
-async fn a_lease_that_ran_out_moves_and_its_old_holder_writes_nothing(options: Options) {
+async fn an_expired_lease_moves_and_its_old_holder_cannot_write(options: Options) {
     let (first, project) = open(&options).await;
     let second = Store::open(&options).await.unwrap();
     let run = create(&first, &new_run(project, "https://a.example/")).await;
@@ -299,7 +299,7 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     let first = RunBatch {
         progress: progress.clone(),
         engine_state: Some(r#"{"host":"x"}"#.to_owned()),
-        // Every second body is equal to the one before.
+        // Every second body equals the previous one.
         pages: (0..100)
             .map(|seq| page(&one, seq, format!("body {}", seq / 2).as_bytes()))
             .collect(),
@@ -352,7 +352,7 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
     assert_eq!(waiting[0].attempts, 2);
     assert_eq!(waiting[0].next_at, now() + seconds(3));
 
-    // A page that is there already stays as it is, and its usage is billed once.
+    // A page that is already stored is unchanged, and its usage is billed once.
     let twice = RunBatch {
         pages: vec![page(&one, 3, b"another body")],
         usage: vec![usage(&one, 100)],
@@ -380,7 +380,7 @@ async fn remove_deleted(store: &Store) {
     while !store.remove_deleted().await.unwrap().finished {}
 }
 
-async fn the_body_of_a_page_that_is_there_already_is_not_kept(options: Options) {
+async fn the_body_of_a_page_that_is_already_stored_is_not_kept(options: Options) {
     let (store, project) = open(&options).await;
     create(&store, &new_run(project, "https://example.org/")).await;
     let leased = lease(&store, "one", now()).await.unwrap();
@@ -394,7 +394,7 @@ async fn the_body_of_a_page_that_is_there_already_is_not_kept(options: Options) 
     }
 }
 
-async fn a_shared_body_stays_until_its_last_page_goes(options: Options) {
+async fn a_shared_body_is_kept_until_its_last_page_is_deleted(options: Options) {
     let (store, project) = open(&options).await;
     let mut runs = Vec::new();
     let mut blob = None;
@@ -427,7 +427,7 @@ async fn a_shared_body_stays_until_its_last_page_goes(options: Options) {
     }
 }
 
-async fn of_requests_at_once_only_as_many_as_the_cap_create_a_run(options: Options) {
+async fn parallel_requests_create_no_more_runs_than_the_cap(options: Options) {
     let (store, project) = open(&options).await;
     let requests = (0..16).map(|at| {
         let (store, new) = (
@@ -443,7 +443,7 @@ async fn of_requests_at_once_only_as_many_as_the_cap_create_a_run(options: Optio
     assert_eq!(created, 3);
 }
 
-async fn the_first_page_of_a_sitemap_is_no_seed(options: Options) {
+async fn the_first_page_of_a_sitemap_is_not_the_seed(options: Options) {
     let (store, project) = open(&options).await;
     for (seed_is_page, orphans) in [(true, 0), (false, 1)] {
         let new = NewRun {
@@ -462,7 +462,7 @@ async fn the_first_page_of_a_sitemap_is_no_seed(options: Options) {
     }
 }
 
-/// One project queues three runs, another one comes after it.
+/// One project queues three runs, another project queues one after it.
 async fn projects_take_turns_at_workers(options: Options) {
     let (store, greedy) = open(&options).await;
     let new = NewProject {
@@ -470,7 +470,7 @@ async fn projects_take_turns_at_workers(options: Options) {
         tier: "free",
         actor: "cli",
         key: NewKey {
-            hash: KeyHash::of("second"),
+            hash: KeyHash::digest("second"),
             prefix: "orb_87654321",
             label: None,
         },
@@ -485,7 +485,7 @@ async fn projects_take_turns_at_workers(options: Options) {
         order.push(lease(&store, "node", now()).await.unwrap().lease.project);
     }
     assert_eq!(order, [greedy, second, greedy]);
-    // Whoever has its share is left out.
+    // A project that has its share is left out.
     let until = now() + seconds(10);
     let (first, other) = ([greedy], [second]);
     let full = store.lease_fair_run("node", now(), until, &first);

@@ -1,4 +1,4 @@
-//! The rules of `migrations/README.md`.
+//! Checks the rules of `migrations/README.md`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -11,16 +11,16 @@ use orbweaver_store::{
 crate::support::on_both_databases! {
     the_first_project_is_the_administrator
     names_and_keys_are_unique
-    only_a_known_key_speaks_for_a_project
+    only_a_known_key_authenticates_a_project
     projects_change
     the_log_is_per_project_and_in_order
     a_token_is_billed_once
-    pages_and_bodies_come_back_as_they_went
-    equal_bodies_are_stored_once_and_go_with_the_last_page
-    the_cache_finds_the_youngest_that_fits
-    a_bad_row_costs_only_its_own_request
+    pages_and_bodies_are_returned_as_stored
+    equal_bodies_are_stored_once_and_deleted_with_the_last_page
+    the_cache_finds_the_newest_page_that_fits
+    a_bad_row_fails_only_its_own_request
     an_idempotency_key_is_claimed_once
-    what_was_queued_is_there_after_a_restart
+    queued_writes_are_there_after_a_restart
 }
 
 async fn open(options: &Options) -> Store {
@@ -33,7 +33,7 @@ fn now() -> DateTime<Utc> {
 
 fn key(name: &str) -> NewKey<'_> {
     NewKey {
-        hash: KeyHash::of(name),
+        hash: KeyHash::digest(name),
         prefix: "orb_12345678",
         label: Some("a label"),
     }
@@ -130,7 +130,7 @@ async fn names_and_keys_are_unique(options: Options) {
     };
     let error = store.create_project(&again, now()).await.unwrap_err();
     assert!(matches!(error, StoreError::Exists(_)), "{error}");
-    // Nothing of it stays: the key of the failed attempt is free.
+    // The failed attempt left nothing: its key can be used.
     store
         .add_key(id, &key("another"), "cli", now())
         .await
@@ -143,18 +143,21 @@ async fn names_and_keys_are_unique(options: Options) {
     assert_eq!(store.keys(id).await.unwrap().len(), 2);
 }
 
-async fn only_a_known_key_speaks_for_a_project(options: Options) {
+async fn only_a_known_key_authenticates_a_project(options: Options) {
     let store = open(&options).await;
     let id = project(&store, "shop").await;
     let found = store
-        .principal(&KeyHash::of("shop"), now())
+        .principal(&KeyHash::digest("shop"), now())
         .await
         .unwrap()
         .unwrap();
     assert_eq!((found.project, found.tier.as_str()), (id, "free"));
     assert!(found.administrator);
     assert_eq!(
-        store.principal(&KeyHash::of("Shop"), now()).await.unwrap(),
+        store
+            .principal(&KeyHash::digest("Shop"), now())
+            .await
+            .unwrap(),
         None
     );
     store.touch_key(found.key, now() + TimeDelta::seconds(1));
@@ -269,7 +272,7 @@ async fn a_token_is_billed_once(options: Options) {
     );
 }
 
-async fn pages_and_bodies_come_back_as_they_went(options: Options) {
+async fn pages_and_bodies_are_returned_as_stored(options: Options) {
     let store = open(&options).await;
     let (a, b) = (project(&store, "a").await, project(&store, "b").await);
     let body = "<p>ä</p>".repeat(1_000);
@@ -316,7 +319,7 @@ async fn pages_and_bodies_come_back_as_they_went(options: Options) {
     );
 }
 
-async fn equal_bodies_are_stored_once_and_go_with_the_last_page(options: Options) {
+async fn equal_bodies_are_stored_once_and_deleted_with_the_last_page(options: Options) {
     let store = open(&options).await;
     let a = project(&store, "a").await;
     let old = now() - TimeDelta::days(40);
@@ -341,7 +344,7 @@ async fn equal_bodies_are_stored_once_and_go_with_the_last_page(options: Options
     assert_eq!(blob("http://a/1").await, None);
     assert!(
         store.body(a, first).await.unwrap().is_some(),
-        "the second page has it still"
+        "the second page still has it"
     );
     assert_eq!(
         store
@@ -353,7 +356,7 @@ async fn equal_bodies_are_stored_once_and_go_with_the_last_page(options: Options
     assert_eq!(store.body(a, first).await.unwrap(), None);
 }
 
-async fn the_cache_finds_the_youngest_that_fits(options: Options) {
+async fn the_cache_finds_the_newest_page_that_fits(options: Options) {
     let store = open(&options).await;
     let a = project(&store, "a").await;
     let url = "http://a/";
@@ -391,11 +394,11 @@ async fn the_cache_finds_the_youngest_that_fits(options: Options) {
     assert_eq!(store.cached_page(a, &browser).await.unwrap(), None);
 }
 
-async fn a_bad_row_costs_only_its_own_request(options: Options) {
+async fn a_bad_row_fails_only_its_own_request(options: Options) {
     let store = open(&options).await;
     let a = project(&store, "a").await;
     let nobody = ProjectId(12_345);
-    // Queued together, they are tried as one transaction first.
+    // Queued together, so they are first tried in one transaction.
     let (bad, good, log) = tokio::join!(
         store.save_page(page(nobody, "http://x/", b"x", now()), None),
         store.save_page(
@@ -472,7 +475,7 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
         claim(&other, abandoned).await,
         Claim::Run { since: abandoned }
     );
-    // Too large to keep: done again, under the same token.
+    // Too large to keep: run again, under the same token.
     store
         .keep_answer(a, "/v1/scan", "key", 200, None)
         .await
@@ -481,7 +484,7 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
     assert_eq!(claim(&other, again).await, Claim::Run { since: abandoned });
 }
 
-async fn what_was_queued_is_there_after_a_restart(options: Options) {
+async fn queued_writes_are_there_after_a_restart(options: Options) {
     let store = open(&options).await;
     let a = project(&store, "a").await;
     store.log_request(a, entry(200));

@@ -1,10 +1,10 @@
-//! Running a test once per database.
+//! Runs tests once per database.
 
 use orbweaver_postgres::Postgres;
 use orbweaver_store::Options;
 use tempfile::TempDir;
 
-/// Options of a fresh, empty SQLite file, which goes with the folder.
+/// Options of a new, empty SQLite file, which is deleted with the folder.
 pub fn sqlite() -> (Options, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     (Options::sqlite(&folder.path().join("test.db")), folder)
@@ -15,7 +15,7 @@ pub fn postgres() -> Options {
     Options::url(Postgres::shared().database().unwrap())
 }
 
-/// Makes each function a test per database. It takes the options of an empty database.
+/// Turns each function into one test per database. It takes the options of an empty database.
 macro_rules! on_both_databases {
     ($($name:ident)*) => {
         mod sqlite {

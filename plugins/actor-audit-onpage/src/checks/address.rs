@@ -1,10 +1,10 @@
-//! The page's URL and its answer.
+//! Rules about the page's URL and response.
 
 use crate::facts::Facts;
 use crate::report::Report;
 use crate::rules;
 
-/// Media types by extension, of files that are what their names say.
+/// Expected media types by file extension.
 const TYPES: &[(&str, &[&str])] = &[
     ("html", &["text/html", "application/xhtml+xml"]),
     ("htm", &["text/html", "application/xhtml+xml"]),
@@ -31,7 +31,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("svg", &["image/svg+xml"]),
 ];
 
-/// Names of parameters that carry a session.
+/// Names of parameters that contain a session id.
 const SESSIONS: &[&str] = &[
     "phpsessid",
     "sid",
@@ -43,19 +43,19 @@ const SESSIONS: &[&str] = &[
     "cftoken",
 ];
 
-/// The longest URL that is not remarked upon, in bytes.
+/// Longest URL without a finding, in bytes.
 const MAX_URL: usize = 200;
-/// Parameters that are not remarked upon.
+/// Most parameters without a finding.
 const MAX_PARAMETERS: usize = 3;
 
-/// Judges address and answer.
+/// Checks URL and response.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let page = facts.page;
     let status = page.status();
     if status >= 400 {
         report.add_value(
             &rules::HTTP_STATUS,
-            format!("The page answers with HTTP {status}, so search engines do not index it. Make it answer with 200."),
+            format!("The page responds with HTTP {status}, so search engines do not index it. Make it respond with 200."),
             page.final_url(),
         );
     } else if !facts.is_html {
@@ -113,7 +113,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
             path,
         );
     }
-    // Escapes are written in capitals by the standard.
+    // The standard writes escapes in capital letters.
     let mut plain = path.split('%').enumerate().map(|(at, part)| match at {
         0 => part,
         _ => part.get(2..).unwrap_or(""),
@@ -145,7 +145,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         report.add_value(
             &rules::URL_PARAMETERS,
             format!(
-                "The URL has {} parameters, and each order of them is another URL. Use three or fewer.",
+                "The URL has {} parameters, and each order of them makes another URL. Use three or fewer.",
                 parameters.len()
             ),
             url.as_str(),

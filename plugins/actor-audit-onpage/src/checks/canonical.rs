@@ -1,4 +1,4 @@
-//! The canonical URL.
+//! Rules about the canonical URL.
 
 use orbweaver_sdk::robots;
 
@@ -6,13 +6,13 @@ use crate::facts::Facts;
 use crate::report::Report;
 use crate::rules;
 
-/// Judges it.
+/// Checks the canonical URL.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let named = facts.canonicals();
     let header = facts.header_canonical();
     report.add_all(
         &rules::CANONICAL_INVALID,
-        "The canonical URL is empty or no URL.",
+        "The canonical URL is empty or not a URL.",
         named
             .iter()
             .filter(|(_, url)| url.is_none())
@@ -24,7 +24,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     };
     report.add_all(
         &rules::CANONICAL_RELATIVE,
-        "The canonical URL is relative: write it out, with scheme and host.",
+        "The canonical URL is relative. Use an absolute URL with scheme and host.",
         named
             .iter()
             .filter(|(href, url)| url.is_some() && !absolute(href))
@@ -48,7 +48,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         );
     }
     let (Some(canonical), Some(own)) = (facts.canonical(), &facts.url) else {
-        // One in the body is a finding of its own.
+        // A canonical link in the body has its own rule.
         let late = facts.head.links.iter().any(|link| link.is("canonical"));
         if !late && header.is_none() {
             report.add(&rules::CANONICAL_MISSING, "The page has no canonical URL, so copies of it under other URLs compete with it. Add <link rel=\"canonical\">.");

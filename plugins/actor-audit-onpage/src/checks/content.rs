@@ -1,4 +1,4 @@
-//! The text and the markup around it.
+//! Rules about the text and its markup.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
@@ -6,18 +6,18 @@ use crate::facts::{Facts, is_hidden, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// Words of a page that has something to say.
+/// Fewest words without a finding.
 const MIN_WORDS: u64 = 200;
-/// Elements that browsers lay out without trouble.
+/// Most elements that browsers lay out quickly.
 const MAX_ELEMENTS: u64 = 1_500;
-/// Nesting that they do.
+/// Deepest nesting that browsers lay out quickly.
 const MAX_DEPTH: u64 = 32;
 /// Bytes of HTML that Googlebot reads.
 const MAX_BYTES: u64 = 2 << 20;
-/// Bytes in which browsers look for the charset.
+/// Bytes that browsers search for the charset.
 const CHARSET_BYTES: usize = 1_024;
 
-/// Judges both.
+/// Checks text and markup.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if facts.words < MIN_WORDS {
         report.add(
@@ -110,7 +110,7 @@ fn declares_charset(facts: &Facts<'_>) -> bool {
     let start = html
         .get(..html.floor_char_boundary(CHARSET_BYTES))
         .unwrap_or(html);
-    // `<meta charset>` and `<meta http-equiv>` alike.
+    // `<meta charset>` and `<meta http-equiv>`.
     let start = start.to_ascii_lowercase();
     let meta = start.match_indices("<meta").any(|(at, _)| {
         let element = start

@@ -1,4 +1,4 @@
-//! Structured data.
+//! Rules about structured data.
 
 use orbweaver_sdk::dom::{Node, attr};
 use orbweaver_sdk::jsonld::{self, Block, Object};
@@ -8,9 +8,8 @@ use crate::facts::{Facts, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// Properties without which search engines show nothing of an item (Google, "Structured
-/// data markup that Google Search supports"). Words separated by `|` stand in for one
-/// another.
+/// Properties required by search engines to show an item (Google, "Structured data markup that
+/// Google Search supports"). Names separated by `|` are alternatives.
 const REQUIRED: &[(&str, &[&str])] = &[
     ("BreadcrumbList", &["itemListElement"]),
     ("Course", &["name", "description"]),
@@ -39,7 +38,7 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("VideoObject", &["name", "thumbnailUrl", "uploadDate"]),
 ];
 
-/// Judges it.
+/// Checks structured data.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let scripts: Vec<Node<'_>> = facts
         .others
@@ -71,8 +70,8 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     for object in blocks.iter().flat_map(Block::objects) {
         judge(&object, report);
     }
-    // Enough for every item that search engines show: itemref to a property elsewhere is
-    // rare, and pages that have one are not judged.
+    // Sufficient for every item that search engines show: itemref is rare, and pages that use it
+    // are not checked.
     if !facts.view.elements().any(|n| n.has_attr(attr::ITEMREF)) {
         let strays = facts.view.elements().filter(|n| {
             n.attr(attr::ITEMPROP)

@@ -1,4 +1,4 @@
-//! Headings and their order.
+//! Rules about headings and their order.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text;
@@ -7,7 +7,7 @@ use crate::facts::{Facts, is_hidden, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// Judges them.
+/// Checks the headings.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let headings: Vec<(u8, Node<'_>, String)> = facts
         .headings
@@ -54,7 +54,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// What a heading says: its text, or that of its images, or its label.
+/// A heading's name: its text, or that of its images, or its label.
 fn name(node: Node<'_>) -> String {
     let line = text::line(node);
     if !line.is_empty() {

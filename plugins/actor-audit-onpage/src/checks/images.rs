@@ -1,4 +1,4 @@
-//! Images.
+//! Rules about images.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
@@ -6,15 +6,15 @@ use crate::facts::{Facts, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// The longest alternative text, in characters: more is a caption.
+/// Longest alternative text, in characters: longer ones belong into a caption.
 const MAX_ALT: usize = 100;
 
-/// Endings of names of image files.
+/// Extensions of image files.
 const FILES: &[&str] = &[
     ".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg", ".avif", ".bmp",
 ];
 
-/// Judges them.
+/// Checks the images.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let seen = || facts.images.iter().copied().filter(|node| !is_pixel(*node));
     report.add_all(
@@ -64,7 +64,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// A dot that counts visitors.
+/// Whether it is a tracking pixel.
 fn is_pixel(node: Node<'_>) -> bool {
     let tiny = |id| {
         node.attr(id)
@@ -73,7 +73,7 @@ fn is_pixel(node: Node<'_>) -> bool {
     tiny(attr::WIDTH) && tiny(attr::HEIGHT)
 }
 
-/// Whether an image says what it shows, or that it shows nothing.
+/// Whether an image has a description, or is marked as decoration.
 fn is_named(node: Node<'_>) -> bool {
     let role = node.attr(attr::ROLE).unwrap_or("");
     let hidden = |n: Node<'_>| n.attr(attr::ARIA_HIDDEN) == Some("true");
@@ -100,7 +100,7 @@ fn is_sized(node: Node<'_>) -> bool {
     style.contains("aspect-ratio")
         || style.contains("width") && style.contains("height")
         || style.contains("position") && style.contains("absolute")
-        // Drawn at the size of its box, or not loaded at all.
+        // Has the size of its box, or is not loaded at all.
         || source.starts_with("data:")
         || path.ends_with(".svg")
         || node.has_attr(attr::SIZES)
@@ -108,7 +108,7 @@ fn is_sized(node: Node<'_>) -> bool {
 
 fn has_source(node: Node<'_>) -> bool {
     let filled = |value: &str| !value.trim_ascii().is_empty();
-    // Scripts that load late keep the source in attributes of their own names.
+    // Scripts for lazy loading keep the source in attributes with other names.
     let own = node.attrs().any(|a| {
         let name = a.name();
         filled(a.value())

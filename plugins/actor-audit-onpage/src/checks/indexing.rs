@@ -1,4 +1,4 @@
-//! Whether search engines may have the page.
+//! Rules about access of search engines to the page.
 
 use orbweaver_sdk::dom::{attr, tag};
 use orbweaver_sdk::robots::{self, Directive};
@@ -8,10 +8,10 @@ use crate::report::Report;
 use crate::robots_file::RobotsFile;
 use crate::rules;
 
-/// The robot whose access is judged.
+/// The robot whose access is checked.
 const GOOGLEBOT: &str = "Googlebot";
 
-/// Directives that search engines know, past ones and those to AI crawlers included.
+/// Directives known to search engines, including former ones and those for AI crawlers.
 const KNOWN: &[&str] = &[
     "all",
     "none",
@@ -48,13 +48,13 @@ const KNOWN: &[&str] = &[
     "noodyp",
 ];
 
-/// Judges what robots.txt says, whatever the answer of the page.
+/// Checks robots.txt, for any response of the page.
 pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report) {
     let url = facts.page.final_url();
     if let RobotsFile::Unreachable(why) = robots {
         report.add_value(
             &rules::ROBOTS_UNREACHABLE,
-            "robots.txt is unreachable, so search engines stop crawling the whole site. Make it answer with 200 or 404.",
+            "robots.txt is unreachable, so search engines stop crawling the whole site. Make it respond with 200 or 404.",
             why,
         );
     }
@@ -122,7 +122,7 @@ pub fn check_robots(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report)
             );
         }
     }
-    // A date has commas and colons of its own.
+    // A date contains commas and colons.
     if !directives.iter().any(|d| d.is("unavailable_after")) {
         report.add_all(
             &rules::ROBOTS_UNKNOWN,
@@ -148,7 +148,7 @@ fn written(directive: &Directive<'_>) -> String {
     format!("{place} {agent}{name}{value}")
 }
 
-/// Judges the document.
+/// Checks the document.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let refresh = facts.tagged(tag::META).filter(|node| {
         node.attr(attr::HTTP_EQUIV)
@@ -175,7 +175,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
         };
         is("canonical") || is("alternate") && node.has_attr(attr::HREFLANG)
     });
-    // A further title in the body is mostly one of a drawing that lost its frame.
+    // A second title in the body usually belongs to a drawing outside its svg element.
     let titled = facts.titles.iter().any(|node| facts.in_head(*node));
     let titles = facts.titles.iter().copied().filter(|_| !titled);
     report.add_all(

@@ -1,11 +1,11 @@
-//! The page's language, and its versions in others.
+//! Rules about the page's language and its versions in other languages.
 
 use std::collections::BTreeMap;
 
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 
-use crate::codes::{is_language_tag, primary};
+use crate::language_codes::{is_language_tag, primary};
 use crate::facts::Facts;
 use crate::report::Report;
 use crate::rules;
@@ -17,7 +17,7 @@ struct Version<'p> {
     url: Option<Resolved>,
 }
 
-/// Judges both.
+/// Checks language and versions.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     match facts.head.lang {
         None => report.add(
@@ -101,7 +101,7 @@ fn hreflang(facts: &Facts<'_>, versions: &[Version<'_>], report: &mut Report) {
     if let Some(canonical) = canonical.filter(|canonical| !facts.is_self(canonical)) {
         report.add_value(
             &rules::HREFLANG_CANONICAL,
-            "The page has hreflang links, but search engines ignore them, since the canonical URL is another page. Set them on that page.",
+            "The page has hreflang links, but search engines ignore them, because the canonical URL is another page. Set them on that page.",
             canonical.as_str(),
         );
         return;

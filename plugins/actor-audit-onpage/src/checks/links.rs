@@ -1,4 +1,4 @@
-//! Links.
+//! Rules about links.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use crate::facts::{Facts, Link, is_hidden, is_loopback, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// Links that are not remarked upon.
+/// Most links without a finding.
 const MAX_LINKS: usize = 300;
-/// Followed links to other sites that are not remarked upon.
+/// Most followed links to other sites without a finding.
 const MAX_EXTERNAL: usize = 10;
 
-/// Texts of links that say nothing of their targets, in the languages that ask for it most.
-/// English ones count on every page, others where the page is in their language, or says of
-/// none: "Plus" is a size in English.
+/// Link texts that do not describe their target. English ones apply to every page, others to
+/// pages in their language or without a declared language, because "Plus" is a size in
+/// English.
 const GENERIC: &[(&str, &[&str])] = &[
     (
         "en",
@@ -160,7 +160,7 @@ const GENERIC: &[(&str, &[&str])] = &[
     ("ko", &["여기", "더보기", "자세히 보기"]),
 ];
 
-/// Judges them.
+/// Checks the links.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let links = &facts.links;
     let names: Vec<Option<String>> = links.iter().map(|link| name(link.node, facts)).collect();
@@ -323,7 +323,7 @@ fn pagination(facts: &Facts<'_>, report: &mut Report) {
                 .as_ref()
                 .is_some_and(|target| Facts::is_same(target, &url))
         };
-        // Forums page by script, and link the pages for robots alone.
+        // Forums load the next page by script, and link it only for robots.
         !facts.links.iter().any(linked) && !unseen.contains(&format!("{href}\""))
     });
     report.add_all(
@@ -333,7 +333,7 @@ fn pagination(facts: &Facts<'_>, report: &mut Report) {
     );
 }
 
-/// What a link is called: its text, its images' texts, or its label.
+/// A link's name: its text, its images' texts, or its label.
 fn name(node: Node<'_>, facts: &Facts<'_>) -> Option<String> {
     let filled = |text: String| (!text.is_empty()).then_some(text);
     if node.tag() == tag::A {
@@ -352,7 +352,7 @@ fn name(node: Node<'_>, facts: &Facts<'_>) -> Option<String> {
         if let Some(parts) = filled(parts) {
             return Some(parts);
         }
-        // The title of a drawing.
+        // The title of an SVG drawing.
         let drawn = node.elements().find(|n| n.tag() == tag::TITLE);
         if let Some(title) = drawn.and_then(|n| filled(text::collapse(&n.text_content()))) {
             return Some(title);
@@ -380,14 +380,14 @@ fn is_generic(name: &str, lang: Option<&str>) -> bool {
         .any(|(_, texts)| texts.contains(&name.as_str()))
 }
 
-/// In small letters, without what stands around it.
+/// The name in lower case, without surrounding punctuation.
 fn bare(name: &str) -> String {
     let name = name.to_lowercase();
     let name = name.trim_matches(|c: char| !c.is_alphanumeric());
     name.to_owned()
 }
 
-/// Whether the text is the very name of the target: a manual's `continue` leads to
+/// Whether the text equals the name of the target: a manual's `continue` leads to
 /// `/statements/continue`.
 fn is_target(name: &str, link: &Link<'_>) -> bool {
     let Some(target) = &link.target else {
@@ -400,7 +400,7 @@ fn is_target(name: &str, link: &Link<'_>) -> bool {
     words(file) == bare(name)
 }
 
-/// Whether only a script makes something of it.
+/// Whether the link works only with a script.
 fn is_scripted(node: Node<'_>) -> bool {
     if node.has_attr(attr::ROLE) || is_hidden(node) {
         return false;
@@ -416,7 +416,7 @@ fn is_scripted(node: Node<'_>) -> bool {
     }
 }
 
-/// Addresses that only the developer's network knows.
+/// Whether it is an address of a private network.
 fn is_private(host: &str) -> bool {
     let numbers: Vec<u8> = host
         .split('.')
@@ -432,8 +432,8 @@ fn is_private(host: &str) -> bool {
         }
 }
 
-/// Whether a link leads to a place of this page that no id or name marks. What scripts make
-/// of a fragment (routes, toggles) is not judged.
+/// Whether a link leads to a fragment of this page without a matching id or name. Fragments used
+/// by scripts (routes, toggles) are not checked.
 fn lacks_place(link: &Link<'_>, facts: &Facts<'_>) -> bool {
     let Some(target) = &link.target else {
         return false;
@@ -463,7 +463,7 @@ fn lacks_place(link: &Link<'_>, facts: &Facts<'_>) -> bool {
     !is_place(fragment) && !is_place(&decoded)
 }
 
-/// A fragment with its escapes undone.
+/// A fragment with its escapes decoded.
 fn decode(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

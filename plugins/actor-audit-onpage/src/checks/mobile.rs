@@ -1,14 +1,14 @@
-//! The page on a phone.
+//! Rules about the page on phones.
 
 use crate::facts::Facts;
 use crate::report::Report;
 use crate::rules;
 
-/// The least enlargement that must be allowed (WCAG 1.4.4 asks for twice; Lighthouse for
-/// five times, as not all who need more can pinch).
+/// Smallest zoom limit without a finding (WCAG 1.4.4 requires two times; Lighthouse five times,
+/// because not everyone who needs more can pinch).
 const MIN_ZOOM: f64 = 5.0;
 
-/// Judges it.
+/// Checks the viewport.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let Some(viewport) = facts.head.all(&["viewport"]).last() else {
         report.add(
@@ -27,7 +27,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
                 (name.trim() == wanted).then(|| value.trim())
             })
     };
-    // With blanks around the equals sign too, which browsers skip.
+    // Browsers ignore blanks around the equals sign.
     let spaced = lower.replace(" =", "=").replace("= ", "=");
     let width = spaced.contains("width=device-width");
     let scale = spaced.contains("initial-scale=");

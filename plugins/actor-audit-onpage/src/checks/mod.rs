@@ -1,4 +1,4 @@
-//! The rules decided, each file an area.
+//! The rules' checks, one file per area.
 
 mod address;
 mod canonical;
@@ -18,7 +18,7 @@ use crate::facts::Facts;
 use crate::report::Report;
 use crate::robots_file::RobotsFile;
 
-/// Decides every rule.
+/// Checks every rule.
 pub fn run(facts: &Facts<'_>, robots: &RobotsFile, report: &mut Report) {
     address::check(facts, report);
     indexing::check_robots(facts, robots, report);

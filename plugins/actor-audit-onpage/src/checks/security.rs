@@ -1,4 +1,4 @@
-//! What makes a page trustworthy: its headers, and what it loads and sends.
+//! Rules about security: headers, loaded resources and forms.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
@@ -6,7 +6,7 @@ use crate::facts::{Facts, opening};
 use crate::report::Report;
 use crate::rules;
 
-/// Judges the headers, whatever the answer.
+/// Checks the headers, for any response.
 pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
     let page = facts.page;
     let has = |name: &str| {
@@ -42,12 +42,12 @@ pub fn check_headers(facts: &Facts<'_>, report: &mut Report) {
     }
 }
 
-/// A policy in a meta.
+/// A Content-Security-Policy in a meta element.
 fn metas_policy<'p>(facts: &'p Facts<'_>) -> Option<&'p str> {
     facts.head.all(&["content-security-policy"]).next()
 }
 
-/// Judges what the page loads and sends.
+/// Checks loaded resources and forms.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     if facts.is_https() {
         let upgraded = facts
@@ -139,7 +139,7 @@ fn sends_plainly(facts: &Facts<'_>, form: Node<'_>) -> bool {
     action(form, "action") || form.elements().any(|n| action(n, "formaction"))
 }
 
-/// Whether a form has a field to fill in, other than a search.
+/// Whether a form has an input field, other than a search field.
 fn takes_input(form: Node<'_>) -> bool {
     form.elements().any(|field| match field.tag() {
         tag::TEXTAREA | tag::SELECT => true,

@@ -1,4 +1,4 @@
-//! How the page looks where it is shared.
+//! Rules about previews of shared links.
 
 use orbweaver_sdk::urls::Resolved;
 
@@ -6,7 +6,7 @@ use crate::facts::Facts;
 use crate::report::Report;
 use crate::rules;
 
-/// The properties that every page needs by the protocol, by the names they go by.
+/// Properties required by the Open Graph protocol, each with its accepted names.
 const REQUIRED: &[&[&str]] = &[
     &["og:title"],
     &["og:type"],
@@ -14,10 +14,10 @@ const REQUIRED: &[&[&str]] = &[
     &["og:url"],
 ];
 
-/// Types of cards.
+/// Types of Twitter cards.
 const CARDS: &[&str] = &["summary", "summary_large_image", "app", "player"];
 
-/// Judges it.
+/// Checks the properties.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
     let has = |names: &[&str]| facts.head.all(names).next().is_some();
     let missing: Vec<&str> = REQUIRED
@@ -49,7 +49,7 @@ pub fn check(facts: &Facts<'_>, report: &mut Report) {
     );
     if let Some(url) = facts.head.all(&["og:url"]).next() {
         let canonical = facts.canonical();
-        // A slash at the end is not worth a word.
+        // A trailing slash is ignored.
         let bare = |url: &str| url.trim_end_matches('/').to_owned();
         let is = |one: &Resolved, other: &Resolved| {
             Facts::is_same(one, other)

@@ -1,4 +1,4 @@
-//! Title and description.
+//! Rules about title and description.
 
 use orbweaver_sdk::text;
 
@@ -6,14 +6,14 @@ use crate::facts::{Facts, width};
 use crate::report::Report;
 use crate::rules;
 
-/// Widths within which a title is neither thin nor cut.
+/// Range of widths in which a title is neither too short nor cut.
 const TITLE: (usize, usize) = (20, 60);
-/// The same of a description.
+/// The same range for descriptions.
 const DESCRIPTION: (usize, usize) = (80, 160);
 
-/// Judges them.
+/// Checks title and description.
 pub fn check(facts: &Facts<'_>, report: &mut Report) {
-    // Elements of the title are text in HTML.
+    // Elements in the title are text in HTML.
     let title = facts
         .titles
         .first()

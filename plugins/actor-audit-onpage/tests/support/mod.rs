@@ -1,11 +1,11 @@
-//! A page without a fault, and ways to give it one.
+//! A page without faults, and functions that add faults.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use orbweaver_actor_audit_onpage::{Output, RobotsFile, audit};
 use orbweaver_sdk::testing::Document;
 
-/// Where the clean page is.
+/// URL of the clean page.
 pub const URL: &str = "https://garden.example/guides/pruning-apple-trees";
 
 /// A page, its headers and its site's robots.txt.
@@ -19,7 +19,7 @@ pub struct Setup {
     robots: RobotsFile,
 }
 
-/// The page made by the book.
+/// A page that satisfies every rule.
 pub fn clean() -> Setup {
     let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Setup {
@@ -41,13 +41,13 @@ pub fn clean() -> Setup {
 }
 
 impl Setup {
-    /// Another document in its place.
+    /// Replaces the whole document.
     pub fn document(mut self, html: &str) -> Self {
         html.clone_into(&mut self.html);
         self
     }
 
-    /// Replaces a piece of the HTML, which must be there.
+    /// Replaces a piece of the HTML, which must exist.
     pub fn swap(mut self, old: &str, new: &str) -> Self {
         assert!(self.html.contains(old), "no {old:?} in the page");
         self.html = self.html.replace(old, new);
@@ -64,19 +64,19 @@ impl Setup {
         self.swap("</article>", &format!("{more}</article>"))
     }
 
-    /// Moves the page; its own URLs move with it.
+    /// Moves the page together with its own URLs.
     pub fn at(mut self, url: &str) -> Self {
         self.html = self.html.replace(URL, url);
         self.moved(url)
     }
 
-    /// Moves the page alone.
+    /// Moves the page only.
     pub fn moved(mut self, url: &str) -> Self {
         url.clone_into(&mut self.url);
         self
     }
 
-    /// Redirects from these URLs led to the page.
+    /// Redirects from these URLs lead to the page.
     pub fn from(mut self, urls: &[&str]) -> Self {
         self.asked = Some(urls.iter().map(|url| (*url).to_owned()).collect());
         self
@@ -87,7 +87,7 @@ impl Setup {
         self
     }
 
-    /// Sets a header; an empty value takes it away.
+    /// Sets a header; an empty value removes it.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(known, _)| known != name);
         if !value.is_empty() {
@@ -124,7 +124,7 @@ impl Setup {
         audit(&document.into_page(), &self.robots).expect("an audit")
     }
 
-    /// The rules that it breaks.
+    /// Ids of the rules that it breaks.
     pub fn broken(&self) -> Vec<&'static str> {
         self.audit()
             .findings

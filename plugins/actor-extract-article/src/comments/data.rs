@@ -1,4 +1,4 @@
-//! Comments that a page tells in JSON-LD.
+//! Comments in JSON-LD.
 
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::{jsonld, text};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Comment, MAX_COMMENTS};
 
-/// Properties that hold comments, and those that hold what has comments.
+/// Properties that contain comments.
 const COMMENTS: &[&str] = &["comment", "acceptedAnswer", "suggestedAnswer"];
 const HOLDERS: &[&str] = &["mainEntity", "mainEntityOfPage", "hasPart", "discusses"];
 
@@ -27,9 +27,9 @@ pub fn comments(view: &View<'_>) -> Vec<Comment> {
     found
 }
 
-/// Depth first, with the next value on top of a stack of its own.
+/// Visits values depth first, with a stack instead of recursion.
 fn collect(root: &Value, found: &mut Vec<Comment>) {
-    // What it is, and the depth of the comments below it.
+    // A value, whether it is a comment, and the depth of the comments below it.
     let mut waiting = vec![(root, false, 0_u32)];
     while let Some((value, is_comment, depth)) = waiting.pop() {
         match value {
@@ -62,7 +62,7 @@ fn comment(value: &Value, depth: u32) -> Option<Comment> {
     let author = value.get("author").or_else(|| value.get("creator"));
     let author = author.and_then(name);
     let published = first(&["dateCreated", "datePublished", "dateModified"]);
-    // The answers of a list of frequent questions are nobody's: the page's own.
+    // Answers in a list of frequent questions have no author: they are the page's own content.
     let is_answer = value.get("@type").and_then(Value::as_str) == Some("Answer");
     if is_answer && author.is_none() && published.is_none() {
         return None;
@@ -90,7 +90,7 @@ fn string(value: &Value) -> Option<String> {
     Some(plain(value.as_str()?)).filter(|text| !text.is_empty())
 }
 
-/// Text without the tags that some pages leave in their data, one line a paragraph.
+/// Text without HTML tags, which some pages leave in their data; one line per paragraph.
 pub fn plain(text: &str) -> String {
     const NAMES: &[(&str, &str)] = &[
         ("&nbsp;", " "),

@@ -1,4 +1,4 @@
-//! Reading one comment's element: author, date and text, without the comments inside it.
+//! Reads one comment's element: author, date and text, without nested comments.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text::{self, Collapse};
@@ -6,11 +6,11 @@ use orbweaver_sdk::text::{self, Collapse};
 use super::Comment;
 use super::names;
 
-/// The longest text that is a name, in bytes.
+/// Longest author name, in bytes.
 const MAX_NAME: usize = 120;
 
-/// Reads an element; `None` where it says nothing. `items` are all the comments' elements
-/// in document order: what is inside another one below this is not this one's.
+/// Reads an element; `None` if it has no text. `items` are the elements of all comments in document
+/// order: elements inside another item below this one are skipped.
 pub fn read(node: Node<'_>, items: &[Node<'_>], depth: u32) -> Option<Comment> {
     let first = items.partition_point(|item| item.id() <= node.id());
     let last = items.partition_point(|item| item.id() < node.end());
@@ -34,7 +34,7 @@ pub fn read(node: Node<'_>, items: &[Node<'_>], depth: u32) -> Option<Comment> {
     });
     let published = date.map(|(_, date)| date);
     let nobody = author.is_none() && published.is_none();
-    // An "X" that closes something.
+    // Probably a close button.
     if nobody && (names::is_doubtful(node) || text.chars().nth(1).is_none()) {
         return None;
     }
@@ -46,7 +46,7 @@ pub fn read(node: Node<'_>, items: &[Node<'_>], depth: u32) -> Option<Comment> {
     })
 }
 
-/// "22 Comments" stands above them.
+/// Whether the text is a count such as "22 Comments".
 fn is_count(text: &str) -> bool {
     let mut words = text.split_whitespace();
     let number = words
@@ -56,7 +56,7 @@ fn is_count(text: &str) -> bool {
     number && (word.starts_with("comment") || word.starts_with("repl")) && words.next().is_none()
 }
 
-/// Whether a heading of the element is a link, as those of listed articles are.
+/// Whether the element has a heading with a link, as listed articles have.
 pub fn has_linked_heading(node: Node<'_>) -> bool {
     node.elements()
         .filter(|n| matches!(n.tag(), tag::H1 | tag::H2 | tag::H3))
@@ -66,7 +66,7 @@ pub fn has_linked_heading(node: Node<'_>) -> bool {
         })
 }
 
-/// A comment's element without those of the comments in it.
+/// A comment's element without the elements of nested comments.
 struct Own<'a, 'v> {
     node: Node<'v>,
     inner: &'a [Node<'v>],
@@ -94,8 +94,8 @@ impl<'v> Own<'_, 'v> {
         })
     }
 
-    /// The text below `root`, one line a block, without the comments inside and what
-    /// `skip` says.
+    /// The text below `root`, one line per block, without nested comments and the elements that
+    /// `skip` selects.
     fn lines(&self, root: Node<'v>, skip: impl Fn(Node<'v>) -> bool) -> String {
         let mut out = String::new();
         let mut line = String::new();
@@ -148,8 +148,8 @@ fn author<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {
     let named = own.elements().filter(|n| names::is_author(*n));
     let profiles = own.elements().filter(|n| names::is_profile(*n));
     named.chain(profiles).find_map(|node| {
-        // Inside an item the name is a property, in a line about the author it is a link;
-        // around it stand counts and badges.
+        // Inside an item the name is a property, in a line about the author it is a link; counts
+        // and badges are around it.
         let is_name = |n: &Node<'_>| {
             let property = n.attr(attr::ITEMPROP).unwrap_or("");
             property.split_ascii_whitespace().any(|p| p == "name")
@@ -171,7 +171,7 @@ fn author<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {
     })
 }
 
-/// A name without what is said of it: "by Ann says:".
+/// The name without words around it: "by Ann says:".
 fn clean_name(text: &str) -> &str {
     const AFTER: &[&str] = &[
         "says:", "said:", "wrote:", "writes:", "says", "said", "wrote", ":",
@@ -190,7 +190,7 @@ fn date<'v>(own: &Own<'_, 'v>) -> Option<(Node<'v>, String)> {
             .find_map(|id| node.attr(*id))
             .map(str::to_owned)
             .or_else(|| node.attr_named("ts").map(str::to_owned));
-        // Hacker News keeps the exact time in a title.
+        // Hacker News has the exact time in a title attribute.
         let titled = || {
             let title = node.attr(attr::TITLE)?;
             title
@@ -214,10 +214,10 @@ fn body(own: &Own<'_, '_>, author: Option<Node<'_>>, date: Option<Node<'_>>) -> 
     let named = own
         .elements()
         .filter(|n| names::is_text(*n))
-        // A wrapper of everything is called content, too.
+        // Some pages give the whole comment a class for content.
         .filter(|n| !author.is_some_and(|a| n.contains(a)) && !date.is_some_and(|d| n.contains(d)))
         .map(|n| own.lines(n, names::is_aside))
-        // Titles and badges have texts, too: the longest is the comment's, the first of equals.
+        // Titles and badges have texts too: the longest is the comment's, and the first of equals.
         .fold(None, |best: Option<String>, text| match best {
             Some(best) if best.len() >= text.len() => Some(best),
             _ => Some(text).filter(|text| !text.is_empty()),

@@ -1,11 +1,11 @@
-//! Finding what readers wrote below a page.
+//! Finds readers' comments on a page.
 //!
-//! Pages say where their comments are in several ways: Microdata and JSON-LD, and the
-//! class names and ids of the systems that show them (WordPress, Drupal, Discourse, Hacker
-//! News, Reddit and many more build theirs of the word "comment"). The document is
-//! searched for elements that are one comment each, surest signs first; JSON-LD wins where
-//! it tells of more. A thread of a forum is a list of posts, of which the first is the
-//! page's content and the others answer it.
+//! Pages mark comments in several ways: Microdata, JSON-LD, and the class names and ids of comment
+//! systems (WordPress, Drupal, Discourse, Hacker News, Reddit and many more use the word
+//! "comment"). The document is searched for elements that are one comment each, the most reliable
+//! signs first; JSON-LD is used if it has more comments. A forum thread is a list of posts: the
+//! first is the page's content, and the others are comments.
+//!
 
 mod data;
 mod element;
@@ -17,26 +17,26 @@ use serde::Serialize;
 
 use names::Sign;
 
-/// Comments that are read of one page.
+/// Most comments read of one page.
 pub const MAX_COMMENTS: usize = 5_000;
 
 /// One comment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Comment {
-    /// Who wrote it.
+    /// Its author.
     pub author: Option<String>,
-    /// When, as the page writes it.
+    /// Its date as written on the page.
     pub published: Option<String>,
-    /// What it says, one line a paragraph.
+    /// Its text, one line per paragraph.
     pub text: String,
-    /// 0 for an answer to the page, one more for every comment that it answers.
+    /// 0 for a comment on the page, 1 for an answer to such a comment, and so on.
     pub depth: u32,
 }
 
 /// The comments of a page, in document order.
 pub fn of(page: &Page<'_>) -> Result<Vec<Comment>, Error> {
     let view = page.view()?;
-    // What is named a post beside an article is another article.
+    // Posts beside an article are other articles.
     let is_article = view.nodes().any(|node| {
         node.tag() == tag::META
             && node.attr(attr::PROPERTY) == Some("og:type")
@@ -64,7 +64,7 @@ struct Item<'v> {
     depth: u32,
 }
 
-/// The comments that elements with this sign are.
+/// The comments found by this sign.
 fn shown(view: &View<'_>, sign: Sign) -> Vec<Comment> {
     let items = items(view, sign);
     if sign == Sign::Post {
@@ -77,11 +77,11 @@ fn shown(view: &View<'_>, sign: Sign) -> Vec<Comment> {
         .collect()
 }
 
-/// Elements with this sign. One that begins another before it says anything is the same
-/// comment in another wrapping.
+/// Elements with this sign. An element that starts with another one, before any text, is a
+/// wrapper of the same comment.
 fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
     let mut items: Vec<Item<'v>> = Vec::new();
-    // Ends of the items that are open, and whether they have said anything yet.
+    // Ends of the open items, and whether they have text yet.
     let mut open: Vec<(u32, bool)> = Vec::new();
     for node in view.nodes() {
         while open.last().is_some_and(|(end, _)| *end <= node.id()) {
@@ -98,7 +98,7 @@ fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
         if !node.is_element() || !names::is_item(node, sign) {
             continue;
         }
-        // A row of a table holds one comment; what is named so inside is its text.
+        // A table row holds one comment; matching elements inside are its text.
         if items
             .last()
             .is_some_and(|item| item.node.tag() == tag::TR && item.node.contains(node))
@@ -109,7 +109,7 @@ fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
             if !has_sibling(node, sign) {
                 continue;
             }
-            // What begins with the first of several comments is their list.
+            // An element that starts with the first of several comments is their list.
             open.pop();
             items.pop();
         }
@@ -125,14 +125,14 @@ fn items<'v>(view: &'v View<'v>, sign: Sign) -> Vec<Item<'v>> {
     items
 }
 
-/// Whether another such element follows beside it.
+/// Whether another such element follows as a sibling.
 fn has_sibling(node: Node<'_>, sign: Sign) -> bool {
     std::iter::successors(node.next_sibling(), Node::next_sibling)
         .any(|next| next.is_element() && names::is_item(next, sign))
 }
 
-/// The posts of a thread after the first. Lists of articles are made of posts, too: a post
-/// of a thread has an author and a date, and no headline that leads elsewhere.
+/// The posts of a thread after the first. Lists of articles consist of posts too, so a post of a
+/// thread must have an author and a date, and no headline with a link.
 fn posts(items: &[Item<'_>]) -> Vec<Comment> {
     let nodes: Vec<Node<'_>> = items.iter().map(|item| item.node).collect();
     if items.len() < 2 || nodes.iter().any(|node| element::has_linked_heading(*node)) {

@@ -1,19 +1,19 @@
-//! What names say: which elements are comments, and what their parts are.
+//! Classifies elements by their names: comments and their parts.
 
 use orbweaver_sdk::dom::{Node, attr, tag};
 
-/// How sure a sign is.
+/// Reliability of a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// Markup made for machines, ids with a number, names of a comment.
+    /// Markup for machines, numbered ids, class names of a comment.
     Strong,
-    /// Names of a comment's inside, where nothing names the whole.
+    /// Class names of a comment's parts, if the comment itself has no name.
     Weak,
-    /// Names of a forum's posts.
+    /// Class names of forum posts.
     Post,
 }
 
-/// Words that may stand beside "comment" in the name of a whole comment.
+/// Words that may occur beside "comment" in the class name of a whole comment.
 const BESIDE: &[&str] = &[
     "blog",
     "block",
@@ -42,7 +42,7 @@ const BESIDE: &[&str] = &[
     "wrapper",
 ];
 
-/// Whole names of comments that have no such word, by the systems that use them.
+/// Class names of comments without such a word, by the systems that use them.
 const OWN_NAMES: &[&str] = &[
     "comtr",       // Hacker News
     "ipscomment",  // Invision
@@ -52,12 +52,12 @@ const OWN_NAMES: &[&str] = &[
     "listcomment",
 ];
 
-/// Words that with "comment" name the inside of one.
+/// Words that together with "comment" name a part of a comment.
 const INSIDE: &[&str] = &[
     "body", "content", "inner", "main", "text", "message", "copy",
 ];
 
-/// Names of a forum's posts.
+/// Class names of forum posts.
 const POSTS: &[&str] = &[
     "answer",
     "bbp-reply",
@@ -75,7 +75,8 @@ const POSTS: &[&str] = &[
     "topic-post",
 ];
 
-/// The words of a name: cut at what is no letter, and before a capital after a small letter.
+/// The words of a name: split at characters other than letters, and before a capital letter that
+/// follows a small one.
 pub fn words(name: &str) -> impl Iterator<Item = &str> {
     let mut rest = name;
     std::iter::from_fn(move || {
@@ -134,8 +135,8 @@ pub fn is_item(node: Node<'_>, sign: Sign) -> bool {
     }
 }
 
-/// Whether Microdata says so: an item of a comment's type, or a property of that name. The
-/// answers of a list of frequent questions are the page's own.
+/// Whether Microdata marks it: an item of a comment type, or a comment property. Answers in a list
+/// of frequent questions are the page's own content.
 fn is_marked_up(node: Node<'_>) -> bool {
     let is_faq = |n: Node<'_>| {
         n.attr(attr::ITEMTYPE)
@@ -155,7 +156,7 @@ fn is_marked_up(node: Node<'_>) -> bool {
             .any(|name| matches!(name, "comment" | "suggestedAnswer" | "acceptedAnswer"))
 }
 
-/// `comment`, `comment-item`, `blogComment`, and not `comment-form` or `comments`.
+/// Matches `comment`, `comment-item`, `blogComment`, but not `comment-form` or `comments`.
 fn is_whole(name: &str) -> bool {
     if one_of(name, OWN_NAMES) {
         return true;
@@ -185,14 +186,14 @@ fn is_inside(name: &str) -> bool {
     comment && inside
 }
 
-/// Whether it needs an author or a date to be believed: answers of a list of frequent
-/// questions, and hints of a form, have neither.
+/// Whether it counts only with an author or a date: answers in a list of frequent questions, and
+/// hints in a form, have neither.
 pub fn is_doubtful(node: Node<'_>) -> bool {
     let types = node.attr(attr::ITEMTYPE).unwrap_or("");
     types.ends_with("/Answer") || node.ancestors().any(|n| n.tag() == tag::FORM)
 }
 
-/// `id="comment-12"`, also `li-comment-12` and `comment_ab12`.
+/// Matches `id="comment-12"`, `li-comment-12` and `comment_ab12`.
 fn is_numbered(node: Node<'_>) -> bool {
     let id = node.attr(attr::ID).unwrap_or("");
     let id = id.strip_prefix("li-").unwrap_or(id);
@@ -203,13 +204,13 @@ fn is_numbered(node: Node<'_>) -> bool {
     })
 }
 
-/// Whether a forum's post answers another, by its own name.
+/// Whether the name says that a forum post is an answer.
 pub fn is_answer(node: Node<'_>) -> bool {
     classes(node).any(|name| one_of(name, &["answer", "reply", "bbp-reply"]))
 }
 
-/// The depth that an element states itself: `depth-2` of WordPress counts from 1, the
-/// `depth` attribute and the indent of Hacker News from 0.
+/// The depth stated by an element: WordPress's `depth-2` counts from 1, the `depth` attribute and
+/// the indent of Hacker News from 0.
 pub fn indent(node: Node<'_>) -> Option<u32> {
     if let Some(depth) = node.attr_named("depth").and_then(|d| d.parse().ok()) {
         return Some(depth);
@@ -226,7 +227,7 @@ pub fn indent(node: Node<'_>) -> Option<u32> {
     None
 }
 
-/// Words of the parts of a comment that are not its text.
+/// Words that name parts of a comment other than its text.
 const ASIDE: &[&str] = &[
     "action",
     "actions",
@@ -273,7 +274,7 @@ const ASIDE: &[&str] = &[
     "popupbody",
 ];
 
-/// Last words of the names of a comment's text.
+/// Last words of class names of a comment's text.
 const TEXT: &[&str] = &[
     "body",
     "bodytext",
@@ -292,10 +293,10 @@ const TEXT: &[&str] = &[
     "posttext",
 ];
 
-/// Whole names of it.
+/// Class names of a comment's text.
 const TEXT_NAMES: &[&str] = &["bbWrapper", "s-prose", "md", "e-content", "p-content"];
 
-/// Words of a comment's author.
+/// Words that name a comment's author.
 const AUTHOR: &[&str] = &[
     "author",
     "authorname",
@@ -311,7 +312,7 @@ const AUTHOR: &[&str] = &[
     "by",
 ];
 
-/// Words that make an author's name the name of something around.
+/// Words that show that a name is not the author's, but that of a surrounding element.
 const NOT_AUTHOR: &[&str] = &[
     "avatar",
     "badge",
@@ -332,7 +333,7 @@ const NOT_AUTHOR: &[&str] = &[
     "wrapper",
 ];
 
-/// Words of a comment's date.
+/// Words that name a comment's date.
 const DATE: &[&str] = &[
     "age",
     "ago",
@@ -348,7 +349,7 @@ fn has_word(node: Node<'_>, list: &[&str]) -> bool {
     classes(node).any(|name| words(name).any(|word| one_of(word, list)))
 }
 
-/// Whether an element is no part of what a comment says.
+/// Whether an element is not part of a comment's text.
 pub fn is_aside(node: Node<'_>) -> bool {
     matches!(
         node.tag(),
@@ -357,7 +358,7 @@ pub fn is_aside(node: Node<'_>) -> bool {
         || has_word(node, ASIDE)
 }
 
-/// Whether an element holds the text.
+/// Whether an element contains the text.
 pub fn is_text(node: Node<'_>) -> bool {
     let property = node.attr(attr::ITEMPROP).unwrap_or("");
     property
@@ -367,13 +368,13 @@ pub fn is_text(node: Node<'_>) -> bool {
         || !has_word(node, ASIDE) && classes(node).any(is_text_name)
 }
 
-/// `comment-body`, `message-content`, and not `message-user`.
+/// Matches `comment-body`, `message-content`, but not `message-user`.
 fn is_text_name(name: &str) -> bool {
     let last = words(name).last();
     one_of(name, TEXT_NAMES) || last.is_some_and(|word| one_of(word, TEXT))
 }
 
-/// Whether an element is a link to someone's page.
+/// Whether an element is a link to a user's profile.
 pub fn is_profile(node: Node<'_>) -> bool {
     const PLACES: &[&str] = &[
         "/user", "/u/", "/~", "/profile", "/member", "/people/", "/author", "/@",
@@ -382,7 +383,7 @@ pub fn is_profile(node: Node<'_>) -> bool {
     node.tag() == tag::A && PLACES.iter().any(|place| href.contains(place))
 }
 
-/// Whether an element names the author.
+/// Whether an element contains the author's name.
 pub fn is_author(node: Node<'_>) -> bool {
     let property = node.attr(attr::ITEMPROP).unwrap_or("");
     property
@@ -398,7 +399,7 @@ pub fn is_author(node: Node<'_>) -> bool {
         })
 }
 
-/// Whether an element tells the date.
+/// Whether an element contains the date.
 pub fn is_date(node: Node<'_>) -> bool {
     let property = node.attr(attr::ITEMPROP).unwrap_or("");
     property.split_ascii_whitespace().any(|name| {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// `<name attribute="value" …>`, `</name>`, texts in quotes; `/` after what has no content.
+/// Formats tokens: `<name attribute="value" …>`, `</name>`, quoted texts; `/` for no content.
 fn read(html: &str) -> String {
     let mut tokens = Tokens::new(html);
     let mut out = Vec::new();
@@ -59,7 +59,7 @@ fn tags_and_their_attributes_are_read_as_written() {
 }
 
 #[test]
-fn what_is_no_tag_is_text_or_nothing() {
+fn other_text_with_angle_brackets_is_text_or_dropped() {
     for (html, expected) in [
         ("a < b <3 <", "'a < b <3 <'"),
         ("a</", "'a</'"),
@@ -126,7 +126,7 @@ fn raw_text_ends_at_its_own_end_tag() {
 }
 
 #[test]
-fn drawings_and_formulas_are_not_html() {
+fn svg_and_mathml_are_not_html() {
     for (html, expected) in [
         (
             "<svg><title>a<b>c</title></svg><title>d</title>",

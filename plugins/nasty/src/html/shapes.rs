@@ -1,4 +1,4 @@
-//! Parts of pages that choose the main content.
+//! Page structures used to choose the main content.
 
 use crate::Pattern;
 

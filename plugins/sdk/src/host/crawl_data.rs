@@ -1,4 +1,4 @@
-//! Pages and links of a finished crawl of the caller's own project. Permission
+//! Pages and links of a finished crawl of the caller's project. Needs permission
 //! `crawl-data`.
 
 use crate::{Error, Page};
@@ -8,11 +8,11 @@ use crate::{Error, Page};
 pub struct Run {
     /// The run's id.
     pub id: i64,
-    /// The seed.
+    /// Its seed URL.
     pub url: String,
     /// `done` or `failed`.
     pub status: String,
-    /// Pages fetched, whatever their status.
+    /// Number of pages fetched, with any status.
     pub page_count: u64,
 }
 
@@ -23,46 +23,46 @@ pub struct PageRow {
     pub id: i64,
     /// Its final URL.
     pub url: String,
-    /// The HTTP status it answered with.
+    /// HTTP status of its response.
     pub status: u16,
     /// Length of the decoded body.
     pub bytes: u64,
 }
 
-/// Links of a batch of pages, in columns: one element each per link.
+/// Links of a batch of pages, in columns with one element per link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
-    /// The page that the link stands on.
+    /// The page that contains the link.
     pub from_page: Vec<i64>,
-    /// The page of the same run that the link leads to, or -1.
+    /// The link's target: a page of the same run, or -1.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,
-    /// Whether the link says nofollow, ugc or sponsored.
+    /// Whether the link has nofollow, ugc or sponsored.
     pub nofollow: Vec<bool>,
-    /// Anchor texts, each once.
+    /// Distinct anchor texts.
     pub anchors: Vec<String>,
     /// Pass as `after` for the next batch; `None` at the end.
     pub next: Option<i64>,
 }
 
-/// A run by its id. A run that is not finished is [`Error::InvalidInput`].
+/// Returns a run. If it is not finished, the error is [`Error::InvalidInput`].
 pub fn run(id: i64) -> Result<Run, Error> {
     super::backend::run(id)
 }
 
-/// Pages with an id above `after` (0 at first), ascending, at most `limit` (10,000 at
+/// Returns pages with an id above `after` (start with 0), ascending, at most `limit` (10,000 at
 /// most).
 pub fn pages(run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
     super::backend::pages(run, after, limit)
 }
 
-/// Internal links of pages with an id above `after`, of at most `pages` pages.
+/// Returns internal links of the next pages with an id above `after`, at most `pages` pages.
 pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
     super::backend::links(run, after, pages)
 }
 
-/// A stored page with its body.
+/// Returns a stored page with its body.
 pub fn open(page: i64) -> Result<Page<'static>, Error> {
     super::backend::open(page)
 }

@@ -1,4 +1,4 @@
-//! The host as a component sees it: the contract's imports.
+//! The host inside a component: the imports of the WIT interface.
 
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
@@ -70,7 +70,7 @@ pub fn render_many(urls: &[String], concurrency: u32) -> Vec<Result<Page<'static
 pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
     let Some(handle) = page.handle() else {
         return Err(Error::failed(
-            "extract: the page did not come from the host",
+            "extract: the page was not loaded from the host",
         ));
     };
     Ok(raw::extraction::extract(role, handle.raw(), options)?)

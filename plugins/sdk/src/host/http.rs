@@ -1,31 +1,32 @@
-//! HTTP through the host: its guard, robots.txt, limits, quota and billing. Permission
+//! HTTP through the host, with its guard, robots.txt, limits, quota and billing. Needs permission
 //! `http` (host patterns).
 
 use std::time::Duration;
 
 use crate::{Error, Header, Page};
 
-/// A request in the making.
+/// A request to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// GET, HEAD or POST.
     pub method: String,
-    /// `http` or `https`, matched against the plugin's granted host patterns.
+    /// Absolute `http` or `https` URL, which the plugin's granted host patterns must match.
     pub url: String,
-    /// Sent besides the host's own.
+    /// Headers in addition to the host's own.
     pub headers: Vec<Header>,
-    /// Sent with a POST.
+    /// Body of a POST.
     pub body: Option<Vec<u8>>,
-    /// Follow redirects (each hop is judged again). Off: a 3xx is the answer. On at first.
+    /// Whether to follow redirects (each is checked again); if not, a 3xx is the answer.
+    /// Default: true.
     pub follow_redirects: bool,
-    /// Ask robots.txt first; a refusal is [`Error::Denied`]. On at first.
+    /// Whether to obey robots.txt; a refusal is [`Error::Denied`]. Default: true.
     pub respect_robots: bool,
-    /// Total time. `None`, or more than the host's limit, means the host's.
+    /// Time limit. `None`, or more than the host's limit, means the host's limit.
     pub timeout: Option<Duration>,
 }
 
 impl Request {
-    /// A request without body.
+    /// Creates a request without body.
     pub fn new(method: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             method: method.into(),
@@ -38,17 +39,17 @@ impl Request {
         }
     }
 
-    /// A GET request.
+    /// Creates a GET request.
     pub fn get(url: impl Into<String>) -> Self {
         Self::new("GET", url)
     }
 
-    /// A HEAD request.
+    /// Creates a HEAD request.
     pub fn head(url: impl Into<String>) -> Self {
         Self::new("HEAD", url)
     }
 
-    /// A POST request with this body.
+    /// Creates a POST request with this body.
     pub fn post(url: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
         Self {
             body: Some(body.into()),
@@ -62,13 +63,13 @@ impl Request {
         self
     }
 
-    /// Sends it through one of the operator's proxy pools (`datacenter`, `isp`,
-    /// `residential`, `mobile`). A pool that is not configured is [`Error::Denied`].
+    /// Uses one of the operator's proxy pools (`datacenter`, `isp`, `residential`, `mobile`). A
+    /// pool that is not configured is [`Error::Denied`].
     pub fn proxy_pool(self, pool: &str) -> Self {
         self.header("orbweaver-proxy-pool", pool)
     }
 
-    /// With [`proxy_pool`](Self::proxy_pool): through a proxy in this country (ISO 3166-1
+    /// With [`proxy_pool`](Self::proxy_pool): uses a proxy in this country (ISO 3166-1
     /// alpha-2).
     pub fn proxy_country(self, country: &str) -> Self {
         self.header("orbweaver-proxy-country", country)
@@ -99,19 +100,19 @@ impl Request {
     }
 }
 
-/// One request. Any HTTP status is an answer; [`Error::FetchFailed`] is for what brought
-/// none. Calls run concurrently: [`join_all`](crate::join_all) awaits several.
+/// Sends one request. A response with any status is an answer; without a response the error is
+/// [`Error::FetchFailed`]. Calls run concurrently: use [`join_all`](crate::join_all) for several.
 pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
     super::backend::fetch(request).await
 }
 
-/// A GET request with everything else as the host does it.
+/// Sends a GET request with default options.
 pub async fn get(url: &str) -> Result<Page<'static>, Error> {
     fetch(Request::get(url)).await
 }
 
-/// Fetches several, at most `concurrency` at once (0: the host's choice); answers in the
-/// order asked.
+/// Sends several requests, at most `concurrency` in parallel (0: the host's choice); the answers
+/// are in the order of the requests.
 pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
     super::backend::fetch_many(requests, concurrency)
 }

@@ -1,15 +1,15 @@
-//! What the plugin wants its operator to know. Bounded and cleaned by the host.
+//! Log messages for the operator. The host limits their number and length, and escapes them.
 
-/// How much it matters.
+/// Severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Every step.
+    /// Detailed trace.
     Trace,
-    /// For whoever looks for a fault.
+    /// Details for debugging.
     Debug,
-    /// Worth knowing.
+    /// Useful information.
     Info,
-    /// Something is wrong, the work goes on.
+    /// A problem that does not stop the work.
     Warn,
     /// The work failed.
     Error,

@@ -1,6 +1,6 @@
-//! What a plugin may ask of its host, each part only if its manifest asks and the
-//! operator grants. Outside the sandbox the host is the one that a test installs
-//! (`orbweaver_sdk::testing`, natively only); without one every call is `Error::Denied`.
+//! Services of the host; most need a permission that the manifest requests and the operator
+//! grants. In native builds the host is the one installed by a test
+//! (`orbweaver_sdk::testing`); without one every call returns `Error::Denied`.
 
 #[cfg(target_family = "wasm")]
 #[path = "guest.rs"]
@@ -21,15 +21,15 @@ use crate::{Error, Page};
 /// One call of a fetcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call<P> {
-    /// The domain of the manifest that the caller named.
+    /// The domain of the manifest that the caller used.
     pub domain: String,
-    /// What follows the domain: no leading slash; empty for none.
+    /// The path after the domain, without a leading slash; may be empty.
     pub path: String,
     /// The caller's parameters.
     pub params: P,
 }
 
-/// When a rendered page is ready.
+/// Event after which a rendered page counts as loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WaitFor {
     /// The `load` event.
@@ -37,36 +37,36 @@ pub enum WaitFor {
     Load,
     /// The `DOMContentLoaded` event.
     DomContentLoaded,
-    /// No request under way for a while.
+    /// No request in progress for a while.
     NetworkIdle,
 }
 
-/// The page as it stands after its scripts ran in a real browser. Permission `render`.
+/// Renders a page in a browser: its state after its scripts have run. Needs permission `render`.
 pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {
     backend::render(url, wait_for).await
 }
 
-/// Renders several pages, at most `concurrency` at once (0: the host's choice); answers in
-/// the order asked. Permission `render`.
+/// Renders several pages, at most `concurrency` in parallel (0: the host's choice); the answers
+/// are in the order of the URLs. Needs permission `render`.
 pub fn render_many(urls: &[String], concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
     backend::render_many(urls, concurrency)
 }
 
-/// Another plugin's work on a page, by role: JSON text. Options are JSON text too, `"{}"`
-/// for none. Permission `extract` (roles).
+/// Runs another plugin's role on a page; returns JSON text. Options are JSON text, `"{}"` for
+/// none. Needs permission `extract` (roles).
 pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
     backend::extract(role, page, options)
 }
 
 impl Page<'_> {
-    /// HTML that did not come from a fetch of its own (a fragment inside an API's answer,
-    /// say) as a page, parsed by the host. For actors and fetchers; needs no permission.
+    /// Lets the host parse HTML that was not fetched as a page, such as a fragment in an API's
+    /// answer. For actors and fetchers; needs no permission.
     pub fn from_html(url: &str, html: &str) -> Page<'static> {
         backend::from_html(url, html)
     }
 }
 
-/// Waits for all of the futures together; answers in their order.
+/// Waits for all futures together; the results are in their order.
 pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
     enum Slot<F: Future> {
         Waiting(Pin<Box<F>>),
@@ -76,7 +76,7 @@ pub async fn join_all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F:
         .into_iter()
         .map(|f| Slot::Waiting(Box::pin(f)))
         .collect();
-    // The outputs are only ever moved, never pinned.
+    // The outputs are moved, never pinned.
     impl<F: Future> Unpin for Slot<F> {}
     std::future::poll_fn(move |context| {
         let mut waiting = false;

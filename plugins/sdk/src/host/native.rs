@@ -1,4 +1,4 @@
-//! Outside the sandbox: the host that a test installs.
+//! The host in native builds: the one that a test has installed.
 
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;

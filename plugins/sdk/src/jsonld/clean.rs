@@ -1,12 +1,12 @@
-//! Lenient JSON in, strict JSON out.
+//! Converts lenient JSON to strict JSON.
 
 use crate::json::escape_into;
 
-/// Deeper nesting is refused: readers of JSON recurse, and stop at 128.
+/// Most nested values: JSON parsers recurse, and many stop at 128.
 const MAX_DEPTH: usize = 100;
 
-/// Copies lenient JSON as a strict JSON array of the values found. `None` where the text
-/// cannot be read, or has no value.
+/// Converts lenient JSON to a strict JSON array of the values found. `None` if the text cannot be
+/// parsed, or has no value.
 pub fn clean(text: &str) -> Option<String> {
     let mut cleaner = Cleaner {
         text,
@@ -34,8 +34,8 @@ struct Cleaner<'t> {
     out: String,
 }
 
-/// The length of a comment of HTML that begins the text and says something. One that holds
-/// the JSON itself only hides it from old parsers.
+/// Length of an HTML comment at the start of the text that is a real comment. One that contains the
+/// JSON itself only hides it from old parsers.
 fn comment(text: &str) -> Option<usize> {
     let inner = text.strip_prefix("<!--")?;
     let end = inner.find("-->")?;
@@ -43,7 +43,7 @@ fn comment(text: &str) -> Option<usize> {
     (!said.starts_with(['{', '[', '/'])).then_some("<!--".len() + end + "-->".len())
 }
 
-/// What may stand next inside a container.
+/// The expected next token inside a container.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Container {
     Object,
@@ -59,15 +59,15 @@ impl Cleaner<'_> {
         self.text.get(self.at..).unwrap_or("")
     }
 
-    /// Skips white space, comments and the marks that hide scripts from old parsers;
-    /// commas (and, outside of all values, semicolons) too, as the writer puts its own.
+    /// Skips white space, comments and the marks that hide scripts from old parsers. Also skips
+    /// commas (and, outside of all values, semicolons), because the writer adds its own.
     fn skip_blank(&mut self, outside: bool) {
         loop {
             match self.peek() {
                 Some(b',' | b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) => self.at += 1,
                 Some(b';') if outside => self.at += 1,
                 Some(b'/') if self.rest().starts_with("//") => {
-                    // A line comment hides one of the marks, or is one.
+                    // A line comment often contains one of these marks.
                     self.at += self.rest().find(['\n', '\r']).unwrap_or(self.rest().len());
                 }
                 Some(b'/') if self.rest().starts_with("/*") => {
@@ -102,11 +102,11 @@ impl Cleaner<'_> {
         }
     }
 
-    /// One value with all that it contains.
+    /// Converts one value with everything in it.
     fn value(&mut self) -> Option<()> {
         let mut open: Vec<Container> = Vec::new();
         loop {
-            // A value begins here.
+            // A value starts here.
             match self.peek()? {
                 b'{' => {
                     self.at += 1;
@@ -124,7 +124,7 @@ impl Cleaner<'_> {
             if open.len() > MAX_DEPTH {
                 return None;
             }
-            // To the next value: close what ends, put the comma and the key.
+            // Before the next value: close ended containers, write comma and key.
             loop {
                 let Some(container) = open.last() else {
                     return Some(());
@@ -201,8 +201,8 @@ impl Cleaner<'_> {
         }
     }
 
-    /// A backslash and what it escapes; an escape that JSON does not know is the
-    /// character itself.
+    /// Converts an escape sequence; a sequence that JSON does not know becomes the character
+    /// itself.
     fn escape(&mut self) -> Option<()> {
         let after = self.text.get(self.at + 1..)?;
         let c = after.chars().next()?;
@@ -241,7 +241,7 @@ impl Cleaner<'_> {
                     None => self.out.push('u'),
                 }
             }
-            // A line continued on the next.
+            // A line continued on the next line.
             '\n' | '\r' => {}
             c => escape_into(c.encode_utf8(&mut [0; 4]), &mut self.out),
         }
@@ -249,7 +249,7 @@ impl Cleaner<'_> {
         Some(())
     }
 
-    /// A number, `true`, `false`, `null` or what scripts write for it.
+    /// Converts a number, `true`, `false`, `null`, or a JavaScript equivalent.
     fn word(&mut self) -> Option<()> {
         let rest = self.rest();
         let end = rest
@@ -262,7 +262,7 @@ impl Cleaner<'_> {
             "False" | "FALSE" => "false".to_owned(),
             "undefined" | "NaN" | "None" | "NULL" | "Null" => "null".to_owned(),
             number if is_number(number) => number.to_owned(),
-            // `007`, `+1`, `1.`, `1e999`: kept as they are written.
+            // `007`, `+1`, `1.`, `1e999`: kept as strings.
             other if other.bytes().all(|b| b"0123456789+-.eE".contains(&b)) => {
                 format!("\"{other}\"")
             }
@@ -274,8 +274,8 @@ impl Cleaner<'_> {
     }
 }
 
-/// Whether this is a number by RFC 8259, section 6, and one that a float surely holds:
-/// readers refuse others.
+/// Whether this is a number by RFC 8259, section 6, that a float can hold: parsers refuse
+/// others.
 fn is_number(word: &str) -> bool {
     const MAX_LENGTH: usize = 100;
     let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -300,7 +300,7 @@ fn is_number(word: &str) -> bool {
     rest.is_empty()
 }
 
-/// Decodes the entities that an attribute's text needs, and numeric ones.
+/// Decodes the entities used in attributes, and numeric ones.
 pub fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

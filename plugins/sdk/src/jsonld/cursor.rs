@@ -1,9 +1,9 @@
-//! Looking into strict JSON text without reading all of it into a tree.
+//! Reads parts of strict JSON text without building a value tree.
 
 use std::borrow::Cow;
 
-/// The members of an object, as (key with its quotes, value) of JSON text. Empty for
-/// what is no object. The text must be strict JSON.
+/// The members of an object as (key with its quotes, value), both JSON text. Empty if it is not an
+/// object. The text must be strict JSON.
 pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut parts = Parts::of(object, b'{');
     std::iter::from_fn(move || {
@@ -13,7 +13,7 @@ pub fn members(object: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The elements of an array as JSON text; of anything else, itself.
+/// The elements of an array as JSON text; for any other value, the value itself.
 pub fn elements(json: &str) -> impl Iterator<Item = &str> {
     let array = json.starts_with('[');
     let mut parts = Parts::of(json, b'[');
@@ -35,7 +35,7 @@ pub fn get<'j>(object: &'j str, key: &str) -> Option<&'j str> {
         .map(|(_, value)| value)
 }
 
-/// The text of a JSON string; `None` for another value.
+/// The text of a JSON string; `None` for any other value.
 pub fn string(json: &str) -> Option<Cow<'_, str>> {
     let inside = json.strip_prefix('"')?.strip_suffix('"')?;
     Some(if inside.contains('\\') {
@@ -45,7 +45,7 @@ pub fn string(json: &str) -> Option<Cow<'_, str>> {
     })
 }
 
-/// The text of a string's inside.
+/// Decodes the inside of a JSON string.
 fn unescape(inside: &str) -> String {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;
@@ -78,17 +78,17 @@ fn unescape(inside: &str) -> String {
     out
 }
 
-/// The strings of an array, or the one string that stands alone.
+/// The strings of an array, or a single string.
 pub fn strings(json: &str) -> impl Iterator<Item = Cow<'_, str>> {
     elements(json).filter_map(string)
 }
 
-/// The value as a tree; null where the text is no JSON.
+/// The value as a tree; null if the text is not JSON.
 pub fn decode(json: &str) -> serde_json::Value {
     serde_json::from_str(json).unwrap_or_default()
 }
 
-/// Values one after the other inside a container.
+/// Consecutive values inside a container.
 struct Parts<'j> {
     rest: &'j str,
 }
@@ -105,7 +105,7 @@ impl<'j> Parts<'j> {
         }
     }
 
-    /// The next value; keys count as values. None at the end of the container.
+    /// The next value; keys count as values. `None` at the end of the container.
     fn next_value(&mut self) -> Option<&'j str> {
         let rest = self
             .rest

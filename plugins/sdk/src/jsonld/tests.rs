@@ -6,7 +6,7 @@ fn read(text: &str) -> Option<serde_json::Value> {
 }
 
 #[test]
-fn what_is_json_stays_the_same() {
+fn valid_json_is_unchanged() {
     for text in [
         r#"{"@type":"Article","n":[1,-2.5,1e3,true,false,null,"x\"\\\/\b\f\n\r\té😀\ud83d\ude00"],"o":{}}"#,
         "[]",
@@ -19,7 +19,7 @@ fn what_is_json_stays_the_same() {
 }
 
 #[test]
-fn what_pages_write_is_put_right() {
+fn common_faults_of_pages_are_repaired() {
     let article = serde_json::json!([{"@type": "Article", "headline": "A B"}]);
     for text in [
         "<!--\n{\"@type\":\"Article\",\"headline\":\"A B\"}\n-->",
@@ -49,7 +49,7 @@ fn strings_survive_control_characters_and_broken_escapes() {
 }
 
 #[test]
-fn what_is_beyond_repair_is_no_block() {
+fn blocks_that_cannot_be_repaired_are_ignored() {
     let deep = "[".repeat(100_000);
     for text in [
         "",

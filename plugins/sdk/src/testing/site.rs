@@ -1,4 +1,4 @@
-//! A host whose web is a list of documents.
+//! A host that serves a list of documents.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use crate::{Error, Page, WaitFor};
 
 type Role = Box<dyn Fn(&Page<'_>, &str) -> Result<String, Error>>;
 
-/// A [`Host`] that answers from documents: enough for most tests of an actor.
+/// A [`Host`] that serves documents; sufficient for most tests of an actor.
 ///
 /// ```
 /// use orbweaver_sdk::testing::{Document, Site, block_on, install};
@@ -35,38 +35,38 @@ pub struct Site {
 }
 
 impl Site {
-    /// Answers every method for the document's URL, except those that
-    /// [`method`](Self::method) names.
+    /// Answers every method for the document's URL, except those set with
+    /// [`method`](Self::method).
     pub fn page(self, document: Document) -> Self {
         self.method("*", document)
     }
 
-    /// Answers one method (`HEAD`, `GET`, `POST`; `RENDER` is the browser) for the
-    /// document's URL.
+    /// Answers one method (`HEAD`, `GET`, `POST`; `RENDER` for the browser) for the document's
+    /// URL.
     pub fn method(mut self, method: &str, document: Document) -> Self {
         let key = format!("{method} {}", document.url);
         self.answers.insert(key, Ok(document));
         self
     }
 
-    /// What the browser shows for the document's URL.
+    /// Sets the rendered page of the document's URL.
     pub fn rendered(self, document: Document) -> Self {
         self.method("RENDER", document)
     }
 
-    /// Fails every method for this URL, except those that [`method`](Self::method) names.
+    /// Fails every method for this URL, except those set with [`method`](Self::method).
     pub fn fails(mut self, url: &str, error: Error) -> Self {
         self.answers.insert(format!("* {url}"), Err(error));
         self
     }
 
-    /// Denies requests for this URL that respect robots.txt, as if that disallowed it.
+    /// Denies requests for this URL that obey robots.txt.
     pub fn disallows(mut self, url: &str) -> Self {
         self.disallowed.insert(url.to_owned());
         self
     }
 
-    /// Answers a role with an extractor's function.
+    /// Runs a role with an extractor's function.
     pub fn role(
         mut self,
         role: &str,
@@ -76,8 +76,8 @@ impl Site {
         self
     }
 
-    /// A finished run, its pages in ascending order of their ids, and the batches of its
-    /// links: a batch's `next` is what the following one is asked with.
+    /// Sets a finished run, its pages in ascending order of their ids, and the batches of its
+    /// links. A batch's `next` is the `after` of the following one.
     pub fn crawl(mut self, run: Run, pages: Vec<PageRow>, links: Vec<Links>) -> Self {
         self.run = Some(run);
         self.rows = pages;
@@ -85,7 +85,7 @@ impl Site {
         self
     }
 
-    /// What has been fetched and rendered, in order: `GET https://example.org/`.
+    /// The requests and renders so far, in order: `GET https://example.org/`.
     pub fn asked(&self) -> Rc<RefCell<Vec<String>>> {
         Rc::clone(&self.asked)
     }

@@ -10,13 +10,13 @@ const BASES: &[&str] = &[
     "https://xn--bcher-kva.example/b%C3%BCcher#",
 ];
 
-/// The standard's parser, with this module's limits.
+/// The standard's parser with this module's limits.
 fn reference(base: &str, href: &str) -> Option<Resolved> {
     let base = Url::parse(base).expect("a base");
     Resolved::from_url(&base.join(href).ok()?)
 }
 
-/// Compares text and parts; says whether the short way was taken.
+/// Compares text and parts; returns whether the fast path was used.
 fn compare(base: &str, href: &str) -> bool {
     let joined = Base::new(base).expect("a base");
     let expected = reference(base, href);
@@ -33,7 +33,7 @@ fn compare(base: &str, href: &str) -> bool {
 }
 
 #[test]
-fn the_usual_shapes_take_the_short_way() {
+fn usual_forms_use_the_fast_path() {
     for base in BASES {
         for href in [
             "",
@@ -91,7 +91,7 @@ fn the_usual_shapes_take_the_short_way() {
 }
 
 #[test]
-fn unusual_shapes_agree_with_the_standard() {
+fn unusual_forms_agree_with_the_standard() {
     for base in BASES {
         for href in [
             "http:",
@@ -186,7 +186,7 @@ fn unusual_shapes_agree_with_the_standard() {
 }
 
 #[test]
-fn every_byte_in_every_place_agrees_with_the_standard() {
+fn every_byte_at_every_position_agrees_with_the_standard() {
     for byte in 0..=255_u8 {
         let c = char::from(byte);
         for href in [
@@ -267,7 +267,7 @@ fn generated_references_agree_with_the_standard() {
             .collect();
         plain += usize::from(compare(BASES[next(BASES.len())], &href));
     }
-    assert!(plain > ROUNDS / 4, "{plain} of {ROUNDS} took the short way");
+    assert!(plain > ROUNDS / 4, "{plain} of {ROUNDS} used the fast path");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn only_http_urls_are_bases_and_long_ones_are_refused() {
 }
 
 #[test]
-fn the_parts_of_a_resolved_url_can_be_asked_for() {
+fn the_parts_of_a_resolved_url_are_available() {
     let base = Base::new("https://user@Example.org:8443/a/b?c#d").expect("a base");
     let url = base.join("../x/?q=1#f").expect("a URL");
     assert_eq!(url.scheme(), "https");
@@ -316,7 +316,7 @@ fn the_parts_of_a_resolved_url_can_be_asked_for() {
 }
 
 #[test]
-fn a_limited_base_resolves_so_many_bytes() {
+fn a_limited_base_resolves_up_to_its_limit() {
     let base = Base::new("https://example.org/")
         .expect("a base")
         .limited(60);

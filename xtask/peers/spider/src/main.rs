@@ -1,8 +1,8 @@
-//! Crawls one site with the spider crate and writes a JSON line for each page.
+//! Crawls one site with the spider crate and writes a JSON line per page.
 //!
-//! When the crawl is over it prints a line to standard output and waits for the end of its
-//! standard input, so that whoever started it can read its memory and time from the system
-//! while it still lives.
+//! At the end of the crawl it prints a line to standard output and waits for the end of its
+//! standard input, so that the caller can read its memory and time from the system before it
+//! exits.
 
 use std::fs::File;
 use std::io::{BufWriter, Read as _, Write as _};
@@ -18,24 +18,24 @@ use tokio::sync::broadcast::error::RecvError;
 
 #[derive(Parser)]
 struct Args {
-    /// Where to start.
+    /// Start URL.
     url: String,
-    /// What is kept of a page.
+    /// Data kept of each page.
     #[arg(long, value_enum)]
     keep: Keep,
-    /// The file that gets the lines.
+    /// Output file.
     #[arg(long)]
     out: PathBuf,
-    /// Requests at the same time.
+    /// Parallel requests.
     #[arg(long, default_value_t = 32)]
     concurrency: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
-    /// URL, status, title and how many links.
+    /// URL, status, title and number of links.
     Metadata,
-    /// URL, status and the whole HTML.
+    /// URL, status and the complete HTML.
     Html,
 }
 
@@ -64,7 +64,7 @@ async fn main() -> Result<()> {
         .with_depth(50)
         .with_concurrency_limit(Some(args.concurrency))
         .with_return_page_links(args.keep == Keep::Metadata);
-    // A page that a slow reader misses is lost; with this much room none is.
+    // A slow reader loses pages; with this capacity none is lost.
     let mut pages = website.subscribe(1 << 14);
     let mut out = BufWriter::new(File::create(&args.out).context("--out")?);
     let start = Instant::now();
@@ -117,7 +117,7 @@ fn write(out: &mut impl std::io::Write, page: &Page, keep: Keep) -> Result<()> {
     Ok(())
 }
 
-/// The text between the first `title` tags: the cheapest way there is, in spider's favour.
+/// The text between the first `title` tags, found in the cheapest way, which favours spider.
 fn title(html: &str) -> Option<&str> {
     let (_, rest) = html.split_once("<title>")?;
     rest.split_once("</title>").map(|(title, _)| title)

@@ -1,7 +1,7 @@
-//! Generated bindings, one module per world. `pages` is linked by hand (see
-//! [`pages`](super::pages)); everything else is generated.
+//! Generated bindings, one module per world. Only `pages` is linked by hand, see
+//! [`pages`](super::pages).
 
-/// Extractors through the synchronous API: no fibers.
+/// Extractors through the synchronous API, without fibers.
 #[allow(missing_docs, dead_code, reason = "generated")]
 pub(crate) mod extractor {
     wasmtime::component::bindgen!({
@@ -12,7 +12,7 @@ pub(crate) mod extractor {
     });
 }
 
-/// The same for interpreters and extractors with WASI grants, which may wait.
+/// Extractors through the asynchronous API: interpreters, and those with WASI grants.
 #[allow(missing_docs, dead_code, reason = "generated")]
 pub(crate) mod extractor_async {
     wasmtime::component::bindgen!({
@@ -44,7 +44,7 @@ pub(crate) mod actor {
     });
 }
 
-/// Actors without.
+/// Actors without asynchronous functions.
 #[allow(missing_docs, dead_code, reason = "generated")]
 pub(crate) mod actor_sync {
     wasmtime::component::bindgen!({

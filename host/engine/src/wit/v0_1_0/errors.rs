@@ -1,4 +1,4 @@
-//! Errors of the WIT package, from and to the engine's own.
+//! Conversion between errors of the WIT package and of the engine.
 
 use super::bindings::extractor::orbweaver::plugin::types::Error as WitError;
 use crate::error::{HostError, PluginError};

@@ -17,7 +17,7 @@ impl extraction::Host for State {
         options: String,
     ) -> wasmtime::Result<Result<String, types::Error>> {
         let capabilities = self.capabilities()?;
-        // The extractor parses the page, and the guest's handle keeps the snapshot alive.
+        // The extractor parses the page, and the guest's handle keeps the snapshot in memory.
         let held = self.table.get_mut(&page)?;
         held.reserve_parse()?;
         let shared = Arc::clone(held.page());

@@ -23,7 +23,7 @@ impl State {
             .ok_or_else(|| wasmtime::format_err!("an extractor has no capabilities"))
     }
 
-    /// Hands a page to the guest, tells it the refusal, or stops it.
+    /// Passes a page to the guest, or the error, or stops the guest.
     pub(super) fn answer(
         &mut self,
         page: Result<HostPage, CallFailure>,
@@ -35,7 +35,7 @@ impl State {
         }
     }
 
-    /// The same for a list.
+    /// Same as [`answer`](Self::answer), for a list.
     fn answers(
         &mut self,
         pages: Vec<Result<HostPage, HostError>>,

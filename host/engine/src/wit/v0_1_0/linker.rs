@@ -1,4 +1,4 @@
-//! Puts the interfaces into a linker.
+//! Adds the interfaces to a linker.
 
 use wasmtime::component::{HasSelf, Linker};
 
@@ -16,8 +16,8 @@ pub(crate) fn add_extractor_interfaces(linker: &mut Linker<State>) -> wasmtime::
     log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }
 
-/// Links the interfaces of tasks: pages, the log, and the capabilities of actors and
-/// fetchers. The load check has refused imports that are not granted; the capabilities check
+/// Links the interfaces of tasks: pages, the log, and the capabilities of actors and fetchers.
+/// Imports that are not granted were refused when the plugin was loaded; the capabilities check
 /// again.
 pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     pages::add_to_linker(linker)?;

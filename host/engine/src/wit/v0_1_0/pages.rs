@@ -1,5 +1,5 @@
-//! The interface `pages`, linked by hand: what a guest reads of a page is lowered straight
-//! from the shared page into its memory, without a copy in between.
+//! The interface `pages`, linked by hand: the data of a page is written directly from the shared
+//! page into the guest's memory, without a copy in between.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -24,8 +24,8 @@ struct SnapshotRecord<'a> {
     text: &'a str,
 }
 
-/// A shared snapshot that lowers as [`SnapshotRecord`]: the result of a host function has
-/// to be `'static`, and cloning megabytes for that would cost more than passing them.
+/// A shared snapshot that lowers as [`SnapshotRecord`]: the result of a host function must be
+/// `'static`, and cloning megabytes would cost more than passing them.
 struct SharedSnapshot(Arc<Snapshot>);
 
 type AsRecord = SnapshotRecord<'static>;
@@ -39,8 +39,8 @@ impl SharedSnapshot {
     }
 }
 
-// SAFETY: every item is that of `SnapshotRecord`, whose implementation wasmtime derives;
-// wasmtime forwards `Arc<T>` and `&T` to `T` in the same way.
+// SAFETY: every item is that of `SnapshotRecord`, whose implementation wasmtime derives; wasmtime
+// implements `Arc<T>` and `&T` through `T` in the same way.
 unsafe impl ComponentType for SharedSnapshot {
     type Lower = <AsRecord as ComponentType>::Lower;
 
@@ -52,8 +52,8 @@ unsafe impl ComponentType for SharedSnapshot {
     }
 }
 
-// SAFETY: as above. The lifetime of `SnapshotRecord` does not show in its lowered form,
-// which is integers.
+// SAFETY: as above. The lifetime of `SnapshotRecord` has no effect on its lowered form, which
+// consists of integers.
 unsafe impl Lower for SharedSnapshot {
     fn linear_lower_to_flat<T>(
         &self,
@@ -100,7 +100,7 @@ fn interface() -> String {
 
 const SNAPSHOT: &str = "[method]page.snapshot";
 
-/// Links `snapshot` for stores of worker threads: the parse happens there.
+/// Links `snapshot` for stores on worker threads: the page is parsed on that thread.
 pub(crate) fn add_snapshot_sync(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker
         .instance(&interface())?
@@ -109,8 +109,8 @@ pub(crate) fn add_snapshot_sync(linker: &mut Linker<State>) -> wasmtime::Result<
         })
 }
 
-/// Links `snapshot` for tasks: the parse happens on a thread of its own, and its memory and
-/// CPU time are the guest's.
+/// Links `snapshot` for tasks: the page is parsed on another thread, and its memory and CPU time
+/// are charged to the guest.
 pub(crate) fn add_snapshot_async(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker
         .instance(&interface())?
@@ -128,7 +128,7 @@ pub(crate) fn add_snapshot_async(linker: &mut Linker<State>) -> wasmtime::Result
         })
 }
 
-/// Links everything of `pages` but `snapshot`.
+/// Links everything of `pages` except `snapshot`.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     let mut pages = linker.instance(&interface())?;
     pages.resource(
@@ -155,7 +155,7 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     pages.func_wrap("[method]page.headers", |store, this: Borrowed| {
         let page = page(&store, &this)?;
         let parts = page.parts();
-        // A server must not speak for the host.
+        // A server must not send headers in the name of the host.
         let sent = parts
             .headers
             .iter()

@@ -1,4 +1,4 @@
-//! Names of files for URLs: readable, safe on every file system, never outside the folder.
+//! File names for URLs: readable, safe on every file system, never outside the folder.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -7,23 +7,23 @@ use percent_encoding::percent_decode_str;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-/// Characters of a name's part.
+/// Longest part of a name, in characters.
 const LONGEST: usize = 80;
-/// Folders within folders.
+/// Most nested folders.
 const DEEPEST: usize = 12;
 
-/// Gives each URL a name of its own.
+/// Assigns each URL a unique name.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashSet<String>);
 
 impl Names {
-    /// Such as `example.com/docs/intro.md`.
+    /// A name such as `example.com/docs/intro.md`.
     pub(super) fn of(&mut self, url: &str) -> PathBuf {
         let mut parts = parts(url);
         let last = parts.pop().unwrap_or_default();
         let folder = parts.join("/");
         let mut name = format!("{folder}/{last}.md");
-        // Some file systems do not tell upper from lower case.
+        // Some file systems ignore case.
         if !self.0.insert(name.to_lowercase()) {
             name = format!("{folder}/{last}-{}.md", short(url));
             self.0.insert(name.to_lowercase());
@@ -32,7 +32,7 @@ impl Names {
     }
 }
 
-/// Folders and, last, the file.
+/// Folders, and the file as the last part.
 fn parts(url: &str) -> Vec<String> {
     let Ok(parsed) = Url::parse(url) else {
         return vec!["pages".to_owned(), short(url)];
@@ -51,7 +51,7 @@ fn parts(url: &str) -> Vec<String> {
     let mut parts: Vec<String> = std::iter::once(safe(&host))
         .chain(path.into_iter().map(|part| {
             let part = safe(part);
-            // A folder and a file of one name cannot be together.
+            // A folder and a file cannot have the same name.
             if part.ends_with(".md") {
                 part + "_"
             } else {
@@ -88,7 +88,7 @@ fn safe(part: &str) -> String {
     if shown.is_empty() {
         return "_".to_owned();
     }
-    // Names are bounded in bytes where they are stored; other scripts have up to four each.
+    // File systems limit names in bytes; a character of other scripts has up to four.
     if decoded.chars().count() > LONGEST || shown.len() > 200 {
         let start: String = shown.chars().take(40).collect();
         return format!("{start}-{}", short(part));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn names_show_where_a_page_comes_from() {
+    fn names_show_the_url_of_a_page() {
         assert_eq!(name("https://example.com/"), "example.com/index.md");
         assert_eq!(
             name("https://example.com/docs/"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_folder_or_is_too_long() {
+    fn no_name_leaves_the_folder_or_is_too_long() {
         for url in [
             "https://example.com/%2e%2e/%2e%2e%2fetc%2fpasswd",
             "https://example.com/..%5c..%5cx/%00",

@@ -1,4 +1,4 @@
-//! `orbweaver crawl`: a run in this process, on the configured database.
+//! `orbweaver crawl`: runs a crawl in this process, on the configured database.
 
 mod files;
 mod output;
@@ -19,23 +19,24 @@ use orbweaver_store::crawl::{Created, Run, RunState};
 
 use super::Common;
 use crate::service::Service;
-use orbweaver_accounts::bootstrap::{self, First};
+use orbweaver_accounts::bootstrap::{self, FirstStart};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_crawl as crawl;
-use orbweaver_crawl::Seat;
-use orbweaver_crawl::request::CrawlRequest;
+use orbweaver_crawl::WorkerLockHolder;
+use orbweaver_crawl::request::{CrawlRequest, RequestError};
 use orbweaver_crawl::spec::SeedKind;
 use orbweaver_crawl::submit::{self, Origin};
+use orbweaver_pipeline::rules::InvalidField;
 
 use crate::{serve, service, telemetry};
 
-/// How often the bar is drawn anew.
+/// Refresh interval of the progress bar.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Crawl a site and write its pages to a file or folder.
 ///
-/// The run and its pages are kept in the data folder, where `orbweaver serve` finds them,
-/// too. Interrupted, it goes on with --resume.
+/// The run and its pages are stored in the data folder, so `orbweaver serve` finds them too.
+/// If interrupted, continue with --resume.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     orbweaver crawl https://example.com --max-pages 200 --out pages.ndjson\n  \
@@ -44,20 +45,20 @@ const LOOK: Duration = Duration::from_millis(200);
     orbweaver crawl http://127.0.0.1:8000/ --allow-net 127.0.0.0/8\n  \
     orbweaver crawl --resume 7 --out site/")]
 pub(super) struct Crawl {
-    /// Where to start.
+    /// Start URL.
     #[arg(required_unless_present = "resume")]
     url: Option<String>,
-    /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), or a
-    /// folder (one Markdown file per page). Without it one line per page is printed.
+    /// Output: FILE.ndjson (one page per line, with Markdown and metadata), or a folder (one
+    /// Markdown file per page). Without it, one line per page is printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Pages at most [default: 1000].
+    /// Most pages [default: 1000].
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
-    /// Links followed from the start [default: 5].
+    /// Most links from the start page [default: 5].
     #[arg(long, value_name = "N")]
     depth: Option<u64>,
-    /// Requests at once [default: as many as the site answers well].
+    /// Parallel requests [default: adapts to the site].
     #[arg(long, value_name = "N")]
     concurrency: Option<u64>,
     /// Milliseconds between two requests to a host [default: 250].
@@ -69,10 +70,10 @@ pub(super) struct Crawl {
     /// Do not obey robots.txt.
     #[arg(long)]
     ignore_robots: bool,
-    /// Do not follow links marked nofollow, ugc or sponsored, or of pages marked so.
+    /// Do not follow links marked nofollow, ugc or sponsored, nor links of nofollow pages.
     #[arg(long)]
     respect_nofollow: bool,
-    /// Take the URL for an origin, a sitemap or a sitemap index, and fetch what it lists.
+    /// The URL is an origin, a sitemap or a sitemap index; fetch the pages it lists.
     #[arg(long)]
     sitemap: bool,
     /// Skip paths that match this regular expression; repeatable.
@@ -81,22 +82,22 @@ pub(super) struct Crawl {
     /// Crawl only paths that match this regular expression; repeatable.
     #[arg(long, value_name = "REGEX")]
     include: Vec<String>,
-    /// Header of every request, as `Name: value`; repeatable.
+    /// Header to send with every request, as `Name: value`; repeatable.
     #[arg(long, value_name = "HEADER")]
     header: Vec<String>,
-    /// Cookies of every request, as `k=v; k=v`.
+    /// Cookies to send with every request, as `k=v; k=v`.
     #[arg(long, value_name = "COOKIES")]
     cookies: Option<String>,
-    /// User agent to send [default: one of current browsers].
+    /// User agent to send [default: a current browser's].
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
     /// Proxy (http, https or socks5) [default: the project's].
     #[arg(long, value_name = "URL")]
     proxy: Option<String>,
-    /// Project that the run belongs to [default: the first one].
+    /// Project that owns the run [default: the first one].
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
-    /// Go on with a run that was interrupted.
+    /// Continue an interrupted run.
     #[arg(long, value_name = "RUN", conflicts_with = "url")]
     resume: Option<i64>,
 }
@@ -104,7 +105,7 @@ pub(super) struct Crawl {
 impl Crawl {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let mut config = common.load()?.config;
-        // The bar is what is shown; what goes wrong is in the run.
+        // Hides log lines behind the progress bar; errors are in the run's result.
         if config.log.filter == "info" {
             config.log.filter = "error".to_owned();
         }
@@ -127,28 +128,27 @@ impl Crawl {
             Err(error) => Err(error),
         };
         service.store.close().await;
-        worked.context("the crawl's worker ended badly")?;
+        worked.context("the crawl's worker failed")?;
         ended
     }
 
     async fn project(&self, service: &Service) -> anyhow::Result<Project> {
         let key = service.config().bootstrap_key.as_ref();
-        if let Some(First::Fresh(key)) = bootstrap::run(&service.store, &service.clock, key).await?
+        if let Some(FirstStart::Fresh(key)) =
+            bootstrap::run(&service.store, &service.clock, key).await?
         {
             eprintln!(
-                "Project `default` is created. Its key, shown only this once: {}",
+                "Created project `default`. Its key, shown only now: {}",
                 key.expose()
             );
         }
         match &self.project {
-            Some(name) => {
-                service.store.project_named(name).await?.with_context(|| {
-                    format!("there is no project {name}; `orbweaver project list`")
-                })
-            }
+            Some(name) => service.store.project_named(name).await?.with_context(|| {
+                format!("project {name} does not exist; `orbweaver project list`")
+            }),
             None => {
                 let projects = service.store.projects().await?;
-                projects.into_iter().next().context("there is no project")
+                projects.into_iter().next().context("no project exists")
             }
         }
     }
@@ -159,7 +159,7 @@ impl Crawl {
             .request()?
             .check(&service.pipeline, tier.aggressive, &project.tier)
             .await
-            .map_err(|error| anyhow!("{error}{}", hint(&error.to_string())))?;
+            .map_err(|error| anyhow!("{error}{}", hint(&error)))?;
         let spec = checked
             .spec
             .with_project_proxy(project.proxy_url.as_deref());
@@ -175,7 +175,8 @@ impl Crawl {
         {
             Created::New(run) | Created::Replayed(run) => Ok(*run),
             Created::CapReached => bail!(
-                "project {} has as many queued and running crawls as it may; see `orbweaver crawl --resume`",
+                "project {} has reached its cap of queued and running crawls; see \
+                 `orbweaver crawl --resume`",
                 project.name
             ),
         }
@@ -211,7 +212,7 @@ impl Crawl {
     }
 }
 
-/// Writes what a run that is over came to.
+/// Writes the results of a finished run.
 async fn finish(
     service: &Service,
     run: &Run,
@@ -221,7 +222,7 @@ async fn finish(
         Ok(written) => summary(service, run, written),
         Err(error) => {
             eprintln!(
-                "{}: {} pages, which are kept: `orbweaver crawl --resume {} --out PATH` writes \
+                "{}: {} pages are stored: `orbweaver crawl --resume {} --out PATH` writes \
                  them again",
                 run.status, run.page_count, run.id
             );
@@ -234,57 +235,64 @@ async fn finish(
     })
 }
 
-/// Says what became of a run that the user did not wait for.
+/// Reports the state of a run that the user interrupted.
 async fn interrupted(service: &Service, run: &Run, others: bool) -> anyhow::Result<ExitCode> {
     let now = service.store.run(run.project, run.id).await?;
     let pages = now.map_or(0, |run| run.page_count);
     let id = run.id;
     if others {
         eprintln!(
-            "interrupted after {pages} pages; the other process goes on, and `orbweaver crawl \
+            "interrupted after {pages} pages; the other process continues, and `orbweaver crawl \
              --resume {id}`, with the same options, waits for it"
         );
     } else {
         eprintln!(
-            "interrupted after {pages} pages, which are kept; `orbweaver crawl --resume {id}`, \
-             with the same options, goes on, as does `orbweaver serve`"
+            "interrupted after {pages} pages, which are stored; `orbweaver crawl --resume {id}`, \
+             with the same options, continues it, and so does `orbweaver serve`"
         );
     }
     Ok(ExitCode::FAILURE)
 }
 
-/// Works on runs as a service does; where one works on this database already, stands by and
-/// leaves them to it.
+/// Works on runs like the service. If another process works on this database already, stands
+/// by and leaves them to it.
 async fn work(service: Service, others: Arc<AtomicBool>) {
-    let told = |seat| {
-        others.store(matches!(seat, Seat::Others(_)), Ordering::Relaxed);
-        if let Seat::Others(process) = seat {
+    let told = |holder| {
+        others.store(
+            matches!(holder, WorkerLockHolder::Other(_)),
+            Ordering::Relaxed,
+        );
+        if let WorkerLockHolder::Other(process) = holder {
             let process = process.map_or_else(String::new, |id| format!(" ({id})"));
             eprintln!(
-                "another process{process} works on this database and does the crawl, by its own \
+                "another process{process} works on this database and runs the crawl, with its own \
                  settings"
             );
         }
     };
-    if let Some(_seat) = crawl::seat(&service.crawls.store, &service.crawls.live, told).await {
+    if let Some(_lock) =
+        crawl::wait_for_worker_lock(&service.crawls.store, &service.crawls.live, told).await
+    {
         crawl::work(service.crawls.clone()).await;
     }
 }
 
-fn hint(message: &str) -> &'static str {
-    if message.contains("not public") || message.contains("not on the public internet") {
-        "; --allow-net opens a private network"
-    } else {
-        ""
+/// What the user can do about a refusal of the guard.
+fn hint(error: &RequestError) -> &'static str {
+    match error {
+        RequestError::Invalid(InvalidField {
+            guard: Some(rule), ..
+        }) if rule.is_private_network() => "; --allow-net opens a private network",
+        _ => "",
     }
 }
 
 async fn existing(service: &Service, project: ProjectId, id: RunId) -> anyhow::Result<Run> {
     let run = service.store.run(project, id).await?;
-    run.with_context(|| format!("there is no run {id}"))
+    run.with_context(|| format!("run {id} does not exist"))
 }
 
-/// Draws the bar until the run ends; none when the user interrupts.
+/// Shows the progress bar until the run ends; `None` if the user interrupts.
 async fn follow(
     service: &Service,
     project: ProjectId,

@@ -1,4 +1,4 @@
-//! Writing a run's pages: lines of JSON, Markdown files, or one line a page for people.
+//! Writes a run's pages: as lines of JSON, as Markdown files, or as one line per page.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,21 +16,21 @@ use super::files::Names;
 use crate::service::Service;
 use orbweaver_pipeline::{Parts, StoredError};
 
-/// Pages read at a time.
+/// Pages read per query.
 const CHUNK: u32 = 500;
-/// Pages extracted at once.
+/// Pages extracted in parallel.
 const AT_ONCE: usize = 8;
 
-/// Where pages go.
+/// Output of the pages.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// One JSON object a line.
+    /// A file with one JSON object per line.
     Lines(PathBuf),
-    /// A Markdown file for each.
+    /// A folder with one Markdown file per page.
     Folder(PathBuf),
 }
 
-/// What was written.
+/// Result of writing.
 #[derive(Debug)]
 pub(super) struct Done {
     pub(super) pages: usize,
@@ -38,8 +38,8 @@ pub(super) struct Done {
 }
 
 impl Target {
-    /// By the name: what ends like a file of lines is one. Tried now, so that a path that
-    /// cannot be written shows before the crawl and not after it.
+    /// Chooses by the path's extension. Creates the output now, so that an unwritable path is
+    /// reported before the crawl.
     pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
         let extension = path.extension().and_then(|extension| extension.to_str());
         let lines = matches!(extension, Some("ndjson" | "jsonl" | "json"));
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-/// A page as it is written.
+/// A page to write.
 struct Content {
     item: PageItem,
     /// The answer of GET /v1/pages/{id}?format=markdown.
@@ -127,12 +127,12 @@ async fn read(
     }
 }
 
-/// A file of lines that takes its name once it is whole: until then, and where it never is,
-/// what was there before stays.
+/// A file of lines that gets its name only when complete: until then an existing file of that
+/// name is unchanged.
 struct Lines {
     file: BufWriter<File>,
     path: PathBuf,
-    /// Where it is written until then; none where the path is no regular file (a pipe).
+    /// Temporary path until then; `None` if the path is not a regular file (such as a pipe).
     part: Option<PathBuf>,
 }
 
@@ -174,7 +174,7 @@ impl Lines {
 impl Drop for Lines {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
-            // Not whole. What can't be removed is written over by the next try.
+            // Incomplete. If it cannot be removed, the next attempt overwrites it.
             let _ = std::fs::remove_file(part);
         }
     }
@@ -200,7 +200,7 @@ impl Sink {
             Self::People(count) => {
                 *count += 1;
                 let mut out = std::io::stdout().lock();
-                // A reader that has had enough (`| head`) is no error.
+                // A closed pipe (`| head`) is not an error.
                 let _ = writeln!(out, "{}\t{}", page.item.status, page.item.url);
             }
             Self::Lines(lines, count) => {
@@ -220,7 +220,7 @@ impl Sink {
                 let written =
                     std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text));
                 if written.is_err() {
-                    // Half a document is worse than none.
+                    // An incomplete document is worse than none.
                     let _ = std::fs::remove_file(&path);
                 }
                 written.with_context(|| format!("cannot write {}", path.display()))?;
@@ -255,7 +255,7 @@ fn bare(item: &PageItem) -> String {
     .to_string()
 }
 
-/// A Markdown file with its front matter; none for what has no Markdown, or is an error.
+/// A Markdown file with front matter; `None` for an error page or one without Markdown.
 fn document(page: &Content, json: &[u8]) -> Option<String> {
     let content: Markdown = serde_json::from_slice(json).ok()?;
     let markdown = content.markdown.filter(|_| page.item.status < 300)?;
@@ -265,7 +265,7 @@ fn document(page: &Content, json: &[u8]) -> Option<String> {
         .and_then(|metadata| metadata.get("title"))
         .and_then(Value::as_str)
         .unwrap_or_default();
-    // JSON strings are YAML's double-quoted ones.
+    // JSON strings are valid double-quoted YAML strings.
     Some(format!(
         "---\nurl: {}\ntitle: {}\nfetched_at: {}\n---\n\n{}\n",
         Value::from(page.item.url.as_str()),

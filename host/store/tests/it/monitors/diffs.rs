@@ -1,4 +1,4 @@
-//! What two runs differ in.
+//! Differences between two runs.
 
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_core::webhook::DiffCounts;
@@ -9,11 +9,11 @@ use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, 
 
 crate::support::on_both_databases! {
     pages_are_compared_by_hash
-    trouble_is_no_change
-    what_was_not_looked_at_is_not_removed
+    a_temporary_failure_is_not_a_change
+    pages_that_a_run_did_not_reach_are_not_removed
 }
 
-/// No page of either kind.
+/// No added, removed or changed page.
 const NOTHING: [Vec<&str>; 3] = [Vec::new(), Vec::new(), Vec::new()];
 
 fn urls(diff: &RunDiff) -> [Vec<&str>; 3] {
@@ -24,7 +24,7 @@ fn urls(diff: &RunDiff) -> [Vec<&str>; 3] {
     })
 }
 
-/// The diff of two runs; its counts are those that webhooks tell.
+/// The diff of two runs; checks that its counts equal those for webhooks.
 async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunDiff {
     let diff = store.diff(project, old, new).await.unwrap();
     let counts = store
@@ -85,7 +85,7 @@ async fn pages_are_compared_by_hash(options: Options) {
     );
 }
 
-async fn trouble_is_no_change(options: Options) {
+async fn a_temporary_failure_is_not_a_change(options: Options) {
     let (store, project) = open(&options).await;
     let mut at = now();
     create(&store, &new_monitor(project, at), None)
@@ -97,7 +97,7 @@ async fn trouble_is_no_change(options: Options) {
         ("/c", 200, "c"),
         ("/d", 200, "d"),
     ];
-    // /new is in trouble from the start; /b, /c and /d for the time being.
+    // /new fails from the start; /b, /c and /d fail temporarily.
     let second = [
         ("/", 200, "a"),
         ("/b", 429, "x"),
@@ -105,7 +105,7 @@ async fn trouble_is_no_change(options: Options) {
         ("/d", 500, "x"),
         ("/new", 502, "x"),
     ];
-    // /b comes back as it was, /c with other content, /d not at all.
+    // /b returns unchanged, /c with different content, /d not at all.
     let third = [
         ("/", 200, "a"),
         ("/b", 200, "b"),
@@ -125,7 +125,7 @@ async fn trouble_is_no_change(options: Options) {
     assert_eq!(loud.changed[0].old_hash.as_deref(), Some("c"));
 }
 
-async fn what_was_not_looked_at_is_not_removed(options: Options) {
+async fn pages_that_a_run_did_not_reach_are_not_removed(options: Options) {
     let (store, project) = open(&options).await;
     create(&store, &new_monitor(project, now()), None)
         .await
@@ -135,26 +135,26 @@ async fn what_was_not_looked_at_is_not_removed(options: Options) {
     let part = fire(&store, project, now() + seconds(300)).await;
     let leased = work(&store, &all[..1], &["/b"]).await;
     end(&store, &leased, true).await;
-    // /b could not be fetched, and nobody knows whether it still leads to /c.
+    // /b could not be fetched, so it is unknown whether it still links to /c.
     let found = diff(&store, project, full, part).await;
     assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
     let back = crawl(&store, project, now() + seconds(600), &all).await;
     let found = diff(&store, project, part, back).await;
     assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
 
-    // A page that was in trouble in both runs hides what it hid before.
+    // A page that failed in both runs hides the same pages as before.
     let broken = [("/", 200, "a"), ("/b", 500, "x"), ("/c", 200, "c")];
     let old = crawl(&store, project, now() + seconds(900), &broken).await;
     let new = crawl(&store, project, now() + seconds(1_200), &broken[..2]).await;
     let found = diff(&store, project, old, new).await;
     assert_eq!(urls(&found), [vec![], vec!["/c"], vec![]]);
 
-    // A seed in trouble leads nowhere.
+    // A seed that fails leads to no pages.
     let down = crawl(&store, project, now() + seconds(1_500), &[("/", 503, "x")]).await;
     let found = diff(&store, project, back, down).await;
     assert_eq!((urls(&found), found.unchanged), (NOTHING, 1));
 
-    // A run that ended early did not come to what it lacks.
+    // A run that ended early did not reach the missing pages.
     fire(&store, project, now() + seconds(1_800)).await;
     let leased = work(&store, &all[..1], &[]).await;
     let early = Ending {
@@ -170,7 +170,7 @@ async fn what_was_not_looked_at_is_not_removed(options: Options) {
     let found = diff(&store, project, leased.run.id, back).await;
     assert_eq!(urls(&found), NOTHING);
 
-    // Runs that no monitor links are compared as they are.
+    // Runs without a monitor are compared without these rules.
     let mut single = Vec::new();
     for pages in [&all[..1], &all[..]] {
         let new = NewRun {

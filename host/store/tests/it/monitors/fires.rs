@@ -9,14 +9,14 @@ use orbweaver_store::{Options, Store};
 use super::{crawl, create, end, fire, new_monitor, now, open, project, seconds, work};
 
 crate::support::on_both_databases! {
-    monitors_are_capped_and_stay_with_their_project
-    a_key_stands_for_its_monitor_for_a_day
-    a_fire_happens_once_whoever_sees_it
+    monitors_are_capped_and_belong_to_their_project
+    an_idempotency_key_returns_its_monitor_for_a_day
+    a_fire_happens_once_with_several_nodes
     a_fire_waits_for_a_slot_and_for_its_own_run
     only_a_run_with_content_becomes_a_baseline
 }
 
-async fn monitors_are_capped_and_stay_with_their_project(options: Options) {
+async fn monitors_are_capped_and_belong_to_their_project(options: Options) {
     let (store, project_id) = open(&options).await;
     let other = project(&store, "other").await;
     let first = create(&store, &new_monitor(project_id, now()), Some(2))
@@ -35,7 +35,7 @@ async fn monitors_are_capped_and_stay_with_their_project(options: Options) {
         change(project_id).await.unwrap().unwrap().next_fires_at,
         None
     );
-    // A paused monitor counts.
+    // Paused monitors count against the cap.
     assert_eq!(
         create(&store, &new_monitor(project_id, now()), Some(2)).await,
         None
@@ -75,7 +75,7 @@ async fn monitors_are_capped_and_stay_with_their_project(options: Options) {
     assert_eq!(after, Some(expected));
 }
 
-async fn a_key_stands_for_its_monitor_for_a_day(options: Options) {
+async fn an_idempotency_key_returns_its_monitor_for_a_day(options: Options) {
     let (store, project) = open(&options).await;
     let new = NewMonitor {
         idem_key: Some("11111111-2222-3333-4444-555555555555".to_owned()),
@@ -91,7 +91,7 @@ async fn a_key_stands_for_its_monitor_for_a_day(options: Options) {
     assert_ne!(create(&store, &later, None).await.unwrap().id, first.id);
 }
 
-async fn a_fire_happens_once_whoever_sees_it(options: Options) {
+async fn a_fire_happens_once_with_several_nodes(options: Options) {
     let (store, project) = open(&options).await;
     let second = Store::open(&options).await.unwrap();
     for _ in 0..4 {
@@ -108,7 +108,7 @@ async fn a_fire_happens_once_whoever_sees_it(options: Options) {
     assert_eq!(projects.len(), 1);
     assert_eq!((projects[0].project, projects[0].active), (project, 0));
 
-    // Two nodes see the same fires and race for each.
+    // Two nodes see the same due fires and compete for each.
     let due = store.due_monitors(project, now(), 10).await.unwrap();
     assert_eq!(due.len(), 4);
     let next = Some(now() + seconds(300));
@@ -165,7 +165,7 @@ async fn a_fire_waits_for_a_slot_and_for_its_own_run(options: Options) {
     assert_eq!((waits.next_fires_at, waits.last_run), (Some(now()), None));
     assert_eq!(store.due_projects(now()).await.unwrap()[0].active, 1);
 
-    // Its own run is not over when it is due again.
+    // Its own run has not ended when it is due again.
     let later = now() + seconds(300);
     let due = store.due_monitors(project, later, 10).await.unwrap();
     assert_eq!(due.iter().map(|due| due.id).collect::<Vec<_>>(), [two.id]);
@@ -198,7 +198,7 @@ async fn only_a_run_with_content_becomes_a_baseline(options: Options) {
     let good = crawl(&store, project, at, &[("/", 200, "a"), ("/b", 200, "b")]).await;
     assert_eq!(baseline(good).await, None);
 
-    // A seed that is refused for the moment, then a run that failed, then one without pages.
+    // A seed that fails temporarily, then a failed run, then a run without pages.
     at += seconds(300);
     let refused = crawl(&store, project, at, &[("/", 503, "sorry")]).await;
     assert_eq!(baseline(refused).await, Some(good));
@@ -211,7 +211,7 @@ async fn only_a_run_with_content_becomes_a_baseline(options: Options) {
     let empty = crawl(&store, project, at, &[]).await;
     assert_eq!(baseline(empty).await, Some(good));
     at += seconds(300);
-    // A page in trouble is none, as long as the seed is not.
+    // A page that fails temporarily does not matter unless it is the seed.
     let partly = crawl(&store, project, at, &[("/", 200, "a"), ("/b", 429, "slow")]).await;
     assert_eq!(baseline(partly).await, Some(good));
     at += seconds(300);

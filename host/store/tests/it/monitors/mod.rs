@@ -33,7 +33,7 @@ async fn project(store: &Store, name: &str) -> ProjectId {
         tier: "free",
         actor: "cli",
         key: NewKey {
-            hash: KeyHash::of(name),
+            hash: KeyHash::digest(name),
             prefix: "orb_12345678",
             label: None,
         },
@@ -65,7 +65,7 @@ async fn create(store: &Store, new: &NewMonitor, cap: Option<u64>) -> Option<Mon
     }
 }
 
-/// Fires what is due at `at`, as one scheduler would.
+/// Fires the due monitor at `at`, as one scheduler would.
 async fn fire(store: &Store, project: ProjectId, at: DateTime<Utc>) -> RunId {
     let due = store.due_monitors(project, at, 1).await.unwrap();
     let next = Some(at + seconds(300));
@@ -121,7 +121,7 @@ fn key_hash(path: &str) -> u64 {
         .fold(7, |hash, byte| hash * 31 + u64::from(byte))
 }
 
-/// Works on the run that waits longest: stores the pages, in the order of their discovery, and
+/// Works on the run that has waited longest: stores the pages in their order of discovery, and
 /// `failed`, which could not be fetched.
 async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
     let leased = store

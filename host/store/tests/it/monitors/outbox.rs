@@ -15,8 +15,8 @@ crate::support::on_both_databases! {
     deliveries_are_written_with_the_end_of_their_run
     a_delivery_is_taken_by_one_node_at_a_time
     a_runs_webhook_state_follows_its_deliveries
-    a_delivery_can_be_asked_for_again
-    a_secret_is_made_once
+    a_delivery_can_be_repeated_on_request
+    a_secret_is_created_once
 }
 
 fn told(events: &[Event], target: &str) -> RunWebhook {
@@ -37,7 +37,7 @@ fn told(events: &[Event], target: &str) -> RunWebhook {
     }
 }
 
-/// A run that has ended and told its webhook.
+/// A run that has ended, with its webhook deliveries.
 async fn ended(store: &Store, project: ProjectId, webhook: &RunWebhook) -> RunId {
     create(store, &new_monitor(project, now()), None)
         .await
@@ -55,7 +55,7 @@ async fn ended(store: &Store, project: ProjectId, webhook: &RunWebhook) -> RunId
             .await
             .unwrap()
     );
-    // The lease has ended: nothing is told twice.
+    // The lease has ended, so no second delivery is written.
     assert!(
         !store
             .end_run(lease, &done, Some(webhook), now())
@@ -121,7 +121,7 @@ async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
     assert_eq!(status.as_deref(), Some("suppressed_no_change"));
     assert_eq!(store.deliveries(other, quiet).await.unwrap(), []);
 
-    // They go with their run.
+    // They are deleted with their run.
     assert!(store.delete_run(project_id, run, now()).await.unwrap());
     let kept = store
         .settle_delivery(
@@ -160,7 +160,7 @@ async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
     let next = store.next_delivery(now()).await.unwrap();
     assert_eq!(next, Some(now() + seconds(20)));
     assert_eq!(take(&store, now() + seconds(19)).await, []);
-    // The first node died, or is late.
+    // The first node died or is late.
     let second = take(&store, now() + seconds(20)).await;
     assert_eq!(second.len(), 1);
     assert_eq!(second[0].message_id, first[0].message_id);
@@ -180,7 +180,7 @@ async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
     assert!(!settle(&second[0]).await);
     assert_eq!(take(&store, now() + seconds(60)).await, []);
 
-    // After a restart nothing waits for a lease of the process before.
+    // After a restart no delivery waits for a lease of the previous process.
     let other = ended(&store, project, &told(&[Event::Done], "c.example")).await;
     let lost = take(&store, now()).await;
     assert_eq!(store.recover_deliveries(now()).await.unwrap(), 1);
@@ -239,7 +239,7 @@ async fn a_runs_webhook_state_follows_its_deliveries(options: Options) {
     assert_eq!(deliveries[1].next_at, None);
 }
 
-async fn a_delivery_can_be_asked_for_again(options: Options) {
+async fn a_delivery_can_be_repeated_on_request(options: Options) {
     let (store, project_id) = open(&options).await;
     let other = project(&store, "other").await;
     let run = ended(&store, project_id, &told(&[Event::Done], "a.example")).await;
@@ -266,12 +266,12 @@ async fn a_delivery_can_be_asked_for_again(options: Options) {
         .webhook_status;
     assert_eq!(status.as_deref(), Some("pending"));
     let again = take(&store, now()).await;
-    // The same message, with the whole schedule of retries before it.
+    // The same message, with the whole schedule of retries.
     assert_eq!((again[0].id, again[0].tried), (id, 0));
     assert_eq!(again[0].message_id, taken[0].message_id);
 }
 
-async fn a_secret_is_made_once(options: Options) {
+async fn a_secret_is_created_once(options: Options) {
     let (store, project_id) = open(&options).await;
     let other = project(&store, "other").await;
     let secret = |project, fresh: &'static [u8]| {
@@ -287,6 +287,6 @@ async fn a_secret_is_made_once(options: Options) {
     assert_eq!(one, two);
     assert_eq!(secret(project_id, b"three").await, one);
     assert_eq!(secret(other, b"other").await, b"other");
-    // Nothing of it is a monitor.
+    // Secrets create no monitor.
     assert_eq!(store.monitor(project_id, MonitorId(1)).await.unwrap(), None);
 }

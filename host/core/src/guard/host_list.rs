@@ -6,21 +6,21 @@ use std::net::IpAddr;
 use super::refusal::{Host, Refusal, Rule};
 use crate::key_hash::key_hash;
 
-/// Names of the machine itself in hosts files.
+/// Names of the local machine in hosts files.
 const OWN_NAMES: &[&str] = &["localhost.localdomain", "0.0.0.0"];
 
 /// A set of hosts; a name includes its subdomains.
 ///
-/// Stored as 64-bit hashes: public lists have a million names, and a list of that size has
-/// two names with the same hash with a probability of one in forty million.
+/// Stored as 64-bit hashes, because public lists have a million names. In a list of that size,
+/// the probability of two names with the same hash is one in forty million.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostList(HashSet<u64>);
 
 impl HostList {
     /// Adds the entries of a list, one per line: a name or an address (`bad.example`), or a
-    /// line of a hosts file (`0.0.0.0 bad.example worse.example`). A `#` begins a comment, as
-    /// does a `!` at the beginning of a line. Other lines are ignored, URLs too: a URL names
-    /// one page, not its whole host.
+    /// line of a hosts file (`0.0.0.0 bad.example worse.example`). A `#` starts a comment, and
+    /// so does a `!` at the start of a line. Other lines are ignored, also URLs: a URL names one
+    /// page, not its whole host.
     pub fn add(&mut self, list: &str) {
         for line in list.trim_start_matches('\u{feff}').lines() {
             let line = line.split('#').next().unwrap_or("").trim();
@@ -33,7 +33,7 @@ impl HostList {
             if names.peek().is_none() {
                 self.insert(first.trim_start_matches("*."));
             } else if first.parse::<IpAddr>().is_ok() {
-                // Single labels are the machine's own names there: localhost, broadcasthost.
+                // Names of one label are the machine's own names there: localhost, broadcasthost.
                 for name in names.filter(|name| name.contains('.') && !OWN_NAMES.contains(name)) {
                     self.insert(name);
                 }
@@ -56,7 +56,7 @@ impl HostList {
         self.0.is_empty()
     }
 
-    /// The listed host that `host` is, or is a subdomain of.
+    /// The entry that matches `host` or a parent domain of it.
     pub fn find(&self, host: &Host) -> Option<String> {
         if self.0.is_empty() {
             return None;
@@ -78,7 +78,7 @@ impl HostList {
         }
     }
 
-    /// Judges a host, or an address that a name resolves to.
+    /// Checks a host, or an address that a name resolves to.
     ///
     /// # Errors
     /// [`Rule::Listed`], naming the entry.
@@ -101,7 +101,7 @@ impl HostList {
         if entry.is_empty() || entry.contains(['/', ':', '@', '^', '|', '*']) {
             return;
         }
-        // As URLs have it: lower case, other scripts in punycode.
+        // In the form that URLs use: lower case, punycode.
         if let Ok(url::Host::Domain(name)) = url::Host::parse(entry) {
             self.0.insert(key_hash(&name));
         }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_are_read_and_comments_are_not() {
+    fn both_list_formats_are_parsed_and_comments_ignored() {
         let mut list = HostList::default();
         list.add(
             "\u{feff}# a list\n! another comment\n\n\
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_its_subdomains_by_whole_labels() {
+    fn a_name_includes_its_subdomains_by_whole_labels() {
         let mut list = HostList::default();
         list.add("bad.example");
         assert_eq!(

@@ -115,6 +115,7 @@ impl LinkReader {
     ///
     /// # Errors
     /// When the database fails, or a row is damaged.
+    #[crate::boxed]
     pub async fn read(&mut self, most: usize) -> Result<Vec<FoundLink>, ScanError> {
         loop {
             if self.rows.is_empty() {

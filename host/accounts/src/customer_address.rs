@@ -1,10 +1,10 @@
-//! Which addresses count as one customer.
+//! The address unit by which requests are limited: one customer of a network provider.
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The unit that limits per address count by: an IPv4 address, or the /64 network of an IPv6
-/// address, since providers give a /64 or more to one customer (RFC 6177). An IPv4 address
-/// that is mapped into IPv6 counts as itself.
+/// The unit of limits per address: an IPv4 address, or the /64 network of an IPv6 address,
+/// since providers give a /64 or more to one customer (RFC 6177). An IPv4 address mapped
+/// into IPv6 counts as the IPv4 address.
 pub fn customer(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V4(ip) => IpAddr::V4(ip),

@@ -1,7 +1,7 @@
-//! Whole answers of stored pages, kept as the bytes that go out.
+//! Cache of complete answers for stored pages, as the bytes that are sent.
 //!
-//! A kept answer is only sent while nothing that it is made of has changed: the project's
-//! youngest page of the URL, the plugins, what the site says of itself.
+//! A cached answer is used only while all its inputs are unchanged: the project's newest page
+//! of the URL, the plugins, and the site's robots.txt and llms.txt.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,19 +18,19 @@ use url::Url;
 use crate::site::Site;
 use crate::spec::{Content, ScanSpec};
 
-/// Bounds the memory of an entry besides its bytes.
+/// Estimated memory of an entry besides its bytes.
 const OVERHEAD: usize = 1_024;
-/// Pages whose youngest row is known.
+/// Number of pages whose newest row is remembered.
 const PAGES: u64 = 100_000;
-/// With a database that other nodes write to, one of them may have a younger page: for how
-/// long that may go unnoticed.
+/// In a database shared with other nodes, one of them may have stored a newer page. This is
+/// how long that may go unnoticed.
 pub(crate) const SHARED: Duration = Duration::from_secs(1);
 
-/// Answers by request.
+/// Cached answers by request.
 #[derive(Clone)]
 pub(crate) struct Answers {
     kept: Cache<AnswerKey, Arc<KeptAnswer>>,
-    /// The youngest page of the project for a URL, as far as this process knows.
+    /// The project's newest page of a URL, as far as this process knows.
     youngest: Cache<PageKey, PageId>,
 }
 
@@ -43,10 +43,10 @@ struct AnswerKey {
     content: Content,
 }
 
-/// Project, normalised URL, user agent as asked for, mode: what a cached page is found by.
+/// Project, normalised URL, requested user agent and mode: the key of a stored page.
 pub(crate) type PageKey = (ProjectId, String, String, CloudMode);
 
-/// An answer and what it was made of.
+/// An answer and its inputs.
 pub(crate) struct KeptAnswer {
     pub(crate) json: Bytes,
     pub(crate) page_key: PageKey,
@@ -71,7 +71,7 @@ impl AnswerKey {
 }
 
 impl Answers {
-    /// With so many bytes of answers.
+    /// Creates a cache of `bytes` bytes of answers.
     pub(crate) fn new(bytes: u64) -> Self {
         let kept = Cache::builder()
             .max_capacity(bytes)
@@ -85,7 +85,7 @@ impl Answers {
         }
     }
 
-    /// Notes that a project has this page of a URL. Ids ascend, so the higher one is younger.
+    /// Records a page of a URL. Ids ascend, so the higher one is newer.
     pub(crate) fn note_page(&self, key: PageKey, page: PageId) {
         self.youngest
             .entry(key)
@@ -95,18 +95,18 @@ impl Answers {
             });
     }
 
-    /// Keeps an answer.
+    /// Caches an answer.
     pub(crate) fn keep(&self, project: ProjectId, spec: &ScanSpec, kept: KeptAnswer) {
         self.kept
             .insert(AnswerKey::new(project, spec), Arc::new(kept));
     }
 
-    /// The answer that is kept of a request.
+    /// The cached answer of a request.
     pub(crate) fn get(&self, project: ProjectId, spec: &ScanSpec) -> Option<Arc<KeptAnswer>> {
         self.kept.get(&AnswerKey::new(project, spec))
     }
 
-    /// Whether this is the youngest page of its URL, as far as this process knows.
+    /// Whether this is the newest page of its URL, as far as this process knows.
     pub(crate) fn is_youngest(&self, key: &PageKey, page: PageId) -> bool {
         self.youngest.get(key) == Some(page)
     }

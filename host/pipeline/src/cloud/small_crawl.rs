@@ -1,4 +1,4 @@
-//! A small crawl while the caller waits: breadth first, on one site.
+//! A small crawl that runs while the client waits: breadth first, on one site.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -23,47 +23,47 @@ use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
 
-/// Pages loaded at once.
+/// Pages loaded in parallel.
 const AT_ONCE: usize = 6;
-/// An answer comes before the request's own time is over.
+/// Time for the crawl, shorter than the request's time limit.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// URLs that wait at most.
+/// Most URLs in the queue.
 const MAX_WAITING: usize = 20_000;
-/// Bytes of the URLs that wait, and of those taken from one page.
+/// Most bytes of URLs in the queue, and of URLs taken from one page.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// URLs known at most.
+/// Most distinct URLs remembered.
 const MAX_KNOWN: usize = 100_000;
-/// Bytes of content after which no further page is loaded.
+/// Bytes of content after which no more pages are loaded.
 const MAX_CONTENT_BYTES: usize = 64 << 20;
 
-/// What to crawl.
+/// Options of the crawl.
 #[derive(Clone, Debug)]
 pub struct Crawl {
-    /// Where to begin.
+    /// Start URL.
     pub url: String,
-    /// Most pages.
+    /// Most pages to load.
     pub limit: u64,
-    /// How content is returned.
+    /// Format of the content.
     pub format: Format,
-    /// In a browser, until this point.
+    /// Load pages in a browser and wait for this point; `None`: plain HTTP.
     pub render: Option<WaitPoint>,
 }
 
-/// A page of it.
+/// A crawled page.
 #[derive(Clone, Debug)]
 pub struct Crawled {
     /// The URL that answered.
     pub url: String,
-    /// Its content; empty for what is no text.
+    /// Its content; empty if the body is not text.
     pub content: String,
     /// HTTP status.
     pub status: u16,
-    /// Millionths of a US dollar.
+    /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
     links: Vec<String>,
 }
 
-/// Everything that a page needs to be loaded.
+/// Everything needed to load a page.
 struct Site<'a> {
     scans: &'a Scans,
     crawl: &'a Crawl,
@@ -72,11 +72,11 @@ struct Site<'a> {
 }
 
 impl Crawl {
-    /// Crawls; every page is billed on its own under `token`. Where the caps leave less than
-    /// `limit`, fewer pages come.
+    /// Crawls; each page is billed separately under `token`. If the caps leave less than
+    /// `limit`, fewer pages are loaded.
     ///
     /// # Errors
-    /// A cap that leaves nothing, or why the first page is not there.
+    /// A cap that leaves nothing, or why the first page could not be loaded.
     pub async fn run(
         &self,
         scans: &Scans,
@@ -133,12 +133,12 @@ impl Crawl {
     }
 }
 
-/// URLs that wait to be visited, each once; bounded in number and bytes.
+/// Queue of URLs to visit, each once; bounded in number and bytes.
 #[derive(Default)]
 struct Waiting {
     urls: VecDeque<String>,
     bytes: usize,
-    /// Hashes of the keys of all that were ever taken.
+    /// Hashes of the keys of all URLs ever queued.
     known: HashSet<u64>,
 }
 
@@ -161,7 +161,7 @@ impl Waiting {
 }
 
 impl Site<'_> {
-    /// A page that was linked to; none where robots.txt disallows it or nothing answers.
+    /// Loads a linked page; `None` if robots.txt disallows it or the request fails.
     async fn visit(&self, url: String) -> Option<Crawled> {
         let parsed = Url::parse(&url).ok()?;
         let fetcher = &self.scans.pipeline.fetcher;
@@ -189,7 +189,7 @@ impl Site<'_> {
         let (mut document, _) =
             blocking(move || Document::from_response(loaded.response, at)).await?;
         let links = links(&mut document).await?;
-        // A picture or an archive is a page of the site, too, if one without text.
+        // An image or an archive counts as a page too, with empty content.
         let content = match document.kind {
             Kind::Other => String::new(),
             Kind::Html | Kind::Text => {
@@ -217,8 +217,9 @@ async fn links(document: &mut Document) -> Result<Vec<String>, ScanError> {
     blocking(move || {
         let facts = page_pass(&page.parts().html, &url);
         let mut bytes = 0;
-        let links = facts.links.iter().filter(|link| !link.nofollow);
-        links
+        facts
+            .links
+            .iter()
             .map(|link| link.to.to_owned())
             .take_while(|url| {
                 bytes += url.len();
@@ -252,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_bounded_in_bytes() {
+    fn the_queue_is_bounded_in_bytes() {
         let mut waiting = Waiting::default();
         let long = "x".repeat(16 << 10);
         for n in 0..10_000 {
@@ -260,7 +261,7 @@ mod tests {
         }
         assert!(waiting.bytes <= MAX_WAITING_BYTES && waiting.urls.len() < 300);
         let first = waiting.pop().unwrap();
-        // It is not taken again.
+        // A URL is queued only once.
         waiting.push(first);
         let all: usize = waiting.urls.iter().map(String::len).sum();
         assert_eq!(waiting.bytes, all);

@@ -1,4 +1,4 @@
-//! What extractors returned for bodies that were seen before.
+//! Cache of extractor results.
 
 use std::sync::Arc;
 
@@ -10,20 +10,20 @@ use sha2::{Digest as _, Sha256};
 use crate::document::Document;
 use crate::roles::RoleRequest;
 
-/// Bounds the memory of an entry besides its text.
+/// Estimated memory of an entry besides its text.
 const OVERHEAD: usize = 128;
 
-/// Answers of roles, by everything that they are made of: the body, the URL, status and
-/// headers that came with it, the plugin and its options. Never by `content_hash`, which
-/// ignores links and metadata.
+/// Results of roles. The key has all inputs of a result: the body, the URL, status and
+/// headers, the plugin and its options. It does not use `content_hash`, which ignores
+/// links and metadata.
 #[derive(Clone, Debug)]
 pub struct ResultCache(Cache<Key, Arc<RawValue>>);
 
-/// The digest of all of it.
+/// SHA-256 of the inputs.
 pub(crate) type Key = [u8; 32];
 
 impl ResultCache {
-    /// With so many bytes of answers.
+    /// Creates a cache of `bytes` bytes of results.
     pub fn new(bytes: u64) -> Self {
         let cache = Cache::builder()
             .max_capacity(bytes)
@@ -43,7 +43,7 @@ impl ResultCache {
     }
 }
 
-/// What every role of a document shares of its key.
+/// The part of the key that all roles of a document share.
 pub(crate) struct Keys(Sha256);
 
 impl Keys {
@@ -54,7 +54,7 @@ impl Keys {
         part(&mut hash, &document.final_url);
         hash.update(document.status.to_be_bytes());
         for (name, value) in &document.headers {
-            // Changes with every answer, and says nothing of the content.
+            // These change with every response and do not affect the content.
             if !matches!(name.as_str(), "date" | "age" | "expires" | "x-request-id") {
                 part(&mut hash, name);
                 part(&mut hash, value);
@@ -76,7 +76,7 @@ impl Keys {
     }
 }
 
-/// With its length, so that no two lists of parts look alike.
+/// Hashes the text with its length, so that no two lists of parts collide.
 fn part(hash: &mut Sha256, text: &str) {
     hash.update((text.len() as u64).to_be_bytes());
     hash.update(text.as_bytes());
