@@ -24,7 +24,8 @@ pub fn scheduled(pid: u32) -> Result<(Duration, u64)> {
     for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         let stat = std::fs::read_to_string(thread?.path().join("schedstat"))?;
         let mut fields = stat.split_whitespace();
-        let mut next = || -> Result<u64> { Ok(fields.next().context("a short schedstat")?.parse()?) };
+        let mut next =
+            || -> Result<u64> { Ok(fields.next().context("a short schedstat")?.parse()?) };
         time += next()?;
         next()?;
         times += next()?;

@@ -84,9 +84,7 @@ impl KnownRow {
 }
 
 /// One document per URL, its youngest page's.
-fn youngest<'a>(
-    documents: &[NewDocument<'a>],
-) -> BTreeMap<(ProjectId, &'a str), NewDocument<'a>> {
+fn youngest<'a>(documents: &[NewDocument<'a>]) -> BTreeMap<(ProjectId, &'a str), NewDocument<'a>> {
     let mut youngest: BTreeMap<(ProjectId, &str), NewDocument<'a>> = BTreeMap::new();
     for document in documents {
         let kept = youngest

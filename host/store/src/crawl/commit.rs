@@ -170,10 +170,7 @@ fn linked<'a>(
 }
 
 /// Stored pages whose words are known.
-fn documents<'a>(
-    pages: &[(&'a CrawledPage, Option<i64>)],
-    ids: &PageIds,
-) -> Vec<NewDocument<'a>> {
+fn documents<'a>(pages: &[(&'a CrawledPage, Option<i64>)], ids: &PageIds) -> Vec<NewDocument<'a>> {
     let with_body = pages.iter().filter(|(_, blob)| blob.is_some());
     with_body
         .filter_map(|(page, _)| {

@@ -569,7 +569,11 @@ async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
 async fn the_next_end_of_another_workers_lease_is_known(options: Options) {
     let (store, project) = open(&options).await;
     for site in ["a", "b"] {
-        create(&store, &new_run(project, &format!("https://{site}.example/"))).await;
+        create(
+            &store,
+            &new_run(project, &format!("https://{site}.example/")),
+        )
+        .await;
     }
     assert_eq!(store.next_lease_end("one", now()).await.unwrap(), None);
     lease(&store, "one", now()).await.unwrap();
