@@ -242,6 +242,22 @@ CREATE TABLE frontier (
     PRIMARY KEY (run_id, seq)
 );
 
+-- URLs of a run that gave no answer.
+CREATE TABLE run_errors (
+    run_id     BIGINT NOT NULL,
+    -- As in the frontier.
+    seq        BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    url        TEXT NOT NULL,
+    key_hash   BIGINT NOT NULL,
+    -- One word: dns, connect, tls, timeout …
+    kind       TEXT NOT NULL,
+    message    TEXT NOT NULL,
+    attempts   BIGINT NOT NULL,
+    failed_at  BIGINT NOT NULL,
+    PRIMARY KEY (run_id, seq)
+);
+
 -- The links of a crawled page.
 CREATE TABLE page_links (
     page_id    BIGINT PRIMARY KEY REFERENCES pages (id) ON DELETE CASCADE,
@@ -388,6 +404,10 @@ CREATE TABLE deliveries (
     diff_removed   BIGINT,
     diff_changed   BIGINT,
     diff_unchanged BIGINT,
+    diff_gone      BIGINT,
+    diff_unvisited BIGINT,
+    -- JSON object: URLs of the first pages that differ.
+    diff_urls      TEXT,
     -- pending, delivered or dead.
     state       TEXT NOT NULL DEFAULT 'pending',
     attempts    BIGINT NOT NULL DEFAULT 0,

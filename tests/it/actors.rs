@@ -1,4 +1,4 @@
-//! Actors over HTTP: input, host services, bills, errors, and files that come and go.
+//! Actors over HTTP: input, host services, billing, errors, and plugin files that come and go.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ async fn with(fixtures: &[&str]) -> (Service, TempDir) {
     (service, folder)
 }
 
-/// A fixture's name in a plugin folder.
+/// The path of a fixture in a plugin folder.
 fn in_folder(folder: &Path, name: &str) -> PathBuf {
     let prefix = if name.starts_with("actor-") {
         ""
@@ -73,7 +73,7 @@ async fn an_actor_fetches_extracts_and_is_billed_per_url() {
 }
 
 #[tokio::test]
-async fn what_gives_no_response_is_free_and_what_answers_is_not() {
+async fn urls_without_a_response_are_free_and_others_are_billed() {
     let (service, _folder) = with(&["actor-two-pages-rs"]).await;
     let origin = Origin::start().await.unwrap();
     origin.set("/a", Reply::html("<title>A</title>"));
@@ -86,12 +86,12 @@ async fn what_gives_no_response_is_free_and_what_answers_is_not() {
     assert_eq!(
         service.billed().await,
         (2, 0),
-        "the least of a call that succeeds"
+        "a successful call costs at least this"
     );
 }
 
 #[tokio::test]
-async fn the_input_is_held_to_the_schema_and_its_urls_to_the_guard() {
+async fn the_input_is_checked_by_the_schema_and_its_urls_by_the_ssrf_guard() {
     let (service, _folder) = with(&["actor-two-pages-rs"]).await;
     for (input, message) in [
         (json!({}), "urls: is required"),
@@ -118,7 +118,7 @@ async fn the_input_is_held_to_the_schema_and_its_urls_to_the_guard() {
 }
 
 #[tokio::test]
-async fn robots_txt_and_redirects_to_private_addresses_stop_an_actor() {
+async fn robots_txt_and_redirects_to_private_addresses_are_denied_to_actors() {
     let (service, _folder) = with(&["actor-two-pages-rs"]).await;
     let origin = Origin::start().await.unwrap();
     origin.set(
@@ -127,17 +127,17 @@ async fn robots_txt_and_redirects_to_private_addresses_stop_an_actor() {
     );
     origin.set("/hidden", Reply::html("x"));
     let answer = visit(&service, &[origin.url("/hidden")]).await;
-    let said = answer.error(500, "PLUGIN_FAILED");
+    let said = answer.error(422, "INVALID_INPUT");
     assert!(said.contains("robots.txt"), "{said}");
     assert_eq!(origin.count("/hidden"), 0);
     let away = origin.url("/fault/redirect/302?http://169.254.169.254/latest");
-    let said = visit(&service, &[away]).await.error(500, "PLUGIN_FAILED");
+    let said = visit(&service, &[away]).await.error(422, "INVALID_INPUT");
     assert!(said.contains("169.254.0.0/16"), "{said}");
     assert_eq!(service.billed().await, (0, 0));
 }
 
 #[tokio::test]
-async fn a_replay_runs_and_bills_nothing() {
+async fn a_repeated_request_is_neither_run_nor_billed_again() {
     let (service, _folder) = with(&["actor-two-pages-rs"]).await;
     let origin = Origin::start().await.unwrap();
     origin.set("/a", Reply::html("<title>A</title>"));
@@ -153,7 +153,7 @@ async fn a_replay_runs_and_bills_nothing() {
 }
 
 #[tokio::test]
-async fn a_plugin_that_fails_costs_only_its_own_call() {
+async fn a_failing_plugin_fails_only_its_own_call() {
     let (service, _folder) = with(&["spin-actor"]).await;
     let call = service
         .client()
@@ -165,7 +165,7 @@ async fn a_plugin_that_fails_costs_only_its_own_call() {
 }
 
 #[tokio::test]
-async fn a_cap_is_a_cap_for_actors_too() {
+async fn caps_hold_for_actors() {
     let (service, _folder) = with(&["actor-two-pages-rs"]).await;
     let origin = Origin::start().await.unwrap();
     origin.set("/a", Reply::html("<title>A</title>"));
@@ -179,7 +179,7 @@ async fn a_cap_is_a_cap_for_actors_too() {
         .unwrap()
         .unwrap()
         .id;
-    // The whole day of tier free.
+    // All pages that tier free has for a day.
     let all = orbweaver_store::Amount::pages(200);
     let held = service
         .app
@@ -196,7 +196,7 @@ async fn a_cap_is_a_cap_for_actors_too() {
     drop(held);
 }
 
-/// Asks until the status is as expected: the folder is watched, not asked.
+/// Repeats the request until the status is as expected: the folder is polled.
 async fn until(service: &Service, path: &str, status: u16) -> Answer {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -210,7 +210,7 @@ async fn until(service: &Service, path: &str, status: u16) -> Answer {
 }
 
 #[tokio::test]
-async fn a_file_that_goes_takes_its_route_along_and_brings_it_back() {
+async fn removing_a_plugin_file_removes_its_route_until_it_returns() {
     let (service, folder) = with(&["actor-two-pages-rs"]).await;
     let path = "/v1/actors/two-pages-rs";
     let operation = "/paths/~1v1~1actors~1two-pages-rs/post";
@@ -218,7 +218,10 @@ async fn a_file_that_goes_takes_its_route_along_and_brings_it_back() {
     let described = document.pointer(operation).unwrap();
     let schema = &described["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(schema["required"], json!(["urls"]));
-    assert_eq!(described["x-extension"], true, "no actor of the contract's");
+    assert_eq!(
+        described["x-extension"], true,
+        "not an actor of the documented API"
+    );
     let listed = service.client().get("/v1/actors").await.ok();
     assert_eq!(listed["items"][0]["name"], "two-pages-rs");
     assert_eq!(listed["items"][0]["path"], path);

@@ -1,4 +1,4 @@
-//! The shipped actors through the whole service: what they see of a site, and what they cost.
+//! The shipped actors in a running service: their results for a site, and their cost.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ async fn run(service: &Service, actor: &str, input: Value) -> Value {
     answer
 }
 
-/// A small site: a start page that links to three others, one of which is gone.
+/// A small site: a start page that links to three others, of which one answers 404.
 async fn site() -> Origin {
     let origin = Origin::start().await.unwrap();
     let page = |title: &str, body: &str| {
@@ -45,7 +45,7 @@ async fn site() -> Origin {
     origin
 }
 
-/// Waits until a run is over.
+/// Waits until a run has ended.
 async fn over(service: &Service, id: i64) {
     let end = Instant::now() + Duration::from_secs(120);
     loop {
@@ -102,7 +102,7 @@ async fn a_private_address_is_refused_before_an_actor_runs() {
 }
 
 #[tokio::test]
-async fn links_cost_a_page_for_each_that_answers() {
+async fn each_link_that_answers_costs_a_page() {
     let (service, origin) = (Service::start().await, site().await);
     let input = json!({"urls": [origin.url("/"), origin.url("/gone"), "mailto:a@b.example"]});
     let list = run(&service, "check-links", input).await;
@@ -123,7 +123,7 @@ async fn links_cost_a_page_for_each_that_answers() {
 }
 
 #[tokio::test]
-async fn what_only_scripts_make_is_told_from_what_the_server_sends() {
+async fn render_diff_reports_what_only_scripts_add() {
     let (service, origin) = (Service::start().await, site().await);
     origin.set(
         "/app",
@@ -183,7 +183,7 @@ async fn what_only_scripts_make_is_told_from_what_the_server_sends() {
 }
 
 #[tokio::test]
-async fn sitemaps_are_free_and_what_they_list_is_not() {
+async fn reading_sitemaps_is_free_and_checking_listed_urls_is_billed() {
     let (service, origin) = (Service::start().await, site().await);
     let url = origin.url("/");
     let dry = run(
@@ -201,7 +201,7 @@ async fn sitemaps_are_free_and_what_they_list_is_not() {
 }
 
 #[tokio::test]
-async fn a_listed_redirect_is_told_and_not_followed() {
+async fn a_listed_redirect_is_reported_and_not_followed() {
     let (service, origin) = (Service::start().await, site().await);
     origin.set("/moved", Reply::redirect(301, "/docs/a"));
     origin.set("/sitemap-moved.txt", Reply::text(origin.url("/moved")));
@@ -247,12 +247,12 @@ async fn the_graph_of_a_finished_crawl_is_read_from_the_store() {
     let said = other
         .post(path, &json!({"crawl_id": id}))
         .await
-        .error(422, "INVALID_INPUT");
+        .error(404, "NOT_FOUND");
     assert!(said.starts_with("crawl_id: "), "{said}");
 }
 
 #[tokio::test]
-async fn llms_txt_is_built_from_a_crawl_that_is_made_once() {
+async fn llms_txt_is_built_from_one_crawl_that_is_reused() {
     let (service, origin) = (Service::start().await, site().await);
     let client = service.client();
     let path = "/v1/llms-txt-build";
@@ -279,7 +279,7 @@ async fn llms_txt_is_built_from_a_crawl_that_is_made_once() {
         b = origin.url("/docs/b"),
     );
     assert_eq!(file.text(), expected);
-    assert_eq!(origin.count("/"), asked, "the finished run is used again");
+    assert_eq!(origin.count("/"), asked, "the finished run is reused");
 
     for (body, field) in [
         (json!({}), "url"),

@@ -1,11 +1,11 @@
-//! Keys.
+//! API keys in requests.
 
 use crate::support::{Client, KEY, Service};
 
 const LOGS: &str = "/v1/logs";
 
 #[tokio::test]
-async fn without_a_valid_key_nothing_is_answered() {
+async fn requests_without_a_valid_key_are_refused() {
     let service = Service::start().await;
     let stranger = service.stranger();
     stranger.get(LOGS).await.error(401, "UNAUTHORIZED");
@@ -23,13 +23,13 @@ async fn without_a_valid_key_nothing_is_answered() {
         answer.error(401, "UNAUTHORIZED");
         assert_eq!(answer.header("www-authenticate"), Some("Bearer"), "{value}");
     }
-    // The key comes before the body: a stranger learns nothing of validation.
+    // The key is checked before the body: without a key, nobody sees validation messages.
     let answer = stranger.send("POST", "/v1/scan", &[], b"no json").await;
     answer.error(401, "UNAUTHORIZED");
 }
 
 #[tokio::test]
-async fn the_scheme_is_read_without_case() {
+async fn the_authorization_scheme_ignores_case() {
     let service = Service::start().await;
     let value = format!("bearer {KEY}");
     let answer = service
@@ -52,7 +52,7 @@ async fn a_key_works_from_the_moment_it_is_created() {
 }
 
 #[tokio::test]
-async fn a_key_remembers_when_it_was_used() {
+async fn a_keys_last_use_is_recorded() {
     let service = Service::start().await;
     service.client().get(LOGS).await.ok();
     let project = service

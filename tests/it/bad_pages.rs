@@ -1,5 +1,5 @@
 //! Pages and servers that misbehave: each scan ends with a result or a clear error, and the
-//! service goes on.
+//! service keeps working.
 
 use orbweaver_core::setting::Millis;
 use orbweaver_origin::{Origin, Reply};
@@ -24,7 +24,7 @@ async fn is_well(service: &Service, origin: &Origin) {
 }
 
 #[tokio::test]
-async fn a_bomb_of_any_coding_is_a_clear_error() {
+async fn decompression_bombs_are_a_clear_error() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     for coding in ["gzip", "deflate", "br", "zstd"] {
         let answer = scan(
@@ -38,13 +38,13 @@ async fn a_bomb_of_any_coding_is_a_clear_error() {
     assert_eq!(
         service.billed().await,
         (0, 0),
-        "without a result nothing is billed"
+        "a scan without a result is free"
     );
     is_well(&service, &origin).await;
 }
 
 #[tokio::test]
-async fn a_body_that_never_ends_or_hardly_comes_is_given_up() {
+async fn endless_and_slow_bodies_are_a_clear_error() {
     let origin = Origin::start().await.unwrap();
     let service = Service::with(|config| {
         config.fetch.limits.min_rate_window_ms = Millis(200);
@@ -69,7 +69,7 @@ async fn a_body_that_never_ends_or_hardly_comes_is_given_up() {
 }
 
 #[tokio::test]
-async fn charsets_of_the_header_the_mark_and_the_page_are_read() {
+async fn charsets_come_from_header_byte_order_mark_and_meta_element() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let utf16: Vec<u8> = "\u{feff}<title>gr\u{f6}\u{df}e \u{6f22}</title>"
         .encode_utf16()
@@ -92,7 +92,7 @@ async fn charsets_of_the_header_the_mark_and_the_page_are_read() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_pages_or_nothing_at_all_are_results() {
+async fn empty_and_non_html_bodies_are_results() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     origin.set("/pdf", html("text/html", b"%PDF-1.7\n\xff\xfe"));
     origin.set("/empty", html("text/html", b""));
@@ -109,12 +109,12 @@ async fn bodies_that_are_no_pages_or_nothing_at_all_are_results() {
 }
 
 #[tokio::test]
-async fn a_name_that_turns_private_on_its_second_lookup_is_refused() {
+async fn a_name_that_resolves_to_a_private_address_later_is_refused() {
     let origin = Origin::start().await.unwrap();
     let names = Names::of(&[("rebind.example", &["127.0.0.1", "10.0.0.1"])]);
     let service = Service::with_resolver(names, |_| {}).await;
-    // robots.txt and llms.txt are looked up as the page is; whichever comes first, the
-    // second look-up is judged like the first.
+    // robots.txt and llms.txt are resolved like the page. Whichever comes first, the guard
+    // checks the second look-up like the first.
     origin.set("/", Reply::html("<title>first</title>"));
     let url = origin.url_at("rebind.example", "/fault/closed");
     let message = scan(&service.client(), &url)

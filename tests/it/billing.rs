@@ -1,11 +1,11 @@
-//! What is billed, and when.
+//! Which requests are billed.
 
 use serde_json::json;
 
 use crate::support::{Service, Site};
 
 #[tokio::test]
-async fn a_response_is_billed_whatever_its_status_and_nothing_else_is() {
+async fn every_response_is_billed_and_nothing_else() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     client

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Service, Site};
 
 #[tokio::test]
-async fn items_come_in_order_and_fail_alone() {
+async fn items_keep_their_order_and_fail_one_by_one() {
     let (service, site) = (Service::start().await, Site::start().await);
     let urls = [
         site.url("/slow/150"),
@@ -43,12 +43,12 @@ async fn items_come_in_order_and_fail_alone() {
         error.starts_with("SSRF check failed for urls[2]"),
         "{error}"
     );
-    // Each URL counts, cached or failed too.
+    // Each URL counts, also a cached or a failed one.
     assert_eq!(service.billed().await, (6, 0));
 }
 
 #[tokio::test]
-async fn metadata_only_keeps_what_the_contract_names() {
+async fn metadata_only_keeps_the_documented_fields() {
     let (service, site) = (Service::start().await, Site::start().await);
     let body = json!({"urls": [site.url("/article")], "metadata_only": true});
     let answer = service.client().post("/v1/scan/bulk", &body).await.ok();
@@ -60,7 +60,7 @@ async fn metadata_only_keeps_what_the_contract_names() {
 }
 
 #[tokio::test]
-async fn a_batch_is_refused_as_a_whole_only_by_its_form() {
+async fn only_a_malformed_request_fails_the_whole_batch() {
     let service = Service::start().await;
     let client = service.client();
     let too_many: Vec<String> = (0..101).map(|n| format!("http://a.example/{n}")).collect();
@@ -90,7 +90,7 @@ async fn a_batch_is_refused_as_a_whole_only_by_its_form() {
         );
     }
     assert_eq!(service.billed().await, (0, 0));
-    // Values above the cap are clamped.
+    // Values above the limit are clamped.
     let body = json!({"urls": ["x"], "concurrency": 1_000_000});
     assert_eq!(
         client.post("/v1/scan/bulk", &body).await.ok()["items"][0]["ok"],
@@ -99,7 +99,7 @@ async fn a_batch_is_refused_as_a_whole_only_by_its_form() {
 }
 
 #[tokio::test]
-async fn a_hundred_urls_are_scanned_side_by_side() {
+async fn a_hundred_urls_are_scanned_concurrently() {
     let (service, site) = (Service::start().await, Site::start().await);
     let urls: Vec<String> = (0..100)
         .map(|n| site.url(&format!("/status/200?n={n}")))

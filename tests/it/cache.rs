@@ -17,10 +17,10 @@ async fn answers_from_the_store(service: Service) {
 
     let body = json!({"url": url, "max_age_seconds": 60, "include_links": true});
     let cached = client.post("/v1/scan", &body).await.ok();
-    assert_eq!(site.hits("/article"), 1, "answered from the store");
+    assert_eq!(site.hits("/article"), 1, "the stored page is reused");
     assert_eq!(cached, fresh);
 
-    // The same page under another spelling of its URL.
+    // The same page, with its URL written differently.
     let spelled = url.replace("/article", "/x/../article#part");
     let body = json!({"url": spelled, "max_age_seconds": 60});
     let result = client.post("/v1/scan", &body).await.ok();
@@ -28,13 +28,13 @@ async fn answers_from_the_store(service: Service) {
     assert_eq!(result["markdown"], fresh["markdown"]);
     assert_eq!(site.hits("/article"), 1);
 
-    // Other options are worked out from the stored body.
+    // Results for other options are made from the stored body.
     let body = json!({"url": url, "max_age_seconds": 60, "only_main_content": true});
     let main = client.post("/v1/scan", &body).await.ok();
     assert!(!main["markdown"].as_str().unwrap().contains("Menu entry"));
     assert_eq!(site.hits("/article"), 1);
 
-    // Too old, another user agent, or no window: fetched anew.
+    // Too old, another user agent, or no `max_age_seconds`: fetched again.
     service.clock.advance(TimeDelta::seconds(61));
     client
         .post("/v1/scan", &json!({"url": url, "max_age_seconds": 60}))
@@ -49,29 +49,29 @@ async fn answers_from_the_store(service: Service) {
     client.post("/v1/scan", &json!({"url": url})).await.ok();
     assert_eq!(site.hits("/article"), 4);
 
-    // Another project has no part in it.
+    // Another project does not see the stored page.
     let other = service.other_project("shop").await;
     other
         .post("/v1/scan", &json!({"url": url, "max_age_seconds": 60}))
         .await
         .ok();
     assert_eq!(site.hits("/article"), 5);
-    // Cached or not, each scan counts.
+    // Each scan counts, cached or not.
     assert_eq!(service.billed().await, (8, 0));
 }
 
 #[tokio::test]
-async fn a_young_page_answers_on_sqlite() {
+async fn a_recent_page_is_reused_on_sqlite() {
     answers_from_the_store(Service::start().await).await;
 }
 
 #[tokio::test]
-async fn a_young_page_answers_on_postgres() {
+async fn a_recent_page_is_reused_on_postgres() {
     answers_from_the_store(Service::on_postgres().await).await;
 }
 
 #[tokio::test]
-async fn a_stored_body_is_read_again_without_the_result_cache() {
+async fn a_stored_body_is_extracted_again_without_the_result_cache() {
     let service = Service::with(|config| config.scan.result_cache_mib = 0).await;
     let site = Site::start().await;
     let client = service.client();
@@ -86,7 +86,7 @@ async fn a_stored_body_is_read_again_without_the_result_cache() {
 }
 
 #[tokio::test]
-async fn bulk_has_a_window_per_url() {
+async fn bulk_applies_max_age_to_each_url() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     client

@@ -1,4 +1,4 @@
-//! /v1/cloud/…, on this host alone: browser, transformation, links, small crawls.
+//! /v1/cloud/…, without other services: browser, transformation, links, small crawls.
 
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ async fn origin() -> Origin {
 }
 
 #[tokio::test]
-async fn render_gives_the_page_after_its_scripts_in_every_format() {
+async fn render_returns_the_page_after_its_scripts_in_every_format() {
     let (service, origin) = (Service::start().await, origin().await);
     let client = service.client();
     let render = async |more: Value| {
@@ -66,7 +66,51 @@ async fn render_gives_the_page_after_its_scripts_in_every_format() {
 }
 
 #[tokio::test]
-async fn the_screenshot_is_a_deprecated_picture_on_every_answer() {
+async fn an_application_that_fetches_its_data_is_rendered_completely() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    let client = service.client();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/data.json", Reply::text(r#"{"title": "Made of data"}"#));
+    origin.set(
+        "/spa",
+        Reply::html(
+            "<!doctype html><title>SPA</title><div id=root></div><script>\
+             addEventListener('load', async () => {\
+             const data = await (await fetch('/data.json')).json();\
+             document.getElementById('root').innerHTML = `<h1>${data.title}</h1>`; })</script>",
+        ),
+    );
+    let url = origin.url("/spa");
+    for (path, body) in [
+        ("/v1/cloud/render", json!({"url": url})),
+        ("/v1/cloud/render", json!({"url": url, "wait_for": "load"})),
+        (
+            "/v1/cloud/render",
+            json!({"url": url, "wait_for": "domcontentloaded"}),
+        ),
+        (
+            "/v1/cloud/render",
+            json!({"url": url, "wait_for": "networkidle"}),
+        ),
+        ("/v1/cloud/scrape", json!({"url": url, "chrome": true})),
+        (
+            "/v1/cloud/crawl",
+            json!({"url": url, "chrome": true, "limit": 1}),
+        ),
+        ("/v1/scan", json!({"url": url, "cloud_mode": "browser"})),
+    ] {
+        let answer = client.post(path, &body).await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert!(
+            answer.text().contains("Made of data"),
+            "{body}: {}",
+            answer.text()
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_screenshot_endpoint_is_deprecated_on_every_answer() {
     let (service, origin) = (Service::start().await, origin().await);
     let body = json!({"url": origin.url("/app")});
     let png = service.client().post("/v1/cloud/screenshot", &body).await;
@@ -102,7 +146,7 @@ async fn the_screenshot_is_a_deprecated_picture_on_every_answer() {
 }
 
 #[tokio::test]
-async fn scrape_takes_the_cheapest_that_succeeds() {
+async fn scrape_uses_the_cheapest_backend_that_succeeds() {
     let (service, origin) = (Service::start().await, origin().await);
     let client = service.client();
     let scrape = async |body: Value| client.post("/v1/cloud/scrape", &body).await.ok();
@@ -119,7 +163,7 @@ async fn scrape_takes_the_cheapest_that_succeeds() {
         (&json!("local"), &json!(200))
     );
     assert_eq!(origin.count("/page"), 1);
-    // A shell goes on to the browser, which asks for the page again.
+    // For an app shell the browser is tried next, which requests the page again.
     let app = scrape(json!({"url": origin.url("/app")})).await;
     assert!(
         app["content"]
@@ -150,7 +194,7 @@ async fn scrape_takes_the_cheapest_that_succeeds() {
     assert_eq!(forced["content"], APP);
     assert_eq!(forced.get("backend_reason"), None);
     assert_eq!(service.billed().await, (0, 4));
-    // No response, no bill.
+    // Without a response nothing is billed.
     let gone = json!({"url": origin.url("/fault/closed")});
     client
         .post("/v1/cloud/scrape", &gone)
@@ -177,7 +221,7 @@ async fn a_script_that_leads_to_a_private_address_is_422() {
 }
 
 #[tokio::test]
-async fn links_are_the_pages_own_each_once() {
+async fn each_link_of_the_page_is_listed_once() {
     let (service, origin) = (Service::start().await, origin().await);
     let body = json!({"url": origin.url("/page")});
     let found = service.client().post("/v1/cloud/links", &body).await.ok();
@@ -251,7 +295,7 @@ async fn a_crawl_returns_a_sites_pages_in_one_answer() {
 }
 
 #[tokio::test]
-async fn html_of_the_callers_is_transformed_and_pdf_is_not() {
+async fn html_in_the_request_is_transformed_and_pdf_is_refused() {
     let service = Service::start().await;
     let client = service.client();
     let transform = async |body: Value| client.post("/v1/cloud/transform", &body).await;
@@ -301,7 +345,7 @@ async fn html_of_the_callers_is_transformed_and_pdf_is_not() {
 }
 
 #[tokio::test]
-async fn what_is_not_configured_says_what_to_set_and_validation_comes_first() {
+async fn unconfigured_backends_name_the_setting_after_validation() {
     let service = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
     let site = Site::start().await;
     let url = site.url("/article");
@@ -416,7 +460,7 @@ async fn what_is_not_configured_says_what_to_set_and_validation_comes_first() {
         answer.error(422, "INVALID_INPUT"),
         "limit: must be a whole number, 0 or more, not string \"3\""
     );
-    // The bounds themselves are within.
+    // The limits themselves are accepted.
     for (path, body) in [
         ("links", json!({"url": url, "limit": 5000})),
         ("links", json!({"url": url, "limit": 1.0})),
@@ -452,5 +496,9 @@ async fn a_retry_is_not_billed_twice_and_a_cap_is_429() {
     let capped = client.post("/v1/cloud/links", &body).await;
     capped.error(429, "RATE_LIMITED");
     assert!(capped.header("retry-after").is_some());
-    assert_eq!(origin.count("/page"), 2, "nothing is fetched past the cap");
+    assert_eq!(
+        origin.count("/page"),
+        2,
+        "nothing is fetched beyond the cap"
+    );
 }

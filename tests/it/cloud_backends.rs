@@ -1,4 +1,4 @@
-//! /v1/cloud/… by way of others: real proxies, an upstream provider, search engines.
+//! /v1/cloud/… through other services: real proxies, an upstream provider, search engines.
 
 use axum::routing::get;
 use axum::{Json, Router};
@@ -53,7 +53,7 @@ async fn with_vendor(vendor: &Vendor) -> Service {
 }
 
 #[tokio::test]
-async fn real_proxies_carry_the_traffic_as_their_logs_show() {
+async fn traffic_goes_through_real_proxies() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
     let socks = ProxyServer::microsocks().expect("microsocks");
     let service = with_pools(&[
@@ -95,11 +95,14 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
     assert_eq!(service.billed().await, (0, 2));
     for pool in ["mobile", "datacenter"] {
         let message = fetch(pool).await.error(502, "FETCH_FAILED");
-        assert!(!message.contains("wrong"), "no password shows: {message}");
+        assert!(
+            !message.contains("wrong"),
+            "the message has no password: {message}"
+        );
     }
     assert_eq!(service.billed().await, (0, 2));
-    // The browser, too, with everything that its page loads. Of another site, since a
-    // connection that is kept open shows in no log again.
+    // The browser too, with everything that its page loads. From another site, because a
+    // reused connection does not appear in the log again.
     let (before, other) = (socks.log().len(), self::origin().await);
     let body = json!({"url": other.url("/page"), "chrome": true, "force_backend": "proxy",
                       "proxy_pool": "residential"});
@@ -114,7 +117,7 @@ async fn real_proxies_carry_the_traffic_as_their_logs_show() {
 }
 
 #[tokio::test]
-async fn a_dead_proxy_gives_way_to_the_next_of_its_pool() {
+async fn an_unreachable_proxy_is_replaced_by_the_next_of_its_pool() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
     let service = with_pools(&[(
         ProxyPool::Isp,
@@ -136,7 +139,7 @@ async fn a_dead_proxy_gives_way_to_the_next_of_its_pool() {
 }
 
 #[tokio::test]
-async fn a_country_goes_to_proxies_that_take_one() {
+async fn a_country_is_sent_to_proxies_that_support_it() {
     let origin = origin().await;
     let proxy = orbweaver_origin::Proxy::http(origin.address())
         .await
@@ -154,7 +157,7 @@ async fn a_country_goes_to_proxies_that_take_one() {
     let answer = client.post("/v1/cloud/proxy-fetch", &body).await;
     let message = answer.error(501, "NOT_IMPLEMENTED");
     assert!(message.contains("{country}"), "{message}");
-    // The proxy knows `customer` and no `customer-de`: it was asked as that.
+    // The proxy knows `customer` but not `customer-de`, so it saw the user name with a country.
     let body = json!({"url": origin.url("/page"), "pool": "mobile", "country": "DE"});
     let message = client
         .post("/v1/cloud/proxy-fetch", &body)
@@ -165,12 +168,12 @@ async fn a_country_goes_to_proxies_that_take_one() {
 }
 
 #[tokio::test]
-async fn blocked_pages_go_on_to_pools_and_unblock_takes_the_browser_through_them() {
+async fn blocked_pages_are_retried_through_pools_and_the_browser() {
     let http = ProxyServer::tinyproxy().expect("tinyproxy");
     let service = with_pools(&[(ProxyPool::Datacenter, vec![http.url()])]).await;
     let origin = origin().await;
     let client = service.client();
-    // Blocked here and through the pool alike: the last page that came is the answer.
+    // Blocked directly and through the pool: the last page received is the answer.
     let page = client
         .post("/v1/cloud/scrape", &json!({"url": origin.url("/blocked")}))
         .await
@@ -193,7 +196,7 @@ async fn blocked_pages_go_on_to_pools_and_unblock_takes_the_browser_through_them
 }
 
 #[tokio::test]
-async fn the_provider_serves_pages_and_its_costs_are_booked() {
+async fn the_provider_serves_pages_and_its_costs_are_recorded() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
     let client = service.client();
@@ -235,7 +238,7 @@ async fn the_provider_serves_pages_and_its_costs_are_booked() {
 }
 
 #[tokio::test]
-async fn what_the_provider_lacks_is_a_backends_failure_and_free() {
+async fn provider_failures_are_backend_failures_and_free() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
     let client = service.client();
@@ -256,7 +259,7 @@ async fn what_the_provider_lacks_is_a_backends_failure_and_free() {
         assert!(message.contains(says), "{path}: {message}");
     }
     assert_eq!(service.billed().await, (0, 0));
-    // Where it was one of several, its failure is not the answer.
+    // With several backends, its failure is not the answer.
     let origin = origin().await;
     let page = client
         .post("/v1/cloud/scrape", &json!({"url": origin.url("/page")}))
@@ -266,7 +269,7 @@ async fn what_the_provider_lacks_is_a_backends_failure_and_free() {
 }
 
 #[tokio::test]
-async fn auto_says_what_each_backend_gave() {
+async fn auto_reports_the_outcome_of_each_backend() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
     let (client, origin) = (service.client(), origin().await);
@@ -284,7 +287,7 @@ async fn auto_says_what_each_backend_gave() {
     );
     assert_eq!(page["backend_reason"], format!("{tried}good"));
     assert_eq!(service.billed().await, (0, 1), "one URL, one page");
-    // What the provider lacks is said; the best page that came is the answer.
+    // The provider's failure is reported; the best page received is the answer.
     for (path, says) in [
         ("/402", "no credit"),
         ("/429", "too many requests"),
@@ -309,7 +312,7 @@ async fn auto_says_what_each_backend_gave() {
 }
 
 #[tokio::test]
-async fn search_goes_to_the_provider_where_there_is_one() {
+async fn search_uses_the_provider_if_one_is_configured() {
     let vendor = Vendor::start().await;
     let service = with_vendor(&vendor).await;
     let body = json!({"query": "orb weavers", "num": 7});
@@ -320,7 +323,7 @@ async fn search_goes_to_the_provider_where_there_is_one() {
     assert_eq!(results[1]["content"], "orb weavers");
     assert_eq!(vendor.asked()[0].1["num"], 7);
     assert_eq!(service.billed().await, (0, 2));
-    // What it lacks is its own failure here, too.
+    // Here too, a failure of the provider is reported as its own.
     for (query, says) in [
         ("402", "credit"),
         ("429", "too many requests"),
@@ -338,7 +341,7 @@ async fn search_goes_to_the_provider_where_there_is_one() {
 }
 
 #[tokio::test]
-async fn search_engines_name_pages_and_this_host_fetches_them() {
+async fn results_of_search_engines_are_fetched_by_this_host() {
     let origin = origin().await;
     let (there, gone) = (origin.url("/page"), origin.url("/fault/closed"));
     let hits = json!([

@@ -1,4 +1,4 @@
-//! Scans that a browser takes part in: cloud_mode and screenshot_inline.
+//! Scans that use a browser: cloud_mode and screenshot_inline.
 
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn app() -> Origin {
 }
 
 #[tokio::test]
-async fn each_mode_comes_by_its_backend_and_is_billed_by_it() {
+async fn each_mode_uses_its_backend_and_is_billed_accordingly() {
     let (service, origin) = (Service::start().await, app().await);
     let client = service.client();
     let scan = async |mode: &str| {
@@ -36,10 +36,10 @@ async fn each_mode_comes_by_its_backend_and_is_billed_by_it() {
     assert_eq!(browser["status"], 200);
     assert_eq!(service.billed().await, (1, 1));
     let auto = scan("auto").await;
-    assert!(sees(&auto), "a shell goes on to the browser");
+    assert!(sees(&auto), "an app shell is opened in the browser");
     assert_eq!(auto["cloud_mode"], "browser");
     assert_eq!(service.billed().await, (1, 2));
-    // A page that has its text stays with plain HTTP.
+    // A page that has its text is left to plain HTTP.
     let site = Site::start().await;
     let body = json!({"url": site.url("/article"), "cloud_mode": "auto"});
     let plain = client.post("/v1/scan", &body).await.ok();
@@ -68,7 +68,7 @@ async fn a_cached_rendered_page_answers_its_own_mode_and_auto() {
 }
 
 #[tokio::test]
-async fn a_screenshot_comes_with_the_scan_for_one_cloud_page_more() {
+async fn a_screenshot_with_a_scan_costs_one_more_cloud_page() {
     let (service, origin) = (Service::start().await, app().await);
     let client = service.client();
     for (mode, billed) in [("none", (1, 1)), ("browser", (1, 3))] {
@@ -88,7 +88,7 @@ async fn a_screenshot_comes_with_the_scan_for_one_cloud_page_more() {
 }
 
 #[tokio::test]
-async fn a_screenshot_that_fails_costs_nothing_and_not_the_scan() {
+async fn a_failed_screenshot_is_free_and_does_not_fail_the_scan() {
     let service = Service::with(|config| config.browser = Some("/no/such/browser".into())).await;
     let site = Site::start().await;
     let body = json!({"url": site.url("/article"), "screenshot_inline": true});

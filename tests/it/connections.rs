@@ -1,4 +1,4 @@
-//! What connections may cost: silent, half-open, slow and many.
+//! Limits on connections: silent, half-open, slow, and too many.
 
 use orbweaver_core::setting::Millis;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::support::{KEY, Service};
 
-/// Longer than any limit of these tests: what has not happened by then does not happen.
+/// Longer than any limit of these tests: what has not happened by then will not happen.
 const LONG: Duration = Duration::from_secs(20);
 
 fn impatient(config: &mut Config) {
@@ -27,11 +27,11 @@ async fn connect(at: SocketAddr) -> TcpStream {
     TcpStream::connect(at).await.expect("the service listens")
 }
 
-/// What the service still says before it closes; it must close.
+/// What the service still sends before it closes the connection; it must close it.
 async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut rest = Vec::new();
     let read = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await;
-    // A reset closes as well.
+    // A reset closes the connection, too.
     let _ = read.expect("the service closes the connection");
     rest
 }
@@ -54,7 +54,7 @@ async fn silent_connections_are_closed_in_time() {
         .unwrap();
     rest(&mut slow).await;
 
-    // The beginning of HTTP/2's preface decides nothing yet.
+    // The beginning of HTTP/2's preface is not enough to tell the protocol.
     let mut undecided = connect(service.address).await;
     undecided.write_all(b"PRI * HT").await.unwrap();
     rest(&mut undecided).await;
@@ -78,7 +78,7 @@ async fn half_a_tls_handshake_is_closed_in_time() {
     .await;
     let mut silent = connect(service.address).await;
     rest(&mut silent).await;
-    // A record of a handshake that announces more than it brings.
+    // A handshake record that is shorter than it announces.
     let mut half = connect(service.address).await;
     half.write_all(&[0x16, 3, 1, 2, 0, 1]).await.unwrap();
     rest(&mut half).await;
@@ -98,7 +98,7 @@ async fn a_slow_body_is_answered_408() {
 }
 
 #[tokio::test]
-async fn silent_sockets_keep_nobody_out() {
+async fn silent_connections_do_not_block_others() {
     let service = Service::with(|config| {
         config.http.max_connections = Some(64);
         config.http.max_connections_per_address = Some(64);
@@ -112,7 +112,7 @@ async fn silent_sockets_keep_nobody_out() {
         let took = health(&service).await;
         assert!(took < Duration::from_secs(1), "{took:?}");
     }
-    // The oldest made room.
+    // The oldest connection was closed to make room.
     rest(&mut silent[0]).await;
 }
 
@@ -131,7 +131,7 @@ async fn busy_connections_are_not_closed_for_new_ones() {
              expect: 100-continue\r\ncontent-length: 100\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The service asks for the body: the request is under way.
+        // The service asks for the body: the request is in progress.
         let mut told = [0; 25];
         stream.read_exact(&mut told).await.unwrap();
         assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
@@ -196,5 +196,5 @@ async fn an_idle_http2_connection_is_closed() {
         .unwrap();
     stream.write_all(&frame(4, 0, 0, &[])).await.unwrap();
     let said = rest(&mut stream).await;
-    assert!(!said.is_empty(), "its settings at least");
+    assert!(!said.is_empty(), "it sends at least its settings");
 }

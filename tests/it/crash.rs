@@ -1,5 +1,5 @@
-//! The program killed in the middle of a crawl. The same drill at full size is
-//! `cargo xtask bench kill`.
+//! The program is killed in the middle of a crawl. `cargo xtask bench kill` does the same at
+//! full size.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use orbweaver_tests::program::Launch;
 use crate::process::program;
 use crate::support::plugin_dir;
 
-/// Leases short enough to wait for.
+/// Leases short enough for a test to wait for their end.
 fn launch() -> Launch {
     let launch = Launch {
         binary: program().to_owned(),
@@ -22,12 +22,12 @@ fn launch() -> Launch {
     launch.with("CRAWL__LEASE_MS", "3000")
 }
 
-/// Leases that no test outlasts: only what ends with its process lets another go on.
+/// Leases longer than any test: another process continues only when the holder has ended.
 fn patient() -> Launch {
     launch().with("CRAWL__LEASE_MS", "3600000")
 }
 
-/// Slow enough that a kill comes in the middle.
+/// Slow enough that the kill comes during the crawl.
 fn site(pages: usize) -> SiteSpec {
     SiteSpec {
         latency: Duration::from_millis(20),
@@ -35,7 +35,7 @@ fn site(pages: usize) -> SiteSpec {
     }
 }
 
-/// Blocking, so on a thread of its own.
+/// This blocks, so it runs on its own thread.
 async fn killed(launch: Launch, database: Database) {
     let drill = move || drill::kill(&launch, database, &site(400), 3, 7);
     let report = tokio::task::spawn_blocking(drill).await.unwrap();
@@ -44,16 +44,16 @@ async fn killed(launch: Launch, database: Database) {
 }
 
 #[tokio::test]
-async fn kill_9_in_the_middle_loses_and_doubles_nothing_on_sqlite() {
+async fn kill_9_loses_and_duplicates_nothing_on_sqlite() {
     killed(patient(), Database::Sqlite).await;
 }
 
 #[tokio::test]
-async fn kill_9_in_the_middle_loses_and_doubles_nothing_on_postgres() {
+async fn kill_9_loses_and_duplicates_nothing_on_postgres() {
     killed(launch(), Database::Postgres).await;
 }
 
-/// Slow enough that the crawl is under way when the second program is up.
+/// Slow enough that the crawl still runs when the second program has started.
 fn slow_site() -> SiteSpec {
     SiteSpec {
         latency: Duration::from_millis(500),
@@ -62,22 +62,22 @@ fn slow_site() -> SiteSpec {
 }
 
 #[tokio::test]
-async fn another_process_takes_over_what_a_killed_one_was_at() {
+async fn another_process_takes_over_the_crawl_of_a_killed_one() {
     let drill = || drill::take_over(&launch(), Database::Postgres, &slow_site());
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
 #[tokio::test]
-async fn a_process_that_stands_by_follows_a_killed_one_on_the_same_file() {
+async fn a_waiting_process_takes_over_a_sqlite_file_after_a_kill() {
     let drill = || drill::take_over(&patient(), Database::Sqlite, &slow_site());
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));
 }
 
-/// A file that can't grow is to SQLite what a full disk is, and needs no disk of its own.
+/// For SQLite a file that can't grow is the same as a full disk, and needs no disk image.
 #[tokio::test]
-async fn a_crawl_goes_on_once_a_full_disk_has_room_again() {
+async fn a_crawl_continues_once_a_full_disk_has_space_again() {
     let drill = || drill::full_disk(&launch(), &site(300));
     let waited = tokio::task::spawn_blocking(drill).await.unwrap();
     waited.unwrap_or_else(|error| panic!("{error:#}"));

@@ -1,4 +1,4 @@
-//! POST /v1/crawls: every field at its bounds, and what becomes of a request.
+//! POST /v1/crawls: every field at its limits, and the effects of a request.
 
 use std::time::Duration;
 
@@ -6,12 +6,13 @@ use chrono::TimeDelta;
 use orbweaver_core::webhook::Event;
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_fetch::ProxyPool;
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use crate::support::runs::{self, SEED, without_workers};
 use crate::support::{Client, Service};
 
-/// What the run that is queued was asked to do.
+/// The specification of the queued run.
 async fn spec(service: &Service, id: &Value) -> CrawlSpec {
     let id = id.as_i64().expect("an id").into();
     let run = service
@@ -22,14 +23,14 @@ async fn spec(service: &Service, id: &Value) -> CrawlSpec {
     serde_json::from_str(&run.unwrap().expect("a run").spec).unwrap()
 }
 
-/// A body with one field more than the URL.
+/// A body with one field besides the URL.
 fn with(field: &str, value: Value) -> Value {
     let mut body = json!({"url": SEED});
     body[field] = value;
     body
 }
 
-/// Queues a run and removes it again, so that the cap on runs is not in the way.
+/// Queues a run and removes it again, so that the limit of active runs is not reached.
 async fn accepted(service: &Service, body: &Value) -> CrawlSpec {
     let client = service.client();
     let answer = client.post("/v1/crawls", body).await;
@@ -42,7 +43,7 @@ async fn accepted(service: &Service, body: &Value) -> CrawlSpec {
 }
 
 #[tokio::test]
-async fn a_run_is_queued_with_the_contracts_defaults() {
+async fn a_run_is_queued_with_the_documented_defaults() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -92,7 +93,7 @@ async fn a_run_is_queued_with_the_contracts_defaults() {
 }
 
 #[tokio::test]
-async fn every_field_is_kept_at_its_bounds() {
+async fn fields_are_accepted_at_their_limits() {
     let service = without_workers(false, |config| {
         let proxy = "http://user:secret@127.0.0.1:3128".parse().unwrap();
         config.fetch.proxy_pools = [(ProxyPool::Isp, vec![proxy])].into();
@@ -138,7 +139,7 @@ async fn every_field_is_kept_at_its_bounds() {
             } else {
                 assert_eq!(kept[field], value, "{field}");
             }
-            // Null is as good as absent.
+            // Null counts as absent.
             accepted(&service, &with(field, Value::Null)).await;
         }
     }
@@ -164,7 +165,7 @@ async fn every_field_is_kept_at_its_bounds() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused_by_its_name() {
+async fn invalid_fields_are_refused_by_name() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let long = "a".repeat(20_000);
@@ -250,7 +251,7 @@ async fn what_breaks_a_rule_is_refused_by_its_name() {
         for value in values {
             let answer = client.post("/v1/crawls", &with(name, value.clone())).await;
             let message = answer.error(422, "INVALID_INPUT");
-            let (said, rule) = message.split_once(": ").expect("a field and a rule");
+            let (said, rule) = message.split_once(": ").expect("a field and a message");
             assert_eq!(said, field, "{value}: {message}");
             assert!(!rule.is_empty());
         }
@@ -275,13 +276,13 @@ async fn what_breaks_a_rule_is_refused_by_its_name() {
     }
     let answer = client.send("POST", "/v1/crawls", &[], b"{").await;
     answer.error(400, "INVALID_INPUT");
-    // Nothing was queued by any of them.
+    // None of them queued a run.
     let list = client.get("/v1/crawls").await.ok();
     assert_eq!(list, json!({"items": [], "next_offset": null}));
 }
 
 #[tokio::test]
-async fn aggressive_is_for_higher_tiers_and_not_with_cron() {
+async fn aggressive_needs_a_higher_tier_and_no_cron() {
     let service = without_workers(false, |_| {}).await;
     let free = service.other_project("small").await;
     let message = free
@@ -300,7 +301,7 @@ async fn aggressive_is_for_higher_tiers_and_not_with_cron() {
 }
 
 #[tokio::test]
-async fn a_pool_that_is_not_configured_says_what_to_configure() {
+async fn an_unconfigured_pool_names_its_setting() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let message = client
@@ -308,7 +309,7 @@ async fn a_pool_that_is_not_configured_says_what_to_configure() {
         .await
         .error(501, "NOT_IMPLEMENTED");
     assert!(message.contains("fetch.proxy_pools"), "{message}");
-    // An invalid body is invalid first, and proxy_url wins over the pool.
+    // Validation of the body comes first, and proxy_url has precedence over the pool.
     let mut body = with("proxy_pool", json!("mobile"));
     body["depth"] = json!(0);
     client
@@ -349,7 +350,7 @@ async fn an_idempotency_key_returns_the_original_run_whatever_the_body() {
             assert_eq!(again.json(), first.json());
             assert_eq!(again.header("location"), first.header("location"));
         }
-        // Another project has keys of its own.
+        // The keys of another project are separate.
         let other = service.other_project("other").await;
         let theirs = other
             .post_with("/v1/crawls", &headers, &json!({"url": SEED}))
@@ -381,7 +382,7 @@ async fn an_idempotency_key_returns_the_original_run_whatever_the_body() {
 }
 
 #[tokio::test]
-async fn a_recent_done_run_answers_instead_of_a_new_one() {
+async fn a_recent_finished_run_is_returned_instead_of_a_new_one() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -392,7 +393,7 @@ async fn a_recent_done_run_answers_instead_of_a_new_one() {
             let answer = client.post("/v1/crawls", &body).await;
             (answer.status, answer.json())
         };
-        // The normalised URL counts.
+        // The URL is compared in normalised form.
         let (status, run) = ask(&client, "http://127.0.0.1:8081/#top", 100).await;
         assert_eq!(
             (status, &run["id"], &run["status"]),
@@ -401,7 +402,7 @@ async fn a_recent_done_run_answers_instead_of_a_new_one() {
         let (status, fresh) = ask(&client, SEED, 99).await;
         assert_eq!(status, 202);
         assert_ne!(fresh["id"], done.get());
-        // A queued run is not a done one; another page is another page.
+        // A queued run has not finished; another page needs its own run.
         assert_eq!(
             ask(&client, "http://127.0.0.1:8081/else", 1_000).await.0,
             202
@@ -412,10 +413,66 @@ async fn a_recent_done_run_answers_instead_of_a_new_one() {
 }
 
 #[tokio::test]
-async fn the_cap_on_runs_holds_until_one_ends() {
+async fn a_run_beyond_the_cap_waits_if_requested() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let origin = Origin::start().await.expect("a site");
+        origin.set("/robots.txt", Reply::text(""));
+        origin.set_under("/held/", |_| Reply::html("<p>page"));
+        // Tier free allows two.
+        let client = service.other_project("small").await;
+        let crawl = |n: u32, queue: bool| {
+            let client = &client;
+            let body = json!({"url": origin.url(&format!("/held/{n}")), "queue": queue});
+            async move { client.post("/v1/crawls", &body).await }
+        };
+        for n in 0..2 {
+            assert_eq!(crawl(n, false).await.status, 202);
+            origin.asked(&format!("/held/{n}"), 1).await;
+        }
+        let refused = crawl(2, false).await;
+        let message = refused.error(429, "RATE_LIMITED");
+        assert!(
+            message.contains(": 2 (setting tiers.free.concurrent_runs)"),
+            "{message}"
+        );
+        assert!(message.contains("\"queue\": true"), "{message}");
+        let mut waiting = Vec::new();
+        for n in 3..6 {
+            let answer = crawl(n, true).await;
+            assert_eq!(answer.status, 202, "{}", answer.text());
+            assert_eq!(answer.json()["status"], "queued");
+            waiting.push((n, answer.header("location").expect("a place").to_owned()));
+        }
+        let usage = client.get("/v1/usage").await.ok();
+        assert_eq!(usage["concurrent_runs"]["used"], 2, "{usage}");
+        // A waiting run stays ahead of later requests.
+        crawl(6, false).await.error(429, "RATE_LIMITED");
+        assert_eq!(origin.count("/held/3"), 0);
+        let service = match service.app.store.is_shared() {
+            true => service,
+            // Runs still wait after a restart.
+            false => service.restart().await,
+        };
+        let client = client.at(service.address);
+        for (n, path) in waiting {
+            loop {
+                origin.release();
+                let run = client.get(&path).await.ok();
+                if run["status"] == "done" {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            assert!(origin.count(&format!("/held/{n}")) > 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_limit_of_active_runs_holds_until_one_ends() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
-        // A free project may have two.
+        // Tier free allows two.
         let client = service.other_project("small").await;
         let body = json!({"url": SEED});
         let posts = (0..6).map(|_| client.post("/v1/crawls", &body));
@@ -434,7 +491,7 @@ async fn the_cap_on_runs_holds_until_one_ends() {
                 seconds.unwrap()
             );
         }
-        // A cancelled run gives its place back.
+        // A cancelled run frees its slot.
         let path = made[0].header("location").unwrap();
         assert_eq!(client.send("DELETE", path, &[], b"").await.status, 204);
         let again = client.post("/v1/crawls", &json!({"url": SEED})).await;
@@ -443,7 +500,7 @@ async fn the_cap_on_runs_holds_until_one_ends() {
 }
 
 #[tokio::test]
-async fn listed_domains_are_refused_as_the_list_changes() {
+async fn blocked_domains_follow_changes_of_the_list() {
     let folder = tempfile::tempdir().unwrap();
     let (hosts, plain) = (folder.path().join("hosts"), folder.path().join("plain.txt"));
     std::fs::write(&hosts, "# malware\n0.0.0.0 bad.example.com\n").unwrap();
@@ -481,7 +538,7 @@ async fn listed_domains_are_refused_as_the_list_changes() {
     for _ in 0..600 {
         let answer = client.post("/v1/crawls", &listed).await;
         if answer.status == 422 {
-            // What the other list says holds, what this one no longer says does not.
+            // A domain of the other list stays blocked; one that this list no longer has is not.
             let message = client
                 .post("/v1/crawls", &json!({"url": "http://worse.example.org/"}))
                 .await

@@ -1,4 +1,4 @@
-//! Every error, from any layer, wears the same envelope.
+//! Every error, from any layer, has the same envelope.
 
 use axum::Router;
 use axum::http::StatusCode;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::{Client, Service};
 
 #[tokio::test]
-async fn unknown_paths_and_methods() {
+async fn unknown_paths_and_methods_use_the_envelope() {
     let service = Service::start().await;
     let client = service.client();
     for path in [
@@ -43,7 +43,7 @@ async fn unknown_paths_and_methods() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_not_json_or_not_the_right_json() {
+async fn invalid_json_bodies_use_the_envelope() {
     let service = Service::start().await;
     let client = service.client();
     for body in [
@@ -93,7 +93,7 @@ async fn bodies_that_are_not_json_or_not_the_right_json() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused_announced_or_not() {
+async fn a_body_over_the_limit_is_refused_with_or_without_a_length() {
     let service = Service::with(|config| config.http.max_body_bytes = 1_000).await;
     let client = service.client();
     let body = json!({"url": "http://a.example/", "x": "x".repeat(2_000)}).to_string();
@@ -113,7 +113,7 @@ async fn a_body_over_the_limit_is_refused_announced_or_not() {
 }
 
 #[tokio::test]
-async fn sixteen_mebibytes_are_the_limit() {
+async fn the_body_limit_is_sixteen_mebibytes() {
     let service = Service::start().await;
     let request = format!(
         "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {}\r\n\
@@ -129,14 +129,14 @@ async fn sixteen_mebibytes_are_the_limit() {
 }
 
 #[tokio::test]
-async fn a_request_that_takes_too_long_is_ended() {
+async fn a_request_beyond_the_time_limit_is_ended() {
     let service = Service::with(|config| {
         config.http.request_timeout_ms = Millis(100);
         config.http.body_timeout_ms = Millis(50);
     })
     .await;
     let key = crate::support::KEY;
-    // The body never comes.
+    // The body is never sent.
     let request = format!(
         "POST /v1/scan HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {key}\r\n\
          connection: close\r\ncontent-length: 10\r\n\r\n{{"
@@ -157,7 +157,7 @@ async fn a_request_that_takes_too_long_is_ended() {
 }
 
 #[tokio::test]
-async fn every_answer_has_an_id_of_its_own() {
+async fn every_response_has_a_unique_id() {
     let service = Service::start().await;
     let mut ids = std::collections::HashSet::new();
     for path in [
@@ -178,7 +178,7 @@ async fn every_answer_has_an_id_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
+async fn a_panic_is_an_ordinary_error_without_details() {
     let service = Service::start().await;
     let panics = get(async || -> &'static str { panic!("a secret") });
     let plain = get(async || (StatusCode::IM_A_TEAPOT, "not the envelope"));
@@ -188,13 +188,13 @@ async fn a_panic_is_an_error_like_any_other_and_tells_nothing() {
     let client = Client::new(running.address.unwrap(), None);
     let message = client.get("/panic").await.error(500, "INTERNAL");
     assert!(!message.contains("secret"), "{message}");
-    // Whatever a layer answers without the envelope gets it.
+    // An answer of a layer without the envelope is wrapped in it.
     client.get("/plain").await.error(418, "INVALID_INPUT");
     client.get("/nothing").await.error(404, "NOT_FOUND");
 }
 
 #[tokio::test]
-async fn pages_say_what_they_may_load_and_every_answer_keeps_its_type() {
+async fn pages_have_a_csp_and_every_response_nosniff() {
     let service = Service::start().await;
     for path in ["/v1/health", "/nothing", "/openapi.json", "/docs/"] {
         let answer = service.stranger().get(path).await;

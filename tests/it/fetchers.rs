@@ -1,5 +1,5 @@
-//! Per-domain fetchers over HTTP, against a stand-in for the sites' APIs: a proxy leads every
-//! host to it, under a certificate that the service is told to trust.
+//! Fetchers of single domains over HTTP. A test server replaces the sites' APIs: a proxy sends
+//! every host to it, and the service trusts its certificate.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn every_domain_answers_through_its_documented_api() {
+async fn every_domain_is_fetched_through_its_documented_api() {
     let world = world().await;
     let cases = [
         (
@@ -200,7 +200,7 @@ async fn every_domain_answers_through_its_documented_api() {
     assert_eq!(
         world.service.billed().await,
         (0, calls),
-        "a cloud page each"
+        "one cloud page each"
     );
     let asked = world.proxy.asked();
     assert!(
@@ -211,7 +211,7 @@ async fn every_domain_answers_through_its_documented_api() {
 }
 
 #[tokio::test]
-async fn parameters_count_wherever_they_stand_and_are_checked() {
+async fn parameters_are_read_from_url_and_body_and_checked() {
     let world = world().await;
     for (path, fixture) in [
         ("/v0/topstories.json", "topstories.json"),
@@ -228,7 +228,7 @@ async fn parameters_count_wherever_they_stand_and_are_checked() {
     let none = client
         .send("POST", "/v1/cloud/fetch/news.ycombinator.com", &[], b"")
         .await;
-    // No body is no parameters; the third story is not there to be had.
+    // Without a body there are no parameters; the third story does not exist.
     none.error(422, "INVALID_INPUT");
     let path = "/v1/cloud/fetch/news.ycombinator.com/top";
     let said = client
@@ -239,7 +239,7 @@ async fn parameters_count_wherever_they_stand_and_are_checked() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_says_whose_fault_it_is() {
+async fn failures_name_their_cause() {
     let world = world().await;
     let client = world.service.client();
     for domain in ["nobody.example", "x%2F@evil.example%2F.wikipedia.org"] {
@@ -255,7 +255,7 @@ async fn what_cannot_be_had_says_whose_fault_it_is() {
         .await
         .error(422, "INVALID_INPUT");
     assert!(said.starts_with("path: "), "{said}");
-    assert_eq!(world.service.billed().await, (0, 0), "nothing was asked");
+    assert_eq!(world.service.billed().await, (0, 0), "nothing was fetched");
 
     let crates = "/v1/cloud/fetch/crates.io/crates/gone";
     let said = client
@@ -281,12 +281,12 @@ async fn what_cannot_be_had_says_whose_fault_it_is() {
     assert_eq!(
         world.service.billed().await,
         (0, 3),
-        "a cloud page for each answer"
+        "one cloud page for each answer"
     );
 }
 
 #[tokio::test]
-async fn the_directory_lists_domains_paths_and_shapes() {
+async fn the_directory_lists_domains_paths_and_output_fields() {
     let service = Service::start().await;
     let client = service.client();
     let all = client.get("/v1/cloud/scrapers").await.ok();

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use crate::support::{Client, Service};
 
 #[tokio::test]
-async fn a_healthy_service_says_so_to_anybody() {
+async fn health_is_public() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let stranger = service.stranger();
         for (path, text) in [("/v1/health", "ok"), ("/v1/ready", "ready")] {
@@ -21,7 +21,7 @@ async fn a_healthy_service_says_so_to_anybody() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_gone_is_named() {
+async fn an_unreachable_database_is_named() {
     let service = Service::start().await;
     service.app.store.close().await;
     let answer = service.stranger().get("/v1/ready").await;
@@ -36,7 +36,7 @@ async fn a_database_that_is_gone_is_named() {
 }
 
 #[tokio::test]
-async fn a_worker_without_a_sign_of_life_is_named() {
+async fn a_worker_without_heartbeat_is_named() {
     let service = Service::start().await;
     service
         .app
@@ -81,7 +81,7 @@ async fn metrics_have_a_port_of_their_own() {
         assert!(text.contains(requests), "{text}");
         assert!(
             !text.contains("nobody/serves"),
-            "strangers decide no labels: {text}"
+            "requests without a key add no labels: {text}"
         );
     }
     own.get("/v1/health").await.error(404, "NOT_FOUND");

@@ -21,7 +21,7 @@ async fn replays(service: Service) {
     assert_eq!(site.hits("/article"), 1);
     assert_eq!(service.billed().await, (1, 0));
 
-    // Another body: refused. Another path or project: another key.
+    // With another body it is refused. With another path or project it is another key.
     let other = json!({"url": site.url("/echo")});
     client
         .post_with("/v1/scan", &header, &other)
@@ -40,7 +40,7 @@ async fn replays(service: Service) {
         (200, None)
     );
 
-    // A day later the key is free.
+    // After a day the key can be used again.
     service.clock.advance(TimeDelta::hours(24));
     let answer = client.post_with("/v1/scan", &header, &other).await;
     assert_eq!(
@@ -61,7 +61,7 @@ async fn the_same_request_is_answered_once_on_postgres() {
 }
 
 #[tokio::test]
-async fn a_failure_that_cost_nothing_may_be_tried_again() {
+async fn an_unbilled_failure_can_be_retried() {
     let service = Service::start().await;
     let client = service.client();
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
@@ -80,7 +80,7 @@ async fn a_failure_that_cost_nothing_may_be_tried_again() {
 }
 
 #[tokio::test]
-async fn two_at_once_do_the_work_once() {
+async fn two_concurrent_requests_run_once() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let body = json!({"url": site.url("/slow/300")});
@@ -97,7 +97,7 @@ async fn two_at_once_do_the_work_once() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_no_uuid_is_refused() {
+async fn an_idempotency_key_must_be_a_uuid() {
     let service = Service::start().await;
     for bad in [
         "",

@@ -1,4 +1,4 @@
-//! Keys: listed, rotated, revoked.
+//! API keys: listed, rotated, revoked.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn states(client: &Client) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_listing_shows_what_there_is_and_never_a_key() {
+async fn a_listing_shows_keys_by_prefix_only() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let client = service.client();
         client.get(LOGS).await.ok();
@@ -48,7 +48,7 @@ async fn a_listing_shows_what_there_is_and_never_a_key() {
 }
 
 #[tokio::test]
-async fn a_rotation_without_grace_ends_the_old_key_at_once() {
+async fn a_rotation_without_grace_revokes_the_old_key_at_once() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let old = service.client();
         let (new, rotated) = rotate(&old, &json!({"label": "ci", "grace_seconds": 0})).await;
@@ -66,7 +66,7 @@ async fn a_rotation_without_grace_ends_the_old_key_at_once() {
 }
 
 #[tokio::test]
-async fn within_its_grace_the_old_key_works_and_then_no_more() {
+async fn the_old_key_works_until_its_grace_ends() {
     let service = Service::start().await;
     let old = service.client();
     let (new, _) = rotate(&old, &json!({"grace_seconds": 5})).await;
@@ -80,7 +80,7 @@ async fn within_its_grace_the_old_key_works_and_then_no_more() {
 }
 
 #[tokio::test]
-async fn the_grace_is_a_day_by_default_and_the_body_optional() {
+async fn the_default_grace_is_a_day() {
     let service = Service::start().await;
     let old = service.client();
     let answer = old.send("POST", ROTATE, &[], b"").await.ok();
@@ -95,7 +95,7 @@ async fn the_grace_is_a_day_by_default_and_the_body_optional() {
         &json!({"grace_seconds": 100}),
     )
     .await;
-    // A later rotation does not lengthen what an earlier one ended.
+    // A later rotation does not extend the grace of an earlier one.
     let keys = new.get(KEYS).await.ok();
     let ends: Vec<bool> = keys["items"]
         .as_array()
@@ -108,7 +108,7 @@ async fn the_grace_is_a_day_by_default_and_the_body_optional() {
 }
 
 #[tokio::test]
-async fn a_rotation_is_refused_by_field_and_rule() {
+async fn an_invalid_rotation_names_field_and_rule() {
     let service = Service::start().await;
     let client = service.client();
     for (body, field) in [
@@ -129,7 +129,7 @@ async fn a_rotation_is_refused_by_field_and_rule() {
 }
 
 #[tokio::test]
-async fn a_revoked_key_is_refused_at_once_and_the_last_one_stays() {
+async fn a_revoked_key_is_refused_at_once_and_the_last_key_is_kept() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let first = service.client();
         let mine = format!("{KEYS}/{}", &KEY[..12]);
@@ -146,7 +146,7 @@ async fn a_revoked_key_is_refused_at_once_and_the_last_one_stays() {
         assert_eq!((answer.status, answer.body.len()), (204, 0));
         first.get(LOGS).await.error(401, "UNAUTHORIZED");
         assert_eq!(states(&second).await, ["revoked", "active"]);
-        // Again: nothing changes.
+        // Revoking it again changes nothing.
         assert_eq!(second.send("DELETE", &mine, &[], b"").await.status, 204);
         let theirs = format!("{KEYS}/{}", rotated["prefix"].as_str().unwrap());
         second
@@ -185,7 +185,27 @@ async fn a_revoked_key_is_refused_at_once_and_the_last_one_stays() {
 }
 
 #[tokio::test]
-async fn two_that_revoke_each_other_leave_one() {
+async fn the_last_key_that_does_not_expire_stays() {
+    for service in [Service::start().await, Service::on_postgres().await] {
+        let old = service.client();
+        let (new, rotated) = rotate(&old, &json!({})).await;
+        let theirs = format!("{KEYS}/{}", rotated["prefix"].as_str().unwrap());
+        for client in [&old, &new] {
+            let answer = client.send("DELETE", &theirs, &[], b"").await;
+            let message = answer.error(409, "CONFLICT");
+            assert!(message.contains("does not expire"), "{message}");
+        }
+        // A day later one key is still valid.
+        service.clock.advance(TimeDelta::hours(25));
+        old.get(LOGS).await.error(401, "UNAUTHORIZED");
+        let (newer, _) = rotate(&new, &json!({})).await;
+        assert_eq!(newer.send("DELETE", &theirs, &[], b"").await.status, 204);
+        newer.get(LOGS).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn two_keys_that_revoke_each_other_leave_one() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let first = service.client();
         let (second, rotated) = rotate(&first, &json!({})).await;
@@ -199,13 +219,13 @@ async fn two_that_revoke_each_other_leave_one() {
         );
         let mut statuses = [a.status, b.status];
         statuses.sort_unstable();
-        // The slower one was too late for its own key, or for the last key.
+        // The slower request fails: its own key is revoked, or it would revoke the last key.
         assert!(matches!(statuses, [204, 401 | 409]), "{statuses:?}");
     }
 }
 
 #[tokio::test]
-async fn another_node_forgets_a_revoked_key() {
+async fn another_node_refuses_a_revoked_key() {
     let service = Service::on_postgres().await;
     let node = service.node().await;
     let here = service.client();
@@ -215,18 +235,18 @@ async fn another_node_forgets_a_revoked_key() {
     let mine = format!("{KEYS}/{}", &KEY[..12]);
     assert_eq!(second.send("DELETE", &mine, &[], b"").await.status, 204);
     here.get(LOGS).await.error(401, "UNAUTHORIZED");
-    // Half a second at most: it looks before it trusts what it remembers. What it remembers
-    // ends by itself only after a minute.
+    // Half a second at most: the node checks the database before it trusts its cache. A cache
+    // entry expires only after a minute.
     let forgotten = async { while there.get(LOGS).await.status == 200 {} };
     tokio::time::timeout(Duration::from_secs(20), forgotten)
         .await
-        .expect("the other node forgets the key");
+        .expect("the other node refuses the key");
     there.get(LOGS).await.error(401, "UNAUTHORIZED");
     second.at(node.address).get(LOGS).await.ok();
 }
 
 #[tokio::test]
-async fn the_log_is_told_apart_by_key() {
+async fn the_log_names_the_key_of_each_request() {
     let service = Service::start().await;
     let first = service.client();
     let (second, rotated) = rotate(&first, &json!({})).await;
@@ -247,7 +267,7 @@ async fn the_log_is_told_apart_by_key() {
 }
 
 #[tokio::test]
-async fn a_webhook_secret_is_made_once_per_project() {
+async fn a_webhook_secret_is_created_once_per_project() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let client = service.client();
         let first = client.get("/v1/webhook/secret").await.ok();

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{KEY, Service};
 
 #[tokio::test]
-async fn every_authenticated_request_is_there_newest_first() {
+async fn authenticated_requests_are_listed_newest_first() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let client = service.client();
         service.stranger().get("/v1/logs").await;
@@ -31,7 +31,7 @@ async fn every_authenticated_request_is_there_newest_first() {
 }
 
 #[tokio::test]
-async fn pages_and_statuses_are_selected() {
+async fn the_log_is_paged_and_filtered_by_status() {
     let service = Service::start().await;
     let client = service.client();
     for _ in 0..3 {
@@ -54,7 +54,7 @@ async fn pages_and_statuses_are_selected() {
 }
 
 #[tokio::test]
-async fn parameters_are_refused_by_name() {
+async fn invalid_parameters_are_refused_by_name() {
     let service = Service::start().await;
     let client = service.client();
     for (query, field) in [
@@ -81,7 +81,7 @@ async fn parameters_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn one_project_never_sees_anothers() {
+async fn a_project_sees_only_its_own_log() {
     let service = Service::start().await;
     service.client().get("/v1/logs").await.ok();
     let other = service.other_project("shop").await;
@@ -89,7 +89,7 @@ async fn one_project_never_sees_anothers() {
 }
 
 #[tokio::test]
-async fn what_memory_forgot_the_database_still_has() {
+async fn older_entries_come_from_the_database() {
     let service = Service::start().await;
     let client = service.client();
     for _ in 0..600 {

@@ -1,10 +1,10 @@
-//! The behaviour suite: one module per promise, over real HTTP against the real router.
+//! The integration tests: one module per feature, over real HTTP against the real router.
 
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a helper that cannot do its work fails its test"
+    reason = "a helper that fails is to fail its test"
 )]
 
 mod actors;
@@ -23,6 +23,7 @@ mod crawl_engine;
 mod crawl_read;
 mod crawl_request;
 mod envelope;
+mod failed_urls;
 mod faults;
 mod fetchers;
 mod health;
@@ -48,5 +49,6 @@ mod signup;
 mod support;
 mod tenancy;
 mod tls;
+mod unknown_names;
 mod usage;
 mod webhooks;

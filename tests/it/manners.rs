@@ -1,4 +1,4 @@
-//! What a crawl does to a site, as the site's own log of requests tells it.
+//! How a crawl treats a site, by the site's own log of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Service};
 
-/// Crawls to the end; the run.
+/// Crawls to the end; returns the run.
 async fn crawl(client: &Client, body: Value) -> Value {
     let answer = client.post("/v1/crawls", &body).await;
     assert_eq!(answer.status, 202, "{}", answer.text());
@@ -64,18 +64,18 @@ async fn whole_site(service: &Service) {
         let known = expected.contains_key(&path) || moved.contains_key(&path);
         assert!(known || path.ends_with(".txt"), "{path}");
     }
-    // robots.txt and the two llms files are asked for beside the pages.
+    // robots.txt and the two llms files are requested besides the pages.
     let most = site.most_open();
     assert!((2..=9).contains(&most), "{most} at once");
 }
 
 #[tokio::test]
-async fn every_page_is_asked_for_once_on_sqlite() {
+async fn every_page_is_requested_once_on_sqlite() {
     whole_site(&Service::start().await).await;
 }
 
 #[tokio::test]
-async fn every_page_is_asked_for_once_on_postgres() {
+async fn every_page_is_requested_once_on_postgres() {
     whole_site(&Service::on_postgres().await).await;
 }
 
@@ -91,7 +91,7 @@ fn page(links: &[&str]) -> Reply {
 }
 
 #[tokio::test]
-async fn what_was_asked_for_is_what_the_site_sees() {
+async fn options_of_a_crawl_reach_the_site() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let other = Origin::start().await.unwrap();
     origin.set(
@@ -124,7 +124,7 @@ async fn what_was_asked_for_is_what_the_site_sees() {
 }
 
 #[tokio::test]
-async fn a_host_is_asked_no_faster_than_the_delay_says() {
+async fn requests_to_a_host_keep_the_delay() {
     let service = Service::start().await;
     let links: Vec<String> = (0..8).map(|number| format!("/{number}")).collect();
     let crawl_delay = Reply::text("user-agent: *\ncrawl-delay: 0.1");
@@ -143,7 +143,7 @@ async fn a_host_is_asked_no_faster_than_the_delay_says() {
             .filter(|request| !request.path().ends_with(".txt"))
             .collect();
         assert_eq!(pages.len(), 9);
-        // The first may be read late, so one delay is forgiven.
+        // The first request may be recorded late, so the gap may be one delay shorter.
         let took = pages[8].at.duration_since(pages[0].at);
         assert!(took >= Duration::from_millis(700), "{took:?}");
     }

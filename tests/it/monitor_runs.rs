@@ -1,4 +1,4 @@
-//! A monitor end to end: it crawls, compares and tells.
+//! A monitor end to end: it crawls, compares and sends webhooks.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -72,7 +72,7 @@ async fn make(client: &Client, body: &Value) -> String {
     format!("/v1/crons/{}", answer.json()["monitor_id"])
 }
 
-/// The monitor's run after `last`, once it is over and its webhook is settled.
+/// The monitor's run after `last`, once it has ended and its webhook has been delivered.
 async fn next_run(client: &Client, monitor: &str, last: &Value) -> Value {
     loop {
         let id = client.get(monitor).await.ok()["last_run_id"].clone();
@@ -88,7 +88,7 @@ async fn next_run(client: &Client, monitor: &str, last: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_monitor_tells_changes_and_nothing_else() {
+async fn a_monitor_reports_changes_only() {
     let site = Changing::start().await;
     let mut receiver = Receiver::start(&[]).await;
     let service = Service::start().await;
@@ -121,7 +121,7 @@ async fn a_monitor_tells_changes_and_nothing_else() {
     assert_eq!(second["webhook_status"], "suppressed_no_change");
     assert_eq!(second["previous_run_id"], first["id"]);
 
-    // One page changes, one goes, one is new; the home page shows none of it.
+    // One page changes, one disappears, one is new; the home page stays the same.
     site.put("/a", 200, "otherwise", &[]);
     site.put("/", 200, "home", &["/a", "/c", "/new"]);
     site.put("/new", 200, "new", &[]);
@@ -132,9 +132,13 @@ async fn a_monitor_tells_changes_and_nothing_else() {
     told.sort_by_key(|body| body["event"].to_string());
     assert_eq!(told[0]["event"], "crawl.diff_detected");
     assert_eq!(told[1]["event"], "crawl.done");
-    let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2});
+    let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2, "gone": 0,
+        "unvisited": 0});
     for body in &told {
         assert_eq!(body["diff"], counts);
+        let urls = |kind: &str| body["diff_urls"][kind].as_array().map_or(0, Vec::len);
+        assert_eq!((urls("added"), urls("removed"), urls("changed")), (1, 1, 1));
+        assert_eq!(body["diff_urls"]["complete"], true);
         assert_eq!(body["id"], third["id"]);
         assert_eq!(body["previous_run_id"], second["id"]);
         assert_eq!(body["status"], "done");
@@ -142,7 +146,7 @@ async fn a_monitor_tells_changes_and_nothing_else() {
     let path = format!("/v1/crawls/{}/diff/{}", second["id"], third["id"]);
     assert_eq!(client.get(&path).await.ok()["summary"], counts);
 
-    // The site is in trouble, then back: neither is a change, nor a baseline.
+    // The site fails, then recovers: neither is a change, and the failed run is no baseline.
     site.put("/", 503, "sorry", &[]);
     let down = fire().await;
     assert_eq!(down["webhook_status"], "suppressed_no_change");
@@ -154,7 +158,7 @@ async fn a_monitor_tells_changes_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_monitor_fires_by_the_real_clock() {
+async fn a_monitor_fires_by_the_system_clock() {
     let site = Changing::start().await;
     site.put("/", 200, "home", &[]);
     let mut receiver = Receiver::start(&[]).await;

@@ -1,4 +1,4 @@
-//! Monitors: made, changed, fired.
+//! Monitors: created, changed, run on schedule.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::Service;
 
-/// A service that fires nothing by itself, and crawls nothing.
+/// A service that starts no monitor by itself, and crawls nothing.
 async fn quiet() -> Service {
     Service::with(|config| config.roles = vec![Role::Api]).await
 }
@@ -51,7 +51,7 @@ async fn runs(service: &Service, id: MonitorId) -> Vec<(RunId, DateTime<Utc>)> {
         .collect()
 }
 
-/// Ends the run that waits longest, as a worker would.
+/// Ends the oldest waiting run, as a worker would.
 async fn work(service: &Service) {
     let (store, now) = (&service.app.store, service.app.clock.now());
     let leased = store
@@ -70,7 +70,7 @@ async fn tick(service: &Service) {
 }
 
 #[tokio::test]
-async fn a_monitor_is_made_shown_changed_and_removed() {
+async fn a_monitor_is_created_shown_changed_and_deleted() {
     let service = quiet().await;
     let client = service.client();
     let answer = client
@@ -133,7 +133,7 @@ async fn a_monitor_is_made_shown_changed_and_removed() {
 }
 
 #[tokio::test]
-async fn what_breaks_a_rule_is_refused() {
+async fn invalid_monitors_are_refused() {
     let service = quiet().await;
     let client = service.client();
     for (cron, rule) in [
@@ -202,7 +202,7 @@ async fn monitors_belong_to_one_project_and_are_capped() {
         .await
         .error(404, "NOT_FOUND");
 
-    // Tier free has three.
+    // Tier free allows three.
     let mut last = Value::Null;
     for _ in 0..3 {
         let answer = other.post("/v1/crawls", &crawl("0 0 * * *")).await;
@@ -223,7 +223,7 @@ async fn monitors_belong_to_one_project_and_are_capped() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_its_monitor() {
+async fn an_idempotency_key_returns_its_monitor() {
     let service = quiet().await;
     let client = service.client();
     let key = [("idempotency-key", "11111111-2222-3333-4444-555555555555")];
@@ -246,7 +246,7 @@ async fn a_key_stands_for_its_monitor() {
 }
 
 #[tokio::test]
-async fn a_year_of_fires_is_made_by_the_clock() {
+async fn a_year_of_runs_follows_the_schedule() {
     let service = quiet().await;
     let daily = make(&service, "15 3 * * *").await;
     let monthly = make(&service, "0 0 1 * *").await;
@@ -255,7 +255,7 @@ async fn a_year_of_fires_is_made_by_the_clock() {
     while service.app.clock.now() < end {
         service.clock.advance(hours);
         tick(&service).await;
-        // A second look finds nothing.
+        // A second check finds nothing due.
         assert_eq!(scheduler::tick(&service.app.crawls).await.unwrap(), 0);
         while service
             .app
@@ -277,7 +277,7 @@ async fn a_year_of_fires_is_made_by_the_clock() {
 }
 
 #[tokio::test]
-async fn what_was_missed_is_made_up_for_once() {
+async fn missed_runs_are_made_up_for_once() {
     let service = quiet().await;
     let id = make(&service, "*/5 * * * *").await;
     service.clock.advance(TimeDelta::days(30));
@@ -291,7 +291,7 @@ async fn what_was_missed_is_made_up_for_once() {
 }
 
 #[tokio::test]
-async fn a_fire_waits_and_is_not_lost() {
+async fn a_due_run_waits_for_a_free_slot() {
     let service = Service::with(|config| {
         config.roles = vec![Role::Api];
         let tier = config.tiers.get_mut("self_hosted").unwrap();
@@ -303,7 +303,7 @@ async fn a_fire_waits_and_is_not_lost() {
     let often = make(&service, "*/10 * * * *").await;
     service.clock.advance(TimeDelta::minutes(6));
     tick(&service).await;
-    // One slot: the second waits, and says since when.
+    // One slot: the second monitor waits, and shows since when.
     assert_eq!(runs(&service, first).await.len(), 1);
     assert_eq!(runs(&service, second).await.len(), 0);
     assert_eq!(
@@ -315,7 +315,7 @@ async fn a_fire_waits_and_is_not_lost() {
     assert_eq!(runs(&service, second).await.len(), 1);
     work(&service).await;
 
-    // A run that is not over when its monitor is due again: no second one beside it.
+    // If a run has not ended when its monitor is due again, no second run is started.
     service.clock.advance(TimeDelta::minutes(4));
     tick(&service).await;
     assert_eq!(runs(&service, often).await.len(), 1);
@@ -332,7 +332,7 @@ async fn a_fire_waits_and_is_not_lost() {
 }
 
 #[tokio::test]
-async fn nodes_do_not_fire_twice() {
+async fn two_nodes_start_a_due_run_once() {
     let service = {
         let url = orbweaver_tests::postgres::Postgres::shared()
             .database()

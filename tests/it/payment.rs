@@ -1,4 +1,4 @@
-//! Paid signups: intents, checkouts, and what completes them.
+//! Paid signups: intents, checkouts, and the events that complete them.
 
 use chrono::TimeDelta;
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -26,7 +26,7 @@ fn path(url: &Value) -> String {
 }
 
 #[tokio::test]
-async fn without_a_provider_visiting_the_checkout_stands_for_paying() {
+async fn without_a_provider_opening_the_checkout_counts_as_payment() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let stranger = service.stranger();
         let made = stranger.post(SIGNUP, &pro("shop")).await.ok();
@@ -38,7 +38,7 @@ async fn without_a_provider_visiting_the_checkout_stands_for_paying() {
         let intent = made["intent_id"].as_i64().unwrap();
         let store = &service.app.store;
         assert_eq!(store.project_named("shop").await.unwrap(), None);
-        // Its name is kept meanwhile.
+        // Its name stays reserved in the meantime.
         let message = stranger
             .post(SIGNUP, &pro("shop"))
             .await
@@ -77,7 +77,7 @@ async fn without_a_provider_visiting_the_checkout_stands_for_paying() {
 }
 
 #[tokio::test]
-async fn checkouts_are_refused_by_rule() {
+async fn invalid_checkouts_are_refused() {
     let service = Service::start().await;
     let stranger = service.stranger();
     stranger
@@ -130,7 +130,7 @@ async fn intents_have_ids_that_cannot_be_guessed() {
 }
 
 #[tokio::test]
-async fn signup_and_mock_payment_are_off_where_others_reach_the_service() {
+async fn signup_and_mock_payment_are_off_on_public_addresses() {
     let public = |config: &mut Config| config.listen = ([0, 0, 0, 0], 0).into();
     let service = Service::with(public).await;
     let message = service
@@ -162,7 +162,7 @@ async fn signup_and_mock_payment_are_off_where_others_reach_the_service() {
         .error(403, "FORBIDDEN");
 }
 
-/// A service with a provider and a mail server.
+/// A service with a payment provider and a mail server.
 async fn paying() -> (Service, Origin, SmtpServer) {
     let (provider, smtp) = (
         Origin::start().await.unwrap(),
@@ -191,7 +191,7 @@ async fn paying() -> (Service, Origin, SmtpServer) {
 }
 
 #[tokio::test]
-async fn the_providers_checkout_session_is_asked_for() {
+async fn the_provider_creates_the_checkout_session() {
     let (service, provider, _smtp) = paying().await;
     let made = service.stranger().post(SIGNUP, &pro("shop")).await.ok();
     assert_eq!(made["checkout_url"], "https://pay.example/cs_1");
@@ -209,7 +209,7 @@ async fn the_providers_checkout_session_is_asked_for() {
     ] {
         assert!(form.contains(&part), "{part}: {form}");
     }
-    // Asked again on the same day, the provider is asked under the same key.
+    // On the same day, the provider is asked again with the same idempotency key.
     let checkout = format!("/v1/billing/checkout?intent_id={intent}");
     let again = service.stranger().get(&checkout).await.ok();
     assert_eq!(again["mock"], false);
@@ -233,7 +233,7 @@ async fn the_providers_checkout_session_is_asked_for() {
         .get(&fallback)
         .await
         .error(501, "NOT_IMPLEMENTED");
-    // With a real provider, no mock.
+    // With a real provider there is no mock.
     let mock = format!("/v1/billing/mock/{intent}?token=00");
     service.stranger().get(&mock).await.error(404, "NOT_FOUND");
 }
@@ -293,7 +293,7 @@ async fn a_signed_webhook_completes_the_intent_once() {
     assert_eq!(usage.ok()["tier"], "pro");
     assert_eq!(smtp.mails().len(), 1);
 
-    // Events about something else are taken note of.
+    // Other events are accepted and ignored.
     deliver(&service, "whsec_hidden", r#"{"type":"invoice.paid"}"#)
         .await
         .ok();
@@ -302,7 +302,7 @@ async fn a_signed_webhook_completes_the_intent_once() {
 }
 
 #[tokio::test]
-async fn who_pays_late_gets_a_project_all_the_same() {
+async fn a_late_payment_still_creates_the_project() {
     let service = Service::start().await;
     let stranger = service.stranger();
     let made = stranger.post(SIGNUP, &pro("shop")).await.ok();

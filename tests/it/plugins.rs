@@ -1,4 +1,4 @@
-//! The administration of plugins: uploads on every node, grants, and who may.
+//! The administration of plugins: uploads on every node, grants, and permissions.
 
 use std::time::{Duration, Instant};
 
@@ -29,7 +29,7 @@ fn find<'a>(list: &'a Value, name: &str) -> Option<&'a Value> {
     items.iter().find(|item| item["name"] == name)
 }
 
-/// Asks a node until it says so: nodes look for changes every second.
+/// Repeats the request until the status is as expected: nodes check for changes every second.
 async fn until(client: &Client, status: u16) {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
@@ -52,7 +52,7 @@ async fn an_upload_reaches_every_node_and_a_restart(service: Service) {
         (&json!("actor"), &json!("upload"))
     );
     assert_eq!(item["granted"]["http"], json!(["*"]));
-    // Here at once, elsewhere soon.
+    // On this node at once, on others soon.
     let here = service
         .client()
         .post("/v1/actors/two-pages-rs", &json!({}))
@@ -87,17 +87,17 @@ async fn an_upload_reaches_every_node_and_a_restart(service: Service) {
 }
 
 #[tokio::test]
-async fn an_upload_reaches_every_node_and_a_restart_on_sqlite() {
+async fn an_upload_reaches_every_node_and_survives_a_restart_on_sqlite() {
     an_upload_reaches_every_node_and_a_restart(Service::start().await).await;
 }
 
 #[tokio::test]
-async fn an_upload_reaches_every_node_and_a_restart_on_postgres() {
+async fn an_upload_reaches_every_node_and_survives_a_restart_on_postgres() {
     an_upload_reaches_every_node_and_a_restart(Service::on_postgres().await).await;
 }
 
 #[tokio::test]
-async fn an_upload_gets_what_is_named_and_no_more() {
+async fn an_upload_gets_only_the_named_permissions() {
     let service = Service::start().await;
     let client = service.client();
     let said = put(&client, "").await.error(422, "INVALID_INPUT");
@@ -127,7 +127,7 @@ async fn an_upload_gets_what_is_named_and_no_more() {
 }
 
 #[tokio::test]
-async fn what_is_no_plugin_is_refused_with_a_reason() {
+async fn an_invalid_plugin_is_refused_with_a_reason() {
     let service = Service::start().await;
     let client = service.client();
     let said = client
@@ -163,7 +163,7 @@ async fn what_is_no_plugin_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
-async fn plugins_are_the_administrators() {
+async fn only_administrators_manage_plugins() {
     let service = Service::start().await;
     let other = service.other_project("other").await;
     other.get("/v1/plugins").await.error(403, "FORBIDDEN");
@@ -182,7 +182,7 @@ async fn plugins_are_the_administrators() {
         (&json!("extractor"), &json!("folder"))
     );
     assert_eq!(list["refused"], json!([]));
-    // A plugin of the folder goes with its file only.
+    // A plugin of the folder is removed only with its file.
     let said = delete(&service.client(), "/v1/plugins/links")
         .await
         .error(404, "NOT_FOUND");

@@ -1,5 +1,5 @@
-//! Proxies that refuse or are gone, and what goes through them in their stead: real ones,
-//! over the cloud endpoints, crawls and actors.
+//! Proxies that refuse or are unreachable, and what is used instead: real proxies, for the
+//! cloud endpoints, crawls and actors.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ async fn origin() -> Origin {
             .header("WWW-Authenticate", "Basic realm=site")
             .with_status(401),
     );
-    // There for who comes through tinyproxy, which says so in `Via`.
+    // This page exists for requests through tinyproxy, which adds `Via`.
     origin.set_under("/gate/", |request| match request.header("via") {
         // Long enough to cost something.
         Some(_) => Reply::html("<p>in</p>".repeat(1_000)),
         None => Reply::html("<p>out</p>").with_status(403),
     });
-    // There for a browser, which says where its requests come from.
+    // This page exists for a browser, which says where its requests come from.
     origin.set_under("/people/", |request| {
         match request.header("sec-fetch-dest") {
             Some("document") => Reply::html("<p>in</p>"),
@@ -48,10 +48,10 @@ async fn origin() -> Origin {
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sites() {
+async fn a_401_of_the_proxy_is_told_from_a_401_of_the_site() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let origin = origin().await;
-    // tinyproxy answers wrong credentials with 401, as a site would, and none with 407.
+    // tinyproxy answers wrong credentials with 401, as a site would, and missing ones with 407.
     for url in [proxy.wrong_url(), proxy.open_url()] {
         let service = with_pool(ProxyPool::Isp, &[url]).await;
         let client = service.client();
@@ -70,7 +70,10 @@ async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sit
                 message.contains("proxy refuses our credentials"),
                 "{message}"
             );
-            assert!(!message.contains("wrong"), "no password shows: {message}");
+            assert!(
+                !message.contains("wrong"),
+                "the message has no password: {message}"
+            );
         }
         assert_eq!(service.billed().await, (0, 0));
     }
@@ -83,10 +86,10 @@ async fn a_wrong_password_is_the_proxys_refusal_and_a_401_of_the_site_is_the_sit
 }
 
 #[tokio::test]
-async fn a_site_that_the_proxy_cannot_reach_gives_no_page() {
+async fn a_site_that_the_proxy_cannot_reach_is_a_failure() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let service = with_pool(ProxyPool::Isp, &[proxy.url()]).await;
-    // tinyproxy answers for it, with 500.
+    // tinyproxy answers 500 in the site's place.
     let body = json!({"url": dead_url().expect("a port")});
     let answer = service.client().post("/v1/cloud/proxy-fetch", &body).await;
     let message = answer.error(502, "FETCH_FAILED");
@@ -95,7 +98,7 @@ async fn a_site_that_the_proxy_cannot_reach_gives_no_page() {
 }
 
 #[tokio::test]
-async fn whoever_refuses_gives_way_to_the_next_of_the_pool() {
+async fn a_refusing_proxy_is_replaced_by_the_next_of_the_pool() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let pool = [
         dead_url().expect("a port"),
@@ -115,7 +118,7 @@ async fn whoever_refuses_gives_way_to_the_next_of_the_pool() {
             "{page}"
         );
     }
-    // A crawl, too.
+    // A crawl does the same.
     let body = json!({"url": origin.url("/gate/start"), "proxy_pool": "residential",
                       "delay_ms": 0, "max_pages": 1});
     let id = client.post("/v1/crawls", &body).await.json()["id"].clone();
@@ -144,7 +147,7 @@ async fn check_links(service: &Service, input: Value) -> Value {
 }
 
 #[tokio::test]
-async fn broken_links_are_tried_again_through_the_pool() {
+async fn broken_links_are_retried_through_the_pool() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let pool = [dead_url().expect("a port"), proxy.wrong_url(), proxy.url()];
     let service = with_pool(ProxyPool::Residential, &pool).await;
@@ -176,7 +179,7 @@ async fn broken_links_are_tried_again_through_the_pool() {
         "{data}"
     );
     assert_eq!(service.billed().await, (8, 2), "four links and two retries");
-    // Without the pool that is asked for, the links are as they were, and say why.
+    // If the requested pool is missing, the links keep their results and the reason is given.
     let input = json!({"urls": urls, "cloud_retry": true, "cloud_retry_mode": "proxy",
                        "proxy_pool": "mobile"});
     let data = check_links(&service, input).await;
@@ -189,7 +192,7 @@ async fn broken_links_are_tried_again_through_the_pool() {
 }
 
 #[tokio::test]
-async fn no_more_than_fifty_links_are_tried_again() {
+async fn at_most_fifty_links_are_retried() {
     let proxy = ProxyServer::tinyproxy().expect("tinyproxy");
     let service = with_pool(ProxyPool::Isp, &[proxy.url()]).await;
     let origin = origin().await;
@@ -210,7 +213,7 @@ async fn no_more_than_fifty_links_are_tried_again() {
 }
 
 #[tokio::test]
-async fn broken_links_are_tried_again_in_the_browser() {
+async fn broken_links_are_retried_in_the_browser() {
     let (service, origin) = (Service::start().await, origin().await);
     let urls = ["/people/a", "/gone"].map(|path| origin.url(path));
     let input = json!({"urls": urls, "cloud_retry": true});

@@ -1,4 +1,4 @@
-//! Caps: nobody passes one, and nobody pays for what was refused.
+//! Caps: they are never exceeded, and refused requests are never billed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,6 +7,7 @@ use futures::StreamExt as _;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_accounts::tiers::Cap;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_origin::{Origin, Reply};
 use orbweaver_store::Amount;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ async fn id(service: &Service, name: &str) -> ProjectId {
     project.expect("a project").id
 }
 
-/// So many scans, 64 at a time: the answers that were no success.
+/// Makes this many scans, 64 at a time; returns how many succeeded and the other answers.
 async fn scans(client: &Client, url: &str, count: usize) -> (u64, Vec<Answer>) {
     let body = json!({"url": url, "metadata_only": true, "max_age_seconds": 3600});
     let made = AtomicU64::new(0);
@@ -41,14 +42,14 @@ async fn scans(client: &Client, url: &str, count: usize) -> (u64, Vec<Answer>) {
 }
 
 #[tokio::test]
-async fn the_200th_page_is_made_and_the_201st_refused() {
+async fn the_200th_page_is_scanned_and_the_201st_refused() {
     let site = Site::start().await;
     for service in [Service::start().await, Service::on_postgres().await] {
         let client = service.other_project("shop").await;
         let (made, refused) = scans(&client, &site.url("/article"), 130).await;
         assert_eq!((made, refused.len()), (130, 0));
 
-        // The rest after a restart, from two processes where the database is shared.
+        // The remaining scans after a restart, and on PostgreSQL from two processes.
         let service = service.restart().await;
         let client = client.at(service.address);
         let other = match service.app.store.is_shared() {
@@ -84,7 +85,7 @@ async fn the_200th_page_is_made_and_the_201st_refused() {
             assert_eq!(history["days"][0]["pages"], 200);
         }
 
-        // A new day, new pages.
+        // On a new day, pages are available again.
         service.clock.advance(TimeDelta::hours(12));
         let (made, _) = scans(&client, &url, 1).await;
         assert_eq!(made, 1);
@@ -92,7 +93,47 @@ async fn the_200th_page_is_made_and_the_201st_refused() {
 }
 
 #[tokio::test]
-async fn the_month_ends_the_pages_before_the_day_does() {
+async fn a_running_crawl_does_not_reserve_all_pages_of_the_day() {
+    let (service, site) = (Service::start().await, Site::start().await);
+    let origin = Origin::start().await.expect("a site");
+    let links: String = (0..400)
+        .map(|n| format!("<a href=/held/{n}>{n}</a>"))
+        .collect();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/", Reply::html(links));
+    origin.set_under("/held/", |_| Reply::html("<p>page"));
+    let client = service.other_project("shop").await;
+    let crawl = json!({"url": origin.url("/"), "delay_ms": 0, "concurrency": 4});
+    let started = client.post("/v1/crawls", &crawl).await;
+    assert_eq!(started.status, 202, "{}", started.text());
+    origin.asked("/held/0", 1).await;
+
+    // The crawl is running with a maximum of 1,000 pages; the daily cap is 200.
+    let (made, refused) = scans(&client, &site.url("/article"), 60).await;
+    assert_eq!((made, refused.len()), (60, 0));
+    let second = client
+        .post("/v1/crawls", &json!({"url": site.url("/article")}))
+        .await;
+    assert_eq!(second.status, 202, "{}", second.text());
+
+    // Crawl and scans together reach the cap exactly.
+    let path = format!("/v1/crawls/{}", started.json()["id"]);
+    let run = loop {
+        origin.release();
+        let run = client.get(&path).await.ok();
+        if run["status"] != "running" {
+            break run;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    };
+    assert_eq!(run["status"], "done", "{run}");
+    assert_eq!(run["error_message"], "daily page cap exceeded", "{run}");
+    let usage = client.get("/v1/usage").await.ok();
+    assert_eq!(usage["daily_pages"]["used"], 200, "{usage}");
+}
+
+#[tokio::test]
+async fn the_monthly_cap_holds_below_the_daily_cap() {
     let site = Site::start().await;
     let service = Service::with(|config| {
         config.tiers.get_mut("free").unwrap().pages_per_month = Cap::at(3);
@@ -104,14 +145,14 @@ async fn the_month_ends_the_pages_before_the_day_does() {
     for answer in refused {
         let message = answer.error(429, "RATE_LIMITED");
         assert_eq!(message, "monthly page cap exceeded");
-        // From noon of March the 1st.
+        // From noon of March 1st.
         let wait = (30 * 86_400 + 43_200).to_string();
         assert_eq!(answer.header("retry-after"), Some(wait.as_str()));
     }
 }
 
 #[tokio::test]
-async fn a_batch_fails_item_by_item_past_the_cap() {
+async fn items_past_the_cap_fail_one_by_one() {
     let site = Site::start().await;
     let service = Service::with(|config| {
         config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(3);
@@ -135,7 +176,7 @@ async fn a_batch_fails_item_by_item_past_the_cap() {
         assert_eq!(items[index]["error"], "daily page cap exceeded");
         assert_eq!(items[index]["url"], urls[index]);
     }
-    // The first three are billed, whatever came of them; the refused ones are not.
+    // The first three are billed, whatever their result; the refused ones are not.
     let project = id(&service, "shop").await;
     let day = service.app.clock.now().date_naive();
     let days = service.app.store.usage_days(project, day).await.unwrap();
@@ -153,7 +194,7 @@ async fn a_batch_fails_item_by_item_past_the_cap() {
 }
 
 #[tokio::test]
-async fn what_failed_gives_its_page_back() {
+async fn a_failed_scan_returns_its_page() {
     let site = Site::start().await;
     let service = Service::with(|config| {
         config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(1);
@@ -172,7 +213,7 @@ async fn what_failed_gives_its_page_back() {
 }
 
 #[tokio::test]
-async fn a_retry_at_the_cap_is_answered() {
+async fn a_repeated_request_at_the_cap_is_answered() {
     let site = Site::start().await;
     let service = Service::with(|config| {
         config.tiers.get_mut("free").unwrap().pages_per_day = Cap::at(1);
@@ -212,7 +253,7 @@ async fn a_retry_at_the_cap_is_answered() {
 }
 
 #[tokio::test]
-async fn blocks_shrink_split_and_come_back() {
+async fn reserved_blocks_shrink_split_and_are_returned() {
     for service in [Service::start().await, Service::on_postgres().await] {
         service.other_project("shop").await;
         let project = id(&service, "shop").await;
@@ -240,7 +281,7 @@ async fn blocks_shrink_split_and_come_back() {
             (Amount::pages(100), Amount::pages(10))
         );
         drop(part);
-        // 40 billed, 100 held: 60 are left, once what was given back is written.
+        // 40 are billed, 100 are reserved: 60 are left once the returned pages are written.
         store.keys(project).await.unwrap();
         let rest = quota
             .reserve_up_to(project, Amount::pages(1_000))
@@ -255,7 +296,7 @@ async fn blocks_shrink_split_and_come_back() {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_held_ends_by_itself() {
+async fn reservations_of_a_dead_process_expire() {
     for postgres in [false, true] {
         let service = match postgres {
             false => Service::start().await,
@@ -270,10 +311,10 @@ async fn what_a_dead_process_held_ends_by_itself() {
             .reserve(project, Amount::pages(200))
             .await
             .unwrap();
-        // As kill -9 leaves it: nothing is given back.
+        // As after kill -9: nothing is returned.
         std::mem::forget(held);
         let service = service.restart().await;
-        // Other nodes may live; a file that nobody else uses has nobody who holds anything.
+        // Other nodes may be alive, but no other process uses a SQLite file.
         if postgres {
             let refused = service
                 .app
@@ -295,7 +336,7 @@ async fn what_a_dead_process_held_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn what_lives_is_renewed() {
+async fn reservations_of_a_live_process_are_renewed() {
     let service = Service::start().await;
     service.other_project("shop").await;
     let project = id(&service, "shop").await;
@@ -335,7 +376,7 @@ async fn cloud_pages_count_against_both_caps() {
 }
 
 #[tokio::test]
-async fn a_suspended_project_does_nothing_until_it_is_resumed() {
+async fn a_suspended_project_is_refused_until_resumed() {
     let service = Service::start().await;
     let client = service.other_project("shop").await;
     client.get("/v1/logs").await.ok();
@@ -343,7 +384,7 @@ async fn a_suspended_project_does_nothing_until_it_is_resumed() {
     let store = &service.app.store;
     let now = service.app.clock.now();
     assert!(store.suspend_project(project, Some(now)).await.unwrap());
-    // As the command line does it: this process has to find out.
+    // Done as on the command line: this process has to notice it.
     let mut answer = client.get("/v1/logs").await;
     while answer.status == 200 {
         answer = client.get("/v1/logs").await;

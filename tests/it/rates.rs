@@ -1,4 +1,4 @@
-//! Rate limits, and what they tell.
+//! Rate limits and their headers.
 
 use orbweaver_api::config::RateLimit;
 
@@ -10,7 +10,7 @@ const FEW: RateLimit = RateLimit {
 };
 
 #[tokio::test]
-async fn a_key_that_asks_too_much_is_told_when_to_come_back() {
+async fn a_key_over_its_rate_gets_retry_after() {
     let service = Service::with(|config| config.http.rate.key = FEW).await;
     let client = service.client();
     let first = client.get("/v1/usage").await;
@@ -30,7 +30,7 @@ async fn a_key_that_asks_too_much_is_told_when_to_come_back() {
     last.error(429, "RATE_LIMITED");
     assert_eq!(last.header("retry-after"), Some("1"));
     assert_eq!(last.header("ratelimit"), Some("\"key\";r=0;t=1"));
-    // Another key, and the liveness probe, are not held up.
+    // Another key, and the liveness probe, are not limited.
     service
         .other_project("shop")
         .await
@@ -62,7 +62,7 @@ async fn requests_without_a_valid_key_are_limited_per_address() {
     }
     answer.error(429, "RATE_LIMITED");
     assert!(answer.header("ratelimit").is_some());
-    // A valid key at the same address is not held up.
+    // A valid key at the same address is not limited.
     service.stranger().with_key(KEY).get("/v1/usage").await.ok();
 }
 
@@ -77,7 +77,7 @@ async fn a_long_uri_is_answered_414_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn a_project_logs_so_many_requests_a_day_with_short_paths() {
+async fn the_request_log_is_limited_per_day_and_path_length() {
     let service = Service::with(|config| config.http.log_requests_per_day = 5).await;
     let client = service.client();
     let long = format!("/v1/crawls/1{}/links", "0".repeat(5_000));

@@ -1,4 +1,4 @@
-//! The example receivers take what is ours, once, and nothing else.
+//! The example receivers accept our deliveries, each once, and nothing else.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -80,7 +80,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/webhooks")
 }
 
-async fn takes_what_is_ours(mut program: Program) {
+async fn accepts_only_our_deliveries(mut program: Program) {
     #[expect(
         clippy::disallowed_methods,
         reason = "receivers compare with the real clock"
@@ -88,7 +88,7 @@ async fn takes_what_is_ours(mut program: Program) {
     let now = Utc::now();
     let ours = |id: &'static str| program.deliver(SECRET, id, now, BODY);
     assert_eq!(ours("msg_1").await, 204);
-    // It comes again: taken, and not worked on twice.
+    // The delivery is repeated: accepted, but not processed twice.
     assert_eq!(ours("msg_1").await, 204);
     assert_eq!(ours("msg_2").await, 204);
     let changed = BODY.to_ascii_uppercase();
@@ -104,7 +104,7 @@ async fn takes_what_is_ours(mut program: Program) {
         program.post(&[], BODY).await,
     ];
     assert_eq!(refused, [401; 5]);
-    // Half of the signatures is played again under another id.
+    // One of the two signatures is replayed under another id.
     let (old, new) = (
         sign(SECRET, "msg_2", now, BODY),
         sign(SECRET, "msg_4", now, BODY),
@@ -125,19 +125,19 @@ async fn takes_what_is_ours(mut program: Program) {
 }
 
 #[tokio::test]
-async fn in_python() {
+async fn the_python_receiver_takes_only_our_deliveries() {
     let mut command = Command::new("python3");
-    takes_what_is_ours(Program::start(command.arg(examples().join("receiver.py")))).await;
+    accepts_only_our_deliveries(Program::start(command.arg(examples().join("receiver.py")))).await;
 }
 
 #[tokio::test]
-async fn in_node() {
+async fn the_node_receiver_takes_only_our_deliveries() {
     let mut command = Command::new("node");
-    takes_what_is_ours(Program::start(command.arg(examples().join("receiver.mjs")))).await;
+    accepts_only_our_deliveries(Program::start(command.arg(examples().join("receiver.mjs")))).await;
 }
 
 #[tokio::test]
-async fn in_rust() {
+async fn the_rust_receiver_takes_only_our_deliveries() {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("receiver");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--locked", "--manifest-path"])
@@ -148,5 +148,5 @@ async fn in_rust() {
         .expect("cargo runs");
     assert!(built.success(), "the example builds");
     let program = target.join("debug/orbweaver-webhook-receiver");
-    takes_what_is_ours(Program::start(&mut Command::new(program))).await;
+    accepts_only_our_deliveries(Program::start(&mut Command::new(program))).await;
 }

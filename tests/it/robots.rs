@@ -1,12 +1,15 @@
 //! GET /v1/robots-policy.
 
+use orbweaver_core::robots::ai_crawlers;
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::support::{Service, Site};
 
 #[tokio::test]
-async fn a_site_says_who_may_crawl_it() {
+async fn the_robots_policy_of_a_site_is_reported() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let path = format!("/v1/robots-policy?url={}", site.url("/some/page?x=1"));
@@ -24,7 +27,7 @@ async fn a_site_says_who_may_crawl_it() {
     assert_eq!(answer["ai_bot_policy"].get("ProbeBot"), None);
 
     client.get(&path).await.ok();
-    assert_eq!(site.hits("/robots.txt"), 1, "cached per host");
+    assert_eq!(site.hits("/robots.txt"), 1, "fetched once per host");
 
     let answer = client
         .get(&format!("{path}&user_agent=ProbeBot"))
@@ -34,7 +37,7 @@ async fn a_site_says_who_may_crawl_it() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_or_failed() {
+async fn invalid_urls_are_refused_and_unreachable_sites_fail() {
     let service = Service::start().await;
     let client = service.client();
     for (query, field) in [
@@ -61,7 +64,7 @@ async fn what_cannot_be_asked_is_refused_or_failed() {
 }
 
 #[tokio::test]
-async fn content_signals_are_told_for_the_agent_or_everybody() {
+async fn content_signals_are_reported_for_the_agent_or_for_all() {
     let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
     let robots = "User-agent: *\nContent-Signal: search=yes, ai-train=no\nAllow: /\n\n\
                   User-agent: ProbeBot\nContent-Signal: /blog ai-input=no\nAllow: /\n";
@@ -75,4 +78,43 @@ async fn content_signals_are_told_for_the_agent_or_everybody() {
     let answer = service.client().get(&path).await.ok();
     let probe = json!([{"path": "/blog", "signals": {"ai-input": "no"}}]);
     assert_eq!(answer["content_signals"], probe);
+}
+
+/// CPU time of the calling thread, in milliseconds.
+fn thread_cpu_ms() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+}
+
+/// The service and this test share one thread, so that what holds it up is seen here.
+#[tokio::test]
+async fn a_robots_txt_full_of_wildcards_holds_up_nobody() {
+    let (service, origin) = (Service::start().await, Origin::start().await.unwrap());
+    // Every crawler is named, so each one's rules are judged apart.
+    let agents = ai_crawlers()
+        .iter()
+        .map(|name| format!("user-agent: {name}\n"));
+    let rules = "disallow: /*a*a*x\n".repeat(20_000);
+    let robots = agents.chain([rules]).collect::<String>();
+    origin.set("/robots.txt", Reply::text(robots));
+    origin.set("/", Reply::html(format!("<p>{}", "word ".repeat(50))));
+    let client = service.client();
+    let longest = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
+    let seen = std::sync::Arc::clone(&longest);
+    let watching = tokio::spawn(async move {
+        let mut before = thread_cpu_ms();
+        loop {
+            tokio::task::yield_now().await;
+            let now = thread_cpu_ms();
+            seen.fetch_max(now - before, std::sync::atomic::Ordering::Relaxed);
+            before = now;
+        }
+    });
+    let policy = format!("/v1/robots-policy?url={}", origin.url("/"));
+    client.get(&policy).await.ok();
+    let url = json!({"url": origin.url("/")});
+    client.post("/v1/scan", &url).await.ok();
+    watching.abort();
+    let longest = longest.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(longest < 250, "{longest} ms of computing at once");
 }

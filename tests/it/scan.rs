@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::{Service, Site};
 
 #[tokio::test]
-async fn a_page_comes_back_with_all_its_fields() {
+async fn a_scan_returns_every_field() {
     let (service, site) = (Service::start().await, Site::start().await);
     let body = json!({"url": site.url("/article"), "include_links": true});
     let result = service.client().post("/v1/scan", &body).await.ok();
@@ -24,7 +24,7 @@ async fn a_page_comes_back_with_all_its_fields() {
     assert!(markdown.contains("# How orb weavers build"), "{markdown}");
     assert!(
         markdown.contains("Menu entry"),
-        "navigation is kept by default: {markdown}"
+        "navigation is included by default: {markdown}"
     );
     let radii = site.url("/radii?a=1&b=2");
     assert!(markdown.contains(&format!("]({radii})")), "{markdown}");
@@ -71,7 +71,7 @@ async fn a_page_comes_back_with_all_its_fields() {
 }
 
 #[tokio::test]
-async fn fields_that_were_not_asked_for_are_absent() {
+async fn fields_that_were_not_requested_are_absent() {
     let (service, site) = (Service::start().await, Site::start().await);
     let result = service
         .client()
@@ -84,7 +84,7 @@ async fn fields_that_were_not_asked_for_are_absent() {
 }
 
 #[tokio::test]
-async fn options_leave_out_what_they_say() {
+async fn options_leave_out_their_fields() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     let body = json!({"url": site.url("/article"), "metadata_only": true});
@@ -125,7 +125,7 @@ async fn further_extractors_are_under_extensions() {
 }
 
 #[tokio::test]
-async fn any_status_is_a_result() {
+async fn every_status_is_a_result() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     for status in [404, 410, 500, 503] {
@@ -153,7 +153,7 @@ async fn redirects_are_followed_up_to_ten() {
 }
 
 #[tokio::test]
-async fn private_targets_are_refused_wherever_they_show() {
+async fn private_targets_are_refused_in_url_and_redirect() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     for url in [
@@ -203,9 +203,9 @@ async fn private_names_are_refused_before_they_are_looked_up() {
 }
 
 #[tokio::test]
-async fn a_target_that_does_not_answer_is_a_bad_gateway() {
+async fn an_unreachable_target_is_502() {
     let service = Service::start().await;
-    // A port that was free a moment ago.
+    // A port that is no longer in use.
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -219,7 +219,7 @@ async fn a_target_that_does_not_answer_is_a_bad_gateway() {
 }
 
 #[tokio::test]
-async fn bodies_that_are_no_pages_have_no_content() {
+async fn non_html_bodies_have_no_content() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.client();
     for (path, bytes) in [("/image.png", 33), ("/notes.txt", 29)] {
@@ -233,6 +233,16 @@ async fn bodies_that_are_no_pages_have_no_content() {
             assert_eq!(result[field], Value::Null, "{path} {field}");
         }
         assert_eq!(result["errors"], json!([]));
+        let notice = result["notice"].as_str().expect("a reason");
+        let kind = if bytes == 33 {
+            "image/png"
+        } else {
+            "text/plain"
+        };
+        assert!(
+            notice.contains(kind) && notice.contains("only HTML"),
+            "{notice}"
+        );
     }
     let empty = client
         .post("/v1/scan", &json!({"url": site.url("/empty")}))
@@ -292,7 +302,7 @@ async fn the_user_agent_is_sent_or_rotated() {
 }
 
 #[tokio::test]
-async fn backends_that_are_not_there_are_named() {
+async fn missing_backends_are_named() {
     let (service, site) = (
         Service::with(|config| config.browser = Some("/no/such/browser".into())).await,
         Site::start().await,

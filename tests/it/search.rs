@@ -66,7 +66,7 @@ async fn pages_are_found_best_first_by_their_own_project(service: Service) {
     assert_eq!(
         results[0]["url"],
         origin.url("/spiral"),
-        "the title counts more"
+        "the title has more weight"
     );
     assert_eq!(results[0]["title"], "The sticky spiral");
     assert!(
@@ -79,9 +79,9 @@ async fn pages_are_found_best_first_by_their_own_project(service: Service) {
     assert_eq!(results[1]["url"], origin.url("/hub"));
     assert!(
         service.billed().await.1 >= billed.1 + 2,
-        "one cloud page a result"
+        "one cloud page for each result"
     );
-    // All the words count; with none that has all, any.
+    // Pages with all words are found; if there is none, pages with any of them.
     assert_eq!(search(&client, "radii spiral").await.len(), 1);
     assert_eq!(search(&client, "radii beetles").await.len(), 2);
     assert_eq!(search(&client, "Café \"' OR -- (").await.len(), 1);
@@ -92,7 +92,7 @@ async fn pages_are_found_best_first_by_their_own_project(service: Service) {
         before,
         "nothing found, nothing billed"
     );
-    // Another project has its own.
+    // Another project finds only its own pages.
     let stranger = service.other_project("stranger").await;
     assert!(search(&stranger, "spiral").await.is_empty());
     origin.set(
@@ -103,7 +103,7 @@ async fn pages_are_found_best_first_by_their_own_project(service: Service) {
     let theirs = found(&stranger, "spiral", 1).await;
     assert_eq!(theirs.len(), 1);
     assert_eq!(theirs[0]["title"], "The dry spiral");
-    // A page that is fetched again is found as it is now, once.
+    // A page that was fetched again is found once, with its new content.
     scan(&client, &origin, "/spiral").await;
     found(&client, "dry", 1).await;
     assert_eq!(search(&client, "spiral").await.len(), 2);
@@ -126,7 +126,7 @@ async fn pages_are_found_on_postgres() {
     .await;
 }
 
-/// Text without spaces between its words is found by any part of it.
+/// Text without spaces between words (such as Chinese) is found by any part of it.
 async fn words_without_spaces_are_found(service: Service) {
     let origin = Origin::start().await.unwrap();
     let client = service.client();
@@ -154,7 +154,7 @@ async fn words_without_spaces_are_found(service: Service) {
     for (query, paths) in [
         ("東京", &["/ja"][..]),
         ("東京都", &["/ja"]),
-        // Both have both characters' pair; in the title it counts more.
+        // Both pages have this pair of characters; in the title it has more weight.
         ("京都", &["/ja2", "/ja"]),
         ("ガラス", &["/ja"]),
         ("蜘蛛 寺", &["/ja2"]),
@@ -176,14 +176,14 @@ async fn words_without_spaces_are_found(service: Service) {
         let expected: Vec<String> = paths.iter().map(|path| origin.url(path)).collect();
         assert_eq!(urls, expected, "{query}");
     }
-    // A title that is the word comes before a text that has it.
+    // A page whose title is the word comes before a page whose text has it.
     let spiders = search(&client, "蜘蛛").await;
     assert_eq!(spiders.len(), 3);
     assert_eq!(spiders[0]["title"], "蜘蛛的网");
-    // Where nothing has it in one piece, its pieces count.
+    // If no page has the whole word, its pairs of characters are searched.
     let pieces = search(&client, "東京京都").await;
     assert_eq!(pieces.len(), 2, "{pieces:?}");
-    // Characters are counted, not bytes.
+    // The limit counts characters, not bytes.
     let long = "網".repeat(1_000);
     let body = json!({"query": long, "limit": 1});
     client.post("/v1/cloud/search", &body).await.ok();
@@ -204,7 +204,7 @@ async fn words_without_spaces_are_found_on_postgres() {
     Box::pin(words_without_spaces_are_found(Service::on_postgres().await)).await;
 }
 
-/// The largest index entry that a page can make, and what comes after it.
+/// The largest index entry that a page can produce, and a page after it.
 async fn a_huge_page_does_not_end_indexing(service: Service) {
     let origin = Origin::start().await.unwrap();
     let client = service.client();
@@ -257,7 +257,7 @@ async fn deleted_pages_leave(service: Service) {
         .search(project, &query_terms("bridge", 1), 5)
         .await
         .unwrap();
-    assert_eq!(hits, [], "nothing of it is left in the index");
+    assert_eq!(hits, [], "the index still has the page");
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Keys are stored as hashes only, and show nowhere else either.
+//! Keys are stored only as hashes and appear nowhere else.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,22 +10,22 @@ use serde_json::json;
 use crate::process::{Served, command, run};
 use crate::support::Client;
 
-/// The first key; of many letters, so that nothing looks like it by chance.
+/// The first key; long, so that nothing matches it by chance.
 const KEY: &str = "orb_q7Xb2Jd9LmN4pR8sT1vW6yZ0aC3eF5gH";
 
-/// All that anybody says, except for the compiler of plugins, which never sees a key and says
+/// Everything is logged, except the plugin compiler: it never sees a key, and it would log
 /// hundreds of megabytes.
 const TRACES: &str = "trace,cranelift_codegen=off,cranelift_frontend=off,regalloc2=off,\
                       wasmtime=off,wasmtime_cranelift=off,wasmtime_environ=off,\
                       wasmtime_internal_cranelift=off,wasmtime_internal_environ=off";
 
-/// Every form in which a key could lie around.
+/// Every form in which a key could be stored.
 fn forms(key: &str) -> Vec<Vec<u8>> {
     let mut hex = String::new();
     for byte in key.bytes() {
         let _ = write!(hex, "{byte:02x}");
     }
-    // Without what all keys share, and without what listings show.
+    // Without the prefix that all keys share, and without the part that listings show.
     let secret = &key[12..];
     vec![secret.as_bytes().to_vec(), hex.as_bytes()[24..].to_vec()]
 }
@@ -55,7 +55,7 @@ fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     files
 }
 
-/// Every way in which a key comes to be or is used; the keys.
+/// Every way in which a key is created or used; returns the keys.
 async fn use_keys(address: std::net::SocketAddr) -> Vec<String> {
     let client = Client::new(address, Some(KEY));
     let text = |value: &serde_json::Value| value.as_str().expect("a key").to_owned();
@@ -66,7 +66,7 @@ async fn use_keys(address: std::net::SocketAddr) -> Vec<String> {
         .await
         .ok();
     keys.push(text(&rotated["api_key"]));
-    // Its mail waits: nobody listens where the configuration says.
+    // Its mail is never delivered: no server listens at the configured address.
     let stranger = Client::new(address, None);
     let free = json!({"project_name": "shop", "email": "owner@shop.example"});
     let idempotent = [("idempotency-key", "7b0f5a0e-6b1e-4a55-9d7c-1d5a8f3c2b10")];
@@ -83,7 +83,7 @@ async fn use_keys(address: std::net::SocketAddr) -> Vec<String> {
             .await
             .error(422, "INVALID_INPUT");
     }
-    // One that nobody issued, and the right one in the wrong place.
+    // A key that was never issued, and the right key in the wrong place.
     let unknown = "orb_m2Nc8Vb4Xz6Lk1Jh3Gf5Dq7Sw9Pa0RtY";
     client
         .with_key(unknown)
@@ -98,7 +98,7 @@ async fn use_keys(address: std::net::SocketAddr) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_key_is_in_the_database_the_files_or_the_log() {
+async fn no_key_appears_in_database_files_or_log() {
     let data = tempfile::tempdir().unwrap();
     let logs = tempfile::tempdir().unwrap();
     let postgres = Postgres::shared().database().unwrap();
@@ -133,7 +133,7 @@ async fn no_key_is_in_the_database_the_files_or_the_log() {
         keys.push(String::from_utf8(issued.stdout).unwrap().trim().to_owned());
 
         let text = std::fs::read(&log).unwrap();
-        assert!(text.len() > 1_000, "the log is there");
+        assert!(text.len() > 1_000, "the log is not empty");
         search("of a request", "the log", &text, &keys);
         for file in files(data.path()) {
             let bytes = std::fs::read(&file).unwrap();
@@ -148,7 +148,7 @@ async fn no_key_is_in_the_database_the_files_or_the_log() {
 }
 
 #[test]
-fn keys_and_projects_are_administered_from_the_command_line() {
+fn keys_and_projects_are_managed_from_the_command_line() {
     let data = tempfile::tempdir().unwrap();
     let ok = |arguments: &[&str]| {
         let output = run(&data, arguments);

@@ -1,4 +1,4 @@
-//! Signing up.
+//! Signup.
 
 use chrono::TimeDelta;
 use orbweaver_accounts::secret::{SafeUrl, Secret};
@@ -39,7 +39,7 @@ async fn a_free_project_works_at_once() {
 }
 
 #[tokio::test]
-async fn fields_are_refused_by_name_and_cost_no_attempt() {
+async fn invalid_fields_are_named_and_use_no_attempt() {
     let service = Service::start().await;
     for (field, body) in [
         ("project_name", json!({"email": "a@b.example"})),
@@ -99,7 +99,7 @@ async fn three_attempts_a_day_from_one_address() {
                 .error(422, "INVALID_INPUT");
             assert!(message.contains("too many attempts"), "{message}");
         }
-        // In the database, not in this process.
+        // Attempts are stored in the database, not in this process.
         let service = service.restart().await;
         sign_up(&service, &shop("three"))
             .await
@@ -110,7 +110,7 @@ async fn three_attempts_a_day_from_one_address() {
 }
 
 #[tokio::test]
-async fn ten_at_once_from_one_address_are_three_attempts() {
+async fn of_ten_concurrent_signups_from_one_address_three_succeed() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let names: Vec<Value> = (0..10)
             .map(|index| shop(&format!("shop-{index}")))
@@ -123,7 +123,7 @@ async fn ten_at_once_from_one_address_are_three_attempts() {
 }
 
 #[tokio::test]
-async fn so_many_signups_a_day_and_no_more() {
+async fn signups_a_day_are_limited() {
     let service = Service::with(|config| {
         config.signup.per_day = 2;
         config.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
@@ -140,13 +140,13 @@ async fn so_many_signups_a_day_and_no_more() {
     from("203.0.113.2", "b").await.ok();
     let message = from("203.0.113.3", "c").await.error(422, "INVALID_INPUT");
     assert!(message.contains("no more signups today"), "{message}");
-    // Midnight is twelve hours away.
+    // Midnight is in twelve hours.
     service.clock.advance(TimeDelta::hours(12));
     from("203.0.113.3", "c").await.ok();
 }
 
 #[tokio::test]
-async fn a_challenge_is_verified_where_one_is_configured() {
+async fn a_configured_challenge_is_verified() {
     let verifier = Origin::start().await.unwrap();
     verifier.set("/siteverify", Reply::new(200, r#"{"success":false}"#));
     let url = verifier.url("/siteverify");
@@ -175,7 +175,7 @@ async fn a_challenge_is_verified_where_one_is_configured() {
         "secret=hush%26hush&response=tok%3Den&remoteip=203.0.113.7"
     );
 
-    // A verifier that is down costs nobody an attempt.
+    // If the verifier is down, no attempt is counted.
     verifier.set("/siteverify", Reply::new(500, "oops"));
     for _ in 0..5 {
         ask().await.error(502, "FETCH_FAILED");
@@ -185,7 +185,7 @@ async fn a_challenge_is_verified_where_one_is_configured() {
 }
 
 #[tokio::test]
-async fn the_key_is_mailed_and_waits_while_mail_is_down() {
+async fn the_key_is_mailed_once_the_mail_server_answers() {
     let smtp = SmtpServer::start().await.unwrap();
     let url = smtp.url().replace("smtp://", "smtp://user:hidden@");
     smtp.refuse(1);
@@ -198,9 +198,9 @@ async fn the_key_is_mailed_and_waits_while_mail_is_down() {
     let key = made["api_key"].as_str().unwrap().to_owned();
     smtp.refused(1).await;
     assert!(smtp.mails().is_empty());
-    // The waiting mail survives the process.
+    // The waiting mail survives a restart.
     let service = service.restart().await;
-    // Longer than an attempt that was cut off is waited for.
+    // Longer than the time after which an interrupted attempt is repeated.
     service.clock.advance(TimeDelta::minutes(6));
     service.app.accounts.mailer.wake();
     let mails = smtp.accepted(1).await;

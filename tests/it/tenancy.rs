@@ -1,16 +1,16 @@
-//! Tenancy: every route of the OpenAPI document, with a stranger's key and with another
-//! project's ids. Routes that are added later are walked, too.
+//! Tenancy: every route of the OpenAPI document, without a valid key and with another
+//! project's ids. Routes that are added later are covered, too.
 
 use serde_json::{Map, Value, json};
 
 use crate::support::http::Answer;
 use crate::support::{Client, KEY, Service, Site};
 
-/// An id that nobody has.
+/// An id that does not exist.
 const NOBODYS: i64 = 9_000_000_000_000;
-/// What only the first project's resources say.
+/// Text that only the first project's resources contain.
 const MARK: &str = "tenant-mark";
-/// Routes that need no key, as the contract has them, and what a payment provider calls.
+/// Routes that need no key by the documented API, and the payment provider's webhook.
 const PUBLIC: [&str; 6] = [
     "/v1/health",
     "/v1/ready",
@@ -19,7 +19,7 @@ const PUBLIC: [&str; 6] = [
     "/v1/billing/mock/{intent_id}",
     "/v1/billing/webhook",
 ];
-/// Path parameters that name what no project owns.
+/// Path parameters whose values belong to no project.
 const NAMES: [&str; 3] = ["name", "domain", "path"];
 
 /// An operation of the document.
@@ -96,7 +96,7 @@ fn is_public(operation: &Operation) -> bool {
 }
 
 #[tokio::test]
-async fn without_a_valid_key_every_route_is_closed() {
+async fn every_private_route_needs_a_valid_key() {
     let service = Service::start().await;
     let old = service.client();
     let rotated = old
@@ -121,7 +121,7 @@ async fn without_a_valid_key_every_route_is_closed() {
     }
 }
 
-/// What the first project has: a page, perhaps runs and a monitor, an intent of nobody.
+/// Creates resources of the first project: a page, perhaps runs and a monitor, an intent.
 async fn furnish(service: &Service, site: &Site) {
     let client = service.client();
     let url = format!("{}?{MARK}", site.url("/article"));
@@ -135,7 +135,7 @@ async fn furnish(service: &Service, site: &Site) {
     }
 }
 
-/// As the owner of an id sees it: what it is may change meanwhile, that it is there not.
+/// The request of an id's owner: the resource may change meanwhile, but it exists.
 async fn walk(client: &Client, operation: &Operation, id: &str) -> Answer {
     let path = operation.filled(|name| match name {
         "prefix" if id != NOBODYS.to_string() => KEY[..12].to_owned(),
@@ -145,7 +145,7 @@ async fn walk(client: &Client, operation: &Operation, id: &str) -> Answer {
     });
     let body = match operation.method.as_str() {
         "GET" | "DELETE" => String::new(),
-        // What PATCH /v1/crons takes; others refuse it before or after they look.
+        // A valid body of PATCH /v1/crons; other routes refuse it before or after the look-up.
         _ => json!({"enabled": false}).to_string(),
     };
     client
@@ -153,14 +153,14 @@ async fn walk(client: &Client, operation: &Operation, id: &str) -> Answer {
         .await
 }
 
-/// Status and code: messages may repeat the id that was asked for.
+/// Status and code only: the message may repeat the requested id.
 fn shape(answer: &Answer) -> (u16, Value) {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     (answer.status, body["error"]["code"].clone())
 }
 
 #[tokio::test]
-async fn another_projects_ids_are_as_good_as_nobodys() {
+async fn ids_of_another_project_look_unknown() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let site = Site::start().await;
         furnish(&service, &site).await;
@@ -183,22 +183,22 @@ async fn another_projects_ids_are_as_good_as_nobodys() {
                 if operation.method == "GET" || operation.method == "DELETE" {
                     assert_eq!(foreign.0, 404, "{place} {id}");
                 }
-                // A stream of events ends with its run.
+                // A run's event stream ends with the run.
                 if operation.method == "GET" && !operation.path.ends_with("/events") {
                     let mine = walk(&owner, operation, id).await;
                     owned += usize::from(mine.status == 200);
                 }
             }
         }
-        assert!(owned > 0, "the walk met nothing that exists");
-        // What was deleted above was not: the owner's key is there, too.
+        assert!(owned > 0, "no request named an existing resource");
+        // The deletions above had no effect: even the owner's key still exists.
         let keys = owner.get("/v1/keys").await.ok();
         assert_eq!(keys["items"][0]["state"], "active");
     }
 }
 
 #[tokio::test]
-async fn ids_in_bodies_are_as_good_as_nobodys() {
+async fn ids_of_another_project_in_bodies_look_unknown() {
     let (service, site) = (Service::start().await, Site::start().await);
     furnish(&service, &site).await;
     let other = service.other_project("shop").await;

@@ -25,6 +25,6 @@ async fn a_certificate_and_its_key_serve_https() {
     assert_eq!((answer.status, &answer.body[..]), (200, b"ok".as_slice()));
     assert!(
         trusting.fetch(Request::get(url("http"))).await.is_err(),
-        "no plain HTTP there"
+        "plain HTTP is refused"
     );
 }

@@ -1,4 +1,4 @@
-//! GET /v1/usage, its history, and the cloud's health.
+//! GET /v1/usage, its history, and the state of the cloud backends.
 
 use chrono::TimeDelta;
 use orbweaver_store::NewUsage;
@@ -20,7 +20,7 @@ fn event(service: &Service, project: orbweaver_core::ids::ProjectId, token: &str
 }
 
 #[tokio::test]
-async fn both_variants_are_answered() {
+async fn usage_has_both_variants() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let client = service.other_project("shop").await;
         let project = service.app.store.project_named("shop").await.unwrap();
@@ -55,7 +55,7 @@ async fn both_variants_are_answered() {
             ])
         );
         assert_eq!(store.usage_total(project).await.unwrap(), (2, 4, 3_000));
-        // The first of these events is exactly a day old.
+        // The first of these events is exactly one day old.
         let health = client.get("/v1/health/cloud").await.ok();
         assert_eq!(
             health["last_24h"],
@@ -84,7 +84,7 @@ async fn without_caps_there_are_no_percentages() {
 }
 
 #[tokio::test]
-async fn a_scan_shows_at_once_and_a_new_tier_does_too() {
+async fn scans_and_tier_changes_show_at_once() {
     let (service, site) = (Service::start().await, Site::start().await);
     let client = service.other_project("shop").await;
     for pages in 1..4 {
@@ -105,14 +105,14 @@ async fn a_scan_shows_at_once_and_a_new_tier_does_too() {
         .change_project(project.unwrap().id, &change)
         .await
         .unwrap();
-    // As the command line does it: this process finds out by itself.
+    // Done as on the command line: this process notices it by itself.
     while client.get("/v1/usage").await.ok()["tier"] == "free" {}
     let usage = client.get("/v1/usage").await.ok();
     assert_eq!(usage["daily_pages"]["cap"], 2_000);
 }
 
 #[tokio::test]
-async fn the_history_is_as_long_as_was_asked_for() {
+async fn the_history_has_the_requested_length() {
     let service = Service::start().await;
     let client = service.client();
     for (query, days) in [("", 30), ("?days=1", 1), ("?days=365", 365)] {
@@ -131,7 +131,7 @@ async fn the_history_is_as_long_as_was_asked_for() {
 }
 
 #[tokio::test]
-async fn the_clients_address_is_believed_of_trusted_proxies_only() {
+async fn only_trusted_proxies_set_the_client_address() {
     let direct = Service::start().await;
     let behind = Service::with(|config| {
         config.trusted_proxies = ["127.0.0.0/8", "10.0.0.0/8"]

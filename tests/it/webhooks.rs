@@ -1,4 +1,4 @@
-//! What a run that ended tells, to whom, how often, and what is kept of it.
+//! Webhooks of runs: content, receivers, retries, and the stored deliveries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 
 use crate::support::{Names, Receiver, Reply, Service};
 
-/// A service whose deliveries a test starts itself, and which crawls nothing.
+/// A service that has no workers and whose deliveries the test starts itself.
 struct Delivering {
     service: Service,
     project: ProjectId,
@@ -95,7 +95,7 @@ impl Delivering {
         self.service.client().get(path).await.ok()
     }
 
-    /// The run once its webhook has had so many attempts.
+    /// The run once its webhook has had this many attempts.
     async fn tried(&self, run: RunId, attempts: u64) -> Value {
         loop {
             let run = self.get(&format!("/v1/crawls/{run}")).await;
@@ -127,7 +127,7 @@ fn time(value: &Value) -> DateTime<Utc> {
 }
 
 #[tokio::test]
-async fn a_delivery_is_signed_and_says_what_the_contract_says() {
+async fn a_delivery_is_signed_and_has_the_documented_fields() {
     let mut receiver = Receiver::start(&[]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -192,7 +192,7 @@ async fn a_delivery_is_signed_and_says_what_the_contract_says() {
 }
 
 #[tokio::test]
-async fn what_fails_is_tried_again_until_it_is_taken() {
+async fn a_failed_delivery_is_retried_until_accepted() {
     let mut receiver = Receiver::start(&[Reply::Status(500), Reply::Status(500)]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -234,7 +234,7 @@ async fn what_fails_is_tried_again_until_it_is_taken() {
 }
 
 #[tokio::test]
-async fn five_failures_are_the_end() {
+async fn a_delivery_is_given_up_after_five_failures() {
     let mut receiver = Receiver::start(&vec![Reply::Status(503); 9]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -252,7 +252,7 @@ async fn five_failures_are_the_end() {
 }
 
 #[tokio::test]
-async fn a_refusal_or_a_redirect_is_the_end_at_once() {
+async fn a_refusal_or_redirect_ends_a_delivery_at_once() {
     let mut elsewhere = Receiver::start(&[]).await;
     let mut receiver = Receiver::start(&[
         Reply::Status(404),
@@ -278,7 +278,7 @@ async fn a_refusal_or_a_redirect_is_the_end_at_once() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_hangs_is_tried_again() {
+async fn a_hanging_receiver_is_retried() {
     let mut receiver = Receiver::start(&[Reply::Hang]).await;
     let delivering = Delivering::start(|config| config.webhooks.timeout_ms = Millis(200)).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -296,7 +296,7 @@ async fn a_receiver_that_hangs_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_receivers_status_counts_and_not_its_body() {
+async fn only_the_status_of_the_receiver_matters() {
     let mut receiver = Receiver::start(&[Reply::Endless(202)]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -308,7 +308,7 @@ async fn a_receivers_status_counts_and_not_its_body() {
 }
 
 #[tokio::test]
-async fn a_receiver_in_trouble_may_ask_for_time() {
+async fn retry_after_of_a_receiver_is_honoured() {
     let until = "Sun, 01 Mar 2026 12:02:00 GMT".to_owned();
     let mut receiver = Receiver::start(&[
         Reply::With(503, "retry-after", "60".to_owned()),
@@ -335,9 +335,9 @@ async fn a_receiver_in_trouble_may_ask_for_time() {
 }
 
 #[tokio::test]
-async fn the_guard_judges_what_is_sent() {
+async fn the_ssrf_guard_checks_at_delivery() {
     let delivering = Delivering::start(|_| {}).await;
-    // Saved when the network was still allowed.
+    // It was saved while the network was still allowed.
     let run = delivering.end_run("http://10.0.0.1/hook", true).await;
     let shown = delivering.tried(run, 1).await;
     assert_eq!(shown["webhook_status"], "dead");
@@ -351,7 +351,7 @@ async fn the_guard_judges_what_is_sent() {
 }
 
 #[tokio::test]
-async fn a_name_is_judged_by_where_it_leads_when_it_is_sent_to() {
+async fn a_name_is_checked_by_its_address_at_delivery() {
     let mut receiver = Receiver::start(&[]).await;
     let names = Names::of(&[
         ("here.example", &["127.0.0.1"]),
@@ -366,7 +366,7 @@ async fn a_name_is_judged_by_where_it_leads_when_it_is_sent_to() {
         delivering.tried(run, 1).await["webhook_status"],
         "delivered"
     );
-    // The same port, by a name that leads to a private address.
+    // The same port, at a name that resolves to a private address.
     let run = delivering.end_run(&hook("rebound.example"), true).await;
     let shown = delivering.tried(run, 1).await;
     assert_eq!(shown["webhook_status"], "dead");
@@ -375,7 +375,7 @@ async fn a_name_is_judged_by_where_it_leads_when_it_is_sent_to() {
         error.starts_with("refused: ") && error.contains("10.0.0.1"),
         "{error}"
     );
-    // Nothing is looked up when it is saved: what a name leads to then says nothing.
+    // Names are not resolved when a webhook is saved: their addresses may change until delivery.
     let asked = names.asked("rebound.example");
     let body = serde_json::json!({"url": "http://127.0.0.1:8099/",
                                   "webhook_url": hook("rebound.example")});
@@ -385,7 +385,7 @@ async fn a_name_is_judged_by_where_it_leads_when_it_is_sent_to() {
 }
 
 #[tokio::test]
-async fn a_slow_receiver_delays_no_other() {
+async fn a_slow_receiver_does_not_delay_others() {
     let mut slow = Receiver::start(&vec![Reply::Hang; 40]).await;
     let mut quick = Receiver::start(&[]).await;
     let delivering = Delivering::start(|config| {
@@ -402,11 +402,11 @@ async fn a_slow_receiver_delays_no_other() {
         let run = delivering.end_run(&quick.url(), true).await;
         assert_eq!(quick.next().await.json()["id"], run.get());
     }
-    assert!(slow.is_quiet(), "more at once than its share");
+    assert!(slow.is_quiet(), "more concurrent deliveries than its share");
 }
 
 #[tokio::test]
-async fn two_events_are_two_deliveries() {
+async fn each_event_has_its_own_delivery() {
     let mut receiver = Receiver::start(&[]).await;
     let delivering = Delivering::start(|_| {}).await;
     let told = RunWebhook::Deliver {
@@ -419,6 +419,7 @@ async fn two_events_are_two_deliveries() {
             })
             .to_vec(),
         diff: None,
+        urls: None,
     };
     let run = delivering.end(&receiver.url(), true, Some(&told)).await;
     let mut events =
@@ -430,7 +431,7 @@ async fn two_events_are_two_deliveries() {
 }
 
 #[tokio::test]
-async fn a_delivery_can_be_asked_for_again() {
+async fn a_delivery_can_be_repeated_on_request() {
     let mut receiver = Receiver::start(&[Reply::Status(410)]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
@@ -472,13 +473,13 @@ async fn a_delivery_can_be_asked_for_again() {
 }
 
 #[tokio::test]
-async fn a_worker_that_died_is_made_up_for() {
+async fn deliveries_of_a_dead_worker_are_taken_over() {
     let mut receiver = Receiver::start(&[Reply::Hang]).await;
     let delivering = Delivering::start(|_| {}).await;
     let run = delivering.end_run(&receiver.url(), true).await;
     let first = receiver.next().await;
     delivering.worker.abort();
-    // The next process on this database does not wait for the lease of the one before.
+    // The next process on this database does not wait for the end of the previous lease.
     let next = tokio::spawn(webhooks::work(delivering.service.app.crawls.clone()));
     let again = receiver.next().await;
     assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
@@ -490,7 +491,7 @@ async fn a_worker_that_died_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn workers_share_a_database_without_doubling() {
+async fn workers_share_a_database_without_duplicate_deliveries() {
     let mut receiver = Receiver::start(&[]).await;
     let url = orbweaver_tests::postgres::Postgres::shared()
         .database()

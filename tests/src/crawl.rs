@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::program::Program;
 
-/// How long a state is waited for, at most.
+/// The longest time that a state is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
 
-/// The body of `POST /v1/crawls` for a whole large site, as fast as it goes.
+/// The body of `POST /v1/crawls` for a whole large site, without delays.
 pub fn whole_site(site: &LargeSite) -> Value {
     let rows = site.pages().len() + site.missing().len() + 100;
     json!({
@@ -25,8 +25,8 @@ pub fn whole_site(site: &LargeSite) -> Value {
     })
 }
 
-/// The page rows that a crawl of the whole site leaves: path and status. A redirect has no
-/// row of its own: it is followed to a page that is linked to anyway.
+/// The page rows that a crawl of the whole site makes: path and status. A redirect has no
+/// row of its own: its target is linked from other pages anyway.
 pub fn expected_rows(site: &LargeSite) -> BTreeMap<String, u16> {
     let pages = site.pages().into_iter().map(|path| (path, 200));
     pages
@@ -34,7 +34,7 @@ pub fn expected_rows(site: &LargeSite) -> BTreeMap<String, u16> {
         .collect()
 }
 
-/// Starts a crawl; its id.
+/// Starts a crawl; returns its id.
 ///
 /// # Errors
 /// It is refused.
@@ -43,7 +43,7 @@ pub fn submit(program: &Program, body: &Value) -> Result<i64> {
     run["id"].as_i64().context("no id")
 }
 
-/// Waits for a run's end; its details.
+/// Waits until a run has ended; returns its details.
 ///
 /// # Errors
 /// It does not end.
@@ -61,10 +61,10 @@ pub fn finished(program: &Program, run: i64, poll: Duration) -> Result<Value> {
     }
 }
 
-/// The rows of a run by path, each with its status; fails where a path comes twice.
+/// The rows of a run by path, each with its status. A path that appears twice is an error.
 ///
 /// # Errors
-/// No answer, or a path twice.
+/// No answer, or a duplicate path.
 pub fn rows(program: &Program, site: &LargeSite, run: i64) -> Result<BTreeMap<String, u16>> {
     let path = format!("/v1/crawls/{run}/pages?limit=100000&format=ndjson");
     let (status, body) = program.ask("GET", &path, "")?;
@@ -96,10 +96,10 @@ pub fn billed(program: &Program) -> Result<u64> {
     pages.as_u64().with_context(|| usage.to_string())
 }
 
-/// Waits until a site was asked for so many pages in all.
+/// Waits until a site has had this many requests in all.
 ///
 /// # Errors
-/// It was not, in the end.
+/// The site has had fewer requests when the time is over.
 pub fn asked(site: &LargeSite, total: u64) -> Result<()> {
     let start = Instant::now();
     while site.total() < total {

@@ -1,5 +1,5 @@
-//! Killing the program in the middle of a crawl, again and again: nothing is lost, nothing
-//! is there twice, nothing is billed twice.
+//! Kills the program in the middle of a crawl, repeatedly: nothing is lost, stored twice or
+//! billed twice.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,12 +13,12 @@ use crate::crawl;
 use crate::postgres::Postgres;
 use crate::program::{Launch, Program};
 
-/// Where a drill keeps its data.
+/// The database of a drill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Database {
-    /// A file.
+    /// SQLite, in the data folder.
     Sqlite,
-    /// A server of the drill's own.
+    /// PostgreSQL, on a server for this drill.
     Postgres,
 }
 
@@ -35,23 +35,23 @@ impl Database {
     }
 }
 
-/// What a drill came to. It fails where a page is missing, twice or billed twice.
+/// The result of a drill. The drill fails if a page is missing, stored twice or billed twice.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Page rows.
     pub rows: usize,
     /// Pages billed.
     pub billed: u64,
-    /// Requests for pages beyond the first, of all pages: what was under way at each kill.
+    /// Repeated requests of pages, summed: the requests that were in progress at each kill.
     pub fetched_again: usize,
-    /// From a start of the program to the next request of its crawl.
+    /// The times from a start of the program to the next request of its crawl.
     pub resumed_after: Vec<Duration>,
-    /// From the first start to the end of the run.
+    /// The time from the first start to the end of the run.
     pub took: Duration,
 }
 
-/// Kills the program `kills` times while it crawls a site of this kind, each time at a
-/// random moment derived from `seed`.
+/// Kills the program `kills` times while it crawls a site of this specification, each time
+/// at a random moment derived from `seed`.
 ///
 /// # Errors
 /// The run does not end `done` with exactly the site's pages, each billed once.
@@ -73,7 +73,7 @@ pub fn kill(
     let mut resumed_after = Vec::new();
     let mut random = seed;
     for kill in 0..kills {
-        // Each kill comes somewhere in its own part of what is left to be fetched.
+        // Each kill comes in its own part of the requests that are left.
         let part = (expected.len() / (kills + 1)) as u64;
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -104,8 +104,8 @@ pub fn kill(
     })
 }
 
-/// Waits for the next request of a run, or for its end: it may have been killed after its
-/// last page.
+/// Waits for the next request of a run, or for its end: the program may have been killed
+/// after the last page.
 fn resumed(program: &Program, site: &LargeSite, run: i64, before: u64) -> Result<()> {
     let start = Instant::now();
     while site.total() <= before {
@@ -114,15 +114,15 @@ fn resumed(program: &Program, site: &LargeSite, run: i64, before: u64) -> Result
             return Ok(());
         }
         if start.elapsed() > crawl::PATIENCE {
-            bail!("nobody goes on with {run}");
+            bail!("no process continues {run}");
         }
         thread::sleep(Duration::from_millis(10));
     }
     Ok(())
 }
 
-/// Two programs on one database: the one that runs a crawl is killed, and the other goes
-/// on with it. How long that takes, from the kill to its first request.
+/// Two programs use one database: the one that runs a crawl is killed, and the other
+/// continues it. Returns the time from the kill to its first request.
 ///
 /// # Errors
 /// As [`kill`].
@@ -130,7 +130,7 @@ pub fn take_over(launch: &Launch, database: Database, spec: &SiteSpec) -> Result
     two_programs(launch, database, spec, |first| first.kill())
 }
 
-/// As [`take_over`], the first program being asked to end: it hands its crawl back.
+/// As [`take_over`], but the first program is asked to end: it hands its crawl back.
 ///
 /// # Errors
 /// As [`kill`], or it does not end within ten seconds.
@@ -144,7 +144,7 @@ pub fn hand_back(launch: &Launch, database: Database, spec: &SiteSpec) -> Result
     })
 }
 
-/// A program whose database can't grow in the middle of a crawl, and later can again.
+/// The database can't grow in the middle of a crawl, and later it can again.
 ///
 /// # Errors
 /// As [`kill`].
@@ -155,7 +155,7 @@ pub fn full_disk(launch: &Launch, spec: &SiteSpec) -> Result<()> {
     let program = Program::start(launch, data.path(), None)?;
     let run = crawl::submit(&program, &crawl::whole_site(&site))?;
     crawl::asked(&site, expected.len() as u64 / 10)?;
-    // The log of what is written next is the file that grows.
+    // The WAL file, which the next write makes longer, is the one that is limited.
     let size = data.path().join("orbweaver.db-wal").metadata()?.len();
     program.limit_files(Some(size.max(64 << 10)))?;
     let begun = Instant::now();
@@ -192,8 +192,8 @@ fn two_programs(
     let first = start(one.path())?;
     let run = crawl::submit(&first, &crawl::whole_site(&site))?;
     crawl::asked(&site, expected.len() as u64 / 10)?;
-    // The first one has the lease by now, so that the second can only wait for it (and on
-    // SQLite stands by until the first is gone).
+    // The first program has the lease by now, so the second one can only wait for it (on SQLite
+    // it waits for the worker lock).
     let second = start(two.path())?;
     end(first)?;
     let (before, ended) = (site.total(), Instant::now());
@@ -207,7 +207,7 @@ fn two_programs(
     Ok(waited)
 }
 
-/// The run ended well, with exactly the rows expected, each billed once.
+/// Checks that the run ended well, with exactly the expected rows, each billed once.
 fn check(
     program: &Program,
     site: &LargeSite,

@@ -1,8 +1,9 @@
-//! What tests and benchmarks stand on besides the product itself.
+//! Helpers for tests and benchmarks.
 
 pub mod crawl;
 pub mod drill;
 pub mod program;
 pub mod proxies;
+pub mod soak;
 
 pub use orbweaver_postgres as postgres;

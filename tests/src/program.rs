@@ -1,4 +1,4 @@
-//! The real program as a process of its own: started, asked, killed, started again.
+//! The real program as its own process: started, used, killed, started again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-/// The key of the first project: well-formed, and worthless anywhere else.
+/// The key of the first project: well-formed, and of no use elsewhere.
 pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// How the program is started.
@@ -18,16 +18,16 @@ pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 pub struct Launch {
     /// The program.
     pub binary: PathBuf,
-    /// The folder of plugins that it watches.
+    /// The plugin folder.
     pub plugin_dir: PathBuf,
-    /// Where compiled plugins are kept over its starts; in the data folder otherwise.
+    /// The cache of compiled plugins, if it is to survive; otherwise it is in the data folder.
     pub cache_dir: Option<PathBuf>,
-    /// Further `ORBWEAVER_…` variables.
+    /// Other `ORBWEAVER_…` variables.
     pub settings: Vec<(String, String)>,
 }
 
 impl Launch {
-    /// With another setting: the variable's name without its prefix, and its value.
+    /// Adds a setting: the variable's name without its prefix, and its value.
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.settings
@@ -44,14 +44,14 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it on a data folder and, where one is given, a database, and waits until it
-    /// listens. What it logs goes to `log.txt` in the data folder.
+    /// Starts the program on a data folder and, if given, a database, and waits until it
+    /// listens. Its log goes to `log.txt` in the data folder.
     ///
     /// # Errors
     /// It can't be started or ends before it listens.
     pub fn start(launch: &Launch, data: &Path, database: Option<&str>) -> Result<Self> {
         let log = data.join("log.txt");
-        // A write beyond a limit of files' sizes is to fail, not to end the program.
+        // A write beyond the limit on file sizes is to fail, not to end the program.
         let mut command = Command::new("sh");
         command
             .args(["-c", "trap '' XFSZ; exec \"$@\"", "sh"])
@@ -92,7 +92,7 @@ impl Program {
             let log = std::fs::read_to_string(&log).unwrap_or_default();
             bail!("the program does not listen: {}", tail(&log));
         };
-        // Nobody reads the rest, and a full pipe would stop the program.
+        // Nobody reads the rest, and a full pipe would block the program.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(Self { process, address })
     }
@@ -102,12 +102,12 @@ impl Program {
         self.process.id()
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it as a crash does: SIGKILL.
+    /// Kills it, as in a crash: SIGKILL.
     ///
     /// # Errors
     /// The process can't be waited for.
@@ -117,7 +117,7 @@ impl Program {
         Ok(())
     }
 
-    /// Asks it to end: SIGTERM. How it ended, and how long that took.
+    /// Asks it to end: SIGTERM. Returns its exit status and how long that took.
     ///
     /// # Errors
     /// The signal can't be sent.
@@ -132,7 +132,7 @@ impl Program {
         Ok((self.process.wait()?, asked.elapsed()))
     }
 
-    /// Bounds the size of files that it writes, in bytes: writes beyond fail.
+    /// Limits the size of the files that it writes, in bytes: longer writes fail.
     ///
     /// # Errors
     /// `prlimit` can't be run.
@@ -148,7 +148,7 @@ impl Program {
         Ok(())
     }
 
-    /// GET of a path: the JSON of a 200.
+    /// GET of a path; returns the JSON of the answer, which must be 200.
     ///
     /// # Errors
     /// No answer, another status, or no JSON.
@@ -157,7 +157,7 @@ impl Program {
         expect(status, 200, path, &body)
     }
 
-    /// POST of a JSON body: the JSON of an answer of that status.
+    /// POST of a JSON body; returns the JSON of the answer, which must have this status.
     ///
     /// # Errors
     /// No answer, another status, or no JSON.
@@ -166,7 +166,7 @@ impl Program {
         expect(status, wanted, path, &body)
     }
 
-    /// Status and body of any request.
+    /// Makes any request; returns the answer's status and body.
     ///
     /// # Errors
     /// No answer.
@@ -176,10 +176,10 @@ impl Program {
         Ok((status, answer))
     }
 
-    /// Hands an answer's body on as it comes, without keeping it; the status.
+    /// Passes an answer's body on as it is received, without storing it; returns the status.
     ///
     /// # Errors
-    /// No answer, or one that breaks off.
+    /// No answer, or an incomplete one.
     pub fn stream(
         &self,
         method: &str,
@@ -223,7 +223,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It is no error if the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,5 +1,5 @@
-//! Real proxy servers from Debian's packages, with credentials, whose own logs tell what
-//! went through them.
+//! Real proxy servers from Debian's packages, with credentials. Their own logs show what went
+//! through them.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 const USER: &str = "customer";
 const PASSWORD: &str = "secret";
-/// How long a server may take to listen.
+/// The longest time until a server listens.
 const START: Duration = Duration::from_secs(20);
 
 /// A running proxy server; it ends when dropped.
@@ -106,17 +106,17 @@ impl ProxyServer {
         )
     }
 
-    /// Its URL with wrong ones.
+    /// Its URL with wrong credentials.
     pub fn wrong_url(&self) -> String {
         format!("{}://{USER}:wrong@127.0.0.1:{}", self.scheme, self.port)
     }
 
-    /// Its URL without any.
+    /// Its URL without credentials.
     pub fn open_url(&self) -> String {
         format!("{}://127.0.0.1:{}", self.scheme, self.port)
     }
 
-    /// What it logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -129,10 +129,10 @@ impl Drop for ProxyServer {
     }
 }
 
-/// The URL of a proxy that is not there: nothing listens.
+/// The URL of a proxy that does not exist: nothing listens at its port.
 ///
 /// # Errors
-/// No port can be had.
+/// No port is free.
 pub fn dead_url() -> Result<String> {
     Ok(format!("http://127.0.0.1:{}", free_port()?))
 }

@@ -40,6 +40,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Growth of the host's work per page, and of the roles natively, on hostile documents.
+    Nasty {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Memory and lists of a crawl of 100,000 pages.
     Scale {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -50,7 +55,13 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
-    /// Requests per second through the API, against a bare axum handler.
+    /// As `cargo xtask soak`.
+    #[command(hide = true)]
+    Soak {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
@@ -74,6 +85,8 @@ impl Bench {
             Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
+            Self::Soak { args } => ("soak", args),
+            Self::Nasty { args } => ("nasty", args),
             Self::Api { args } => ("api", args),
             Self::Monitors { args } => ("monitors", args),
             Self::Render { args } => return render(&args),
@@ -81,7 +94,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "idle", "kill", "scale"].contains(&name) {
+        if ["actors", "api", "crawl", "idle", "kill", "scale", "soak"].contains(&name) {
             build::host()?;
         }
         let peer = match name {

@@ -5,6 +5,8 @@
 
 mod bench;
 mod build;
+mod eval;
+mod fuzz;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -50,6 +52,17 @@ enum Command {
     /// Run a benchmark; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Score the extractors on pages with ground truth, which stay outside the project.
+    #[command(subcommand)]
+    Eval(eval::Eval),
+    /// Run a fuzz target under libFuzzer, guided by coverage.
+    Fuzz(fuzz::Fuzz),
+    /// Run many projects, faults and hostile clients at once, then an audit.
+    Soak {
+        /// `--minutes N`, `--postgres`, and the options that `--help` lists.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -64,6 +77,9 @@ fn main() -> Result<()> {
         Command::Lint => lint::run_all(),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Fuzz(fuzz) => fuzz.run(),
+        Command::Soak { args } => bench::Bench::Soak { args }.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

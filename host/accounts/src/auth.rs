@@ -8,12 +8,17 @@ use chrono::{DateTime, Utc};
 use moka::sync::Cache;
 use orbweaver_store::{KeyHash, Principal, Store, StoreError};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 use super::key;
 use super::registry::Registry;
 
 /// How long a looked-up key is cached. A change to it takes effect earlier, see [`Registry`].
 const REMEMBERED: Duration = Duration::from_secs(60);
-/// Shortest time between two writes of a key's last use.
+/// How long a key that was valid once is told from one that never was, and how many are.
+const SEEN: Duration = Duration::from_secs(86_400);
+const MOST_SEEN: u64 = 50_000;
+/// How often a key's last use is written at most.
 const TOUCH_EVERY_MS: i64 = 30_000;
 
 /// Looks keys up, with a cache in front of the database.
@@ -27,6 +32,8 @@ pub struct Keys {
     store: Store,
     registry: Registry,
     known: Cache<KeyHash, Arc<Known>>,
+    seen: Cache<KeyHash, ()>,
+    doubtful: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -43,10 +50,16 @@ impl Keys {
             .max_capacity(10_000)
             .time_to_live(REMEMBERED)
             .build();
+        let seen = Cache::builder()
+            .max_capacity(MOST_SEEN)
+            .time_to_live(SEEN)
+            .build();
         Self {
             store,
             registry,
             known,
+            seen,
+            doubtful: Arc::new(Semaphore::new(1)),
         }
     }
 
@@ -55,8 +68,19 @@ impl Keys {
         self.registry.changed();
     }
 
-    /// The project and key that this bearer key authenticates; `None` if the key is malformed,
-    /// unknown, revoked or expired.
+    /// Whether this key was valid in this process within the last day.
+    pub fn has_seen(&self, key: &str) -> bool {
+        self.seen.contains_key(&KeyHash::digest(key))
+    }
+
+    /// Waits for the turn of a key that is probably a guess; to be held while it is looked up.
+    #[crate::boxed]
+    pub async fn doubtful_turn(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.doubtful).acquire_owned().await.ok()
+    }
+
+    /// Whom this key speaks for; `None` for one that is malformed, unknown, revoked or
+    /// expired.
     ///
     /// # Errors
     /// When the database fails.
@@ -84,6 +108,7 @@ impl Keys {
                     touched_ms: AtomicI64::new(0),
                 });
                 self.known.insert(hash, Arc::clone(&known));
+                self.seen.insert(hash, ());
                 known
             }
         };

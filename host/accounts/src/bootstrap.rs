@@ -11,7 +11,10 @@ pub const PROJECT: &str = "default";
 /// Tier of the first project.
 pub const TIER: &str = "self_hosted";
 
-/// Result of the first start.
+/// Who made them, for the record.
+const ACTOR: &str = "start";
+
+/// The project and key that the first start created.
 #[derive(Debug)]
 pub enum FirstStart {
     /// The project was created with a fresh key, which must be shown now.
@@ -20,7 +23,7 @@ pub enum FirstStart {
     Configured,
 }
 
-/// Creates project `default` and its key if there is no project yet.
+/// Creates project `default` if there is no project yet, and its first key if it has none.
 ///
 /// # Errors
 /// When the database or the system's randomness fails.
@@ -30,30 +33,61 @@ pub async fn run(
     clock: &Clock,
     configured: Option<&Secret>,
 ) -> anyhow::Result<Option<FirstStart>> {
-    if !store.projects().await?.is_empty() {
-        return Ok(None);
-    }
+    let projects = store.projects().await?;
+    let keyless = match projects.as_slice() {
+        [] => None,
+        // Made by the command line, which needs no key.
+        [only] if only.name == PROJECT && store.keys(only.id).await?.is_empty() => Some(only.id),
+        _ => return Ok(None),
+    };
     let key = match configured {
         Some(key) => key.clone(),
         None => Secret::new(key::generate()?),
     };
-    let project = NewProject {
-        name: PROJECT,
-        tier: TIER,
-        key: NewKey {
-            hash: KeyHash::digest(key.expose()),
-            prefix: key::shown(key.expose()),
-            label: Some("first key"),
-        },
-        actor: "start",
+    let row = NewKey {
+        hash: KeyHash::digest(key.expose()),
+        prefix: key::shown(key.expose()),
+        label: Some("first key"),
     };
-    match store.create_project(&project, clock.now()).await {
-        Ok(_) => Ok(Some(match configured {
+    let made = match keyless {
+        Some(project) => store
+            .add_key(project, &row, ACTOR, clock.now())
+            .await
+            .map(drop),
+        None => {
+            let project = NewProject {
+                name: PROJECT,
+                tier: TIER,
+                key: row,
+                actor: ACTOR,
+            };
+            store.create_project(&project, clock.now()).await.map(drop)
+        }
+    };
+    match made {
+        Ok(()) => Ok(Some(match configured {
             Some(_) => FirstStart::Configured,
             None => FirstStart::Fresh(key),
         })),
         // Another node created it first.
         Err(StoreError::Exists(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Creates project `default`, without a key, if there is no project yet: the command line works
+/// on the database itself. The first start of the service makes its key.
+///
+/// # Errors
+/// When the database fails.
+#[crate::boxed]
+pub async fn project_alone(store: &Store, clock: &Clock) -> anyhow::Result<()> {
+    if !store.projects().await?.is_empty() {
+        return Ok(());
+    }
+    match store.create_project_alone(PROJECT, TIER, clock.now()).await {
+        // Another process was faster.
+        Ok(_) | Err(StoreError::Exists(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }
 }

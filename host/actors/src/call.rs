@@ -154,12 +154,13 @@ async fn settle(
         .map_err(|error| CallError::Internal(error.to_string()))?;
     match done {
         Ok(output) => Ok((output.json, cost)),
-        Err(error @ (PluginError::Denied(_) | PluginError::Failed(_))) => match host.refusal() {
-            Some(Refusal::NotConfigured(what)) => Err(CallError::NotConfigured(what)),
-            Some(Refusal::Capped(cap)) => Err(QuotaError::Capped(cap).into()),
-            None => Err(CallError::of(error)),
-        },
-        Err(error) => Err(CallError::of(error)),
+        Err(error) => Err(match host.reason(&error) {
+            Some(Refusal::NotConfigured(what)) => CallError::NotConfigured(what),
+            Some(Refusal::Capped(cap)) => QuotaError::Capped(cap).into(),
+            Some(Refusal::Target(why)) => CallError::Invalid(why),
+            Some(Refusal::Missing(what)) => CallError::NotFound(what),
+            None => CallError::of(error),
+        }),
     }
 }
 

@@ -35,7 +35,9 @@ pub struct ActorsParts {
     pub overlay: Overlay,
     /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
-    /// Prices of proxy traffic.
+    /// Uploads of plugins at once, from the first byte of their body on.
+    pub uploads: Slots,
+    /// What proxies cost.
     pub prices: Prices,
     /// Largest decoded body given to a plugin, in bytes.
     pub max_body_bytes: u64,

@@ -12,7 +12,7 @@ use orbweaver_engine::{
     PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
 };
 use orbweaver_fetch::{
-    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response,
+    FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
 };
 use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
@@ -24,19 +24,26 @@ use super::ledger::{Ended, Ledger};
 use crate::context::Actors;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
-use orbweaver_pipeline::cloud::{of_bytes, usd};
+use orbweaver_pipeline::cloud::{traffic_micros, usd};
 use orbweaver_pipeline::{Document, ScanError, blocking};
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
 
-/// Why the host refused a plugin's request, where the client can act on it.
+/// Number of refusals recorded for one call; the first ones explain its failure.
+const MOST_REFUSALS: usize = 64;
+
+/// Why the host refused a plugin's call, if the client can do something about it.
 #[derive(Clone, Debug)]
 pub(super) enum Refusal {
     /// A backend is not configured; says what to set.
     NotConfigured(String),
     /// A cap is reached.
     Capped(CapReached),
+    /// The guard or robots.txt refuses a target; says which rule.
+    Target(String),
+    /// A run or page of the input does not exist.
+    Missing(String),
 }
 
 /// The host of one call.
@@ -44,9 +51,9 @@ pub(super) struct CallHost {
     actors: Actors,
     principal: Arc<Principal>,
     ledger: Ledger,
-    /// The first refusal. The plugin may have continued without the result.
-    refusal: Mutex<Option<Refusal>>,
-    /// The graph of the run whose links the plugin reads.
+    /// The first refusals, one of each kind; the plugin may have continued after them.
+    refusals: Mutex<Vec<Refusal>>,
+    /// Of the run whose links the plugin reads.
     graph: tokio::sync::OnceCell<Graph>,
 }
 
@@ -56,7 +63,7 @@ impl CallHost {
             actors,
             principal,
             ledger,
-            refusal: Mutex::new(None),
+            refusals: Mutex::new(Vec::new()),
             graph: tokio::sync::OnceCell::new(),
         }
     }
@@ -65,13 +72,40 @@ impl CallHost {
         &self.ledger
     }
 
-    pub(super) fn refusal(&self) -> Option<Refusal> {
-        self.refusal.lock().clone()
+    /// What a plugin's failure goes back to, if it is one of the host's refusals. What is
+    /// missing or capped is the reason of whatever fails after it, the refusal of a target
+    /// only of a failure that tells of it.
+    pub(super) fn reason(&self, failure: &PluginError) -> Option<Refusal> {
+        let message = match failure {
+            PluginError::Denied(why)
+            | PluginError::Failed(why)
+            | PluginError::InvalidInput(why) => why,
+            _ => return None,
+        };
+        let is_input = matches!(failure, PluginError::InvalidInput(_));
+        let refusals = self.refusals.lock();
+        let explains = |refusal: &&Refusal| match refusal {
+            Refusal::NotConfigured(_) | Refusal::Capped(_) => !is_input,
+            Refusal::Target(why) | Refusal::Missing(why) => message.contains(why.as_str()),
+        };
+        refusals.iter().find(explains).cloned()
     }
 
     fn refuse(&self, refusal: Refusal, message: String) -> HostError {
-        self.refusal.lock().get_or_insert(refusal);
+        self.remember(refusal);
         HostError::Denied(message)
+    }
+
+    fn missing(&self, what: String) -> HostError {
+        self.remember(Refusal::Missing(what.clone()));
+        HostError::InvalidInput(what)
+    }
+
+    fn remember(&self, refusal: Refusal) {
+        let mut refusals = self.refusals.lock();
+        if refusals.len() < MOST_REFUSALS {
+            refusals.push(refusal);
+        }
     }
 
     fn quota(&self, error: QuotaError) -> HostError {
@@ -111,12 +145,25 @@ impl CallHost {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
             // Boxed: the fetch's state is large, and a call may run many at once.
             let fetched = Box::pin(fetcher.fetch(Request { proxy, ..request })).await;
-            return fetched.map_err(failure);
+            return fetched.map_err(|error| self.failure(error));
         };
         let random = random::bytes().map_err(|error| internal(&error))?;
         let session = u64::from_le_bytes(random);
         let fetched = Box::pin(fetcher.fetch_through(pool, country, session, request)).await;
-        fetched.map_err(failure)
+        fetched.map_err(|error| self.failure(error))
+    }
+
+    /// Converts a fetch's failure into a plugin's error.
+    fn failure(&self, error: FetchError) -> HostError {
+        match error.kind {
+            FetchKind::Refused | FetchKind::Robots => {
+                self.refuse(Refusal::Target(error.message.clone()), error.message)
+            }
+            FetchKind::Scope => HostError::Denied(error.message),
+            FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
+            FetchKind::Internal if error.sub != Some(SubKind::Busy) => internal(&error.message),
+            _ => HostError::FetchFailed(error.message),
+        }
     }
 
     async fn finished(&self, id: i64) -> Result<Run, HostError> {
@@ -127,7 +174,7 @@ impl CallHost {
             .await
             .map_err(|error| internal(&error))?
             .ok_or_else(|| {
-                HostError::InvalidInput(format!("crawl_id: crawl {id} does not exist"))
+                self.missing(format!("crawl_id: there is no crawl {id} in this project"))
             })?;
         if run.status.is_over() {
             return Ok(run);
@@ -201,13 +248,13 @@ impl HttpHost for CallHost {
             Ok(response) => Ended {
                 answered: true,
                 free: is_free(response),
-                cost_usd: usd(of_bytes(response.wire_bytes, usd_per_gb)),
+                cost_usd: usd(traffic_micros(response.wire_bytes, usd_per_gb)),
             },
             Err(_) => Ended::default(),
         };
         self.ledger.settle(ticket, ended);
         let response = fetched?;
-        blocking(move || Document::page_of(response, ended.cost_usd))
+        blocking(move || Document::page_without_storing(response, ended.cost_usd))
             .await
             .map_err(|error| internal(&error))
     }
@@ -233,7 +280,7 @@ impl RenderingHost for CallHost {
         };
         self.ledger.settle(ticket, ended);
         rendered.map_err(|error| match error {
-            ScanError::Refused(why) => HostError::Denied(why),
+            ScanError::Refused(why) => self.refuse(Refusal::Target(why.clone()), why),
             ScanError::Fetch { message, .. } => HostError::FetchFailed(message),
             ScanError::NotConfigured(what) => {
                 self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
@@ -404,18 +451,7 @@ fn is_sitemap(body: &[u8]) -> bool {
     matches!(local, "urlset" | "sitemapindex")
 }
 
-fn failure(error: FetchError) -> HostError {
-    match error.kind {
-        FetchKind::Refused | FetchKind::Robots | FetchKind::Scope => {
-            HostError::Denied(error.message)
-        }
-        FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
-        FetchKind::Internal => internal(&error.message),
-        _ => HostError::FetchFailed(error.message),
-    }
-}
-
-/// Logs the cause; the plugin gets no details.
+/// Logs the cause and tells the plugin only that there was an error.
 fn internal(cause: &dyn std::fmt::Display) -> HostError {
     tracing::error!(error = %cause, "internal error in a plugin's request");
     HostError::Failed("the host failed".to_owned())

@@ -13,7 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use ipnet::IpNet;
 use orbweaver_store::LogEntry;
 use tower::Service;
@@ -24,6 +24,7 @@ use super::measure::Measures;
 use super::rates::Verdict;
 use super::request_log::{RequestLog, logged_method, logged_path};
 use super::scope::Scope;
+use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
 
 /// The answer's id header.
@@ -48,15 +49,27 @@ struct Inner {
     app: App,
     measures: Measures,
     log: RequestLog,
+    operations: Operations,
 }
 
 impl Entry {
-    /// Around a router; `paths` are the routes that metrics tell apart.
-    pub(super) fn new(app: App, router: Router, paths: Vec<String>) -> Self {
+    /// Around a router; `paths` are the routes that metrics tell apart, `operations` what
+    /// requests may name.
+    pub(super) fn new(
+        app: App,
+        router: Router,
+        paths: Vec<String>,
+        operations: Operations,
+    ) -> Self {
         let measures = Measures::new(paths);
         let log = RequestLog::new(app.settings.log_requests_per_day);
         Self {
-            inner: Arc::new(Inner { app, measures, log }),
+            inner: Arc::new(Inner {
+                app,
+                measures,
+                log,
+                operations,
+            }),
             router,
         }
     }
@@ -74,6 +87,15 @@ impl Entry {
             peer_text: peer.ip().to_string().into(),
             trusted,
         }
+    }
+}
+
+impl Inner {
+    /// What the request names that its operation does not know.
+    fn warnings(&self, method: &Method, uri: &Uri, scope: &Scope) -> Vec<String> {
+        let none = UnknownNames::default();
+        let fields = scope.unknown().unwrap_or(&none);
+        warnings::messages(&self.operations, method, uri.path(), uri.query(), fields)
     }
 }
 
@@ -106,6 +128,10 @@ impl Connection {
         let mut response = match self.before(&uri, client, has_key) {
             Ok(keyless) => {
                 let mut response = self.work(request, &scope).await;
+                let messages = inner.warnings(&method, &uri, &scope);
+                if !messages.is_empty() {
+                    response = warnings::attach(response, &messages).await;
+                }
                 let mut verdict = scope.rate().cloned().or(keyless);
                 let is_failure = response.status().is_client_error();
                 if has_key && scope.principal().is_none() && is_failure && !is_free(&uri) {

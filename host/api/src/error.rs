@@ -7,6 +7,7 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
+use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 
 /// An answer that is no success.
@@ -274,6 +275,12 @@ impl IntoResponse for ApiError {
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl From<Busy> for ApiError {
+    fn from(busy: Busy) -> Self {
+        Self::rate_limited(busy.to_string(), busy.retry_after_seconds())
     }
 }
 

@@ -9,6 +9,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::error::ApiError;
 use crate::app::App;
+use crate::scope::Scope;
+use crate::warnings::{Step, UnknownNames};
 use orbweaver_pipeline::blocking;
 
 /// Largest body that is read at once, in bytes: less than a millisecond's work.
@@ -33,19 +35,29 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let scope = request.extensions().get::<Scope>().cloned();
         let raw = whole_body(request, app).await?;
-        let (value, digest) = read_json(raw, |raw| parse(raw)).await?;
+        let (value, digest) = read_json(raw, scope, |raw, unknown| parse(raw, unknown)).await?;
         Ok(Self { value, digest })
     }
 }
 
-/// Reads a body and its SHA-256: a large one where that holds up nobody.
+/// Reads a body and its SHA-256: a large one where that holds up nobody. Fields that nobody
+/// asked for are noted in the request's scope, whether or not the others are in order.
 async fn read_json<T: Send + 'static>(
     raw: Bytes,
-    read: impl FnOnce(&[u8]) -> Result<T, ApiError> + Send + 'static,
+    scope: Option<Scope>,
+    read: impl FnOnce(&[u8], &mut UnknownNames) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<(T, [u8; 32]), ApiError> {
     let is_small = raw.len() <= INLINE_BYTES;
-    let work = move || Ok((read(&raw)?, Sha256::digest(&raw).into()));
+    let work = move || {
+        let mut unknown = UnknownNames::default();
+        let value = read(&raw, &mut unknown);
+        if let Some(scope) = scope.filter(|_| !unknown.is_empty()) {
+            scope.note_unknown(unknown);
+        }
+        Ok((value?, Sha256::digest(&raw).into()))
+    };
     if is_small {
         return work();
     }
@@ -60,12 +72,13 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Optional<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let scope = request.extensions().get::<Scope>().cloned();
         let raw = whole_body(request, app).await?;
-        let read = |raw: &[u8]| {
+        let read = |raw: &[u8], unknown: &mut UnknownNames| {
             let is_empty = raw.iter().all(u8::is_ascii_whitespace);
-            parse(if is_empty { b"{}" } else { raw })
+            parse(if is_empty { b"{}" } else { raw }, unknown)
         };
-        let (value, _) = read_json(raw, read).await?;
+        let (value, _) = read_json(raw, scope, read).await?;
         Ok(Self(value))
     }
 }
@@ -105,13 +118,14 @@ impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for Option
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let scope = request.extensions().get::<Scope>().cloned();
         let raw = whole_body(request, app).await?;
-        let read = |raw: &[u8]| match raw {
+        let read = |raw: &[u8], unknown: &mut UnknownNames| match raw {
             raw if raw.iter().all(u8::is_ascii_whitespace) => Ok(T::default()),
             b"null" => Ok(T::default()),
-            raw => parse(raw),
+            raw => parse(raw, unknown),
         };
-        let (value, digest) = read_json(raw, read).await?;
+        let (value, digest) = read_json(raw, scope, read).await?;
         Ok(Self { value, digest })
     }
 }
@@ -146,8 +160,9 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
     })
 }
 
-/// Parses an object: 400 for what is not JSON, 422 for what is not the right JSON.
-fn parse<T: DeserializeOwned>(raw: &[u8]) -> Result<T, ApiError> {
+/// Parses an object: 400 for what is not JSON, 422 for what is not the right JSON. Fields that
+/// the type does not have are noted in `unknown`.
+fn parse<T: DeserializeOwned>(raw: &[u8], unknown: &mut UnknownNames) -> Result<T, ApiError> {
     // Arrays would pass for structs, field by field.
     let is_object = raw.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let mut deserializer = serde_json::Deserializer::from_slice(raw);
@@ -155,9 +170,14 @@ fn parse<T: DeserializeOwned>(raw: &[u8]) -> Result<T, ApiError> {
         serde_json::from_slice::<serde::de::IgnoredAny>(raw).map_err(|e| not_json(&e))?;
         return Err(ApiError::invalid("body", "must be a JSON object"));
     }
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-        let path = error.path().to_string();
-        let cause = error.into_inner();
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+    let note = |path: serde_ignored::Path<'_>| match unknown.is_full() {
+        true => unknown.count(),
+        false => unknown.push(steps(&path), None),
+    };
+    let value = serde_ignored::deserialize(tracked, note).map_err(|cause| {
+        let path = track.path().to_string();
         // Syntax counts first, and a value of the wrong kind may look like a fault of syntax
         // (a number where a word belongs).
         match serde_json::from_slice::<serde::de::IgnoredAny>(raw) {
@@ -167,6 +187,31 @@ fn parse<T: DeserializeOwned>(raw: &[u8]) -> Result<T, ApiError> {
     })?;
     deserializer.end().map_err(|error| not_json(&error))?;
     Ok(value)
+}
+
+/// The steps to a field that was ignored.
+fn steps(mut path: &serde_ignored::Path<'_>) -> Vec<Step> {
+    use serde_ignored::Path;
+
+    let mut steps = Vec::new();
+    loop {
+        path = match path {
+            Path::Root => break,
+            Path::Seq { parent, index } => {
+                steps.push(Step::Index(*index));
+                parent
+            }
+            Path::Map { parent, key } => {
+                steps.push(Step::Member(key.clone()));
+                parent
+            }
+            Path::Some { parent }
+            | Path::NewtypeStruct { parent }
+            | Path::NewtypeVariant { parent } => parent,
+        };
+    }
+    steps.reverse();
+    steps
 }
 
 fn not_json(error: &serde_json::Error) -> ApiError {
@@ -262,7 +307,16 @@ fn wrong_parameter(path: &str, message: &str) -> ApiError {
         }
         "number too large to fit in target type" => "is too large",
         "number too small to fit in target type" => "must be a whole number, 0 or more",
+        "provided string was not `true` or `false`" => "must be true or false",
         other => other,
+    };
+    // serde's "unknown variant `x`, expected one of `a`, `b`".
+    let words = rule
+        .strip_prefix("unknown variant ")
+        .and_then(|rest| rest.rsplit_once(", expected "));
+    let rule = match words {
+        Some((given, words)) => format!("must be {words}, not {given}").replace('`', ""),
+        None => rule.to_owned(),
     };
     ApiError::invalid(if path == "." { "query" } else { path }, rule)
 }
@@ -283,7 +337,8 @@ mod tests {
     }
 
     fn refused(raw: &str) -> (u16, String) {
-        let error = parse::<Sample>(raw.as_bytes()).unwrap_err();
+        let mut unknown = UnknownNames::default();
+        let error = parse::<Sample>(raw.as_bytes(), &mut unknown).unwrap_err();
         (error.status().as_u16(), error.message().to_owned())
     }
 
@@ -331,9 +386,11 @@ mod tests {
     }
 
     #[test]
-    fn unknown_fields_and_nulls_are_nothing() {
-        let sample: Sample =
-            parse(br#" {"url":"x","depth":null,"params":{"a":1},"zzz":[[]]} "#).unwrap();
+    fn unknown_fields_are_noted_and_nulls_are_nothing() {
+        let mut unknown = UnknownNames::default();
+        let raw = br#" {"url":"x","depth":null,"params":{"a":1},"zzz":[[]]} "#;
+        let sample: Sample = parse(raw, &mut unknown).unwrap();
+        assert!(!unknown.is_empty());
         assert_eq!(
             (sample.url.as_str(), sample.depth, sample.urls.len()),
             ("x", None, 0)

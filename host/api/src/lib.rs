@@ -35,6 +35,7 @@ mod search;
 mod signup;
 mod usage;
 mod validate;
+mod warnings;
 mod webhook;
 
 pub use app::{App, AppParts};

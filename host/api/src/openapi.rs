@@ -1,6 +1,7 @@
 //! `/openapi.json` and `/docs`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::State;
@@ -12,8 +13,10 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use utoipa::Modify;
 use utoipa::OpenApi as _;
-use utoipa::openapi::OpenApi;
+use utoipa::PartialSchema as _;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::{Header, OpenApi, PathItem, RefOr};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::error::{Code, ErrorBody};
@@ -22,13 +25,23 @@ use crate::app::App;
 /// Version of the description, as the contract states it.
 const VERSION: &str = "0.4.1";
 
+/// How long the document waits for plugins that are still being compiled.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// As it is written in the document; see [`WARNINGS`](crate::warnings::WARNINGS).
+const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
+
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(
         title = "Orbweaver",
         description = "Crawl, scan and extract the web. Every request but the public ones \
                        carries `Authorization: Bearer <API_KEY>`; every error wears the same \
-                       envelope; every answer has an `X-Request-Id`. What is marked \
+                       envelope; every answer has an `X-Request-Id`. Fields and query \
+                       parameters that an operation does not know fail no request: they are \
+                       named, each with the known name that is nearest, in the header \
+                       `Orbweaver-Warnings`, and in the member `warnings` (an array of \
+                       strings) of answers that are JSON objects and not streamed. What is marked \
                        `x-extension` goes beyond the contract.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
@@ -79,21 +92,64 @@ pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths
         .into_iter()
-        .map(|(path, item)| (path.replace("{*", "{"), item))
+        .map(|(path, mut item)| {
+            operations(&mut item).for_each(warns);
+            (path.replace("{*", "{"), item)
+        })
         .collect();
     document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    let PathItem {
+        get,
+        put,
+        post,
+        delete,
+        patch,
+        ..
+    } = item;
+    [get, put, post, delete, patch].into_iter().flatten()
+}
+
+/// Describes the header that names what the request named in vain.
+fn warns(operation: &mut Operation) {
+    let responses = &mut operation.responses.responses;
+    for (_, response) in responses
+        .iter_mut()
+        .filter(|(status, _)| status.starts_with('2'))
+    {
+        if let RefOr::T(response) = response {
+            let mut header = Header::new(String::schema());
+            header.description = Some(
+                "Names that the request has and the operation does not know; a list of strings \
+                 (RFC 9651), absent where there are none"
+                    .to_owned(),
+            );
+            response
+                .headers
+                .insert(WARNINGS_SHOWN.to_owned(), RefOr::T(header));
+        }
+    }
+}
+
+/// The document as JSON.
+pub(super) fn value(document: &OpenApi) -> Value {
+    serde_json::to_value(document).unwrap_or_else(|error| {
+        tracing::error!(%error, "the OpenAPI document does not serialise");
+        Value::Null
+    })
 }
 
 /// Serves the document; made anew when the plugins have changed, since every actor that is
 /// loaded is an operation of its own.
 pub(super) fn route(document: &OpenApi) -> MethodRouter<App> {
-    let document = serde_json::to_value(document).unwrap_or_else(|error| {
-        tracing::error!(%error, "the OpenAPI document does not serialise");
-        Value::Null
-    });
+    let document = value(document);
     let made: Arc<Mutex<Option<(u64, Bytes)>>> = Arc::default();
     get(async move |State(app): State<App>| {
         let engine = &app.pipeline.engine;
+        // On a first start, actors that are not compiled by then come with the next look.
+        let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
         // Counted before the list is read: a change meanwhile makes it anew next time.
         let changes = *engine.changes().borrow();
         let kept = made.lock().clone().filter(|(at, _)| *at == changes);

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock as _, MonotonicClock};
 use governor::middleware::StateInformationMiddleware;
@@ -17,6 +17,7 @@ use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 use orbweaver_accounts::customer_address::customer;
 use orbweaver_core::ids::KeyId;
+use parking_lot::Mutex;
 
 use crate::config::{RateConfig, RateLimit};
 use crate::error::ApiError;
@@ -29,7 +30,11 @@ const MOST_BUCKETS: u64 = 50_000;
 /// A bucket that nobody uses for so long is full again with every setting that makes sense.
 const KEPT: Duration = Duration::from_secs(600);
 
-type Bucket = RateLimiter<NotKeyed, InMemoryState, MonotonicClock, StateInformationMiddleware>;
+struct Bucket {
+    limiter: RateLimiter<NotKeyed, InMemoryState, MonotonicClock, StateInformationMiddleware>,
+    /// Until when it refuses, once it has refused.
+    empty_until: Mutex<Option<Instant>>,
+}
 
 /// The limits of one process. Cheap to clone.
 #[derive(Clone)]
@@ -102,6 +107,13 @@ impl Rates {
         let limit = self.0.keyless.as_ref();
         limit.map(|limit| limit.count(customer(ip))).transpose()
     }
+
+    /// Whether a further request without a valid key from this address would be refused, since
+    /// one was before. Counts nothing.
+    pub(super) fn is_keyless_empty(&self, ip: IpAddr) -> bool {
+        let limit = self.0.keyless.as_ref();
+        limit.is_some_and(|limit| limit.is_empty(customer(ip)))
+    }
 }
 
 impl<K: std::hash::Hash + Eq + Send + Sync + 'static> Limit<K> {
@@ -129,11 +141,14 @@ impl<K: std::hash::Hash + Eq + Send + Sync + 'static> Limit<K> {
         let bucket = match self.buckets.get(&key) {
             Some(bucket) => bucket,
             None => self.buckets.get_with(key, || {
-                let bucket = RateLimiter::direct_with_clock(self.quota, MonotonicClock);
-                Arc::new(bucket.with_middleware::<StateInformationMiddleware>())
+                let limiter = RateLimiter::direct_with_clock(self.quota, MonotonicClock);
+                Arc::new(Bucket {
+                    limiter: limiter.with_middleware::<StateInformationMiddleware>(),
+                    empty_until: Mutex::new(None),
+                })
             }),
         };
-        match bucket.check() {
+        match bucket.limiter.check() {
             Ok(state) => {
                 let remaining = state.remaining_burst_capacity();
                 let missing = self.quota.burst_size().get().saturating_sub(remaining);
@@ -142,10 +157,18 @@ impl<K: std::hash::Hash + Eq + Send + Sync + 'static> Limit<K> {
             }
             Err(refused) => {
                 let wait = refused.wait_time_from(self.clock.now());
+                *bucket.empty_until.lock() = Some(Instant::now() + wait);
                 let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
                 Err(self.verdict(0, seconds.max(1)))
             }
         }
+    }
+
+    /// Whether a bucket that refused a request would refuse the next one, too.
+    fn is_empty(&self, key: K) -> bool {
+        let bucket = self.buckets.get(&key);
+        let until = bucket.and_then(|bucket| *bucket.empty_until.lock());
+        until.is_some_and(|until| until > Instant::now())
     }
 
     fn verdict(&self, remaining: u32, reset: u64) -> Verdict {
@@ -209,6 +232,18 @@ mod tests {
     #[test]
     fn a_limit_of_0_is_off() {
         assert!(limit(0, 100).is_none());
+    }
+
+    #[test]
+    fn an_address_that_asked_too_much_is_known_without_counting() {
+        let limit = limit(1, 1).unwrap();
+        let ip: IpAddr = "192.0.2.1".parse().unwrap();
+        assert!(!limit.is_empty(ip));
+        limit.count(ip).unwrap();
+        assert!(!limit.is_empty(ip), "it has refused nothing yet");
+        limit.count(ip).unwrap_err();
+        assert!(limit.is_empty(ip));
+        assert!(!limit.is_empty("192.0.2.2".parse().unwrap()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::app::App;
 use crate::entry::Entry;
 use crate::error::ApiError;
+use crate::warnings::Operations;
 use crate::{
     actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, metrics,
     openapi, plugins, robots, scan, signup, usage, webhook,
@@ -17,6 +18,8 @@ use crate::{
 pub fn service(app: App) -> Entry {
     let (router, document) = operations().split_for_parts();
     let mut paths: Vec<String> = document.paths.paths.keys().cloned().collect();
+    let operations = openapi::value(&document);
+    let operations = Operations::of(&operations);
     let document = openapi::complete(document);
     paths.push("/openapi.json".to_owned());
     let mut router = router
@@ -25,17 +28,21 @@ pub fn service(app: App) -> Entry {
     if app.settings.public_metrics {
         router = router.merge(metrics::routes());
     }
-    around(router, app, paths)
+    enter(router, app, paths, operations)
 }
 
 /// A router with what stands around every route: ids, the envelope, the net for panics,
 /// time limits, metrics, the request log. `paths` are the routes that metrics tell apart.
 pub fn around(router: Router<App>, app: App, paths: Vec<String>) -> Entry {
+    enter(router, app, paths, Operations::default())
+}
+
+fn enter(router: Router<App>, app: App, paths: Vec<String>, operations: Operations) -> Entry {
     let router = router
         .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
         .fallback(async || ApiError::no_such_path().into_response())
         .with_state(app.clone());
-    Entry::new(app, router, paths)
+    Entry::new(app, router, paths, operations)
 }
 
 /// The OpenAPI document of what this version serves.

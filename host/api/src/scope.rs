@@ -1,5 +1,6 @@
 //! What a request carries through the service.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
@@ -9,6 +10,7 @@ use orbweaver_store::Principal;
 
 use crate::app::App;
 use crate::rates::Verdict;
+use crate::warnings::UnknownNames;
 
 /// One request's identity. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -21,6 +23,7 @@ struct Inner {
     is_peer_trusted: bool,
     known: OnceLock<(Arc<Principal>, DateTime<Utc>)>,
     rate: OnceLock<Verdict>,
+    unknown: OnceLock<UnknownNames>,
 }
 
 impl Scope {
@@ -31,6 +34,7 @@ impl Scope {
             is_peer_trusted,
             known: OnceLock::new(),
             rate: OnceLock::new(),
+            unknown: OnceLock::new(),
         }))
     }
 
@@ -42,6 +46,11 @@ impl Scope {
     /// Who asks: the peer's address, or what trusted proxies say of it.
     pub fn client(&self) -> &str {
         &self.0.client
+    }
+
+    /// The same as an address.
+    pub(super) fn client_ip(&self) -> Option<IpAddr> {
+        self.0.client.parse().ok()
     }
 
     /// Whether the connection comes from this machine or from a trusted proxy.
@@ -67,6 +76,16 @@ impl Scope {
     /// What the key's rate limit says, once its key was accepted.
     pub(super) fn rate(&self) -> Option<&Verdict> {
         self.0.rate.get()
+    }
+
+    /// Notes fields of its body that its operation does not know.
+    pub(super) fn note_unknown(&self, names: UnknownNames) {
+        let _ = self.0.unknown.set(names);
+    }
+
+    /// Fields of its body that its operation does not know.
+    pub(super) fn unknown(&self) -> Option<&UnknownNames> {
+        self.0.unknown.get()
     }
 
     /// When it was accepted.

@@ -1,5 +1,5 @@
-//! `bench api`: requests a second through the whole service, in turns with a bare axum
-//! handler in a process of its own.
+//! `bench api`: requests per second through the whole service, in turns with a bare axum
+//! handler in its own process.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::corpus;
 
-/// Well-formed (`orb_` and 24 bytes), and worthless anywhere else.
+/// Well-formed (`orb_` and 24 bytes), and of no use elsewhere.
 const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 #[derive(clap::Args)]
@@ -52,7 +52,7 @@ struct Candidate {
     name: &'static str,
     address: SocketAddr,
     request: Vec<u8>,
-    /// The least share of the baseline's rate that is good enough.
+    /// Minimum share of the baseline's rate.
     goal: Option<f64>,
     rates: Vec<f64>,
 }
@@ -84,7 +84,7 @@ async fn measure(args: &Args) -> Result<()> {
                 "127.0.0.0/8",
             ])
             .env("ORBWEAVER_BOOTSTRAP_KEY", KEY)
-            // What is measured is the service, not its limits.
+            // The service is measured without its rate limits.
             .env("ORBWEAVER_HTTP__RATE__KEY__PER_SECOND", "0")
             .env("ORBWEAVER_HTTP__RATE__ADDRESS__PER_SECOND", "0")
             .stdout(Stdio::null())
@@ -123,7 +123,7 @@ async fn measure(args: &Args) -> Result<()> {
     wait_for(hello).await?;
     wait_for(service).await?;
     for candidate in &candidates {
-        // Fills the scan's cache, and shows at once what does not answer 200.
+        // Fills the scan's cache, and fails at once if the answer is not 200.
         load(candidate, 1, Duration::from_millis(300)).await?;
     }
     for _ in 0..args.rounds {
@@ -151,7 +151,7 @@ async fn measure(args: &Args) -> Result<()> {
             rate / base
         );
     }
-    // Both answer from memory; what lies between them is the key, the log and the JSON.
+    // Both answer from memory; the difference is the key, the log and the JSON.
     let [health, usage] = [1, 2].map(|index| 1e6 / median(&candidates[index].rates));
     println!(
         "{:<24} {:>9.1} µs a request more than health (wall time, all cores)",
@@ -161,7 +161,7 @@ async fn measure(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Requests a second over `connections` connections, each asking again when answered.
+/// Requests per second over `connections` connections; each sends the next when answered.
 async fn load(candidate: &Candidate, connections: usize, time: Duration) -> Result<f64> {
     let start = Instant::now();
     let tasks = (0..connections).map(|_| async {
@@ -250,7 +250,7 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Already gone is as good.
+        // It is no error if the process has already ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! `bench call`: what a call costs beside the plugin's own work.
+//! `bench call`: the cost of a call besides the plugin's own work.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<()> {
     throughput(&engine, args)
 }
 
-/// One role of a page with a single link, instance and all, against creating an empty
+/// One role of a page with a single link, with a new instance, against creating an empty
 /// store of an engine with the same settings.
 fn fresh_call(engine: &Engine, args: &Args) -> Result<()> {
     let page = Page::from_html("https://example.com/", "<a href=/x>x</a>");

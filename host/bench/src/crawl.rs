@@ -1,6 +1,6 @@
 //! `bench crawl`: a whole crawl of a generated site through the service's own API, in turns
-//! with the spider crate in a program of its own, and with a bare client that is told every
-//! address beforehand: nobody who has to find them can be faster.
+//! with the spider crate in its own program, and with a bare client that knows every URL in
+//! advance: no crawler can be faster.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -40,13 +40,13 @@ pub struct Args {
     only: Option<String>,
 }
 
-/// What a crawl used.
+/// The usage of a crawl.
 struct Figures {
     seconds: f64,
     cpu_ms: f64,
     peak_mib: f64,
     found: usize,
-    /// That the site answered, pages or not.
+    /// Requests that the site answered, pages or not.
     requests: u64,
 }
 
@@ -148,7 +148,7 @@ fn report(args: &Args, site: &LargeSite, chosen: &[Candidate], all: &[Vec<Figure
         (Candidate::Full, Candidate::Bare),
     ] {
         if let (Some(a), Some(b)) = (of(ours), of(theirs)) {
-            // Ratios of rounds, not of medians: a noisy minute moves both sides of one.
+            // Ratios of rounds, not of medians: a noisy minute affects both sides of one round.
             let ratio = |figure: fn(&Figures) -> f64| {
                 median(a.iter().zip(b).map(|(a, b)| figure(a) / figure(b))).unwrap_or(f64::NAN)
             };
@@ -202,7 +202,7 @@ fn measure(candidate: Candidate, args: &Args, site: &LargeSite) -> Result<Figure
     })
 }
 
-/// The release build, with plugins where the benchmark's caller says.
+/// The release build, with the plugins that the benchmark's caller names.
 pub fn launch(binary: Option<&Path>) -> Result<Launch> {
     let beside = std::env::current_exe()?.with_file_name("orbweaver");
     let binary = binary.map_or(beside, Path::to_owned);
@@ -345,7 +345,7 @@ impl Drop for Running {
     }
 }
 
-/// `bench fetch-list`: asks for every path of a file over so many connections.
+/// `bench fetch-list`: requests every path of a file over this many connections.
 pub fn fetch_list(address: SocketAddr, list: &Path, connections: usize) -> Result<()> {
     let paths: Vec<String> = std::fs::read_to_string(list)?
         .lines()

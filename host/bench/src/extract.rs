@@ -31,13 +31,13 @@ pub const ROLES: [&str; 6] = [
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Measure real pages (.html, .html.gz) of this folder instead of made-up ones.
+    /// Measure real pages (.html, .html.gz) of this folder instead of generated ones.
     #[arg(long)]
     pages: Option<PathBuf>,
     /// Rounds per size.
     #[arg(long, default_value_t = 200)]
     rounds: usize,
-    /// Also each role by itself.
+    /// Also each role separately.
     #[arg(long)]
     roles: bool,
 }
@@ -100,7 +100,11 @@ fn calls(roles: &[&str]) -> Vec<RoleCall> {
         .collect()
 }
 
-fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweaver_sdk::Page<'a> {
+/// A page for roles that are compiled natively.
+pub fn native_page<'a>(
+    html: &'a str,
+    view: &'a orbweaver_dom::View<'a>,
+) -> orbweaver_sdk::Page<'a> {
     let parts = orbweaver_sdk::Parts {
         url: URL,
         final_url: URL,
@@ -112,7 +116,8 @@ fn native_page<'a>(html: &'a str, view: &'a orbweaver_dom::View<'a>) -> orbweave
     orbweaver_sdk::Page::from_parts(parts)
 }
 
-fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
+/// A role's answer, by the same code that is compiled for the sandbox.
+pub fn native(role: &str, page: &orbweaver_sdk::Page<'_>) -> Result<String> {
     let extract = match role {
         "markdown" => orbweaver_extract_markdown::extract,
         "article" => orbweaver_extract_article::extract,
@@ -238,7 +243,7 @@ fn each_role(engine: &Engine, sample: &Sample, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// The peers' process (`xtask/peers`), asked in turns.
+/// The peers' process (`xtask/peers`), used in turns.
 struct Peers {
     child: Child,
     answers: BufReader<std::process::ChildStdout>,
@@ -273,7 +278,7 @@ impl Peers {
 impl Drop for Peers {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        // It ends with its input; nothing to do if it is gone already.
+        // It ends with its input; nothing to do if it has already ended.
         let _ = self.child.wait();
     }
 }

@@ -1,4 +1,4 @@
-//! `bench kill`: the program killed in the middle of large crawls, on each database.
+//! `bench kill`: the program is killed in the middle of large crawls, on each database.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub struct Args {
     /// How often it is killed.
     #[arg(long, default_value_t = 10)]
     kills: usize,
-    /// What the moments are derived from.
+    /// Seed of the random moments.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
             report.took.as_secs_f64()
         );
     }
-    // Slow enough that the crawl is still under way when the second program is up.
+    // Slow enough that the crawl still runs when the second program has started.
     let slow = SiteSpec {
         latency: Duration::from_millis(100),
         ..spec

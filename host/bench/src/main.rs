@@ -1,5 +1,5 @@
-//! Benchmarks. Every figure that matters is a ratio against a baseline measured in the
-//! same run, in turns with it, so that a noisy machine moves both.
+//! Benchmarks. Every important figure is a ratio to a baseline that is measured in the same
+//! run, in turns, so that a noisy machine affects both.
 
 mod actors;
 mod api;
@@ -11,8 +11,10 @@ mod idle;
 mod kill;
 mod measure;
 mod monitors;
+mod nasty;
 mod process;
 mod scale;
+mod soak;
 
 use std::path::PathBuf;
 
@@ -50,6 +52,10 @@ enum Bench {
     Idle(idle::Args),
     /// The program killed again and again in the middle of a crawl, on each database.
     Kill(kill::Args),
+    /// Growth of the host's work per page, and of the roles natively, on hostile documents.
+    Nasty(nasty::Args),
+    /// Many projects, faults and hostile clients at once, then an audit.
+    Soak(soak::Args),
     /// Memory and lists of a crawl of 100,000 pages.
     Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
@@ -72,6 +78,8 @@ fn main() -> Result<()> {
         } => crawl::fetch_list(address, &list, connections),
         Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
+        Bench::Nasty(args) => nasty::run(&args),
+        Bench::Soak(args) => soak::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Extract(args) => extract::run(&args),
         Bench::Monitors(args) => monitors::run(&args),

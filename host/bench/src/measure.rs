@@ -1,8 +1,8 @@
-//! Timing several things in turns.
+//! Times several functions in turns.
 
 use std::time::{Duration, Instant};
 
-/// One thing to time: a name, and a function that does it once.
+/// A function to time, and its name.
 pub struct Candidate<'a> {
     pub name: &'static str,
     pub run: Box<dyn FnMut() -> anyhow::Result<Duration> + 'a>,
@@ -23,15 +23,15 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// Medians of `rounds` rounds, in each of which every candidate runs once, after one
-/// round that does not count. Ratios are medians of the rounds' own ratios.
+/// Medians of `rounds` rounds, in each of which every candidate runs once, after one warm-up
+/// round. Ratios are medians of the rounds' own ratios.
 pub struct Rounds {
     names: Vec<&'static str>,
     times: Vec<Vec<Duration>>,
 }
 
 impl Rounds {
-    /// Runs until `rounds` rounds are done or `budget` is spent (three rounds at least).
+    /// Runs until `rounds` rounds are done or `budget` is used up (three rounds at least).
     pub fn run(
         mut candidates: Vec<Candidate<'_>>,
         rounds: usize,
@@ -79,7 +79,7 @@ impl Rounds {
     }
 }
 
-/// The middle one; none of none.
+/// The median; `None` of an empty list.
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

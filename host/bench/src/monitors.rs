@@ -1,6 +1,6 @@
-//! What monitors and webhooks cost a node that has many of both: CPU of a look for due
-//! monitors, CPU of both loops while nothing is due, and the time from a delivery's being due
-//! to its arrival.
+//! The cost of many monitors and webhooks for a node: CPU of one search for due monitors, CPU
+//! of both loops while nothing is due, and the time from when a delivery is due to its
+//! arrival.
 
 #![expect(
     clippy::disallowed_methods,
@@ -44,7 +44,7 @@ pub struct Args {
     /// Deliveries that are measured.
     #[arg(long, default_value_t = 100)]
     rounds: u32,
-    /// postgres://…; by default a SQLite file of its own.
+    /// postgres://…; by default a new SQLite file.
     #[arg(long)]
     database_url: Option<String>,
 }
@@ -67,7 +67,7 @@ async fn measure(args: &Args) -> Result<()> {
         node.monitor(tomorrow).await?;
     }
     for index in 0..args.deliveries {
-        // Spread over targets as customers are.
+        // Spread over targets as in production.
         let target = format!("http://hooks-{}.example", index % 1_000);
         node.delivery(&target, &target, tomorrow).await?;
     }
@@ -191,7 +191,7 @@ impl Node {
         Ok(())
     }
 
-    /// A run that ends and is told; its delivery is due at `due`.
+    /// Ends a run with a webhook; its delivery is due at `due`.
     async fn delivery(&self, url: &str, target: &str, due: DateTime<Utc>) -> Result<()> {
         let (store, now) = (&self.app.store, Utc::now());
         let new = NewRun {
@@ -212,7 +212,7 @@ impl Node {
         };
         let until = now + TimeDelta::hours(1);
         let mut leased = store.lease_run("bench", now, until).await?;
-        // Fires that were measured left runs that nobody works on.
+        // The measured fires left runs that nobody works on.
         while leased
             .as_ref()
             .is_some_and(|leased| leased.run.id != run.id)
@@ -228,6 +228,7 @@ impl Node {
                 target: target.to_owned(),
             }],
             diff: None,
+            urls: None,
         };
         let done = Ending {
             done: true,

@@ -1,13 +1,13 @@
-//! What a running process has used so far, as Linux counts it.
+//! The resource usage of a running process, as counted by Linux.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-/// Ticks a second in `/proc`: the same on every Linux, whatever the kernel's own clock.
+/// Ticks per second in `/proc`: the same on every Linux, whatever the kernel's own clock.
 const TICKS: f64 = 100.0;
 
-/// Processor time, of all threads.
+/// CPU time of all threads.
 pub fn cpu(pid: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name, in parentheses, may contain anything.
@@ -38,12 +38,12 @@ pub fn peak_mib(pid: u32) -> Result<f64> {
     status(pid, "VmHWM:")
 }
 
-/// The memory that is resident, in MiB.
+/// Resident memory, in MiB.
 pub fn resident_mib(pid: u32) -> Result<f64> {
     status(pid, "VmRSS:")
 }
 
-/// Lets the peak begin anew.
+/// Resets the peak.
 pub fn reset_peak(pid: u32) -> Result<()> {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?;
     Ok(())

@@ -1,4 +1,4 @@
-//! `bench scale`: what a crawl ten times as large costs in memory, and how its lists answer.
+//! `bench scale`: the memory of a crawl ten times as large, and the latency of its lists.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ pub struct Args {
     /// Mean length of a page.
     #[arg(long, default_value_t = 8_000)]
     page_bytes: usize,
-    /// A PostgreSQL server's URL, its database empty; SQLite otherwise.
+    /// URL of a PostgreSQL server with an empty database; SQLite otherwise.
     #[arg(long)]
     database: Option<String>,
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The event after which a document counts as loaded.
+/// The point in a document's life at which it counts as loaded. After each, network and
+/// document have to become quiet, for at most 5 seconds: scripts that make the page of data
+/// ask for the data only then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WaitFor {

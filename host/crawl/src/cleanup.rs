@@ -1,4 +1,4 @@
-//! Removing what deleted runs stored, and keeping stored data within its bounds.
+//! Removes the data of deleted runs, and deletes runs beyond the retention limits.
 
 use std::time::Duration;
 
@@ -9,28 +9,28 @@ use tokio::time::timeout;
 
 use crate::context::Crawls;
 
-/// After this, deletions are looked for although nobody told: another node may have
-/// accepted them, or died over them.
+/// Interval at which deletions are looked for without a wake-up: another node may have
+/// accepted them, or died before it finished.
 const LOOK: Duration = Duration::from_secs(30);
-/// Runs past their time that are taken at once.
+/// Expired runs that are deleted at a time.
 const RUNS: u32 = 100;
 
-/// Runs for as long as the process does; ends with the task that holds it.
+/// Runs until the process ends.
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
     loop {
         if let Err(error) = remove(&crawls).await {
-            tracing::warn!(%error, "cannot remove what deleted runs stored; trying again");
+            tracing::warn!(%error, "cannot remove the data of deleted runs; trying again");
         }
         let _ = timeout(LOOK, crawls.deletions.notified()).await;
     }
 }
 
-/// Removes what deleted runs stored, piece by piece, then gives the space back. The bytes of
-/// bodies that went.
+/// Removes the data of deleted runs in small transactions, then shrinks the database. Returns
+/// the bytes of removed bodies.
 ///
 /// # Errors
-/// When the database fails; what is left is removed by the next call.
+/// If the database fails; the next call removes the rest.
 #[crate::boxed]
 pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
     let (mut rows, mut bytes) = (0, 0);
@@ -41,11 +41,11 @@ pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
         if step.finished {
             break;
         }
-        // Others write between two pieces.
+        // Let others write between two transactions.
         tokio::task::yield_now().await;
     }
     if rows > 0 {
-        tracing::info!(rows, bytes, "removed what deleted runs stored");
+        tracing::info!(rows, bytes, "removed the data of deleted runs");
         while crawls.store.release_space().await? {
             tokio::task::yield_now().await;
         }
@@ -53,11 +53,11 @@ pub async fn remove(crawls: &Crawls) -> Result<u64, StoreError> {
     Ok(bytes)
 }
 
-/// Deletes runs that are past their time, and the oldest ones of projects that store more
-/// than they may.
+/// Deletes runs that are too old, and the oldest runs of projects that store more than they
+/// may.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
     let keep = &crawls.retention;
@@ -87,7 +87,7 @@ pub async fn retain(crawls: &Crawls) -> Result<(), StoreError> {
 }
 
 /// Removes the project's oldest ended runs, then its oldest scans, until `excess` bytes of
-/// bodies are gone or nothing is left that may go.
+/// bodies are removed or nothing else may be removed.
 async fn shrink(crawls: &Crawls, project: ProjectId, excess: u64) -> Result<(), StoreError> {
     let mut left = excess;
     while left > 0 {

@@ -1,11 +1,13 @@
-//! The one task of the process that writes what its runs have done.
+//! The task that writes the results of all runs of the process.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_core::ids::RunId;
-use orbweaver_store::crawl::{Committed, CrawledPage, FrontierChange, NewFrontier, RunBatch};
+use orbweaver_store::crawl::{
+    Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, RunBatch,
+};
 use orbweaver_store::{NewUsage, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -13,50 +15,51 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::handle::{Fate, RunHandle};
 
-/// Items of one transaction, at most.
+/// Maximum number of items in one transaction.
 const BATCH: usize = 250;
-/// Items that are waited for, as long as [`LINGER`].
+/// Number of items that a transaction waits for, for at most [`LINGER`].
 const WORTHWHILE: usize = 128;
 /// How long the first item of a transaction waits for others.
 const LINGER: Duration = Duration::from_millis(40);
-/// Items that wait for the writer before runs do.
+/// Items that may wait for the writer; beyond that, runs wait.
 const QUEUE: usize = 512;
 /// Bytes of bodies and words that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
-/// Bytes of discovered URLs that wait for the writer before runs do, in KiB.
+/// KiB of discovered URLs that may wait for the writer; beyond that, runs wait.
 const QUEUE_URLS_KIB: u32 = 16 << 10;
-/// Refused commits after which a run is given up.
+/// Failed commits after which a run is given up.
 const TRIES: u32 = 8;
-/// Between two tries.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What one fetch changes.
+/// The changes of one fetch.
 #[derive(Debug)]
 pub(super) struct CommitItem {
     pub run: Arc<RunHandle>,
     pub page: Option<CrawledPage>,
     pub discovered: Vec<NewFrontier>,
     pub changes: Vec<FrontierChange>,
-    pub error: bool,
+    /// URLs that were given up.
+    pub errors: Vec<FailedUrl>,
     /// What the page costs.
     pub usage: Option<NewUsage>,
-    /// Room in the queue, given back when the item is written.
+    /// The item's share of the queue, released when it is written.
     pub room: Option<OwnedSemaphorePermit>,
     /// The same for the URLs that it discovers.
     pub url_room: Option<OwnedSemaphorePermit>,
 }
 
-/// The queue's end that runs hold.
+/// The sender's side of the queue, held by runs.
 #[derive(Clone, Debug)]
 pub(super) struct Committer {
     items: mpsc::Sender<CommitItem>,
     room: Arc<Semaphore>,
-    /// Apart from the bodies': those wait for their run to take them, which may wait for this.
+    /// Separate from the permits of bodies: a body waits for its run, which may wait for these.
     url_room: Arc<Semaphore>,
 }
 
 impl Committer {
-    /// Starts the task, which ends when every clone is gone.
+    /// Starts the task, which ends when every clone has been dropped.
     pub fn start(store: Store) -> (Self, JoinHandle<()>) {
         let (items, queue) = mpsc::channel(QUEUE);
         let task = tokio::spawn(run(store, queue));
@@ -83,7 +86,7 @@ impl Committer {
         if bytes > 0 {
             item.url_room = take_room(&self.url_room, bytes, QUEUE_URLS_KIB).await;
         }
-        // Fails only when the process is ending; the item is done again then.
+        // Fails only when the process is ending; the item is fetched again then.
         let _ = self.items.send(item).await;
     }
 }
@@ -115,7 +118,7 @@ async fn run(store: Store, mut queue: mpsc::Receiver<CommitItem>) {
     }
 }
 
-/// One run's items, to be written together.
+/// The items of one run, which are written together.
 struct Work {
     handle: Arc<RunHandle>,
     batch: RunBatch,
@@ -137,7 +140,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
                     pages: Vec::new(),
                     discovered: Vec::new(),
                     changes: Vec::new(),
-                    errors: 0,
+                    errors: Vec::new(),
                     usage: Vec::new(),
                 },
                 handle: Arc::clone(&item.run),
@@ -148,7 +151,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.pages.extend(item.page);
         work.batch.discovered.extend(item.discovered);
         work.batch.changes.extend(item.changes);
-        work.batch.errors += u64::from(item.error);
+        work.batch.errors.extend(item.errors);
         work.rooms.extend(item.room);
         work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {
@@ -174,8 +177,8 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
     }
 }
 
-/// Adds a page's usage to that of the pages before: one event for a transaction, under the
-/// token of its first page, which is in no other one.
+/// Adds a page's usage to that of earlier pages: one event per transaction, under the token
+/// of its first page, which no other transaction has.
 fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
     let same = events
         .iter_mut()
@@ -186,8 +189,8 @@ fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
     }
 }
 
-/// Writes one run's batch; a run that can't be written is given up, so that it does not
-/// keep the others waiting.
+/// Writes one run's batch. A run that can't be written is given up, so that others do not
+/// wait for it.
 async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64) {
     let mut tries = 0;
     loop {
@@ -197,7 +200,7 @@ async fn persist(store: &Store, batch: &RunBatch, handle: &RunHandle, items: u64
                 return settle(handle, committed, items);
             }
             Err(error) => {
-                // A database that is away comes back, or another node takes the run over.
+                // The database may come back, or another node takes the run over.
                 tries += u32::from(!error.is_transient());
                 tracing::error!(%error, run.id = %batch.lease.run, tries, "cannot write a crawl");
                 if tries >= TRIES {

@@ -1,17 +1,17 @@
-//! How many requests a run has under way: as many as it was told, or as many as the
-//! origin takes without slowing down.
+//! The number of concurrent requests of a run: a fixed number, or as many as the origin can
+//! handle without slowing down.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Where an automatic run starts.
+/// Limit at the start of an automatic run.
 const START: f64 = 4.0;
-/// Requests at once of any run, whatever it asks for: each may hold a body of megabytes.
+/// Concurrent requests of any run, at most: each may hold a body of megabytes.
 const MOST: u32 = 512;
-/// Overload is answered once in this time: the requests under way fail together.
+/// The limit is cut at most once in this time, because open requests fail together.
 const CUT_EVERY: Duration = Duration::from_secs(1);
-/// Latency may double, and by this much besides, before it counts as a queue at the origin.
+/// Latency may double and rise by this much before it means that requests queue at the origin.
 const SLACK: Duration = Duration::from_millis(25);
 
 /// Additive increase, multiplicative decrease, on refusals (429, 503), failures and latency.
@@ -20,16 +20,16 @@ pub struct Limiter {
     limit: f64,
     max: f64,
     adapts: bool,
-    /// No sign of a queue yet: one more for every answer.
+    /// No sign of a queue yet: the limit grows by one for every answer.
     slow_start: bool,
-    /// Smoothed latency, and the least that it ever was: seconds.
+    /// Smoothed latency, and the lowest latency so far, in seconds.
     smooth: Option<f64>,
     least: f64,
     last_cut: Option<Instant>,
 }
 
 impl Limiter {
-    /// `fixed` requests at once (512 at most), or up to `max` as the origin allows.
+    /// `fixed` concurrent requests (512 at most), or up to `max` as the origin allows.
     pub fn new(fixed: Option<u32>, max: u32) -> Self {
         let max = f64::from(max.max(1));
         Self {
@@ -43,13 +43,13 @@ impl Limiter {
         }
     }
 
-    /// Requests at once.
+    /// The current limit of concurrent requests.
     pub fn limit(&self) -> usize {
         // At least 1 and at most a 32-bit number by construction.
         self.limit as usize
     }
 
-    /// An answer whose first byte took this long.
+    /// Records an answer whose first byte took this long.
     pub fn answered(&mut self, latency: Duration, now: Instant) {
         if !self.adapts {
             return;
@@ -71,7 +71,7 @@ impl Limiter {
         self.limit = self.limit.min(self.max);
     }
 
-    /// The origin refused for now, or broke down.
+    /// Records that the origin refused a request for now, or failed.
     pub fn overloaded(&mut self, now: Instant) {
         if self.adapts {
             self.slow_start = false;
@@ -97,7 +97,7 @@ mod tests {
     const QUICK: Duration = Duration::from_millis(10);
 
     #[test]
-    fn it_grows_while_the_origin_keeps_up_and_shrinks_when_it_does_not() {
+    fn the_limit_follows_the_latency_of_the_origin() {
         let mut limiter = Limiter::new(None, 64);
         let mut now = Instant::now();
         for _ in 0..200 {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_number_stays() {
+    fn a_fixed_limit_does_not_change() {
         let mut limiter = Limiter::new(Some(7), 64);
         let now = Instant::now();
         limiter.overloaded(now);

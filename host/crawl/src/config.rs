@@ -4,40 +4,40 @@ use orbweaver_core::setting::{InvalidSetting, Millis, Seconds, seconds};
 use orbweaver_core::settings;
 
 settings! {
-    /// `[crawl]`: how runs are worked on.
+    /// `[crawl]`: how runs are executed.
     pub struct CrawlConfig {
-        /// Crawl runs that this process works on at once; more wait, or go to other nodes.
-        /// Projects take turns, and one has three quarters of them at most.
+        /// Crawl runs of this process at the same time; further runs wait, or go to other nodes.
+        /// Projects take turns, and one project gets at most three quarters of them.
         pub runs: usize = 64,
-        /// Time after its start at which a run ends with the pages it has, in seconds (7 days);
-        /// a tier's max_run_seconds may be less.
+        /// Maximum age of a run, in seconds (7 days): it then ends with the pages it has. A tier's
+        /// max_run_seconds may be lower.
         pub max_age_seconds: u64 = 7 * 24 * 3_600,
-        /// Time without a sign of life after which another worker takes a run over, in
-        /// milliseconds (at least 1000).
+        /// Time without a heartbeat after which another worker takes a run over, in milliseconds
+        /// (at least 1000).
         pub lease_ms: Millis = Millis(10_000),
-        /// Requests at once of a run that names no concurrency; it starts with few and adapts to
-        /// the origin.
+        /// Maximum number of concurrent requests of a run that sets no concurrency. It starts
+        /// with a few and adapts to the origin.
         pub max_concurrency: u32 = 64,
-        /// Further tries of a page after a transient failure: no answer, 429, 502, 503 or 504.
+        /// Retries of a page after a transient failure: no answer, 429, 502, 503 or 504.
         pub retries: u32 = 3,
-        /// Wait before the first further try, in milliseconds; each next one is twice as long.
+        /// Wait before the first retry, in milliseconds; it doubles with each further retry.
         pub retry_base_ms: Millis = Millis(500),
         /// Longest Retry-After and Crawl-delay that are honoured, in milliseconds.
         pub max_wait_ms: Millis = Millis(120_000),
-        /// URLs of one run that differ only in numbers or parameters' values, where the URL has a
-        /// query or a date: keeps endless calendars and filters from filling a run.
+        /// Maximum number of URLs of one run that differ only in numbers or parameter values,
+        /// if the URL has a query or a date. Prevents endless calendars from filling a run.
         pub template_budget: u32 = 5_000,
-        /// Whether URLs that differ only in session identifiers and tracking parameters are one
-        /// page.
+        /// Whether URLs that differ only in session identifiers and tracking parameters count
+        /// as one page.
         pub drop_tracking: bool = true,
     }
 }
 
 impl CrawlConfig {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not enforce.
     ///
     /// # Errors
-    /// The first setting that breaks a rule.
+    /// The first invalid setting.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless(
             self.lease_ms >= Millis(1_000),
@@ -55,27 +55,27 @@ impl CrawlConfig {
 settings! {
     /// `[webhooks]`.
     pub struct WebhooksConfig {
-        /// Seconds to wait before the second attempt at a webhook delivery, the third and so on;
-        /// one attempt more than there are waits. For attempts over 24 hours:
+        /// Seconds to wait before the second attempt at a webhook delivery, before the third,
+        /// and so on; there is one more attempt than there are waits. For attempts over 24 hours:
         /// `[60, 300, 900, 3600, 7200, 14400, 21600, 36000]`.
         #[serde(deserialize_with = "seconds")]
         pub retry_delays: Vec<Seconds> = [1, 2, 4, 8].map(Seconds).to_vec(),
-        /// Longest wait that a receiver's Retry-After may ask for, in seconds.
+        /// Longest Retry-After of a receiver that is honoured, in seconds.
         pub max_retry_after: Seconds = Seconds(3_600),
-        /// Longest time of one attempt, in milliseconds.
+        /// Time limit of one attempt, in milliseconds.
         pub timeout_ms: Millis = Millis(10_000),
-        /// Webhook deliveries at once in this process.
+        /// Maximum number of concurrent webhook deliveries of this process.
         pub concurrent: usize = 256,
-        /// Of these, deliveries at once to one scheme, host and port.
+        /// Maximum number of concurrent deliveries to the same scheme, host and port.
         pub concurrent_per_target: usize = 8,
     }
 }
 
 impl WebhooksConfig {
-    /// Checks what types alone do not.
+    /// Checks the rules that the types do not enforce.
     ///
     /// # Errors
-    /// The first setting that breaks a rule.
+    /// The first invalid setting.
     pub fn validate(&self) -> Result<(), InvalidSetting> {
         InvalidSetting::unless(
             self.concurrent > 0,
@@ -103,14 +103,14 @@ impl WebhooksConfig {
 settings! {
     /// `[retention]`.
     pub struct RetentionConfig {
-        /// Days that scanned pages are kept for `max_age_seconds`.
+        /// Days that scanned pages are kept for use with `max_age_seconds`.
         pub scans_days: u32 = 30,
-        /// Days that GET /v1/logs goes back.
+        /// Days that the entries of GET /v1/logs are kept.
         pub request_log_days: u32 = 30,
-        /// Days that a crawl run and its pages are kept after its end; 0: until deleted.
+        /// Days that a crawl run and its pages are kept after its end; 0 means until deleted.
         pub runs_days: u32 = 90,
-        /// Stored bodies of one project, in MiB, above which its oldest ended runs are removed,
-        /// then its oldest scanned pages; 0: no bound.
+        /// Maximum size of one project's stored bodies, in MiB: beyond it, the oldest ended
+        /// runs are removed, then the oldest scanned pages; 0 means no limit.
         pub project_mib: u64 = 0,
     }
 }

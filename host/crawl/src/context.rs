@@ -1,4 +1,4 @@
-//! What crawls, monitors and webhooks work with.
+//! The context of crawls, monitors and webhooks.
 
 use std::fmt;
 use std::ops::Deref;
@@ -19,23 +19,23 @@ use crate::webhooks::signals::Webhooks;
 #[derive(Clone)]
 pub struct Crawls(Arc<CrawlsParts>);
 
-/// What [`Crawls`] are made of.
+/// The fields of [`Crawls`].
 pub struct CrawlsParts {
     /// The database.
     pub store: Store,
     /// The clock.
     pub clock: Clock,
-    /// What projects may still use.
+    /// The projects' quotas.
     pub quota: Quota,
     /// Fetcher and plugins.
     pub pipeline: Pipeline,
-    /// Runs that this process works on.
+    /// The runs of this process.
     pub live: LiveRuns,
     /// Webhook deliveries of this process.
     pub webhooks: Webhooks,
-    /// Wakes the removal of what deleted runs stored.
+    /// Wakes the removal of the data of deleted runs.
     pub deletions: Notify,
-    /// Places within runs' links.
+    /// Remembered positions within runs' links.
     pub link_places: Places,
     /// `[crawl]`.
     pub config: CrawlConfig,

@@ -1,4 +1,4 @@
-//! A URL of a run, and what fetching it came to.
+//! A URL of a run, and the result of fetching it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::CrawledPage;
 use orbweaver_urls::Resolved;
 
-/// What politeness counts as one host: name and port.
+/// The name and port that politeness counts as one host.
 pub(crate) fn host_key(url: &Resolved) -> String {
     let port = match url.port() {
         "" if url.scheme() == "https" => "443",
@@ -24,19 +24,19 @@ pub(crate) struct Entry {
     pub url: String,
     pub hash: u64,
     pub depth: u32,
-    /// Fetches that failed before.
+    /// Failed fetches so far.
     pub attempts: u32,
 }
 
-/// What became of a fetch.
+/// The result of a fetch.
 pub(crate) struct Outcome {
     pub entry: Entry,
     /// Index of its host.
     pub host: usize,
     pub end: End,
-    /// Requests that were made to the host besides the first.
+    /// Further requests made to the host, besides the first.
     pub redirects: u32,
-    /// Keys that were claimed on the way, its own excepted.
+    /// Keys claimed by redirects, without its own.
     pub chain: Vec<u64>,
 }
 
@@ -44,25 +44,25 @@ pub(crate) struct Outcome {
 pub(crate) enum End {
     /// With a page.
     Page(Box<Fetched>),
-    /// With a redirect to a page that another fetch has or makes.
+    /// With a redirect to a page that another fetch has or is fetching.
     Merged(u64),
-    /// Without an answer.
+    /// Without a response.
     Failed(FetchError),
-    /// By a fault of ours.
+    /// With an internal error.
     Broken(String),
 }
 
-/// A page and what it led to.
+/// A page and the URLs that it leads to.
 pub(crate) struct Fetched {
     pub row: CrawledPage,
     pub links: Links,
-    /// Targets in scope: hash and the link's index.
+    /// Links in scope: hash of the target's key, and the link's index.
     pub found: Vec<(u64, u32)>,
     pub out_of_scope: u64,
     pub excluded: u64,
-    /// Where it was redirected to within the scope.
+    /// The target of a redirect within the scope.
     pub redirect_to: Option<u64>,
     pub latency: Duration,
-    /// What the server asked for.
+    /// The delay that the server requested.
     pub retry_after: Option<Duration>,
 }

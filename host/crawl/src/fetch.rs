@@ -1,4 +1,4 @@
-//! One URL of a crawl: fetched, its redirects judged, and made into a page row.
+//! Fetches one URL of a crawl, checks its redirects, and makes a page row of the response.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -15,9 +15,9 @@ use crate::page;
 use crate::scope::Verdict;
 use crate::shared::Shared;
 
-/// Where a fetch's redirects went.
+/// The redirects of a fetch.
 #[derive(Default)]
-struct Course {
+struct RedirectTrace {
     chain: Vec<u64>,
     merged: Option<u64>,
 }
@@ -28,18 +28,18 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         Ok(previous) => previous,
         Err(error) => return broken(entry, host, error.to_string()),
     };
-    let course = Arc::new(Mutex::new(Course::default()));
-    let mut result = once(&shared, &entry, random, previous.as_ref(), &course).await;
-    // The answer to a question that was put to another URL: asked again without it.
+    let trace = Arc::new(Mutex::new(RedirectTrace::default()));
+    let mut result = once(&shared, &entry, random, previous.as_ref(), &trace).await;
+    // A 304 after a redirect answers another URL's validators: fetch again without them.
     if let Ok(response) = &result
         && response.status == 304
         && response.final_url != response.url
     {
-        let claimed = std::mem::take(&mut course.lock().chain);
+        let claimed = std::mem::take(&mut trace.lock().chain);
         shared.unclaim(&claimed);
-        result = once(&shared, &entry, random, None, &course).await;
+        result = once(&shared, &entry, random, None, &trace).await;
     }
-    let Course { chain, merged } = std::mem::take(&mut *course.lock());
+    let RedirectTrace { chain, merged } = std::mem::take(&mut *trace.lock());
     let (end, redirects) = match result {
         Err(error) => {
             let redirects = error.redirects.len();
@@ -94,7 +94,7 @@ async fn previous_page(
         .store
         .previous_page(shared.lease.project, run, &key)
         .await?;
-    // Only a good answer of this very URL is asked about, and only if all of it is still here.
+    // Revalidate only a good response of this URL whose data is still complete.
     Ok(found.filter(|page| {
         page.status == 200
             && page.final_url == url.without_fragment()
@@ -108,7 +108,7 @@ async fn once(
     entry: &Entry,
     random: u64,
     previous: Option<&PreviousPage>,
-    course: &Arc<Mutex<Course>>,
+    trace: &Arc<Mutex<RedirectTrace>>,
 ) -> Result<Response, FetchError> {
     let spec = &shared.spec;
     let fetcher = &shared.crawls.pipeline.fetcher;
@@ -132,7 +132,7 @@ async fn once(
                 .to_owned(),
         ),
         respect_robots: spec.respect_robots,
-        hop_check: Some(hop_check(shared, entry, Arc::clone(course))),
+        hop_check: Some(hop_check(shared, entry, Arc::clone(trace))),
         ..Request::get(entry.url.as_str())
     };
     shared.fetch(request, random).await
@@ -146,9 +146,9 @@ fn header(stored: &str, name: &str) -> Option<String> {
         .find_map(|(known, value)| (known == name).then_some(value))
 }
 
-/// Redirects within the scope are followed to pages that nobody else has; others are the
-/// answer themselves. The seed's are all followed: they say what the scope is.
-fn hop_check(shared: &Arc<Shared>, entry: &Entry, course: Arc<Mutex<Course>>) -> HopCheck {
+/// A redirect within the scope is followed if no other fetch has its target; otherwise the
+/// redirect itself is the answer. All redirects of the seed are followed: they set the scope.
+fn hop_check(shared: &Arc<Shared>, entry: &Entry, trace: Arc<Mutex<RedirectTrace>>) -> HopCheck {
     let (shared, own, is_seed) = (Arc::clone(shared), entry.hash, shared.is_seed(entry));
     Arc::new(move |target| {
         let Some(url) = Resolved::parse(target) else {
@@ -158,14 +158,14 @@ fn hop_check(shared: &Arc<Shared>, entry: &Entry, course: Arc<Mutex<Course>>) ->
             return HopVerdict::Stop;
         }
         let hash = key_hash(&key_of(&url, shared.rules));
-        let mut course = course.lock();
-        // A site may send a client around once, to see its cookie come back.
-        if hash == own || course.chain.contains(&hash) || shared.claim(hash) {
-            course.chain.retain(|known| *known != hash);
-            course.chain.push(hash);
+        let mut trace = trace.lock();
+        // A site may redirect to the same URL once, to check that the cookie comes back.
+        if hash == own || trace.chain.contains(&hash) || shared.claim(hash) {
+            trace.chain.retain(|known| *known != hash);
+            trace.chain.push(hash);
             return HopVerdict::Follow;
         }
-        course.merged = Some(hash);
+        trace.merged = Some(hash);
         HopVerdict::Stop
     })
 }
@@ -194,12 +194,12 @@ async fn make(
     Ok(fetched)
 }
 
-/// Whether a failure is the site's robots.txt at work, which is no failure.
+/// Whether robots.txt disallowed the fetch, which is no failure.
 pub(super) fn is_robots(error: &FetchError) -> bool {
     error.kind == Kind::Robots
 }
 
-/// Whether a failure says that the origin has more than it can do.
+/// Whether a failure means that the origin is overloaded.
 pub(super) fn is_overload(error: &FetchError) -> bool {
     matches!(
         error.kind,

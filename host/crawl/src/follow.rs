@@ -27,7 +27,7 @@ pub(crate) fn stored_links(shared: &Shared, stored: &[StoredLink]) -> (Links, Ve
     (links, found)
 }
 
-/// Judges a page's links by a scope that has changed since.
+/// Checks a page's links again with a scope that has changed since.
 pub(crate) fn judge_again(shared: &Shared, fetched: &mut Fetched) {
     let (found, [out_of_scope, excluded]) = judge(shared, &fetched.links);
     fetched.row.targets = pack(&found);
@@ -36,15 +36,15 @@ pub(crate) fn judge_again(shared: &Shared, fetched: &mut Fetched) {
     fetched.excluded = excluded;
 }
 
-/// The links to follow (hash of the key, index in `links`), then how many are outside the
-/// scope and how many are left out by nofollow or a pattern.
+/// The links to follow (hash of the key, index in `links`), the number of links outside the
+/// scope, and the number left out by nofollow or a pattern.
 pub(crate) fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2]) {
     let scope = shared.scope.load();
     let mut found = Vec::with_capacity(links.len());
     let (mut out, mut excluded) = (0, 0);
     let (mut url, mut key) = (Resolved::default(), String::new());
     for (link, index) in links.iter().zip(0_u32..) {
-        // Links are absolute; most are of the seed's site, which is told at a glance.
+        // Links are absolute; most are of the seed's site, which a prefix comparison shows.
         if !shared.seed.join_into(link.to, &mut url) {
             continue;
         }
@@ -64,7 +64,7 @@ pub(crate) fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2
     (found, [out, excluded])
 }
 
-/// The URLs to follow, as a page row keeps them.
+/// The URLs to follow, as stored in a page row.
 pub(crate) fn pack(found: &[(u64, u32)]) -> Vec<u8> {
     let targets: Vec<u64> = found.iter().map(|(hash, _)| *hash).collect();
     pack_targets(&targets)

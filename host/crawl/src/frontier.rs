@@ -1,5 +1,5 @@
-//! What a run has still to fetch: a window in memory, in the order of discovery, and the
-//! tail that stays in the database until there is room.
+//! The URLs that a run has yet to fetch: a window in memory, in the order of discovery, and
+//! the rest, which stays in the database until there is room.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -9,21 +9,21 @@ use tokio::time::Instant;
 
 use crate::entry::Entry;
 
-/// Entries in memory.
+/// Maximum number of entries in memory.
 pub(super) const WINDOW: usize = 4_096;
-/// Bytes of their URLs: with the longest that are taken, 256 entries.
+/// Maximum bytes of their URLs: 256 entries of the longest URLs accepted.
 const WINDOW_BYTES: usize = 4 << 20;
-/// Entries read at once when there is room again.
+/// Entries read at a time when there is room again.
 pub(super) const REFILL: u32 = 512;
 
 /// The URLs that a run knows of: hash of the key, and links from the seed.
 pub(super) type Seen = HashMap<u64, u8, BuildKeyHasher>;
 
-/// The window: queues by host, and entries that wait for another try.
+/// The window: queues by host, and entries that wait for a retry.
 #[derive(Default)]
 pub(super) struct Window {
     hosts: Vec<VecDeque<Entry>>,
-    /// Hosts with entries, the next to be asked first.
+    /// Hosts with entries; the front one is fetched from next.
     turn: VecDeque<usize>,
     later: BinaryHeap<Reverse<Later>>,
     len: usize,
@@ -59,7 +59,7 @@ impl Ord for Later {
 }
 
 impl Window {
-    /// Takes a newly discovered entry, or leaves it to the database.
+    /// Adds a newly discovered entry, or leaves it to the database.
     pub fn discover(&mut self, host: usize, entry: Entry) {
         if self.tail.is_none() && self.len < WINDOW && self.bytes < WINDOW_BYTES {
             self.push(host, entry);
@@ -68,12 +68,12 @@ impl Window {
         }
     }
 
-    /// Notes that an entry of an earlier worker waits in the database.
+    /// Records that an entry of an earlier worker waits in the database.
     pub fn resume_at(&mut self, seq: i64) {
         self.tail.get_or_insert(seq);
     }
 
-    /// Takes an entry whatever room there is.
+    /// Adds an entry, even if the window is full.
     pub fn push(&mut self, host: usize, entry: Entry) {
         if self.hosts.len() <= host {
             self.hosts.resize_with(host + 1, VecDeque::new);
@@ -88,14 +88,14 @@ impl Window {
         }
     }
 
-    /// Puts an entry off.
+    /// Adds an entry that is fetched at `at` or later.
     pub fn postpone(&mut self, host: usize, entry: Entry, at: Instant) {
         self.len += 1;
         self.bytes += entry.url.len();
         self.later.push(Reverse(Later { at, host, entry }));
     }
 
-    /// Brings entries back whose time has come.
+    /// Queues the postponed entries that are due.
     pub fn ripen(&mut self, now: Instant) {
         while self
             .later
@@ -109,7 +109,7 @@ impl Window {
         }
     }
 
-    /// When the next entry ripens.
+    /// When the next postponed entry is due.
     pub fn next_ripe(&self) -> Option<Instant> {
         self.later.peek().map(|Reverse(later)| later.at)
     }
@@ -119,7 +119,7 @@ impl Window {
         self.turn.len()
     }
 
-    /// The host whose turn it is; it goes to the end of the row.
+    /// The host to fetch from next; it moves to the end of the queue.
     pub fn next_host(&mut self) -> Option<usize> {
         let host = self.turn.pop_front()?;
         self.turn.push_back(host);
@@ -147,18 +147,18 @@ impl Window {
         self.bytes = self.bytes.saturating_sub(entry.url.len());
     }
 
-    /// Where to read on in the database, once there is room.
+    /// The position to read on from in the database, if there is room.
     pub fn wants(&self) -> Option<i64> {
         self.tail
             .filter(|_| self.len <= WINDOW / 2 && self.bytes <= WINDOW_BYTES / 2)
     }
 
-    /// Sets where the entries begin that are only in the database.
+    /// Sets the position of the first entry that is only in the database.
     pub fn set_tail(&mut self, tail: Option<i64>) {
         self.tail = tail;
     }
 
-    /// Nothing waits, neither here nor in the database.
+    /// Whether no entry waits, neither here nor in the database.
     pub fn is_empty(&self) -> bool {
         self.len == 0 && self.tail.is_none()
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_stays_in_the_database() {
+    fn entries_beyond_the_window_stay_in_the_database() {
         let mut window = Window::default();
         let most = i64::try_from(WINDOW).unwrap();
         for seq in 0..most + 10 {
@@ -206,7 +206,7 @@ mod tests {
             window.pop(0);
         }
         assert_eq!(window.wants(), Some(most));
-        // Even with room, order is kept: later ones wait behind the tail.
+        // Order is kept even if there is room: later entries wait behind those in the database.
         window.discover(0, entry(most + 10));
         assert_eq!(window.wants(), Some(most));
         window.set_tail(None);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn long_urls_take_more_room_than_short_ones() {
+    fn long_urls_use_more_of_the_window() {
         let mut window = Window::default();
         for seq in 0..1_000 {
             let url = format!("http://e.org/{seq}/{}", "x".repeat(16 << 10));
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_off_comes_back_in_time() {
+    fn postponed_entries_return_when_due() {
         let mut window = Window::default();
         let now = Instant::now();
         window.postpone(0, entry(1), now + Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! A run that this process works on, as others than its task see it.
+//! Handles through which the process observes and ends its runs.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use orbweaver_store::crawl::{Lease, Progress};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// What ends a run from outside.
+/// A reason to end a run from outside its task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Nothing.
+    /// No reason.
     #[default]
     Going,
     /// The process stops: hand the run back.
     Stop,
-    /// Deleted, or another worker's: forget it.
+    /// The run was deleted or taken over by another worker: drop it.
     Lost,
-    /// It can't be written: fail it.
+    /// The run can't be written: let it fail.
     Broken(String),
 }
 
@@ -25,7 +25,7 @@ pub(crate) enum Fate {
 pub(crate) struct RunHandle {
     pub lease: Lease,
     pub progress: Mutex<Progress>,
-    /// The engine's notes, when they have changed.
+    /// The engine's notes, if they have changed.
     pub notes: Mutex<Option<String>>,
     /// Items written so far.
     pub written: watch::Sender<u64>,
@@ -43,7 +43,7 @@ impl RunHandle {
         })
     }
 
-    /// Decides the run's fate, unless that is decided.
+    /// Sets the run's fate if it has none yet.
     pub fn doom(&self, fate: Fate) {
         self.fate.send_if_modified(|known| {
             let open = matches!(known, Fate::Going | Fate::Stop) && *known != fate;

@@ -1,10 +1,10 @@
-//! Crawls: what a run is asked to do, and the engine that does it; monitors, which start runs
-//! by a schedule; webhooks, which tell of their end.
+//! Crawls: their requests and the engine that runs them; monitors, which start runs on a
+//! schedule; webhooks, which report the end of runs.
 //!
 //! A worker leases runs and works on each in a task (`run`) that decides what is fetched
-//! next; fetches run beside it and hand back finished rows; one task of the process writes
-//! them (`commit`). What a run has found and done is in the database after every commit,
-//! so that any worker can go on with it.
+//! next. Fetches run concurrently and return finished rows, and one task of the process writes
+//! them (`commit`). After every commit the database has all results and state of a run, so
+//! that any worker can continue it.
 
 pub mod cleanup;
 mod commit;

@@ -1,4 +1,4 @@
-//! A run's links in order, from any place on.
+//! Reads a run's links in order, from any offset.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use orbweaver_pipeline::{ScanError, blocking};
 
 /// Pages whose links are read at a time.
 const PAGES: u32 = 100;
-/// Bytes of these as they are stored.
+/// Maximum bytes of these links in stored form.
 const PACKED_BYTES: u64 = 4 << 20;
-/// Links handed out at once.
+/// Maximum number of links returned at a time.
 const PIECE: usize = 10_000;
-/// Bytes of these.
+/// Maximum bytes of these links.
 const PIECE_BYTES: usize = 4 << 20;
-/// Links between two places that are remembered, where pages have many.
+/// Links between two remembered positions, if pages have many.
 const PLACE_LINKS: u64 = 10_000;
-/// Runs whose places are remembered.
+/// Runs whose positions are remembered.
 const RUNS: u64 = 1_000;
 
-/// Where in a run links stand: how many come before a page. Pages only ever follow, so what
-/// is known stays right; forgetting it costs a longer way only.
+/// Remembered positions in runs' links: how many links come before a page. Pages are only
+/// appended, so positions stay valid; a forgotten one costs only time.
 #[derive(Clone, Debug)]
 pub struct Places(Cache<RunId, Arc<Mutex<BTreeMap<u64, PageId>>>>);
 
@@ -41,7 +41,7 @@ impl Places {
     }
 }
 
-/// A link and the page it is on.
+/// A link and the page that has it.
 #[derive(Clone, Debug)]
 pub struct FoundLink {
     /// The page.
@@ -50,34 +50,34 @@ pub struct FoundLink {
     pub link: StoredLink,
 }
 
-/// Reads a run's links piece by piece. A piece and the packed rows that it is from are all
-/// that is in memory.
+/// Reads a run's links in pieces. Only one piece and the packed rows that it comes from are
+/// in memory.
 #[derive(Debug)]
 pub struct LinkReader {
     store: Store,
     places: Places,
     project: ProjectId,
     run: RunId,
-    /// Only this page's.
+    /// Only the links of this page.
     only: Option<PageId>,
     /// The next page to read.
     next: PageId,
-    /// Rows that were read and are not passed yet.
+    /// Rows that were read but not finished.
     rows: VecDeque<PackedLinks>,
-    /// Links of the first of them that are passed.
+    /// Links of the first row that were passed.
     in_row: usize,
     /// Links passed.
     before: u64,
-    /// Links still to be left out.
+    /// Links still to be skipped.
     skip: u64,
-    /// Pages and links since the last place that is remembered.
+    /// Pages and links since the last remembered position.
     since_place: (u32, u64),
-    /// No row is left to read.
+    /// No more rows to read.
     ended: bool,
 }
 
 impl LinkReader {
-    /// Of all pages, or of one, after leaving out `offset` links.
+    /// Reads the links of all pages, or of one, after skipping `offset` links.
     pub fn new(
         store: &Store,
         places: &Places,
@@ -111,10 +111,10 @@ impl LinkReader {
         }
     }
 
-    /// The next links, at least one and at most `most`; none at the end.
+    /// The next links: at least one and at most `most`, or none at the end.
     ///
     /// # Errors
-    /// When the database fails, or a row is damaged.
+    /// If the database fails, or a row is damaged.
     #[crate::boxed]
     pub async fn read(&mut self, most: usize) -> Result<Vec<FoundLink>, ScanError> {
         loop {
@@ -147,7 +147,7 @@ impl LinkReader {
         }
     }
 
-    /// Notes where the next page's links stand, once in a while.
+    /// Remembers the position of the next page's links at intervals.
     fn remember(&mut self) {
         let (pages, links) = self.since_place;
         if self.only.is_none() && !self.ended && (pages >= PAGES || links >= PLACE_LINKS) {
@@ -178,19 +178,19 @@ impl LinkReader {
     }
 }
 
-/// Links from some rows.
+/// Links of some rows.
 struct Piece {
     rows: VecDeque<PackedLinks>,
     in_row: usize,
     skip: u64,
-    /// Links passed, left out or found.
+    /// Links passed, skipped or returned.
     passed: u64,
     found: Vec<FoundLink>,
 }
 
 impl Piece {
-    /// Finds up to `most` links, and no further ones once they have [`PIECE_BYTES`]; rows that
-    /// are passed go.
+    /// Collects up to `most` links, and stops once they have [`PIECE_BYTES`]; finished rows are
+    /// dropped.
     fn fill(mut self, most: usize) -> Result<Self, StoreError> {
         let mut bytes = 0;
         while let Some(row) = self.rows.front() {
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_put_together_are_all_links_after_those_left_out() {
+    fn pieces_joined_are_all_links_after_the_skipped_ones() {
         for (skip, most) in [(0, 1), (0, 7), (3, 2), (5, 100), (12, 3), (14, 1), (99, 1)] {
             let rows = [row(1, 5, 9), row(2, 0, 9), row(3, 8, 9), row(4, 1, 9)];
             let mut rest = piece(rows, skip);
@@ -272,9 +272,9 @@ mod tests {
         }
     }
 
-    /// A page's 60,000 links take 60 MB: none of those that are not asked for are kept.
+    /// A page's 60,000 links take 60 MB; only the requested ones are kept in memory.
     #[test]
-    fn a_piece_is_bounded_in_bytes_however_long_the_links_are() {
+    fn a_piece_is_limited_in_bytes() {
         let rows = || (1..=3).map(|page| row(page, 20_000, 1_000));
         let few = piece(rows(), 100).fill(10).unwrap();
         assert_eq!((few.found.len(), few.in_row), (10, 110));

@@ -1,4 +1,4 @@
-//! The runs that this process works on.
+//! The runs of this process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use tokio::sync::{Notify, watch};
 use crate::handle::{Fate, RunHandle};
 use crate::politeness::Politeness;
 
-/// Sitemaps in memory at once: one with all that it lists takes up to 130 MB.
+/// Sitemaps in memory at the same time: one with all that it lists takes up to 130 MB.
 const SITEMAPS: usize = 4;
 
-/// The runs that this process works on. Cheap to clone.
+/// The runs of this process. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct LiveRuns(Arc<Inner>);
 
@@ -46,31 +46,31 @@ impl Default for Inner {
 }
 
 impl LiveRuns {
-    /// Tells the worker that a run was queued, so that it need not look by itself.
+    /// Wakes the worker because a run was queued.
     pub fn wake(&self) {
         self.0.wake.notify_one();
     }
 
-    /// What a run that this process works on has done, the last commits not waited for.
+    /// The progress of a run of this process, including commits that are not finished.
     pub fn progress(&self, run: RunId) -> Option<Progress> {
         let runs = self.0.runs.lock();
         runs.get(&run).map(|handle| handle.progress.lock().clone())
     }
 
-    /// Changes with every commit of a run that this process works on; closed at its end.
+    /// Changes with every commit of a run of this process; closed at its end.
     pub fn commits(&self, run: RunId) -> Option<watch::Receiver<u64>> {
         let runs = self.0.runs.lock();
         runs.get(&run).map(|handle| handle.written.subscribe())
     }
 
-    /// Drops a run that was deleted, at once; on another node its next commit does.
+    /// Drops a deleted run at once; a run of another node ends at its next commit.
     pub fn forget(&self, run: RunId) {
         if let Some(handle) = self.0.runs.lock().get(&run) {
             handle.doom(Fate::Lost);
         }
     }
 
-    /// Hands all runs back and takes no more.
+    /// Hands all runs back and takes no new ones.
     pub fn stop(&self) {
         self.0.stop.send_replace(true);
     }
@@ -82,7 +82,7 @@ impl LiveRuns {
         drop(stop.wait_for(|stop| *stop).await);
     }
 
-    /// Sitemaps in memory, in turns by project.
+    /// Slots for sitemaps in memory, which projects take in turns.
     pub(crate) fn sitemaps(&self) -> &Slots {
         &self.0.sitemaps
     }
@@ -101,12 +101,12 @@ impl LiveRuns {
         self.0.runs.lock().values().cloned().collect()
     }
 
-    /// Notes a run that this process works on from here on.
+    /// Adds a run of this process.
     pub(crate) fn insert(&self, handle: Arc<RunHandle>) {
         self.0.runs.lock().insert(handle.lease.run, handle);
     }
 
-    /// Notes that the work under this handle has ended.
+    /// Removes a run whose work under this handle has ended.
     pub(crate) fn remove(&self, handle: &RunHandle) {
         let mut runs = self.0.runs.lock();
         let run = handle.lease.run;

@@ -1,4 +1,4 @@
-//! A response as a page row: text, links, hashes, and the body as it is stored.
+//! Makes a page row of a response: text, links, hashes, and the stored body.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,15 +24,15 @@ use orbweaver_pipeline::{KeptContent, blocking};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// Bodies up to this size are worked out where they arrive (about 3 ms); larger ones, and
-/// those whose links callers' patterns judge, on the pool for blocking work.
+/// Bodies up to this size are processed on the current task (about 3 ms); larger ones, and
+/// those whose links are matched against patterns, on the pool for blocking work.
 const INLINE_BYTES: usize = 512 << 10;
-/// Bytes of a title that are kept in the row.
+/// Maximum bytes of a title in the row.
 const TITLE_BYTES: usize = 4 << 10;
-/// Headers that are nobody's business once the page is here.
+/// Headers that are not stored.
 const DROPPED: [&str; 2] = ["set-cookie", "set-cookie2"];
 
-/// A page that was fetched.
+/// Makes the row of a fetched page.
 pub(super) async fn fresh(
     shared: &Arc<Shared>,
     entry: &Entry,
@@ -51,11 +51,11 @@ pub(super) async fn fresh(
     Ok(fetched)
 }
 
-/// Roles whose answers are kept of a page that is stored without its body.
+/// Roles whose output is kept for a page that is stored without its body.
 const KEPT: [&str; 2] = ["metadata", "signals"];
 
-/// Runs what must run while the body is here: what is kept of a page that is stored
-/// without it, and the extractors that the run names.
+/// Runs the extractors that need the body: those whose output is kept if the page is stored
+/// without body, and those that the run names.
 async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
     let kept: &[&str] = if shared.spec.store_html { &[] } else { &KEPT };
     let extensions = shared.extractors.iter().map(String::as_str);
@@ -97,7 +97,7 @@ fn json(value: &impl Serialize) -> Option<String> {
         .ok()
 }
 
-/// CPU-bound: about 0.2 ms for 38 KB. With the page for plugins, where one is needed.
+/// CPU-bound: about 0.2 ms for 38 KB. Returns the page for plugins, too, if one is needed.
 fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Option<Arc<Page>>) {
     let content_type = response.headers.get("content-type").map(str::to_owned);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
@@ -164,7 +164,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
     drop(text);
     let links = std::mem::take(&mut facts.links);
     let (found, counts) = judge(shared, &links);
-    // What was asked for stands in the row; after redirects, what answered.
+    // The row has the requested URL and, after redirects, the URL that answered.
     let mut final_url = response.final_url;
     final_url.truncate(final_url.find('#').unwrap_or(final_url.len()));
     let url = if response.redirects.is_empty() {
@@ -210,7 +210,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
     (fetched(row, links, found, counts), page)
 }
 
-/// A page that is as it was in the run before.
+/// Makes the row of a page that is unchanged since the previous run.
 pub(super) async fn unchanged(
     shared: &Arc<Shared>,
     entry: &Entry,
@@ -276,10 +276,10 @@ fn rows(links: &Links) -> Vec<u8> {
     )
 }
 
-/// As it came where that is one whole stream, else packed here.
+/// The body as received if it is one complete stream; otherwise it is encoded here.
 fn body(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
     match raw.and_then(|raw| Some((raw.encoding.parse::<BodyEncoding>().ok()?, raw.bytes))) {
-        // A copy of its own: a slice of a larger read buffer would keep all of it.
+        // A separate copy: a slice of a larger read buffer would keep all of it alive.
         Some((encoding, bytes)) => {
             StoredBody::received(decoded, encoding, Bytes::copy_from_slice(&bytes))
         }
@@ -287,7 +287,7 @@ fn body(decoded: &[u8], raw: Option<orbweaver_fetch::Raw>) -> StoredBody {
     }
 }
 
-/// Text for a row: of bounded length, without the NUL that PostgreSQL refuses.
+/// Text for a row: limited in length, without NUL, which PostgreSQL refuses.
 fn kept(text: &str) -> String {
     let cut = text
         .get(..text.floor_char_boundary(TITLE_BYTES))

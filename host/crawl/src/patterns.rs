@@ -1,9 +1,9 @@
-//! `include_paths` and `exclude_paths`: callers' regular expressions, with one budget for all
+//! `include_paths` and `exclude_paths`: clients' regular expressions, with one budget for all
 //! of a request.
 //!
-//! Matching takes time linear in the text whatever the pattern. Compiling does not: repeats
+//! Matching takes time linear in the text for every pattern. Compiling does not: repeats
 //! multiply, and a Unicode class is hundreds of ranges. So patterns are parsed first, which
-//! is linear, and what they would compile to is estimated before anything is compiled.
+//! is linear, and their compiled size is estimated before anything is compiled.
 
 use orbweaver_pipeline::rules::InvalidField;
 use regex::bytes::{RegexSet, RegexSetBuilder};
@@ -12,20 +12,20 @@ use regex_syntax::ast::{
     self, Ast, ClassPerl, ClassPerlKind, ClassSetItem, RepetitionKind, RepetitionRange,
 };
 
-/// Patterns of one list.
+/// Maximum number of patterns in one list.
 const MAX_PATTERNS: usize = 100;
-/// Bytes of one pattern.
+/// Maximum bytes of one pattern.
 const MAX_PATTERN_BYTES: usize = 1_024;
-/// Groups and classes within each other.
+/// Maximum nesting of groups and classes.
 const MAX_NESTING: u32 = 32;
-/// Estimated states of all patterns of a request. A path pattern such as
+/// Maximum number of estimated states of all patterns of a request. A path pattern such as
 /// `^/blog/[0-9]{4}/[a-z-]+$` takes about 25.
 const MAX_STATES: u64 = 14_000;
-/// Memory of the compiled patterns of one list, and of the cache that matching uses.
+/// Maximum memory of the compiled patterns of one list, and of the cache used for matching.
 const REGEX_BYTES: usize = 4 << 20;
 
-/// Estimated states of Unicode classes: the time that each takes to compile, in units of a
-/// literal's. URLs are ASCII, so classes are of ASCII alone in patterns that name nothing else.
+/// Estimated states of Unicode classes: the time to compile each, in units of a literal's.
+/// URLs are ASCII, so classes are ASCII in patterns that name no other character.
 const DIGIT: u64 = 100;
 const SPACE: u64 = 20;
 const WORD: u64 = 300;
@@ -45,8 +45,8 @@ impl PathPatterns {
     /// Compiles patterns. CPU-bound: up to 100 ms.
     ///
     /// # Errors
-    /// The first pattern that breaks a rule, as `include_paths[3]`, or the list that is too
-    /// large as a whole.
+    /// The first invalid pattern, as `include_paths[3]`, or the list that is too large as a
+    /// whole.
     pub fn compile(include: &[String], exclude: &[String]) -> Result<Self, InvalidField> {
         let mut states = 0;
         for (field, patterns) in [("exclude_paths", exclude), ("include_paths", include)] {
@@ -76,12 +76,12 @@ impl PathPatterns {
         })
     }
 
-    /// There are none.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// Whether they let a path with its query through.
+    /// Whether a path with its query passes the patterns.
     pub fn allow(&self, path: &str) -> bool {
         let path = path.as_bytes();
         !self.exclude.is_match(path) && (self.include.is_empty() || self.include.is_match(path))
@@ -103,7 +103,7 @@ fn set(field: &str, patterns: &[String]) -> Result<RegexSet, InvalidField> {
         })
 }
 
-/// The states that a pattern compiles to, roughly; why it is none. Time linear in its length.
+/// The estimated number of compiled states, or why the pattern is invalid. Linear time.
 fn estimate(pattern: &str, unicode: bool) -> Result<u64, String> {
     let parsed = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
@@ -122,21 +122,21 @@ fn estimate(pattern: &str, unicode: bool) -> Result<u64, String> {
     .map_err(str::to_owned)
 }
 
-/// The parser's message draws the pattern first, and names the fault last.
+/// The cause from the parser's message, which shows the pattern first and the cause last.
 fn fault(message: &str) -> String {
     let why = message.lines().last().unwrap_or_default();
     let why = why.strip_prefix("error: ").unwrap_or(why);
-    format!("is no regular expression: {why}")
+    format!("is not a valid regular expression: {why}")
 }
 
-/// Adds up states: what is in a repeat counts as often as it is repeated.
+/// Sums states: the content of a repeat is counted as often as it is repeated.
 struct Estimate {
-    /// Classes are of Unicode.
+    /// Classes are Unicode.
     unicode: bool,
     states: u64,
-    /// Parts that may be left out: each one's state leads to those of all that follow.
+    /// Optional parts: the state of each leads to those of all that follow.
     optional: u64,
-    /// States and optional parts up to each repeat that is open.
+    /// States and optional parts before each open repeat.
     open: Vec<(u64, u64)>,
 }
 
@@ -154,7 +154,7 @@ impl ast::Visitor for Estimate {
             Ast::Dot(_) => DOT,
             Ast::ClassUnicode(_) => PROPERTY,
             Ast::ClassPerl(class) => self.perl(class),
-            // Its items follow; a negated one is everything else.
+            // Its items follow; a negated class is everything else.
             Ast::ClassBracketed(class) if class.negated => DOT,
             Ast::Repetition(_) => REPEAT,
             _ => 1,
@@ -196,7 +196,7 @@ impl ast::Visitor for Estimate {
             ClassSetItem::Unicode(_) => PROPERTY,
             ClassSetItem::Perl(class) => self.perl(class),
             ClassSetItem::Range(range) if !range.end.c.is_ascii() => PROPERTY,
-            // Of ASCII: within the state of the class.
+            // ASCII: included in the state of the class.
             _ => 0,
         };
         self.states = self.states.saturating_add(states);
@@ -215,7 +215,7 @@ impl Estimate {
     }
 }
 
-/// Whether a pattern may name more than ASCII: by a character, an escape or a flag.
+/// Whether a pattern may match more than ASCII: by a character, an escape or a flag.
 fn is_unicode(pattern: &str) -> bool {
     let escapes = ["\\p", "\\P", "\\x{", "\\u", "\\U"];
     let flags = |group: &str| {
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_bounded_and_linear() {
+    fn patterns_are_limited_and_linear() {
         let blog = compile(&["^/blog/"]).unwrap();
         assert!(blog.allow("/blog/x?y") && !blog.allow("/about"));
         assert!(compile(&[]).unwrap().is_empty());
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_of_ascii_and_of_unicode_match_as_before() {
+    fn ascii_and_unicode_classes_match_alike() {
         let ascii = compile(&[r"^/\w+/\d+$", r"[^/]{3}\?.=\W$"]).unwrap();
         assert!(ascii.allow("/Ab_9/12") && ascii.allow("/abc?q=%"));
         assert!(!ascii.allow("/a-b/12") && !ascii.allow("/abc?q=x"));
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn honest_lists_are_taken_whole() {
+    fn ordinary_lists_are_accepted() {
         let patterns: Vec<String> = (0..100)
             .map(|n| format!(r"^/section-{n}/\d+/[a-z0-9-]{{1,40}}(\.html?)?$"))
             .collect();
@@ -273,10 +273,10 @@ mod tests {
         assert!(!set.allow("/section-7/12/a-page.html"));
     }
 
-    /// The worst that pattern lists can ask for, taken or refused. A release build takes up to
-    /// 70 ms on an idle core; builds for tests and busy machines are slower.
+    /// The worst pattern lists, accepted or refused. A release build takes up to 70 ms on an idle
+    /// core; builds for tests and busy machines are slower.
     #[test]
-    fn the_worst_patterns_take_a_bounded_time() {
+    fn the_worst_patterns_compile_in_limited_time() {
         let most = if cfg!(debug_assertions) { 3_000 } else { 500 };
         let long = |unit: &str| unit.repeat(1_024 / unit.len());
         let mut units: Vec<String> = [
@@ -328,7 +328,7 @@ mod tests {
                     taken = PathPatterns::compile(&patterns, &patterns).is_ok();
                     started.elapsed()
                 });
-                // The least: others use the machine, too.
+                // The minimum, because other processes use the machine, too.
                 let took = times.min().unwrap();
                 println!("{took:?} {taken} {count} × {unit:.30}");
                 assert!(

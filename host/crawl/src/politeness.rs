@@ -1,8 +1,8 @@
-//! When a host may be asked again.
+//! Delays between requests to a host.
 //!
-//! What the host itself asks for, a Crawl-delay or a Retry-After, binds all runs: one
-//! [`Gate`] per host, shared by the process. A run's own delay binds that run: a [`Turn`]
-//! per host and run, which passes the gate, too.
+//! A Crawl-delay or Retry-After of the host applies to all runs: one [`Gate`] per host,
+//! shared by the process. A run's own delay applies to that run: one [`Turn`] per host and
+//! run, which also passes the gate.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Hosts remembered before those that are not in use are forgotten.
+/// Remembered hosts; beyond that, those not in use are forgotten.
 const MAX_HOSTS: usize = 10_000;
 
 /// All gates.
@@ -25,7 +25,7 @@ pub struct Politeness {
 #[derive(Debug, Default)]
 struct Gates {
     by_host: HashMap<String, Arc<Gate>>,
-    /// How many there may be before those that are not in use are looked for.
+    /// Number of gates at which unused ones are looked for.
     room: usize,
 }
 
@@ -50,7 +50,7 @@ impl Politeness {
             gates
                 .by_host
                 .retain(|_, gate| Arc::strong_count(gate) > 1 || gate.next() > now);
-            // Where most are in use, they are not gone through for every new one.
+            // If most gates are in use, do not search all of them for every new host.
             gates.room = gates.by_host.len().saturating_mul(2);
         }
         let gate = Arc::new(Gate {
@@ -63,22 +63,22 @@ impl Politeness {
     }
 }
 
-/// When one host may be asked next, by whatever run. Times are microseconds after `started`.
+/// When a host may be requested next by any run. Times are microseconds after `started`.
 #[derive(Debug)]
 pub struct Gate {
     started: Instant,
-    /// The next request of runs that keep to a Crawl-delay.
+    /// The time of the next request of runs that keep a Crawl-delay.
     turn: AtomicU64,
-    /// The end of a Retry-After, for all runs.
+    /// The end of a Retry-After, which applies to all runs.
     closed: AtomicU64,
 }
 
 impl Gate {
-    /// Takes the right to one request now, where `delay` is the host's Crawl-delay: the next
-    /// one comes so much later. A run without one only waits for the end of a Retry-After.
+    /// Takes the right to one request now. `delay` is the host's Crawl-delay: the next request
+    /// comes that much later. A run without a delay waits only for the end of a Retry-After.
     ///
     /// # Errors
-    /// The moment at which the gate opens.
+    /// The time at which the gate opens.
     pub fn take(&self, now: Instant, delay: Duration) -> Result<(), Instant> {
         let at = self.micros(now);
         let closed = self.closed.load(Ordering::Acquire);
@@ -97,7 +97,7 @@ impl Gate {
         taken.map(|_| ()).map_err(|next| self.instant(next))
     }
 
-    /// Closes the gate until then, for all runs: the server asked for it.
+    /// Closes the gate for all runs until the time that the server requested.
     pub fn close_until(&self, until: Instant) {
         self.closed.fetch_max(self.micros(until), Ordering::AcqRel);
     }
@@ -110,7 +110,7 @@ impl Gate {
         }
     }
 
-    /// Counts requests that were made besides, such as redirects that were followed.
+    /// Counts further requests, such as followed redirects.
     fn charge(&self, now: Instant, delay: Duration) {
         let (at, delay) = (self.micros(now), micros(delay));
         if delay > 0 {
@@ -136,7 +136,7 @@ impl Gate {
     }
 }
 
-/// When one run may ask one host next.
+/// When one run may send the next request to one host.
 #[derive(Debug)]
 pub struct Turn {
     gate: Arc<Gate>,
@@ -147,14 +147,14 @@ pub struct Turn {
 
 #[derive(Debug)]
 struct TurnState {
-    /// The run's next request.
+    /// The time of the run's next request.
     next: Instant,
-    /// The host's Crawl-delay, where the run keeps to it.
+    /// The host's Crawl-delay, if the run keeps it.
     asked: Duration,
 }
 
 impl Turn {
-    /// Of a run whose own delay is `own`.
+    /// The turn of a run whose own delay is `own`.
     pub fn new(gate: Arc<Gate>, own: Duration) -> Self {
         let next = gate.started;
         Self {
@@ -170,7 +170,7 @@ impl Turn {
     /// Takes the right to one request now.
     ///
     /// # Errors
-    /// The moment at which to ask again.
+    /// The time at which to try again.
     pub fn take(&self, now: Instant) -> Result<(), Instant> {
         let mut state = self.state.lock();
         if state.next > now {
@@ -181,7 +181,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Notes the Crawl-delay of the host's robots.txt, whose fetch was a request.
+    /// Sets the Crawl-delay of the host's robots.txt, and counts the request for that file.
     pub fn ask(&self, delay: Duration, now: Instant) {
         let mut state = self.state.lock();
         state.asked = delay;
@@ -189,19 +189,19 @@ impl Turn {
         self.gate.space(now, delay);
     }
 
-    /// The host's Crawl-delay, where the run keeps to it; else zero.
+    /// The host's Crawl-delay if the run keeps it, else zero.
     pub fn asked(&self) -> Duration {
         self.state.lock().asked
     }
 
-    /// Counts requests that were made besides.
+    /// Counts further requests.
     pub fn charge(&self, now: Instant, requests: u32) {
         let mut state = self.state.lock();
         state.next = state.next.max(now) + self.own.saturating_mul(requests);
         self.gate.charge(now, state.asked.saturating_mul(requests));
     }
 
-    /// Closes the host until then, for all runs: the server asked for it.
+    /// Closes the host for all runs until the time that the server requested.
     pub fn close_until(&self, until: Instant) {
         self.gate.close_until(until);
     }
@@ -215,7 +215,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Of a run whose own delay is `own`.
+    /// The turns of a run whose own delay is `own`.
     pub fn new(own: Duration) -> Self {
         Self {
             own,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runs_own_delay_binds_that_run_only() {
+    fn a_runs_own_delay_applies_to_that_run_only() {
         let politeness = Politeness::default();
         let (slow, quick) = (turn(&politeness, HOUR), turn(&politeness, DELAY));
         let now = politeness.started;
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_runs_tasks_have_one_turn() {
+    fn all_tasks_of_a_run_share_one_turn() {
         let (politeness, turns) = (Politeness::default(), Turns::new(DELAY));
         let now = politeness.started;
         assert_eq!(turns.of(&politeness, "e.org").take(now), Ok(()));
@@ -274,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn a_crawl_delay_is_shared_by_the_runs_that_keep_to_it() {
+    fn a_crawl_delay_is_shared_by_the_runs_that_keep_it() {
         let politeness = Politeness::default();
         let now = politeness.started;
         let turn = || turn(&politeness, Duration::ZERO);
         let (one, other, careless) = (turn(), turn(), turn());
         one.ask(DELAY, now);
         assert_eq!(one.take(now), Err(now + DELAY));
-        // Asked again and again, it is no longer than asked for.
+        // Repeated attempts do not extend the delay.
         one.ask(DELAY, now);
         other.ask(DELAY, now);
         let later = now + DELAY;

@@ -24,24 +24,27 @@ const MAX_COOKIE_BYTES: usize = 16_384;
 
 /// A site to crawl.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
-#[schema(as = CrawlRequest)]
+#[schema(
+    as = CrawlRequest,
+    example = json!({"url": "https://example.com/", "max_pages": 20, "depth": 2})
+)]
 pub struct CrawlRequest {
-    /// Where to start: absolute, http or https, on the public internet and on no blocklist.
+    /// The URL to start from: absolute, http or https, public, and not blocked.
     #[schema(
         format = "uri",
         pattern = "^[Hh][Tt][Tt][Pp][Ss]?://",
         example = "https://example.com/"
     )]
     pub url: String,
-    /// Pages after which the run ends.
+    /// Maximum number of pages.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 100_000, default = 1_000)]
     pub max_pages: Option<u64>,
-    /// Links followed from the seed, whose depth is 0.
+    /// Maximum number of links from the seed, whose depth is 0.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1, maximum = 50, default = 5)]
     pub depth: Option<u64>,
-    /// Requests at once; by default as many as the site answers well.
+    /// Concurrent requests; by default as many as the site can handle.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 1)]
     pub concurrency: Option<u64>,
@@ -69,44 +72,49 @@ pub struct CrawlRequest {
     /// Cookies, `k=v; k=v`, sent with every request of the crawl.
     #[schema(max_length = 16_384, example = "consent=yes; lang=en")]
     pub cookies: Option<String>,
-    /// Regular expressions over path and query: what matches one is skipped.
+    /// Regular expressions over path and query: a URL that matches one is skipped.
     #[schema(max_items = 100)]
     pub exclude_paths: Option<Vec<String>>,
-    /// Regular expressions over path and query: only what matches one is crawled. The seed
+    /// Regular expressions over path and query: only URLs that match one are crawled. The seed
     /// is exempt.
     #[schema(max_items = 100)]
     pub include_paths: Option<Vec<String>>,
-    /// POSTed to when the run is done or failed.
+    /// Receives a POST request when the run is done or failed.
     #[schema(format = "uri")]
     pub webhook_url: Option<String>,
-    /// What is announced; by default `crawl.done`.
+    /// The events to send; by default `crawl.done`.
     #[schema(schema_with = events_schema)]
     pub webhook_events: Option<Vec<Event>>,
-    /// Monitors only: nothing is announced when nothing changed.
+    /// Monitors only: send nothing if nothing changed.
     #[schema(default = false)]
     pub return_only_changed: Option<bool>,
-    /// A run of this URL that was done less than so many seconds ago answers.
+    /// A run of this URL that was done less than this many seconds ago is returned instead.
     #[serde(default, deserialize_with = "whole")]
     #[schema(minimum = 0, maximum = 315_360_000)]
     pub max_age_seconds: Option<u64>,
-    /// User agent to send; by default, and where it begins with `Orbweaver/`, one of current
+    /// User agent to send; by default, and if it begins with `Orbweaver/`, one of current
     /// browsers.
     #[schema(max_length = 1_024)]
     pub user_agent: Option<String>,
-    /// Proxy to go through (http, https or socks5); by default the project's.
+    /// The proxy to use (http, https or socks5); by default the project's.
     pub proxy_url: Option<String>,
-    /// Pool to take proxies from; `proxy_url` wins.
+    /// Pool to take proxies from; `proxy_url` has precedence.
     pub proxy_pool: Option<ProxyPool>,
     /// Country of the proxy (ISO 3166-1 alpha-2); only with `proxy_pool`.
     #[schema(pattern = "^[A-Za-z]{2}$", example = "DE")]
     pub proxy_country: Option<String>,
-    /// Five fields in UTC: makes a monitor that crawls by this schedule instead of one run.
+    /// Five fields in UTC: creates a monitor that crawls on this schedule instead of one run.
     #[schema(example = "0 6 * * 1")]
     pub cron: Option<String>,
-    /// No delay, 32 requests at once, robots.txt ignored. Tiers agency and above; not with
+    /// No delay, 32 concurrent requests, robots.txt ignored. Tiers agency and above; not with
     /// `cron`.
     #[schema(default = false)]
     pub aggressive: Option<bool>,
+    /// If the project has its maximum of concurrent crawls, wait for a slot instead of
+    /// being refused with 429; in the order of arrival, at most 1,000. A monitor's runs always
+    /// wait.
+    #[schema(default = false, extensions(("x-extension" = json!(true))))]
+    pub queue: Option<bool>,
     /// Further extractors for every page; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     pub extractors: Option<Vec<String>>,
@@ -116,16 +124,16 @@ pub struct CrawlRequest {
     pub respect_nofollow: Option<bool>,
 }
 
-/// Why a request is not taken.
+/// Why a request is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// 422: a field breaks a rule.
+    /// 422: a field is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// 501: says what to configure.
+    /// 501: names the setting to configure.
     #[error("{0}")]
     NotConfigured(String),
-    /// A fault of ours.
+    /// An internal error.
     #[error("{0}")]
     Internal(String),
 }
@@ -135,18 +143,20 @@ pub enum RequestError {
 pub struct CheckedCrawl {
     /// What to crawl.
     pub spec: CrawlSpec,
-    /// The schedule of a monitor, as it was given.
+    /// The schedule of a monitor, as given.
     pub cron: Option<String>,
     /// The oldest run that may answer, in seconds.
     pub max_age_seconds: Option<u64>,
+    /// Whether the run waits for a slot if the project's limit is reached.
+    pub may_wait: bool,
 }
 
 impl CrawlRequest {
-    /// Checks every field, for a project of this tier, which `may_be_aggressive` or not.
+    /// Checks every field for a project of this tier; `may_be_aggressive` allows `aggressive`.
     ///
     /// # Errors
-    /// 422 with the first field that breaks a rule, in the contract's order; 501 where
-    /// everything is in order and the proxy pool is not configured.
+    /// 422 with the first invalid field, in the documented order; 501 if all fields are valid
+    /// and the proxy pool is not configured.
     #[crate::boxed]
     pub async fn check(
         self,
@@ -188,6 +198,9 @@ impl CrawlRequest {
             return Err(InvalidField::new("aggressive", rule).into());
         }
         let extractors = self.extractors.unwrap_or_default();
+        for name in extractors.iter().take(rules::MAX_EXTRACTORS) {
+            pipeline.engine.await_role(name).await;
+        }
         rules::extractors(pipeline, &extractors)?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
@@ -231,6 +244,7 @@ impl CrawlRequest {
             spec,
             cron: self.cron,
             max_age_seconds: self.max_age_seconds,
+            may_wait: self.queue.unwrap_or(false),
         })
     }
 }
@@ -276,7 +290,7 @@ fn headers(given: IndexMap<String, String>) -> Result<Vec<(String, String)>, Inv
     Ok(given.into_iter().collect())
 }
 
-/// A name that goes into a message: short, and without what would break the line.
+/// A name for a message: shortened, and without line breaks.
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
@@ -297,13 +311,13 @@ fn cookies(given: Option<&str>) -> Result<(), InvalidField> {
     if cookies.chars().any(char::is_control) {
         return Err(InvalidField::new(
             "cookies",
-            "must not hold control characters",
+            "must not contain control characters",
         ));
     }
     Ok(())
 }
 
-/// Compiles the patterns once, apart from the threads that serve requests.
+/// Compiles the patterns once, on the pool for blocking work.
 async fn patterns(
     include: Vec<String>,
     exclude: Vec<String>,
@@ -325,7 +339,7 @@ fn events_schema() -> Schema {
         .schema_type(Type::String)
         .enum_values(Some(Event::ALL.map(Event::as_str)));
     ArrayBuilder::new()
-        .description(Some("What is announced; by default `crawl.done`."))
+        .description(Some("The events to send; by default `crawl.done`."))
         .items(event)
         .min_items(Some(1))
         .into()

@@ -1,9 +1,9 @@
-//! Fires monitors that are due.
+//! Fires monitors that are due, and lets runs begin that wait for a place of their project.
 //!
-//! Every node with the role `scheduler` looks for them; the database sees to it that a fire
-//! happens once ([`Store::fire_monitor`](orbweaver_store::Store::fire_monitor)). A fire that
-//! finds no free run slot, or its monitor's last run still running, waits. What was missed
-//! while no scheduler ran, or while a fire waited, is made up for by one fire.
+//! Every node with the role `scheduler` looks for them; the database ensures that each fires
+//! once ([`Store::fire_monitor`](orbweaver_store::Store::fire_monitor)). If there is no free run
+//! slot, or the monitor's last run has not ended, it waits. Runs missed while no scheduler ran,
+//! or while the monitor waited, are made up for by one run.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::cron::Schedule;
@@ -44,10 +44,16 @@ async fn fire_all(crawls: &Crawls) -> Result<Option<DateTime<Utc>>, StoreError> 
 /// Fires what is due; how many fires it looked into.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     let now = crawls.clock.now();
+    for (project, tier) in crawls.store.projects_with_held_runs().await? {
+        let cap = crawls.quota.tier(&tier).concurrent_runs.0;
+        if crawls.store.admit_held_runs(project, cap).await? > 0 {
+            crawls.live.wake();
+        }
+    }
     let mut fires = 0;
     for due in crawls.store.due_projects(now).await? {
         let cap = crawls.quota.tier(&due.tier).concurrent_runs.0;
@@ -72,7 +78,7 @@ pub async fn tick(crawls: &Crawls) -> Result<usize, StoreError> {
     Ok(fires)
 }
 
-/// Fires one monitor; `false` when its project has no free run slot.
+/// Fires one monitor; `false` if its project has no free run slot.
 async fn fire(
     crawls: &Crawls,
     project: ProjectId,

@@ -1,23 +1,23 @@
-//! What belongs to a crawl: sites, subdomains, and path patterns.
+//! The scope of a crawl: sites, subdomains, and path patterns.
 
 use orbweaver_urls::Resolved;
 
 use super::patterns::PathPatterns;
 use super::spec::CrawlSpec;
 
-/// What a run makes of a URL.
+/// How a URL relates to the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is crawled.
     In,
-    /// It is of the crawl's sites, and a path pattern leaves it out.
+    /// It is on one of the crawl's sites, but excluded by a path pattern.
     Excluded,
-    /// It is of another site.
+    /// It is on another site.
     Out,
 }
 
-/// Host and port. `port` is empty for the scheme's own, so that http and https on their
-/// default ports are one site.
+/// Host and port. `port` is empty for the scheme's default port, so that http and https on
+/// their default ports are one site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Site {
     host: String,
@@ -49,13 +49,13 @@ impl Site {
 /// The scope of a run.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// The seed's, and that of the host that it redirects to.
+    /// The seed's site, and that of the host that it redirects to.
     sites: Vec<Site>,
-    /// Whose subdomains are in scope, with the port that they share with the seed.
+    /// The host whose subdomains are in scope, with the seed's port.
     parent: Option<Site>,
-    /// Whom headers and cookies are meant for: the seed's host less `www.`, and its port.
+    /// The host that receives headers and cookies: the seed's without `www.`, and its port.
     owner: Site,
-    /// The seed was asked for by https.
+    /// Whether the seed is https.
     secure: bool,
     patterns: PathPatterns,
 }
@@ -79,7 +79,7 @@ impl Scope {
         }
     }
 
-    /// This scope with the site that the seed redirects to; `None` where it is known.
+    /// This scope with the site that the seed redirects to; `None` if it has that site already.
     pub fn with_site(&self, url: &Resolved) -> Option<Self> {
         if self.is_site(url) {
             return None;
@@ -89,7 +89,7 @@ impl Scope {
         Some(wider)
     }
 
-    /// Whether a URL is of the crawl's sites, whatever its path.
+    /// Whether a URL is on one of the crawl's sites, with any path.
     pub fn is_site(&self, url: &Resolved) -> bool {
         if self.sites.iter().any(|site| site.is_of(url)) {
             return true;
@@ -98,19 +98,19 @@ impl Scope {
         parent.is_some_and(|parent| parent.is_above(url))
     }
 
-    /// Whether a URL may be told what was given for the seed: its host, that with or without
-    /// `www.`, and subdomains of it, never in the clear what was meant for https. A site that
-    /// the seed redirects to is crawled, but the seed's credentials are none of its business.
+    /// Whether a URL may receive the seed's headers and cookies: its host, with or without
+    /// `www.`, and subdomains of it, but not over http if the seed is https. A site that the seed
+    /// redirects to is crawled, but does not receive them.
     pub fn is_trusted(&self, url: &Resolved) -> bool {
         self.owner.is_above(url) && !(self.secure && url.scheme() == "http")
     }
 
-    /// Whether judging a URL takes its patterns' time.
+    /// Whether checking a URL includes matching patterns.
     pub fn has_patterns(&self) -> bool {
         !self.patterns.is_empty()
     }
 
-    /// What the crawl makes of a URL.
+    /// How a URL relates to this scope.
     pub fn judge(&self, url: &Resolved) -> Verdict {
         if !self.is_site(url) {
             return Verdict::Out;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_is_host_and_port_and_both_schemes_on_their_own_ports() {
+    fn a_site_is_host_and_port_with_both_schemes_on_default_ports() {
         let scope = scope("https://e.org/a", |_| {});
         for yes in ["https://e.org/", "http://e.org/", "https://e.org:443/x?y"] {
             assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn subdomains_are_those_of_the_seed_less_www() {
+    fn subdomains_are_those_of_the_seed_without_www() {
         let scope = scope("https://www.e.org/", |spec| spec.subdomains = true);
         for yes in ["https://e.org/", "https://a.b.e.org/", "https://www.e.org/"] {
             assert_eq!(scope.judge(&url(yes)), Verdict::In, "{yes}");
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_see_path_and_query() {
+    fn patterns_match_path_and_query() {
         let scope = scope("https://e.org/", |spec| {
             spec.include_paths = vec!["^/blog/".to_owned()];
             spec.exclude_paths = vec![r"[?&]print=1".to_owned()];
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_for_the_seed_goes_to_its_own_hosts_only() {
+    fn credentials_of_the_seed_go_to_its_own_hosts_only() {
         let secure = scope("https://www.e.org/", |_| {});
         for yes in ["https://www.e.org/x", "https://e.org/", "https://a.e.org/"] {
             assert!(secure.is_trusted(&url(yes)), "{yes}");

@@ -1,5 +1,5 @@
-//! What a run starts from, where that is a sitemap: it is read, and what it lists is
-//! crawled without following links.
+//! Sitemaps as the start of a run: they are read, and the listed URLs are crawled without
+//! following links.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -8,31 +8,36 @@ use anyhow::bail;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::limits::MAX_SITEMAP_BYTES;
 use orbweaver_core::sitemap::{self, Sitemap};
-use orbweaver_fetch::{Oversize, Request};
+use orbweaver_fetch::{FetchError, Kind, Oversize, Request};
 use tokio::sync::mpsc;
 use url::Url;
 
 use crate::shared::Shared;
 use orbweaver_pipeline::blocking;
 
-/// Sitemaps read for one run: an index of 50,000 sitemaps lists more than any run fetches.
+/// Maximum number of sitemaps of a run: an index of 50,000 lists more than any run fetches.
 const MAX_SITEMAPS: usize = 1_000;
-/// Bytes of the URLs of sitemaps that wait to be read.
+/// Maximum bytes of the URLs of sitemaps that wait to be read.
 const MAX_QUEUED_BYTES: usize = 4 << 20;
-/// Listed URLs handed over at once.
+/// Listed URLs sent at a time.
 const PIECE: usize = 1_000;
-/// Indexes within indexes.
+/// Maximum nesting of indexes.
 const MAX_NESTING: u32 = 5;
+
+/// What came of a sitemap.
+pub(super) enum Listed {
+    /// Some of the URLs that it lists.
+    Urls(Vec<String>),
+    /// It gave no answer.
+    Failed(String, FetchError),
+}
 
 /// Reads the run's sitemaps and hands over what they list, in order. Ends when everything
 /// is read or nobody takes any more.
 ///
 /// # Errors
 /// Why the first sitemap can't be read; those that it names may fail.
-pub(super) async fn read(
-    shared: Arc<Shared>,
-    found: mpsc::Sender<Vec<String>>,
-) -> anyhow::Result<()> {
+pub(super) async fn read(shared: Arc<Shared>, found: mpsc::Sender<Listed>) -> anyhow::Result<()> {
     let seed = Url::parse(&shared.spec.url)?;
     let is_origin = seed.path() == "/" && seed.query().is_none();
     let start = if is_origin {
@@ -46,7 +51,7 @@ pub(super) async fn read(
     let mut failure = None;
     while let Some((url, nesting)) = queue.pop() {
         shared.wait_for(&url).await;
-        // Held until all that the sitemap lists is taken: it is in memory until then.
+        // Held until all listed URLs are taken, because they are in memory until then.
         let slots = shared.crawls.live.sitemaps();
         let _slot = slots.acquire(shared.lease.project).await?;
         match one(&shared, &url).await {
@@ -60,7 +65,7 @@ pub(super) async fn read(
                 let mut pages = pages.into_iter().map(|entry| entry.url).peekable();
                 while pages.peek().is_some() {
                     let piece = pages.by_ref().take(PIECE).collect();
-                    if found.send(piece).await.is_err() {
+                    if found.send(Listed::Urls(piece)).await.is_err() {
                         return Ok(());
                     }
                 }
@@ -69,6 +74,13 @@ pub(super) async fn read(
                 tracing::info!(run.id = %shared.lease.run, %error, "a sitemap can't be read");
                 if is_origin && failure.is_none() && read == 0 {
                     queue.extend(named(&shared, &seed).await, 0);
+                }
+                let unanswered = error.downcast_ref::<FetchError>();
+                if let Some(error) = unanswered.filter(|error| error.kind != Kind::Robots) {
+                    let failed = Listed::Failed(url, error.clone());
+                    if found.send(failed).await.is_err() {
+                        return Ok(());
+                    }
                 }
                 failure.get_or_insert(error);
             }
@@ -80,19 +92,19 @@ pub(super) async fn read(
     }
 }
 
-/// Sitemaps that wait to be read, each once. What an index of strangers adds is bounded by
-/// number and bytes before it is kept.
+/// Sitemaps that wait to be read, each once. Entries of an index are limited in number and
+/// bytes before they are stored.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<(String, u32)>,
-    /// Bytes of the URLs that wait.
+    /// Bytes of the waiting URLs.
     bytes: usize,
-    /// Hashes of all that were ever taken.
+    /// Hashes of all URLs ever queued.
     known: HashSet<u64>,
 }
 
 impl Queue {
-    /// Takes a URL; `false` where there is no room for any more.
+    /// Queues a URL; `false` if there is no room.
     fn push(&mut self, url: String, nesting: u32) -> bool {
         if self.known.len() >= MAX_SITEMAPS || self.bytes + url.len() > MAX_QUEUED_BYTES {
             return false;
@@ -104,7 +116,7 @@ impl Queue {
         true
     }
 
-    /// Takes URLs as far as there is room.
+    /// Queues URLs as long as there is room.
     fn extend(&mut self, urls: impl IntoIterator<Item = String>, nesting: u32) {
         for url in urls {
             if !self.push(url, nesting) {
@@ -133,7 +145,7 @@ async fn named(shared: &Shared, seed: &Url) -> Vec<String> {
 async fn one(shared: &Shared, url: &str) -> anyhow::Result<Sitemap> {
     let spec = &shared.spec;
     let fetcher = &shared.crawls.pipeline.fetcher;
-    // A sitemap of another host gets nothing that was meant for this one.
+    // A sitemap of another host does not receive the seed's headers and cookies.
     let trusted = shared.trusts(url);
     let request = Request {
         headers: shared.headers(trusted),
@@ -161,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn indexes_of_indexes_leave_a_queue_of_bounded_size() {
+    fn nested_indexes_make_a_queue_of_limited_size() {
         let mut queue = Queue::default();
         queue.push("https://e.org/sitemap.xml".to_owned(), 0);
         let mut read = 0;

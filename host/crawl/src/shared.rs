@@ -1,4 +1,4 @@
-//! What all fetches of a run share.
+//! State that all fetches of a run share.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use crate::politeness::{Turn, Turns};
 use crate::scope::Scope;
 use crate::spec::{CrawlSpec, SeedKind};
 
-/// What all fetches of a run share.
+/// State that all fetches of a run share.
 pub(crate) struct Shared {
     pub crawls: Crawls,
     pub lease: Lease,
     pub spec: CrawlSpec,
-    /// What links are read against; they are absolute.
+    /// The base URL for parsing links, which are absolute.
     pub seed: Base,
-    /// Widened once, when the seed redirects to another host.
+    /// Extended once, when the seed redirects to another host.
     pub scope: ArcSwap<Scope>,
     pub rules: KeyRules,
-    /// When the run may ask its hosts.
+    /// When the run may send requests to its hosts.
     pub turns: Turns,
     pub jar: CookieJar,
     pub proxy: Option<ProxyUrl>,
-    /// Keys that have a page row or are being fetched for one.
+    /// Keys of pages that are stored or being fetched.
     pub claims: Mutex<HashSet<u64>>,
-    /// The run whose pages answer "not modified".
+    /// The run whose pages are used for "not modified".
     pub previous: Option<orbweaver_core::ids::RunId>,
     /// Extractors that run for every page, by role.
     pub extractors: Vec<String>,
 }
 
 impl Shared {
-    /// Fetches by the way that the run goes: its proxy, its pool, or direct.
+    /// Fetches through the run's proxy or pool, or directly.
     #[crate::boxed]
     pub async fn fetch(&self, request: Request, random: u64) -> Result<Response, FetchError> {
         let fetcher = &self.crawls.pipeline.fetcher;
         let country = self.spec.proxy_country.as_deref();
-        // Boxed: the fetch's state is large, and every entry under way has one.
+        // Boxed: the fetch's state is large, and every open entry has one.
         match (&self.proxy, self.spec.proxy_pool) {
             (None, Some(pool)) => {
                 Box::pin(fetcher.fetch_through(pool, country, random, request)).await
@@ -56,7 +56,7 @@ impl Shared {
         }
     }
 
-    /// Waits until a URL's host may be asked, and takes the right to one request.
+    /// Waits until a URL's host may be requested, and takes the right to one request.
     #[crate::boxed]
     pub async fn wait_for(&self, url: &str) {
         let Some(url) = Resolved::parse(url) else {
@@ -68,18 +68,18 @@ impl Shared {
         }
     }
 
-    /// When the run may ask a host (with its port).
+    /// When the run may send requests to a host (with its port).
     pub fn turn(&self, host: &str) -> Arc<Turn> {
         self.turns.of(self.crawls.live.politeness(), host)
     }
 
-    /// Whether a URL may be told what the run was given for its seed.
+    /// Whether a URL may receive the headers and cookies given for the seed.
     pub fn trusts(&self, url: &str) -> bool {
         Resolved::parse(url).is_some_and(|url| self.scope.load().is_trusted(&url))
     }
 
-    /// The run's headers, for others than the seed's own hosts those that say nothing about
-    /// who asks.
+    /// The run's headers; for hosts other than the seed's only those that do not identify the
+    /// client.
     pub fn headers(&self, trusted: bool) -> Vec<(String, String)> {
         let headers = self.spec.headers.iter();
         headers
@@ -88,17 +88,17 @@ impl Shared {
             .collect()
     }
 
-    /// Whether an entry is the page that the run starts from.
+    /// Whether an entry is the seed.
     pub fn is_seed(&self, entry: &Entry) -> bool {
         entry.seq == 0 && self.spec.seed_kind == SeedKind::Url
     }
 
-    /// Takes a key; `false` where it was taken before.
+    /// Claims a key; `false` if it was claimed before.
     pub fn claim(&self, hash: u64) -> bool {
         self.claims.lock().insert(hash)
     }
 
-    /// Gives keys back that a failed fetch took on its way.
+    /// Releases the keys that a failed fetch claimed.
     pub fn unclaim(&self, hashes: &[u64]) {
         let mut claims = self.claims.lock();
         for hash in hashes {

@@ -1,6 +1,6 @@
-//! What a crawl is asked to do: a request that passed validation, defaults filled in.
+//! The specification of a crawl: a validated request with the defaults filled in.
 //!
-//! The run keeps it as JSON, so a field that is added later needs a serde default.
+//! It is stored as JSON, so a field that is added later needs a serde default.
 
 use std::fmt;
 
@@ -9,81 +9,81 @@ use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Page rows of one run, at most.
+/// Maximum page rows of one run.
 pub const MAX_PAGES: u32 = 100_000;
-/// Links followed from the seed, at most.
+/// Maximum number of links from the seed.
 pub const MAX_DEPTH: u32 = 50;
 /// Longest delay between two requests to a host: an hour.
 pub const MAX_DELAY_MS: u64 = 3_600_000;
-/// Requests at once of an aggressive run.
+/// Concurrent requests of an aggressive run.
 pub const AGGRESSIVE_CONCURRENCY: u32 = 32;
 
 /// A validated crawl.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrawlSpec {
-    /// Seed: absolute, http or https, as it was asked for.
+    /// Seed: absolute, http or https, as requested.
     pub url: String,
     /// Page rows after which the run ends: 1 to [`MAX_PAGES`].
     pub max_pages: u32,
-    /// Links followed from the seed, whose depth is 0: 1 to [`MAX_DEPTH`].
+    /// Maximum number of links from the seed, whose depth is 0: 1 to [`MAX_DEPTH`].
     pub depth: u32,
-    /// Requests at once, at least 1; none: as many as the origin takes.
+    /// Concurrent requests, at least 1; none: as many as the origin can handle.
     pub concurrency: Option<u32>,
     /// Delay between two requests to a host, in milliseconds, up to [`MAX_DELAY_MS`].
     pub delay_ms: u64,
-    /// Subdomains of the seed's host (less a leading `www.`) are in scope.
+    /// Whether subdomains of the seed's host (without a leading `www.`) are in scope.
     pub subdomains: bool,
-    /// Obey robots.txt.
+    /// Whether robots.txt is obeyed.
     pub respect_robots: bool,
-    /// Keep bodies. Without them a page has its row and metadata only.
+    /// Whether bodies are stored. Without its body a page has only its row and metadata.
     pub store_html: bool,
-    /// What the seed is.
+    /// The kind of the seed.
     pub seed_kind: SeedKind,
-    /// Sent with every request; none of those that frame a message.
+    /// Headers of every request; none of those that frame a message.
     pub headers: Vec<(String, String)>,
-    /// Sent with every request: `k=v; k=v`.
+    /// Cookies of every request: `k=v; k=v`.
     pub cookies: Option<String>,
     /// Path patterns, compiled by [`PathPatterns`](crate::patterns::PathPatterns): what matches one is skipped.
     pub exclude_paths: Vec<String>,
     /// Path patterns: with any, only what matches one is crawled. The seed is exempt.
     pub include_paths: Vec<String>,
-    /// Where the end of the run is announced.
+    /// The webhook that the end of the run is sent to.
     pub webhook_url: Option<String>,
-    /// What is announced; at least one event, none twice.
+    /// The events to send; at least one, each once.
     pub webhook_events: Vec<Event>,
-    /// Monitors only: no announcement of a run that found no change.
+    /// Monitors only: nothing is sent for a run that found no change.
     pub return_only_changed: bool,
-    /// User agent as asked for; none, or one with the internal prefix, is rotated.
+    /// User agent as requested; if none, or one with the internal prefix, it is rotated.
     pub user_agent: Option<String>,
-    /// Proxy of every request, with its credentials; wins over the pool.
+    /// Proxy of every request, with its credentials; has precedence over the pool.
     pub proxy_url: Option<String>,
     /// Pool that proxies are taken from.
     pub proxy_pool: Option<ProxyPool>,
     /// ISO 3166-1 alpha-2 code, upper case; only with a pool.
     pub proxy_country: Option<String>,
-    /// Made without delay, with [`AGGRESSIVE_CONCURRENCY`], robots.txt ignored.
+    /// No delay, [`AGGRESSIVE_CONCURRENCY`] concurrent requests, robots.txt ignored.
     pub aggressive: bool,
-    /// Extractors beyond the contract's, for every page.
+    /// Extractors besides the documented ones, for every page.
     #[serde(default)]
     pub extractors: Vec<String>,
-    /// Links that their page does not vouch for are not followed.
+    /// Whether nofollow links are not followed.
     #[serde(default)]
     pub respect_nofollow: bool,
 }
 
-/// What a crawl starts from.
+/// The kind of a crawl's seed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SeedKind {
     /// A page, whose links are followed.
     #[default]
     Url,
-    /// An origin, a sitemap or a sitemap index; only what it lists is fetched.
+    /// An origin, a sitemap or a sitemap index; only the listed URLs are fetched.
     Sitemap,
 }
 
 impl CrawlSpec {
-    /// A crawl of `url` with every default of the contract.
+    /// A crawl of `url` with every documented default.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -112,7 +112,7 @@ impl CrawlSpec {
         }
     }
 
-    /// This crawl through the project's proxy, where it names neither proxy nor pool.
+    /// This crawl with the project's proxy if it names neither proxy nor pool.
     #[must_use]
     pub fn with_project_proxy(mut self, proxy: Option<&str>) -> Self {
         if self.proxy_url.is_none() && self.proxy_pool.is_none() {
@@ -124,14 +124,14 @@ impl CrawlSpec {
     /// The fixed proxy; none for a direct connection or a pool.
     ///
     /// # Errors
-    /// When the project's default, which is not checked with the request, is no proxy.
+    /// If the project's default proxy, which is not checked with the request, is invalid.
     pub fn proxy(&self) -> Result<Option<ProxyUrl>, InvalidProxy> {
         self.proxy_url.as_deref().map(str::parse).transpose()
     }
 }
 
 impl fmt::Debug for CrawlSpec {
-    /// Without headers, cookies, addresses that may carry secrets.
+    /// Omits headers, cookies and addresses, which may have secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CrawlSpec")
             .field("url", &self.url)
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spec_comes_back_from_its_json() {
+    fn a_spec_round_trips_through_json() {
         let mut spec = CrawlSpec::new("https://example.com/");
         spec.headers.push(("x-key".to_owned(), "v".to_owned()));
         spec.proxy_pool = Some(ProxyPool::Isp);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_projects_proxy_serves_where_none_is_named() {
+    fn the_projects_proxy_is_the_default() {
         let project = Some("http://project.example:3128");
         let spec = CrawlSpec::new("https://example.com/");
         let with = spec.clone().with_project_proxy(project);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_out_of_debug_output() {
+    fn debug_output_has_no_secrets() {
         let spec = CrawlSpec {
             cookies: Some("session=hunter2".to_owned()),
             proxy_url: Some("http://u:hunter2@p".to_owned()),

@@ -1,4 +1,4 @@
-//! A checked crawl becomes a queued run.
+//! Queues a run for a checked crawl.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
@@ -10,23 +10,28 @@ use orbweaver_urls::KeyRules;
 use super::spec::{CrawlSpec, SeedKind};
 use crate::context::Crawls;
 
-/// Who asks for a run, and why.
+/// Who requests a run, and why.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
     /// The monitor that fires it.
     pub monitor: Option<MonitorId>,
-    /// The monitor's run before.
+    /// The monitor's previous run.
     pub previous: Option<RunId>,
     /// The caller's Idempotency-Key.
     pub idem_key: Option<String>,
+    /// Beyond the cap the run waits for a place.
+    pub may_wait: bool,
 }
 
-/// Queues a run, unless the project has `cap` queued and running ones or the key stands for
-/// a run already. The project's proxy is to be in the spec
+/// Runs of one project that may wait for a place.
+const MAX_WAITING: u32 = 1_000;
+
+/// Queues a run, unless the project has `cap` queued and running ones and the run may not
+/// wait, or the key stands for a run already. The project's proxy is to be in the spec
 /// ([`CrawlSpec::with_project_proxy`]).
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn submit(
     crawls: &Crawls,
@@ -49,17 +54,18 @@ pub async fn submit(
         has_webhook: spec.webhook_url.is_some(),
     };
     let cap = cap.map(|cap| u32::try_from(cap).unwrap_or(u32::MAX));
-    let created = crawls.store.create_run(&new, cap).await?;
+    let most_held = if origin.may_wait { MAX_WAITING } else { 0 };
+    let created = crawls.store.queue_run(&new, cap, most_held).await?;
     if matches!(created, Created::New(_)) {
         crawls.live.wake();
     }
     Ok(created)
 }
 
-/// The youngest done run of the project for this seed, no older than `seconds`.
+/// The newest done run of the project for this seed, no older than `seconds`.
 ///
 /// # Errors
-/// When the database fails.
+/// If the database fails.
 #[crate::boxed]
 pub async fn recent(
     crawls: &Crawls,
@@ -78,12 +84,12 @@ pub async fn recent(
         .await
 }
 
-/// The key under which a seed is known: that of its page.
+/// The key by which runs of a seed are found: the page key of its URL.
 pub fn url_key(url: &str) -> String {
     key_hash::url_key(url, KeyRules::default())
 }
 
-/// The proxy as it may be shown: without credentials.
+/// The proxy in displayable form: without credentials.
 pub fn shown_proxy(spec: &CrawlSpec) -> Option<String> {
     match spec.proxy() {
         Ok(proxy) => proxy.map(|proxy| proxy.to_string()),

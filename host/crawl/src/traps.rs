@@ -1,29 +1,29 @@
-//! Budgets against sites that never end: calendars, facets, paths that repeat themselves.
+//! Limits against sites that never end: calendars, facets, repeating paths.
 //!
-//! Depth and `max_pages` bound every run; these keep a trap from using them up.
+//! Depth and `max_pages` limit every run; these limits keep a trap from using them up.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use orbweaver_urls::Resolved;
 
-/// Times in a row that a sequence of path segments may stand: `/a/b/a/b/a/b` is three.
+/// Maximum repeats in a row of a sequence of path segments: `/a/b/a/b/a/b` is three.
 const MAX_REPEATS: usize = 2;
-/// The same for a single segment, which dates repeat honestly: `/11/11/11`.
+/// The same for a single segment, which dates repeat legitimately: `/11/11/11`.
 const MAX_SINGLE_REPEATS: usize = 3;
-/// Longest sequence that is looked for, in segments.
+/// Longest sequence that is checked, in segments.
 const MAX_UNIT: usize = 6;
-/// Places at which one segment may stand in a path.
+/// How often one segment may appear in a path.
 const MAX_SAME_SEGMENT: usize = 6;
-/// Segments of a path.
+/// Maximum number of segments of a path.
 const MAX_SEGMENTS: usize = 64;
-/// Orders of the same parameters that are fetched.
+/// How many orders of the same parameters are fetched.
 const MAX_ORDERS: u32 = 2;
 
-/// What a run has admitted so far, by template.
+/// The URLs that a run has admitted so far, counted by template.
 #[derive(Debug)]
 pub struct Traps {
-    /// URLs per template: host, path with its numbers folded, names of parameters.
+    /// URLs per template: host, path with its numbers replaced, names of parameters.
     templates: HashMap<u64, u32>,
     /// Orders per path and set of parameters.
     orders: HashMap<u64, u32>,
@@ -31,7 +31,7 @@ pub struct Traps {
 }
 
 impl Traps {
-    /// At most `budget` URLs per template.
+    /// Allows at most `budget` URLs per template.
     pub fn new(budget: u32) -> Self {
         Self {
             templates: HashMap::new(),
@@ -40,14 +40,14 @@ impl Traps {
         }
     }
 
-    /// Whether a URL that was not seen before is fetched; counts it if so.
+    /// Whether a new URL is to be fetched; counts it if so.
     pub fn admit(&mut self, url: &Resolved) -> bool {
         let path = url.path();
         if repeats(path) {
             return false;
         }
-        // Sites number their pages in paths without end and honestly; queries and dates
-        // are where software makes up new pages.
+        // Sites may number pages in paths without limit and legitimately; endless generated pages
+        // have queries and dates.
         let query = url.query().filter(|query| !query.is_empty());
         if query.is_none() && !has_date(path) {
             return true;
@@ -87,7 +87,7 @@ impl Traps {
     }
 }
 
-/// Whether a path repeats itself as relative links that lead nowhere make it.
+/// Whether a path repeats itself, as broken relative links make it.
 fn repeats(path: &str) -> bool {
     let segments: Vec<&str> = path
         .split('/')
@@ -135,7 +135,7 @@ fn has_date(path: &str) -> bool {
     false
 }
 
-/// Hashes a path with every run of digits as one.
+/// Hashes a path with each run of digits replaced by one mark.
 fn hash_folded(path: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for byte in path.bytes() {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_that_repeat_themselves_are_left_out() {
+    fn repeating_paths_are_skipped() {
         for bad in ["/a/b/a/b/a/b", "/x/a/a/a/a", "/a/b/c/a/b/c/a/b/c/d"] {
             assert!(repeats(bad), "{bad}");
         }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn calendars_have_a_budget_and_numbered_pages_do_not() {
+    fn calendars_are_limited_and_numbered_pages_are_not() {
         let days =
             (0..1_000).map(|day| format!("http://e.org/cal/{}/{}", 2000 + day / 12, day % 12));
         assert_eq!(admitted(50, days), 50);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_of_the_same_parameters_are_few() {
+    fn orders_of_the_same_parameters_are_limited() {
         let orders = [
             "a=1&b=2&c=3",
             "b=2&a=1&c=3",

@@ -21,7 +21,7 @@ use crate::run;
 
 /// How often hosts that are no longer in use are forgotten.
 const FORGET: Duration = Duration::from_secs(600);
-/// Time for the requests under way when the process stops.
+/// Time for open requests when the process stops.
 const GRACE: Duration = Duration::from_secs(6);
 
 /// Works until [`Crawls::stop`](crate::LiveRuns::stop); then hands everything back.
@@ -75,7 +75,7 @@ pub async fn run(crawls: Crawls) {
         .await
         .is_err()
     {
-        tracing::warn!("crawls did not stop in time; their leases will run out");
+        tracing::warn!("crawls did not stop in time; their leases will expire");
     }
     drop(runs);
     drop(committer);
@@ -94,7 +94,7 @@ async fn take(
     runs: &mut JoinSet<()>,
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     while runs.len() < crawls.config.runs {
-        let full = full(crawls, runs.len());
+        let full = full(crawls, runs.len()).await;
         let Some(leased) = try_take(crawls, owner, lease, &full).await? else {
             break;
         };
@@ -117,7 +117,7 @@ async fn take(
     Ok(None)
 }
 
-/// Keeps a run in the process's list for as long as its task lives, however that ends.
+/// Keeps a run in the process's list as long as its task lives.
 struct Registered {
     crawls: Crawls,
     handle: Arc<RunHandle>,
@@ -143,17 +143,29 @@ async fn try_take(
     crawls.store.lease_fair_run(owner, now, until, full).await
 }
 
-/// Projects that have their share of the process's runs, so that there is room for others.
-fn full(crawls: &Crawls, runs: usize) -> Vec<ProjectId> {
+/// Projects that have their share of the process's runs, so that there is room for others, or
+/// as many as their tier allows: it may allow fewer than when the runs were queued.
+async fn full(crawls: &Crawls, runs: usize) -> Vec<ProjectId> {
     let free = crawls.config.runs.saturating_sub(runs);
     let mut held: HashMap<ProjectId, usize> = HashMap::new();
     for handle in crawls.live.handles() {
         *held.entry(handle.lease.project).or_default() += 1;
     }
-    held.into_iter()
-        .filter(|(_, held)| !may_take(*held, free))
-        .map(|(project, _)| project)
-        .collect()
+    let mut full = Vec::new();
+    for (project, held) in held {
+        if !may_take(held, free) || !allowed(crawls, project, held).await {
+            full.push(project);
+        }
+    }
+    full
+}
+
+/// Whether a project with so many runs here may have one more. Where that cannot be told, its
+/// runs themselves find out.
+async fn allowed(crawls: &Crawls, project: ProjectId, held: usize) -> bool {
+    let tier = crawls.quota.caps(project).await;
+    let cap = tier.ok().and_then(|tier| tier.concurrent_runs.0);
+    cap.is_none_or(|cap| u64::try_from(held).is_ok_and(|held| held < cap))
 }
 
 /// Extends the leases of all runs; drops those that are not ours any more.
@@ -176,7 +188,7 @@ async fn heartbeat(crawls: &Crawls, lease: Duration) {
                 }
             }
         }
-        // The fence keeps what another worker writes meanwhile.
+        // The epoch prevents writes of this worker if another one has taken the run.
         Err(error) => tracing::warn!(%error, "cannot extend the leases of crawls"),
     }
 }

@@ -16,8 +16,9 @@ settings! {
     pub struct EngineConfig {
         /// Same as `plugin_dir`, which takes precedence.
         pub plugin_dir: Option<PathBuf>,
-        /// Folder of compiled plugins. Unset: `compiled` in the data folder. Only this user may
-        /// write to it, because its files are executed as machine code.
+        /// Folder of compiled plugins; unset, `orbweaver/compiled` in the user's cache
+        /// ($XDG_CACHE_HOME, else ~/.cache), or `compiled` in the data folder where that can't
+        /// be had. Only this user may write there: what lies there is run as machine code.
         pub cache_dir: Option<PathBuf>,
         /// Largest plugin file, in bytes.
         pub max_component_bytes: u64 = 64 << 20,
@@ -31,7 +32,9 @@ settings! {
         pub max_actors: usize = 64,
         /// Most waiting actor and fetcher calls of one project; further ones are answered 429.
         pub actor_queue_per_project: usize = 256,
-        /// The extractor that serves a role, if not the one with the role's name:
+        /// Uploads of plugins that may wait for those under way; more are answered 429.
+        pub upload_queue: usize = 4,
+        /// Which extractor serves a role, where it is not the one of the role's name:
         /// `{ article = "my-article" }`.
         pub roles: BTreeMap<String, String>,
         /// Permissions granted to plugins, by name: "all", "none", or a table
@@ -42,6 +45,10 @@ settings! {
         /// for tests of their cost. It slows every guest, so it is not a configuration setting.
         #[internal]
         pub count_fuel: bool = false,
+        /// Names of the files to load, where not all of the folder's are needed: for a command
+        /// that runs one extractor. No configuration file can set it.
+        #[internal]
+        pub only_files: Option<Vec<String>>,
         /// `[plugins.limits]`.
         #[section]
         pub limits: LimitsConfig,

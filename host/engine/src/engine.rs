@@ -14,7 +14,7 @@ use crate::host::Host;
 use crate::inner::Inner;
 use crate::inspect::Inspection;
 use crate::kind::Kind;
-use crate::load::Grants;
+use crate::load::{Grants, file_name};
 use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
 use crate::task::{CallOutput, Invocation};
@@ -89,8 +89,44 @@ impl Engine {
         folder::load(&self.inner).await
     }
 
-    /// Watches the folder until the engine is dropped. Changes take effect within two seconds;
-    /// calls in progress finish with the plugin they started with.
+    /// Loads the folder in the background and then watches it. Calls wait for the plugins
+    /// that they need, which are loaded first. A refused file is logged.
+    pub fn load_dir_behind(&self) {
+        folder::load_behind(&self.inner);
+    }
+
+    /// Waits for the plugin of this name if its file is not loaded yet.
+    #[crate::boxed]
+    pub async fn await_plugin(&self, kind: Kind, name: &str) {
+        let file = file_name(kind, name);
+        self.inner.arrival(|coming| coming == file).await;
+    }
+
+    /// Waits for the plugin of a role if its file is not loaded yet.
+    #[crate::boxed]
+    pub async fn await_role(&self, role: &str) {
+        let name = self.inner.config.roles.get(role);
+        self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
+            .await;
+    }
+
+    /// Waits for fetchers whose files are not loaded yet.
+    #[crate::boxed]
+    pub async fn await_fetchers(&self) {
+        let prefix = Kind::Fetcher.file_prefix();
+        self.inner
+            .arrival(|coming| coming.starts_with(prefix))
+            .await;
+    }
+
+    /// Waits until all files of the folder are loaded.
+    #[crate::boxed]
+    pub async fn await_all(&self) {
+        self.inner.arrival(|_| true).await;
+    }
+
+    /// Watches the folder until the engine is dropped: changes take effect within two
+    /// seconds; running calls finish with the plugin that they began with.
     pub fn watch(&self) {
         folder::watch(&self.inner);
     }
@@ -175,6 +211,9 @@ impl Engine {
     /// interrupts running guests.
     #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+        for call in &calls {
+            self.await_role(&call.role).await;
+        }
         self.inner.extract(page, calls).await
     }
 
@@ -197,6 +236,7 @@ impl Engine {
         input: &serde_json::Value,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
+        self.await_plugin(Kind::Actor, name).await;
         let plugin = self.find(Kind::Actor, name)?;
         self.inner.check_input(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string());
@@ -216,6 +256,7 @@ impl Engine {
         params: &serde_json::Value,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
+        self.await_fetchers().await;
         let plugin = self.inner.registry().fetcher(domain).cloned();
         let plugin = plugin.ok_or_else(|| PluginError::NotFound {
             kind: "fetcher",

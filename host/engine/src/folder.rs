@@ -13,11 +13,17 @@ use notify::Watcher as _;
 use crate::error::LoadError;
 use crate::folder_scan::{Fingerprint, STILL, scan, settle};
 use crate::inner::Inner;
+use crate::kind::Kind;
 use crate::load::Grants;
 use crate::plugin::{PluginInfo, Source};
 
 /// Polling interval where no notifications arrive: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
+
+/// Maximum number of files loaded at the same time; fewer of them are compiled at once.
+const AT_ONCE: usize = 4;
+/// Files of at least this many bytes are loaded after all others.
+const LARGE_BYTES: u64 = 2 << 20;
 
 /// Result of loading the plugin folder.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +62,35 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     }
 }
 
-/// Watches the folder, if one is configured, until the engine is dropped.
+/// Loads the folder in the background, then watches it. Meanwhile requests wait for the plugins
+/// that they need ([`Inner::arrival`]).
+pub(crate) fn load_behind(engine: &Arc<Inner>) {
+    let Some(dir) = engine.config.plugin_dir.clone() else {
+        return;
+    };
+    let found = match scan(&dir) {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::error!(dir = %dir.display(), "the plugin folder cannot be read: {error}");
+            return watch(engine);
+        }
+    };
+    // Listed before the first request arrives.
+    let changed = changes(engine, found);
+    engine.coming.add(changed);
+    let inner = Arc::clone(engine);
+    engine.tasks.handle().spawn(async move {
+        load_coming(&inner).await;
+        tracing::info!(
+            plugins = inner.registry().infos().len(),
+            refused = inner.folder.lock().refused.len(),
+            "plugins are loaded"
+        );
+        watch(&inner);
+    });
+}
+
+/// Watches the folder, if there is one, until the engine is dropped.
 pub(crate) fn watch(engine: &Arc<Inner>) {
     let Some(dir) = engine.config.plugin_dir.clone() else {
         return;
@@ -97,13 +131,29 @@ async fn watch_folder(engine: Weak<Inner>, dir: PathBuf) {
 
 /// Updates the registry to this state of the folder.
 async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
+    let changed = changes(inner, found);
+    inner.coming.add(changed);
+    load_coming(inner).await;
+}
+
+/// Records this state of the folder and removes the plugins of missing files; returns the files
+/// to load, in their order.
+fn changes(inner: &Inner, mut found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PathBuf> {
+    if let Some(only) = &inner.config.only_files {
+        found.retain(|path, _| {
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| only.iter().any(|known| *known == name))
+        });
+    }
     let (changed, gone) = {
         let mut folder = inner.folder.lock();
-        let changed: Vec<PathBuf> = found
+        let mut changed: Vec<(PathBuf, u64)> = found
             .iter()
             .filter(|(path, print)| folder.seen.get(*path) != Some(*print))
-            .map(|(path, _)| path.clone())
+            .map(|(path, print)| (path.clone(), print.size))
             .collect();
+        changed.sort_by_key(|(path, size)| rank(path, *size));
+        let changed: Vec<PathBuf> = changed.into_iter().map(|(path, _)| path).collect();
         let gone: Vec<PathBuf> = folder
             .seen
             .keys()
@@ -121,7 +171,30 @@ async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
             tracing::info!(file = %path.display(), "plugin removed");
         }
     }
-    futures::future::join_all(changed.iter().map(|path| load_file(inner, path))).await;
+    changed
+}
+
+/// Loads all waiting files, several at the same time.
+async fn load_coming(inner: &Inner) {
+    let worker = || async {
+        while let Some(path) = inner.coming.next() {
+            load_file(inner, &path).await;
+            inner.arrived(&path);
+        }
+    };
+    futures::future::join_all((0..AT_ONCE).map(|_| worker())).await;
+}
+
+/// The order in which files are loaded: interpreters, which take longest, are last; before them
+/// extractors, which every page needs, then actors and fetchers.
+fn rank(path: &Path, size: u64) -> (bool, usize) {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let kinds = [Kind::Extractor, Kind::Actor, Kind::Fetcher];
+    let kind = kinds.iter().position(|kind| {
+        name.as_ref()
+            .is_some_and(|name| name.starts_with(kind.file_prefix()))
+    });
+    (size >= LARGE_BYTES, kind.unwrap_or(kinds.len()))
 }
 
 /// Loads one file. If it fails, the error is recorded and the old plugin keeps serving.

@@ -12,7 +12,7 @@ pub(crate) const STILL: Duration = Duration::from_millis(150);
 /// Identifies one state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fingerprint {
-    size: u64,
+    pub(crate) size: u64,
     modified: Option<SystemTime>,
     inode: u64,
 }

@@ -1,7 +1,7 @@
 //! State shared by all clones of an [`Engine`](crate::Engine).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
+use crate::coming::Coming;
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     pub loader: Loader,
     /// State of the plugin folder at the last scan, and the files that failed to load.
     pub folder: Mutex<FolderState>,
+    /// Files of the folder that are not loaded yet.
+    pub coming: Coming,
     pool: Pool,
     registry: ArcSwap<Registry>,
     /// Held while a new registry is derived from the old one.
@@ -71,6 +74,7 @@ impl Inner {
             changes: watch::Sender::new(0),
             stats: AllStats::default(),
             folder: Mutex::default(),
+            coming: Coming::default(),
             page_slots: Semaphore::new(threads * PAGES_PER_THREAD),
             interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
@@ -115,7 +119,27 @@ impl Inner {
         self.changes.subscribe()
     }
 
-    /// Number of actor and fetcher calls that could start without waiting.
+    /// Waits for files of the folder that are not loaded yet: those whose names match
+    /// `is_wanted`.
+    pub async fn arrival(&self, is_wanted: impl Fn(&str) -> bool) {
+        if self.coming.is_empty() {
+            return;
+        }
+        let mut changes = self.changes();
+        while self.coming.want(&is_wanted) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Wakes the waiting tasks because a file is loaded or refused.
+    pub fn arrived(&self, file: &Path) {
+        self.coming.done(file);
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Number of actor and fetcher calls that could begin without waiting.
     pub fn free_actor_slots(&self) -> usize {
         self.actor_slots.available_permits()
     }

@@ -12,6 +12,7 @@
 mod capability;
 mod classify;
 mod code_cache;
+mod coming;
 mod compile;
 mod config;
 mod engine;

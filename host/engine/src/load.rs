@@ -22,6 +22,7 @@ use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin, Source};
 use crate::runtime::{Placement, Runtime};
+use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
 use crate::task;
 use crate::wit::v0_1_0::bindings;
@@ -278,8 +279,8 @@ fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<P
         .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
 }
 
-/// The plugin's compiled input schema.
-fn input_schema(found: &Inspection) -> Result<Option<jsonschema::Validator>, LoadError> {
+/// The plugin's input schema, ready to check inputs.
+fn input_schema(found: &Inspection) -> Result<Option<Schema>, LoadError> {
     let Some(text) = &found.manifest.schema.input else {
         return Ok(None);
     };

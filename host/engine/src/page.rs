@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use orbweaver_dom::Snapshot;
+use orbweaver_dom::{Limits, Snapshot};
 
 /// Prefix of headers exchanged between plugins and host: they are never sent to a server, and
 /// never accepted from one.
@@ -112,7 +112,12 @@ impl Page {
     /// The parsed document. CPU-bound: about 10 ms per megabyte on first use, so call it from a
     /// worker thread.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
+        self.snapshot_within(&Limits::default())
+    }
+
+    /// As [`snapshot`](Self::snapshot); a first parse stays within these limits.
+    pub(crate) fn snapshot_within(&self, limits: &Limits) -> &Arc<Snapshot> {
         self.snapshot
-            .get_or_init(|| Arc::new(orbweaver_dom::parse(&self.parts.html)))
+            .get_or_init(|| Arc::new(orbweaver_dom::parse_with(&self.parts.html, limits)))
     }
 }

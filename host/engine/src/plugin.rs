@@ -12,6 +12,7 @@ use crate::inspect::Digest;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, Manifest};
+use crate::schema::Schema;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::wit::v0_1_0::bindings::actor::ActorPre;
@@ -49,7 +50,7 @@ pub(crate) struct Plugin {
     pub grants: Arc<EffectivePermissions>,
     pub code: Arc<Code>,
     /// Compiled from `manifest.schema.input`.
-    pub input: Option<jsonschema::Validator>,
+    pub input: Option<Schema>,
     pub loaded_at: SystemTime,
     /// `KIND:NAME`, for logs.
     pub label: Arc<str>,

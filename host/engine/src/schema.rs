@@ -1,23 +1,45 @@
 //! JSON Schemas of plugins: compiled once, applied to every input.
 
+mod cost;
+
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use crate::text::{MAX_MESSAGE_BYTES, clean};
 
-/// Compiles a schema. The schema is untrusted: external references are not resolved, and patterns
-/// are matched in linear time.
-pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
-    jsonschema::options()
+/// Applications of a subschema to a value that a check may take: some seconds.
+const MAX_APPLICATIONS: u64 = 200_000_000;
+
+/// A compiled schema. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Schema {
+    validator: jsonschema::Validator,
+    /// Subschemas that are applied at most to each value of an input.
+    subschemas: u64,
+}
+
+/// Compiles a schema. References outside it are not resolved, patterns are linear-time, and
+/// references must not multiply: the schema is untrusted.
+pub(crate) fn compile(schema: &Value) -> Result<Schema, String> {
+    let subschemas = cost::subschemas(schema)?;
+    let validator = jsonschema::options()
         .with_pattern_options(jsonschema::PatternOptions::regex())
         .should_validate_formats(true)
         .build(schema)
-        .map_err(|e| e.to_string())
+        .map_err(|e| e.to_string())?;
+    Ok(Schema {
+        validator,
+        subschemas,
+    })
 }
 
 /// The first violation as `field: rule`.
-pub(crate) fn check(validator: &jsonschema::Validator, input: &Value) -> Result<(), String> {
-    let Some(error) = validator.iter_errors(input).next() else {
+pub(crate) fn check(schema: &Schema, input: &Value) -> Result<(), String> {
+    let applications = cost::values(input).saturating_mul(schema.subschemas);
+    if applications > MAX_APPLICATIONS {
+        return Err("body: has too many values for the plugin's schema".to_owned());
+    }
+    let Some(error) = schema.validator.iter_errors(input).next() else {
         return Ok(());
     };
     let parent = dotted(error.instance_path().as_str());

@@ -190,10 +190,89 @@ fn tls_fault(error: &rustls::Error) -> Fault {
         E::AlertReceived(AlertDescription::ProtocolVersion) | E::PeerIncompatible(_) => {
             SubKind::Version
         }
-        E::InvalidMessage(_) => SubKind::Handshake,
         _ => SubKind::Handshake,
     };
-    Fault::new(Kind::Tls, sub, format!("TLS: {error}"))
+    Fault::new(Kind::Tls, sub, format!("TLS: {}", tls_words(error, sub)))
+}
+
+/// The cause in plain words, without names of libraries.
+fn tls_words(error: &rustls::Error, sub: SubKind) -> String {
+    use rustls::Error as E;
+    match (error, sub) {
+        (_, SubKind::Expired) => "the server's certificate has expired".to_owned(),
+        (_, SubKind::NotYetValid) => "the server's certificate is not valid yet".to_owned(),
+        (_, SubKind::WrongHost) => "the server's certificate is for another host name".to_owned(),
+        (_, SubKind::Untrusted) => {
+            "the server's certificate was issued by an authority that is not trusted".to_owned()
+        }
+        (_, SubKind::Revoked) => "the server's certificate is revoked".to_owned(),
+        (_, SubKind::Version) => {
+            "server and crawler have no TLS version or cipher suite in common".to_owned()
+        }
+        (E::InvalidCertificate(certificate), _) => certificate_words(certificate).to_owned(),
+        (E::AlertReceived(alert), _) => {
+            format!(
+                "the server refused the handshake (alert {})",
+                alert_words(*alert)
+            )
+        }
+        (E::InvalidMessage(_), _) => "the server's answer is not TLS".to_owned(),
+        (
+            E::PeerMisbehaved(_)
+            | E::InappropriateMessage { .. }
+            | E::InappropriateHandshakeMessage { .. },
+            _,
+        ) => "the server violates the rules of the handshake".to_owned(),
+        (E::NoCertificatesPresented, _) => "the server has no certificate".to_owned(),
+        (E::DecryptError | E::PeerSentOversizedRecord, _) => {
+            "the server's data cannot be decrypted".to_owned()
+        }
+        _ => "the handshake failed".to_owned(),
+    }
+}
+
+/// What is wrong with a certificate that is neither out of date, untrusted, revoked nor for
+/// another name. Of the checks of the chain, only the names of rustls-webpki's errors come
+/// through.
+fn certificate_words(error: &CertificateError) -> &'static str {
+    use CertificateError as C;
+    match error {
+        C::BadEncoding => "the server's certificate is malformed",
+        C::BadSignature => "the server's certificate has a wrong signature",
+        C::UnhandledCriticalExtension => {
+            "the server's certificate has a critical extension that is not known"
+        }
+        C::InvalidPurpose => "the server's certificate is not for servers",
+        other => {
+            let name = other.to_string();
+            if name.contains("CaUsedAsEndEntity") {
+                "the server uses a certificate authority's own certificate (most often one that \
+                 it signed itself)"
+            } else if name.contains("EndEntityUsedAsCa") {
+                "the server's certificate was issued by one that is no authority's"
+            } else if name.contains("UnsupportedCertVersion") {
+                "the server's certificate is of an old version (X.509 v1 or v2)"
+            } else if name.contains("UnsupportedSignatureAlgorithm") {
+                "the server's certificate is signed by an algorithm that is not accepted"
+            } else {
+                "the server's certificate is not valid"
+            }
+        }
+    }
+}
+
+/// The name of an alert as RFC 8446, section 6, writes it: `HandshakeFailure` is
+/// `handshake_failure`.
+fn alert_words(alert: AlertDescription) -> String {
+    let (mut words, mut was_lower) = (String::new(), false);
+    for c in format!("{alert:?}").chars() {
+        if c.is_ascii_uppercase() && was_lower {
+            words.push('_');
+        }
+        was_lower = c.is_ascii_lowercase();
+        words.push(c.to_ascii_lowercase());
+    }
+    words
 }
 
 const fn certificate_fault(error: &CertificateError) -> SubKind {
@@ -319,5 +398,57 @@ fn io_fault(error: &io::Error, stage: Stage) -> Fault {
             format!("the connection failed: {error}"),
         )
         .retryable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn tls_failures_are_described_in_plain_words() {
+        use rustls::{Error as E, OtherError};
+        let chain = |name: &str| {
+            let error = OtherError(Arc::new(io::Error::other(name.to_owned())));
+            E::InvalidCertificate(CertificateError::Other(error))
+        };
+        for (error, sub, words) in [
+            (
+                E::InvalidCertificate(CertificateError::Expired),
+                SubKind::Expired,
+                "TLS: the server's certificate has expired",
+            ),
+            (
+                chain("CaUsedAsEndEntity"),
+                SubKind::BadCertificate,
+                "TLS: the server uses a certificate authority's own certificate (most often one \
+                 that it signed itself)",
+            ),
+            (
+                chain("Surprise(1)"),
+                SubKind::BadCertificate,
+                "TLS: the server's certificate is not valid",
+            ),
+            (
+                E::AlertReceived(AlertDescription::HandshakeFailure),
+                SubKind::Handshake,
+                "TLS: the server refused the handshake (alert handshake_failure)",
+            ),
+            (
+                E::AlertReceived(AlertDescription::UnknownCA),
+                SubKind::Handshake,
+                "TLS: the server refused the handshake (alert unknown_ca)",
+            ),
+            (
+                E::General("x".to_owned()),
+                SubKind::Handshake,
+                "TLS: the handshake failed",
+            ),
+        ] {
+            let fault = tls_fault(&error);
+            assert_eq!((fault.sub, fault.message.as_str()), (Some(sub), words));
+        }
     }
 }

@@ -45,7 +45,10 @@ settings! {
         pub total_ms: Millis = Millis(30_000),
         /// Largest body, both as received and decoded, in bytes.
         pub max_body_bytes: u64 = 20 << 20,
-        /// Most redirects followed.
+        /// Memory for all bodies that are larger than 1 MiB, as received and decoded, together, in
+        /// MiB; fetches that need more fail, and may be tried again.
+        pub max_bodies_mib: u64 = 256,
+        /// Redirects followed.
         pub max_redirects: u32 = 10,
         /// Bytes per second below which a body counts as stalled; 0: no minimum.
         pub min_rate: u64 = 512,

@@ -129,7 +129,12 @@ impl Body {
         self.wire
     }
 
-    /// Decodes a piece of input. The first error is final; output decoded until then is kept.
+    /// Bytes that it takes in memory, as received and decoded.
+    pub fn held_bytes(&self) -> u64 {
+        (self.raw.len() + self.out.len()) as u64
+    }
+
+    /// Takes what arrived. The first error is final; what was decoded until then stays.
     pub fn push(&mut self, input: &[u8]) -> Result<(), Stop> {
         self.wire += input.len() as u64;
         if self.wire > self.max as u64 {

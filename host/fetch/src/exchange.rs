@@ -1,6 +1,7 @@
 //! One request and its response, within the limits.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, StatusCode};
 use tokio::time::{Instant, timeout_at};
 
+use crate::bodies::{Bodies, Share};
 use crate::classify::{self, Stage};
 use crate::config::Limits;
 use crate::decode::{self, Body, Decoded, Stop, malformed};
@@ -24,6 +26,7 @@ pub(crate) struct Bounds<'a> {
     pub total: Duration,
     pub max_bytes: u64,
     pub oversize: Oversize,
+    pub bodies: &'a Arc<Bodies>,
 }
 
 impl Bounds<'_> {
@@ -144,7 +147,8 @@ impl Head {
         }
         let max = usize::try_from(bounds.max_bytes).unwrap_or(usize::MAX);
         let mut body = Body::new(&codings, max, length);
-        let stopped = self.pump(&mut body, bounds).await?;
+        let mut share = Share::new(bounds.bodies);
+        let stopped = self.pump(&mut body, &mut share, bounds).await?;
         let wire_bytes = body.wire_bytes();
         let Decoded {
             body,
@@ -159,15 +163,24 @@ impl Head {
                 return Err(Fault::new(Kind::TooLarge, None, message));
             }
         };
+        let share = Arc::new(share);
         Ok(Received {
-            body,
-            raw,
+            body: Arc::clone(&share).keep(body),
+            raw: raw.map(|raw| Raw {
+                bytes: share.keep(raw.bytes),
+                ..raw
+            }),
             truncated,
             wire_bytes,
         })
     }
 
-    async fn pump(&mut self, body: &mut Body, bounds: &Bounds<'_>) -> Result<Option<Stop>, Fault> {
+    async fn pump(
+        &mut self,
+        body: &mut Body,
+        share: &mut Share,
+        bounds: &Bounds<'_>,
+    ) -> Result<Option<Stop>, Fault> {
         let window = bounds.limits.min_rate_window_ms.as_duration();
         let least = bounds
             .limits
@@ -187,6 +200,7 @@ impl Head {
                     if let Err(stop) = body.push(&chunk) {
                         return Ok(Some(stop));
                     }
+                    share.grow(body.held_bytes())?;
                 }
                 Ok(Ok(None)) => return Ok(None),
                 Ok(Err(error)) => return Err(classify::fault(&error, Stage::Body)),

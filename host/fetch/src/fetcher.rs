@@ -10,6 +10,7 @@ use orbweaver_core::{charset, content, user_agent};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+use crate::bodies::Bodies;
 use crate::classify;
 use crate::client::{Clients, ConfigError, Connections};
 use crate::config::{FetchConfig, Limits};
@@ -38,6 +39,7 @@ struct Inner {
     clients: Clients,
     files: SiteFiles,
     pools: Pools,
+    bodies: Arc<Bodies>,
 }
 
 impl Fetcher {
@@ -61,6 +63,8 @@ impl Fetcher {
         let clients = Clients::new(&config, resolver, Arc::clone(&blocklist))?;
         let policy = Policy::with_nets(config.allow_nets.clone());
         let pools = Pools::new(config.proxy_pools.clone());
+        let most = config.limits.max_bodies_mib.saturating_mul(1 << 20);
+        let bodies = Bodies::new(most, config.limits.max_body_bytes);
         Ok(Self(Arc::new(Inner {
             config,
             policy,
@@ -68,6 +72,7 @@ impl Fetcher {
             clients,
             files: SiteFiles::new(),
             pools,
+            bodies,
         })))
     }
 
@@ -255,6 +260,7 @@ impl Fetcher {
                 .max_bytes
                 .unwrap_or(inner.config.limits.max_body_bytes),
             oversize: request.oversize,
+            bodies: &inner.bodies,
         };
         let mut course = self
             .begin(request)

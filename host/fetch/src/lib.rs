@@ -5,6 +5,7 @@
 //! and size. Every failure is a [`FetchError`] with a stable kind. The HTTP library is not part
 //! of this interface.
 
+mod bodies;
 mod browser;
 mod classify;
 mod client;

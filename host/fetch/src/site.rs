@@ -11,6 +11,7 @@ use orbweaver_core::content;
 use orbweaver_core::limits::MAX_ROBOTS_BYTES;
 use orbweaver_core::robots::{Robots, Rules};
 use orbweaver_core::user_agent::PRODUCT_TOKEN;
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use crate::error::{FetchError, Kind};
@@ -24,11 +25,15 @@ const ANSWER_LIFE: Duration = Duration::from_secs(3600);
 const FAILURE_LIFE: Duration = Duration::from_secs(60);
 /// Most redirects of a robots.txt that are followed (RFC 9309, 2.3.1.2).
 const ROBOTS_REDIRECTS: u32 = 5;
-/// Most origins cached.
-const MAX_ORIGINS: u64 = 10_000;
-/// Most bytes of all cached texts together.
+/// Memory for robots.txt that were asked for with our own user agents, with their rules; and
+/// for the other texts.
 const MAX_CACHED_BYTES: u64 = 64 << 20;
-/// Most bytes of an llms.txt or llms-full.txt that are kept.
+/// Memory for robots.txt that were asked for with user agents of callers, who may name any
+/// number of them: apart, so that nobody's agents displace what crawls need.
+const MAX_AGENTS_BYTES: u64 = 16 << 20;
+/// What a cache keeps around an entry, in bytes.
+const ENTRY_BYTES: usize = 256;
+/// Bytes of an llms.txt or llms-full.txt that are kept.
 const MAX_LLMS_BYTES: u64 = 2 << 20;
 /// Time limit for such a file; a page's own fetch waits for it.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -81,7 +86,15 @@ impl fmt::Display for RobotsFailure<'_> {
 }
 
 impl RobotsAnswer {
-    /// What it says to this crawler about a URL of its origin.
+    /// Bytes that this takes in memory, its rules included.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.text.as_ref().map_or(0, String::len)
+            + self.robots.held_bytes()
+            + self.rules.held_bytes()
+    }
+
+    /// What it says of a URL of its origin, to this crawler.
     pub fn verdict(&self, url: &Url) -> RobotsVerdict<'_> {
         if self.rules.allows_url(url) {
             return RobotsVerdict::Allowed;
@@ -118,8 +131,16 @@ enum Name {
 #[derive(Clone)]
 struct Stored<T> {
     value: T,
-    bytes: u32,
+    /// Bytes that the value takes in memory.
+    bytes: usize,
     failed: bool,
+}
+
+impl<T> Stored<T> {
+    /// What the entry of this origin costs.
+    fn weight(&self, origin: &str) -> u32 {
+        u32::try_from(self.bytes + origin.len() + ENTRY_BYTES).unwrap_or(u32::MAX)
+    }
 }
 
 struct Life;
@@ -137,6 +158,8 @@ impl<K, T> Expiry<K, Stored<T>> for Life {
 /// The cache. Concurrent requests for one file fetch it once.
 pub struct SiteFiles {
     robots: Cache<String, Stored<Arc<RobotsAnswer>>>,
+    /// By origin and a digest of the user agent.
+    robots_of_agents: Cache<(String, [u8; 32]), Stored<Arc<RobotsAnswer>>>,
     texts: Cache<(String, Name), Stored<TextFile>>,
 }
 
@@ -145,12 +168,17 @@ impl SiteFiles {
         Self {
             robots: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
-                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .weigher(|origin: &String, stored: &Stored<_>| stored.weight(origin))
+                .expire_after(Life)
+                .build(),
+            robots_of_agents: Cache::builder()
+                .max_capacity(MAX_AGENTS_BYTES)
+                .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
                 .expire_after(Life)
                 .build(),
             texts: Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
-                .weigher(|_, stored: &Stored<_>| stored.bytes)
+                .weigher(|(origin, _): &(String, _), stored: &Stored<_>| stored.weight(origin))
                 .expire_after(Life)
                 .build(),
         }
@@ -160,25 +188,23 @@ impl SiteFiles {
     /// is disallowed (RFC 9309), and it is requested again after a minute.
     #[crate::boxed]
     pub async fn robots(&self, fetcher: &Fetcher, url: &Url) -> Arc<RobotsAnswer> {
-        self.robots_as(fetcher, url, None).await
-    }
-
-    /// Same as [`robots`](Self::robots), fetched with this user agent: some sites send each
-    /// crawler a different file.
-    #[crate::boxed]
-    pub async fn robots_as(
-        &self,
-        fetcher: &Fetcher,
-        url: &Url,
-        agent: Option<&str>,
-    ) -> Arc<RobotsAnswer> {
         let origin = origin(url);
-        let key = agent.map_or_else(|| origin.clone(), |agent| format!("{origin} {agent}"));
         let made = self
             .robots
-            .get_with(key, fetch_robots(fetcher, origin, agent))
-            .await;
-        made.value
+            .get_with(origin.clone(), fetch_robots(fetcher, origin, None));
+        made.await.value
+    }
+
+    /// As [`robots`](Self::robots), asked for with this user agent: some sites answer each
+    /// crawler with a file of its own.
+    #[crate::boxed]
+    pub async fn robots_as(&self, fetcher: &Fetcher, url: &Url, agent: &str) -> Arc<RobotsAnswer> {
+        let origin = origin(url);
+        let key = (origin.clone(), Sha256::digest(agent).into());
+        let made = self
+            .robots_of_agents
+            .get_with(key, fetch_robots(fetcher, origin, Some(agent)));
+        made.await.value
     }
 
     /// llms.txt of a URL's origin.
@@ -205,12 +231,6 @@ impl SiteFiles {
 /// Scheme, host and port: the scope of a robots.txt (RFC 9309, 2.3).
 fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
-}
-
-/// Approximate memory of a cache entry.
-fn weight(text: usize) -> u32 {
-    const AROUND: usize = (MAX_CACHED_BYTES / MAX_ORIGINS) as usize;
-    u32::try_from(text + AROUND).unwrap_or(u32::MAX)
 }
 
 fn request(origin: &str, path: &str, max_bytes: u64) -> Request {
@@ -257,7 +277,6 @@ async fn fetch_robots(
         .text
         .into_owned()
     });
-    let bytes = weight(text.as_ref().map_or(0, |text| text.len() * 2));
     let failed = robots.is_unreachable();
     let answer = RobotsAnswer {
         text,
@@ -267,8 +286,8 @@ async fn fetch_robots(
         error,
     };
     Stored {
+        bytes: answer.held_bytes(),
         value: Arc::new(answer),
-        bytes,
         failed,
     }
 }
@@ -299,7 +318,7 @@ async fn fetch_text(fetcher: &Fetcher, origin: String, name: Name) -> Stored<Tex
             Some(Arc::<str>::from(decoded.text.as_ref()))
         });
     Stored {
-        bytes: weight(text.as_ref().map_or(0, |text| text.len())),
+        bytes: text.as_ref().map_or(0, |text| text.len()),
         value: text,
         failed,
     }

@@ -87,6 +87,10 @@ pub struct ScanResult<'a> {
     /// Extractors that failed.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
+    /// Why there is no content, if the body is not HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub notice: Option<String>,
 }
 
 /// The fields of the article extractor's answer that are returned.
@@ -166,6 +170,7 @@ pub fn assemble(
         screenshot_error,
         extensions: outcome.extensions().collect(),
         errors,
+        notice: document.notice(),
     };
     to_json(&result, outcome.size() + 4_096)
 }

@@ -1,8 +1,11 @@
 //! The blocklist of malicious domains: loads the sources, keeps them current and passes the
 //! list to the fetcher, which refuses listed hosts before anything is queued and at redirects.
 //!
-//! A source is a file, checked every two seconds, or a URL, fetched again after
-//! `blocklist.refresh_seconds`. If a source fails, its last content stays in use.
+//! A source is a file, looked at every two seconds, or a URL, asked for anew after
+//! `blocklist.refresh_seconds`. A source that fails keeps what it said last; a URL's list is
+//! kept in the data folder, so that this holds over restarts, too.
+
+mod kept;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -15,6 +18,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::blocking::blocking;
 use crate::config::BlocklistConfig;
+use kept::KeptLists;
 
 /// How often files are checked.
 const LOOK: Duration = Duration::from_secs(2);
@@ -29,11 +33,13 @@ pub struct Blocklist {
     fetcher: Fetcher,
     sources: Vec<Source>,
     refresh: Duration,
+    kept: KeptLists,
 }
 
 struct Source {
     at: Place,
-    hosts: HostList,
+    /// What it said last; none until it was read.
+    hosts: Option<HostList>,
 }
 
 enum Place {
@@ -50,13 +56,19 @@ enum Place {
 }
 
 impl Blocklist {
-    /// Reads every source and passes the list to the fetcher. A URL that fails is logged and
-    /// retried soon, so that the service starts despite an outage elsewhere.
+    /// Reads every source and hands the list to the fetcher. For a URL that fails its copy in
+    /// the data folder stands in, so that someone else's outage does not keep the service
+    /// down; it is asked again soon.
     ///
     /// # Errors
-    /// When a file cannot be read.
+    /// A file that cannot be read; with `blocklist.required` also a URL that fails and has no
+    /// copy: without its list, what it forbids would be fetched.
     #[crate::boxed]
-    pub async fn load(config: &BlocklistConfig, fetcher: &Fetcher) -> anyhow::Result<Self> {
+    pub async fn load(
+        config: &BlocklistConfig,
+        data_dir: &Path,
+        fetcher: &Fetcher,
+    ) -> anyhow::Result<Self> {
         let mut sources = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
             let at = if is_url(source) {
@@ -73,21 +85,85 @@ impl Blocklist {
                     .with_context(|| format!("blocklist.sources: cannot read {source}"))?;
                 Place::File { path, seen: None }
             };
-            sources.push(Source {
-                at,
-                hosts: HostList::default(),
-            });
+            sources.push(Source { at, hosts: None });
         }
         let mut blocklist = Self {
             fetcher: fetcher.clone(),
             sources,
             refresh: config.refresh_seconds.max(Seconds(1)).as_duration(),
+            kept: KeptLists::in_data_dir(data_dir),
         };
         blocklist.refresh().await;
+        blocklist.take_copies(config.required).await?;
         Ok(blocklist)
     }
 
-    /// Keeps the list current; never returns.
+    /// Reads the copies of the URLs that could not be read.
+    async fn take_copies(&mut self, required: bool) -> anyhow::Result<()> {
+        let mut taken = false;
+        for source in &mut self.sources {
+            if source.hosts.is_some() {
+                continue;
+            }
+            let url = match &source.at {
+                Place::File { path, .. } => {
+                    anyhow::bail!("blocklist.sources: cannot read {}", path.display());
+                }
+                Place::Url { url, .. } => url.clone(),
+            };
+            let (kept, asked) = (self.kept.clone(), url.clone());
+            let copy =
+                blocking(move || kept.read(&asked).map(|copy| copy.map(|text| parse(&text))));
+            match copy.await? {
+                Ok(Some(hosts)) => {
+                    tracing::warn!(
+                        url,
+                        hosts = hosts.len(),
+                        "the copy of a blocklist stands in"
+                    );
+                    source.hosts = Some(hosts);
+                    taken = true;
+                }
+                kept => {
+                    let why = kept.err().map_or_else(
+                        || "no copy of it was kept".to_owned(),
+                        |error| format!("its copy cannot be read: {error}"),
+                    );
+                    if required {
+                        anyhow::bail!(
+                            "blocklist.sources: cannot read {url}, and {why}; set \
+                             blocklist.required = false to start without it"
+                        );
+                    }
+                    tracing::error!(
+                        url,
+                        why,
+                        "a blocklist is missing: its hosts are fetched from"
+                    );
+                }
+            }
+        }
+        if taken {
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Hands the lists to the fetcher.
+    fn publish(&self) {
+        let mut all = HostList::default();
+        for hosts in self
+            .sources
+            .iter()
+            .filter_map(|source| source.hosts.as_ref())
+        {
+            all.extend(hosts);
+        }
+        tracing::info!(hosts = all.len(), "the blocklist is read");
+        self.fetcher.set_blocklist(all);
+    }
+
+    /// Keeps the list current; ends with the task that holds it.
     #[crate::boxed]
     pub async fn run(mut self) {
         if self.sources.is_empty() {
@@ -119,14 +195,16 @@ impl Blocklist {
                 }
                 Place::Url { .. } => Ok(None),
             };
+            let read = match read {
+                Ok(Some(text)) => taken_over(&source.at, &self.kept, text).await.map(Some),
+                Ok(None) => Ok(None),
+                Err(error) => Err(error),
+            };
             match read {
-                Ok(Some(text)) => match blocking(move || parse(&text)).await {
-                    Ok(hosts) => {
-                        source.hosts = hosts;
-                        changed = true;
-                    }
-                    Err(error) => tracing::error!(%error, "cannot read a blocklist"),
-                },
+                Ok(Some(hosts)) => {
+                    source.hosts = Some(hosts);
+                    changed = true;
+                }
                 Ok(None) => {}
                 Err(error) => {
                     tracing::warn!(
@@ -137,14 +215,32 @@ impl Blocklist {
             }
         }
         if changed {
-            let mut all = HostList::default();
-            for source in &self.sources {
-                all.extend(&source.hosts);
-            }
-            tracing::info!(hosts = all.len(), "blocklist loaded");
-            self.fetcher.set_blocklist(all);
+            self.publish();
         }
     }
+}
+
+/// The hosts of a text that a source gave. That of a URL is kept, unless it lists nothing: an
+/// error page is no list.
+async fn taken_over(at: &Place, kept: &KeptLists, text: String) -> anyhow::Result<HostList> {
+    let copy = match at {
+        Place::Url { url, .. } => Some((kept.clone(), url.clone())),
+        Place::File { .. } => None,
+    };
+    blocking(move || {
+        let hosts = parse(&text);
+        let Some((kept, url)) = copy else {
+            return Ok(hosts);
+        };
+        if hosts.is_empty() {
+            anyhow::bail!("blocklist {url}: lists no host");
+        }
+        if let Err(error) = kept.write(&url, &text) {
+            tracing::warn!(%error, url, "a blocklist cannot be kept for the next start");
+        }
+        Ok(hosts)
+    })
+    .await?
 }
 
 fn parse(text: &str) -> HostList {

@@ -130,7 +130,10 @@ settings! {
         /// fetched.
         #[serde(deserialize_with = "list")]
         pub sources: Vec<String>,
-        /// How often lists at URLs are fetched again, in seconds.
+        /// Whether the service refuses to start while a list at a URL can neither be read nor was
+        /// kept in the data folder by an earlier start.
+        pub required: bool = true,
+        /// How often lists at URLs are asked for anew, in seconds.
         pub refresh_seconds: Seconds = Seconds(3_600),
     }
 }

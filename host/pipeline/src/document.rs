@@ -96,7 +96,7 @@ impl Document {
 
     /// A response as a page for plugins, without the work of storing it; `cost_usd` is its
     /// cost. CPU-bound.
-    pub fn page_of(response: Response, cost_usd: f64) -> Arc<Page> {
+    pub fn page_without_storing(response: Response, cost_usd: f64) -> Arc<Page> {
         let content_type = response.content_type().map(str::to_owned);
         let kind = content::sniff(content_type.as_deref(), &response.body).kind;
         let html = text(kind, &response.body, content_type.as_deref());
@@ -145,7 +145,26 @@ impl Document {
         document
     }
 
-    /// A page of the store; its body is read when needed. `None` if the row has no body.
+    /// Why a body that is not HTML has no content; `None` for HTML.
+    pub fn notice(&self) -> Option<String> {
+        if self.kind == Kind::Html {
+            return None;
+        }
+        let declared = self.header("content-type");
+        let media_type = match &self.page {
+            Some(page) => content::sniff(declared, &page.parts().body).media_type,
+            None => {
+                let essence = declared.and_then(|value| value.split(';').next());
+                essence.unwrap_or("no HTML").trim().to_ascii_lowercase()
+            }
+        };
+        Some(format!(
+            "the body is {media_type}: only HTML has Markdown, an article, metadata and signals"
+        ))
+    }
+
+    /// A page of the store; its body stays there until it is needed. None where the row
+    /// has no body.
     pub fn from_store(store: &Store, project: ProjectId, stored: StoredPage) -> Option<Self> {
         let (blob, body_hash) = stored.body?;
         Some(Self {

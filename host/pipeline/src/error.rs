@@ -72,8 +72,9 @@ pub enum ScanError {
     Internal(String),
 }
 
-/// Seconds after which to retry when all browsers are busy.
-const BROWSERS_BUSY: u64 = 5;
+/// Seconds after which to come again where all browsers, or all memory for large bodies, are
+/// in use.
+const BUSY_SECONDS: u64 = 5;
 
 impl From<Busy> for ScanError {
     fn from(busy: Busy) -> Self {
@@ -99,11 +100,13 @@ impl From<FetchError> for ScanError {
             FetchKind::Refused | FetchKind::Scope | FetchKind::InvalidRequest => {
                 Self::Refused(error.message)
             }
+            FetchKind::Internal | FetchKind::Browser if error.sub == Some(SubKind::Busy) => {
+                Self::Busy {
+                    message: error.message,
+                    retry_after: BUSY_SECONDS,
+                }
+            }
             FetchKind::Internal => Self::Internal(error.message),
-            FetchKind::Browser if error.sub == Some(SubKind::Busy) => Self::Busy {
-                message: error.message,
-                retry_after: BROWSERS_BUSY,
-            },
             kind => Self::Fetch {
                 kind: FailureKind::Fetch(kind),
                 message: error.message,

@@ -31,6 +31,7 @@ impl Pipeline {
         let keys = Keys::of(document);
         let mut missing = Vec::new();
         for request in requests {
+            self.engine.await_role(&request.role).await;
             let plugin = self.engine.role(&request.role);
             let key = plugin.as_ref().map(|plugin| keys.role(request, plugin));
             match key.and_then(|key| self.results.get(&key)) {

@@ -26,6 +26,7 @@ mod site_lookup;
 mod source;
 mod spec;
 mod stored;
+mod text_diff;
 
 pub use answer::{Picture, ScanResult, assemble};
 pub use blocking::blocking;
@@ -39,6 +40,7 @@ pub use scan::scan;
 pub use site::Site;
 pub use spec::{Content, ScanSpec};
 pub use stored::{KeptContent, PageContent, Parts, StoredError};
+pub use text_diff::TextChange;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

@@ -21,6 +21,8 @@ pub struct PipelineSettings {
     pub plugins: EngineConfig,
     /// `[scan]`.
     pub scan: ScanConfig,
+    /// Whether plugins are loaded in the background; calls wait for those that they need.
+    pub load_behind: bool,
 }
 
 /// Fetches pages and runs plugins on them. Cheap to clone.
@@ -62,20 +64,25 @@ impl Pipeline {
             fetch,
             plugins,
             scan,
+            load_behind,
         } = settings;
         let folder = plugins.plugin_dir.clone().unwrap_or_default();
         let fetcher = Fetcher::with_resolver(fetch, resolver).context("fetch")?;
         let engine = Engine::new(plugins)?;
-        let report = engine.load_dir().await;
-        for (file, why) in &report.refused {
-            tracing::error!(file = %file.display(), reason = %why, "a plugin failed to load");
+        if load_behind {
+            engine.load_dir_behind();
+        } else {
+            let report = engine.load_dir().await;
+            for (file, why) in &report.refused {
+                tracing::error!(file = %file.display(), reason = %why, "a plugin failed to load");
+            }
+            tracing::info!(
+                plugins = report.loaded.len(),
+                folder = %folder.display(),
+                "plugins loaded"
+            );
+            engine.watch();
         }
-        tracing::info!(
-            plugins = report.loaded.len(),
-            folder = %folder.display(),
-            "plugins loaded"
-        );
-        engine.watch();
         // One half for results of extractors, one half for complete answers.
         let half = scan.result_cache_mib << 19;
         Ok(Self {

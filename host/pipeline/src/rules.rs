@@ -12,8 +12,8 @@ use crate::pipeline::Pipeline;
 /// Largest `max_age_seconds`: ten years.
 pub const MAX_AGE_SECONDS: u64 = 315_360_000;
 const MAX_USER_AGENT: usize = 1_024;
-/// Most extractors that one request may add.
-const MAX_EXTRACTORS: usize = 16;
+/// Maximum number of extractors that one request may add.
+pub const MAX_EXTRACTORS: usize = 16;
 
 /// A request field that breaks a rule: `field: rule`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,12 +6,12 @@ use orbweaver_core::robots::{ai_crawlers, ai_policy};
 use orbweaver_fetch::{RobotsAnswer, TextFile};
 use serde_json::value::RawValue;
 
-/// Bytes of memory for cached policies, including the robots.txt that each entry holds.
+use crate::blocking::blocking;
+
+/// Memory for policies, and for the robots.txt that each entry keeps alive, in bytes.
 const MAX_CACHED_BYTES: u64 = 32 << 20;
 /// Estimated memory of an entry besides its texts, in bytes.
 const ENTRY_BYTES: usize = 256;
-/// Upper estimate of a parsed robots.txt's memory, as a multiple of its text.
-const RULES_PER_TEXT: usize = 8;
 
 /// What a site's robots.txt, llms.txt and llms-full.txt say.
 #[derive(Clone, Debug, Default)]
@@ -44,16 +44,15 @@ fn same<T: ?Sized>(a: &Option<Arc<T>>, b: &Option<Arc<T>>) -> bool {
 
 /// Cache of policies: judging 160 bots in every scan of a site would be slow.
 #[derive(Clone, Debug)]
-pub struct Policies(moka::sync::Cache<usize, (Arc<RobotsAnswer>, Arc<RawValue>)>);
+pub struct Policies(moka::future::Cache<usize, (Arc<RobotsAnswer>, Arc<RawValue>)>);
 
 impl Default for Policies {
     fn default() -> Self {
         Self(
-            moka::sync::Cache::builder()
+            moka::future::Cache::builder()
                 .max_capacity(MAX_CACHED_BYTES)
                 .weigher(|_, (robots, policy): &(Arc<RobotsAnswer>, Arc<RawValue>)| {
-                    let text = robots.text.as_ref().map_or(0, String::len);
-                    let bytes = policy.get().len() + RULES_PER_TEXT * text + ENTRY_BYTES;
+                    let bytes = policy.get().len() + robots.held_bytes() + ENTRY_BYTES;
                     u32::try_from(bytes).unwrap_or(u32::MAX)
                 })
                 .build(),
@@ -62,17 +61,27 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// The policy as JSON; `None` if robots.txt could not be fetched.
-    pub(crate) fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
+    /// The policy as JSON; none where robots.txt could not be asked for.
+    pub(crate) async fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         robots.status?;
         // The entry keeps the answer alive, so its address cannot be reused.
         let address = Arc::as_ptr(robots).addr();
-        let (_, policy) = self.0.get_with(address, || {
-            let policy = ai_policy(&robots.robots, ai_crawlers().iter().map(String::as_str));
-            let json = serde_json::value::to_raw_value(&policy)
-                .unwrap_or_else(|_| RawValue::NULL.to_owned());
-            (Arc::clone(robots), Arc::from(json))
+        // Many wildcards against every known crawler: a second of work at worst.
+        let judged = self.0.try_get_with(address, {
+            let robots = Arc::clone(robots);
+            blocking(move || {
+                let policy = ai_policy(&robots.robots, ai_crawlers().iter().map(String::as_str));
+                let json = serde_json::value::to_raw_value(&policy)
+                    .unwrap_or_else(|_| RawValue::NULL.to_owned());
+                (robots, Arc::from(json))
+            })
         });
-        Some(policy)
+        match judged.await {
+            Ok((_, policy)) => Some(policy),
+            Err(error) => {
+                tracing::error!(%error, "cannot judge a robots.txt");
+                None
+            }
+        }
     }
 }

@@ -61,9 +61,10 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// The AI-crawler policy of a robots.txt as JSON; `None` if it could not be fetched.
-    pub fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
-        self.policies.of(robots)
+    /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
+    #[crate::boxed]
+    pub async fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
+        self.policies.of(robots).await
     }
 }
 
@@ -77,7 +78,7 @@ pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
         files.llms_full_txt(fetcher, url),
     );
     Site {
-        policy: pipeline.policies.of(&robots),
+        policy: pipeline.policies.of(&robots).await,
         llms,
         llms_full,
     }

@@ -92,6 +92,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
+    /// Why there is no content, if the body is not HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub notice: Option<String>,
 }
 
 /// Content kept in the row of a page that a crawl stores without its body, as JSON.
@@ -143,6 +147,7 @@ impl Pipeline {
             content_hash: None,
             extensions,
             errors: Vec::new(),
+            notice: None,
         };
         let Some(mut document) = Document::from_store(store, project, page) else {
             let needs_body = parts.html || parts.markdown || parts.article;
@@ -155,6 +160,7 @@ impl Pipeline {
             answer.signals = Some(Some(kept.signals));
             return Ok(to_json(&answer, 4_096)?);
         };
+        answer.notice = document.notice();
         let outcome = self.extract(&mut document, &parts.roles()).await?;
         answer.errors.clone_from(&outcome.errors);
         let page = match document.kind {

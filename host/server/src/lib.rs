@@ -6,8 +6,8 @@
 
 pub mod cli;
 pub mod config;
-pub mod doors;
 pub mod housekeeping;
+pub mod insecure_settings;
 pub mod listen;
 pub mod probe;
 pub mod serve;

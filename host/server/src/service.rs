@@ -23,7 +23,7 @@ use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
 use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_pipeline::blocklist::Blocklist;
 use orbweaver_pipeline::cloud::Cloud;
-use orbweaver_pipeline::{Pipeline, Scans, ScansParts};
+use orbweaver_pipeline::{Pipeline, PipelineSettings, Scans, ScansParts};
 use orbweaver_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -75,6 +75,9 @@ impl fmt::Debug for Service {
     }
 }
 
+/// Uploads of plugins under way at once, each of up to 64 MiB.
+const CONCURRENT_UPLOADS: usize = 2;
+
 /// Opens everything that the configuration names, and loads the plugins.
 ///
 /// # Errors
@@ -100,10 +103,14 @@ pub async fn build_with(
     config.create_data_dir()?;
     let store = Store::open(&config.store_options()).await?;
     store.join(clock.now()).await?;
-    let pipeline = Pipeline::with_resolver(config.pipeline(), resolver).await?;
+    let settings = PipelineSettings {
+        load_behind: true,
+        ..config.pipeline()
+    };
+    let pipeline = Pipeline::with_resolver(settings, resolver).await?;
     let overlay = Overlay::default();
     overlay.follow(&store, &pipeline.engine).await?;
-    let blocklist = Blocklist::load(&config.blocklist, &pipeline.fetcher).await?;
+    let blocklist = Blocklist::load(&config.blocklist, &config.data_dir, &pipeline.fetcher).await?;
     let registry = Registry::new(store.clone());
     let quota = Quota::new(
         config.tiers.clone(),
@@ -168,6 +175,11 @@ pub async fn build_with(
                 config.plugins.max_actors,
                 config.plugins.actor_queue_per_project,
             ),
+        ),
+        uploads: Slots::new(
+            "uploads of plugins",
+            "plugins.upload_queue",
+            Limits::new(CONCURRENT_UPLOADS, config.plugins.upload_queue),
         ),
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,

@@ -104,7 +104,7 @@ fn batch(lease: Lease, at: i64, now: DateTime<Utc>) -> RunBatch {
                 redirect_to: None,
             })
             .collect(),
-        errors: 0,
+        errors: Vec::new(),
         usage: vec![NewUsage {
             project: lease.project,
             token: format!("run:{}:{at}", lease.run),

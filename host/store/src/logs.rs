@@ -11,9 +11,11 @@ use crate::db::{Db, Store, per_database, read, signed};
 use crate::error::StoreError;
 use crate::time::{from_ms, to_ms};
 
-/// Entries kept in memory per project, and number of projects with entries in memory.
+/// Entries of a project kept in memory, their bytes, and projects that have some there: 32 MiB
+/// in all.
 const RECENT: usize = 512;
-const RECENT_PROJECTS: u64 = 1_000;
+const RECENT_BYTES: usize = 128 << 10;
+const RECENT_PROJECTS: u64 = 256;
 
 /// An answered request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +53,20 @@ pub struct LogFilter {
     pub key_prefix: Option<String>,
 }
 
+impl LogEntry {
+    /// Bytes that this takes in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let texts = [
+            &self.method,
+            &self.path,
+            &self.client_ip,
+            &self.request_id,
+            &self.key_prefix,
+        ];
+        size_of::<Self>() + texts.map(String::capacity).iter().sum::<usize>()
+    }
+}
+
 impl LogFilter {
     fn statuses(&self) -> std::ops::RangeInclusive<u16> {
         self.status_min.unwrap_or(0)..=self.status_max.unwrap_or(u16::MAX)
@@ -60,7 +76,27 @@ impl LogFilter {
 /// The newest entries of each project logged by this process. If no other process logs, the
 /// newest entries are listed without the database.
 #[derive(Clone, Debug)]
-pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<VecDeque<Arc<LogEntry>>>>>);
+pub(crate) struct Recent(Cache<ProjectId, Arc<Mutex<Ring>>>);
+
+/// Entries, the newest first.
+#[derive(Debug, Default)]
+struct Ring {
+    entries: VecDeque<Arc<LogEntry>>,
+    bytes: usize,
+}
+
+impl Ring {
+    fn push(&mut self, entry: Arc<LogEntry>) {
+        self.bytes += entry.held_bytes();
+        self.entries.push_front(entry);
+        while self.entries.len() > RECENT || self.bytes > RECENT_BYTES {
+            let Some(oldest) = self.entries.pop_back() else {
+                return;
+            };
+            self.bytes -= oldest.held_bytes();
+        }
+    }
+}
 
 impl Default for Recent {
     fn default() -> Self {
@@ -75,10 +111,7 @@ impl Recent {
             .get(&project)
             .unwrap_or_else(|| self.0.get_with(project, Arc::default));
         let mut ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
-        if ring.len() == RECENT {
-            ring.pop_back();
-        }
-        ring.push_front(entry);
+        ring.push(entry);
     }
 
     /// The entries for a filter, if enough are in memory.
@@ -89,6 +122,7 @@ impl Recent {
         let ring = self.0.get(&project)?;
         let ring = ring.lock().unwrap_or_else(PoisonError::into_inner);
         let found: Vec<Arc<LogEntry>> = ring
+            .entries
             .iter()
             .filter(|entry| statuses.contains(&entry.status))
             .filter(|entry| {
@@ -218,5 +252,41 @@ impl Store {
             })
         };
         Ok(rows.into_iter().map(entry).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: usize) -> Arc<LogEntry> {
+        Arc::new(LogEntry {
+            ts: DateTime::UNIX_EPOCH,
+            method: "GET".to_owned(),
+            path: "/".repeat(path),
+            status: 200,
+            duration_ms: 1,
+            client_ip: "192.0.2.1".to_owned(),
+            request_id: "0".repeat(32),
+            key_prefix: "orb_AAAA".to_owned(),
+        })
+    }
+
+    #[test]
+    fn recent_entries_are_bounded_in_number_and_in_bytes() {
+        let mut ring = Ring::default();
+        for _ in 0..2 * RECENT {
+            ring.push(entry(1));
+        }
+        let short = ring.entries.len();
+        assert!(short > 256, "{short} entries of usual requests");
+        for _ in 0..2 * RECENT {
+            ring.push(entry(512));
+        }
+        let held: usize = ring.entries.iter().map(|entry| entry.held_bytes()).sum();
+        assert_eq!(held, ring.bytes);
+        assert!(held <= RECENT_BYTES && ring.entries.len() < short);
+        ring.push(entry(1 << 20));
+        assert!(ring.bytes <= RECENT_BYTES, "{}", ring.bytes);
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod lite {
     pub(crate) use crate::accounts::projects::lite as projects;
     pub(crate) use crate::accounts::signup::lite as signup;
     pub(crate) use crate::bodies::rows::lite as bodies;
+    pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::idempotency::lite as idempotency;
     pub(crate) use crate::logs::lite as logs;
@@ -31,6 +32,7 @@ pub(crate) mod pg {
     pub(crate) use crate::accounts::projects::pg as projects;
     pub(crate) use crate::accounts::signup::pg as signup;
     pub(crate) use crate::bodies::rows::pg as bodies;
+    pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::idempotency::pg as idempotency;
     pub(crate) use crate::logs::pg as logs;

@@ -1,10 +1,10 @@
 //! The one task per process for writes that requests do not wait for: the request log, last uses
 //! of keys, stored scans and their usage.
 //!
-//! Jobs wait in a bounded queue. The task takes up to [`BATCH`] waiting jobs and commits them in
-//! one transaction, so that under load many requests share a commit and without load nothing
-//! waits. If a batch fails, its jobs are written one by one, so that one bad row fails only its
-//! own request.
+//! Jobs wait in a queue that is bounded in number and in bytes. The task takes as many as are there, up to [`BATCH`], and
+//! commits them in one transaction, so that under load a commit is shared by many requests
+//! and without load nothing waits. A batch that fails is done again job by job, so that one
+//! bad row costs its own request only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{KeyId, PageId, ProjectId, ReservationId};
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use crate::db::{Db, transact};
@@ -23,8 +23,17 @@ use crate::quota::{Amount, NewUsage};
 
 /// Jobs per transaction.
 pub const BATCH: usize = 250;
+/// Bytes of the pages and log entries that wait or are being written. One page that is larger
+/// has the queue to itself.
+const QUEUE_BYTES: usize = 64 << 20;
+/// Bytes that one permit of the queue's semaphore stands for.
+const UNIT: usize = 1 << 10;
+const QUEUE_UNITS: u32 = (QUEUE_BYTES / UNIT) as u32;
 
 type Saved = Result<Option<PageId>, StoreError>;
+
+/// A job, and its bytes in the queue until it is done.
+type Queued = (Job, Option<OwnedSemaphorePermit>);
 
 enum Job {
     Log(ProjectId, Arc<LogEntry>),
@@ -40,10 +49,27 @@ struct Scan {
     usage: Option<NewUsage>,
 }
 
+impl Scan {
+    fn held_bytes(&self) -> usize {
+        let page = self.page.as_ref().map_or(0, |page| {
+            let metadata = page.metadata.as_ref().map_or(0, String::len);
+            let body = page.body.as_ref().map_or(0, |body| body.bytes.len());
+            page.url.len() + page.final_url.len() + page.headers.len() + metadata + body
+        });
+        size_of::<Self>() + page
+    }
+}
+
+/// Permits for so many bytes.
+fn units(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(UNIT)).map_or(QUEUE_UNITS, |units| units.min(QUEUE_UNITS))
+}
+
 /// The sending end of the writer's queue.
 #[derive(Debug)]
 pub struct Writer {
-    jobs: mpsc::Sender<Job>,
+    jobs: mpsc::Sender<Queued>,
+    room: Arc<Semaphore>,
     task: Mutex<Option<JoinHandle<()>>>,
     lost: Arc<AtomicI64>,
 }
@@ -54,6 +80,7 @@ impl Writer {
         let task = tokio::spawn(run(db, queue));
         Self {
             jobs,
+            room: Arc::new(Semaphore::new(QUEUE_UNITS as usize)),
             task: Mutex::new(Some(task)),
             lost: Arc::new(AtomicI64::new(0)),
         }
@@ -62,22 +89,34 @@ impl Writer {
     /// Never blocks: a request must not hang because its log entry cannot be written. If the
     /// queue is full, the entry is lost and counted.
     pub(crate) fn log(&self, project: ProjectId, entry: Arc<LogEntry>) {
-        self.offer(Job::Log(project, entry));
+        let units = units(entry.held_bytes());
+        let room = Arc::clone(&self.room).try_acquire_many_owned(units);
+        match room {
+            Ok(room) => self.offer(Job::Log(project, entry), Some(room)),
+            Err(_) => self.lose(),
+        }
     }
 
     pub(crate) fn touch(&self, key: KeyId, at: DateTime<Utc>) {
-        self.offer(Job::Touch(key, at));
+        self.offer(Job::Touch(key, at), None);
     }
 
     /// Never blocks either: a reservation whose release is lost expires.
     pub(crate) fn release(&self, reservation: ReservationId, amount: Amount) {
-        let _ = self.jobs.try_send(Job::Release(reservation, amount));
+        let _ = self
+            .jobs
+            .try_send((Job::Release(reservation, amount), None));
     }
 
     pub(crate) async fn scan(&self, page: Option<NewPage>, usage: Option<NewUsage>) -> Saved {
         let (done, answer) = oneshot::channel();
+        let scan = Box::new(Scan { page, usage });
+        let room = Arc::clone(&self.room)
+            .acquire_many_owned(units(scan.held_bytes()))
+            .await
+            .map_err(|_| StoreError::Closed)?;
         self.jobs
-            .send(Job::Scan(Box::new(Scan { page, usage }), done))
+            .send((Job::Scan(scan, done), Some(room)))
             .await
             .map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)?
@@ -87,7 +126,7 @@ impl Writer {
     pub(crate) async fn barrier(&self) -> Result<(), StoreError> {
         let (done, answer) = oneshot::channel();
         self.jobs
-            .send(Job::Barrier(done))
+            .send((Job::Barrier(done), None))
             .await
             .map_err(|_| StoreError::Closed)?;
         answer.await.map_err(|_| StoreError::Closed)
@@ -96,28 +135,32 @@ impl Writer {
     pub(crate) async fn stop(&self) {
         let task = self.task.lock().await.take();
         if let Some(task) = task
-            && self.jobs.send(Job::Stop).await.is_ok()
+            && self.jobs.send((Job::Stop, None)).await.is_ok()
             && let Err(error) = task.await
         {
             tracing::error!(%error, "the store's writer failed at shutdown");
         }
     }
 
-    fn offer(&self, job: Job) {
-        if self.jobs.try_send(job).is_err() {
-            let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
-            // Logged at powers of two, so that an outage does not flood the log.
-            if lost.count_ones() == 1 {
-                tracing::warn!(
-                    store.lost = lost,
-                    "request log entries lost: the writer is behind"
-                );
-            }
+    fn offer(&self, job: Job, room: Option<OwnedSemaphorePermit>) {
+        if self.jobs.try_send((job, room)).is_err() {
+            self.lose();
+        }
+    }
+
+    fn lose(&self) {
+        let lost = self.lost.fetch_add(1, Ordering::Relaxed) + 1;
+        // Powers of two, so that an outage does not flood the log.
+        if lost.count_ones() == 1 {
+            tracing::warn!(
+                store.lost = lost,
+                "request log entries lost: the writer is behind"
+            );
         }
     }
 }
 
-async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
+async fn run(db: Db, mut queue: mpsc::Receiver<Queued>) {
     let mut jobs = Vec::with_capacity(BATCH);
     loop {
         jobs.clear();
@@ -126,8 +169,10 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
         }
         let mut batch = Batch::default();
         let mut barriers = Vec::new();
+        let mut rooms = Vec::new();
         let mut stop = false;
-        for job in jobs.drain(..) {
+        for (job, room) in jobs.drain(..) {
+            rooms.extend(room);
             match job {
                 Job::Log(project, entry) => batch.logs.push((project, entry)),
                 Job::Touch(key, at) => {
@@ -143,6 +188,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Job>) {
             }
         }
         batch.write(&db).await;
+        drop(rooms);
         for done in barriers {
             let _ = done.send(());
         }

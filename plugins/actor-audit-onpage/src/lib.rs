@@ -6,8 +6,8 @@
 //! only URL and headers are checked.
 
 pub mod checks;
-mod language_codes;
 mod facts;
+mod language_codes;
 mod report;
 mod robots_file;
 pub mod rules;

@@ -25,4 +25,4 @@ pub use select::{Select, Selector, SelectorError};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use view::View;
 #[cfg(feature = "write")]
-pub use write::{Limits, parse, parse_with};
+pub use write::{Limits, ParseNeed, parse, parse_with};

@@ -4,6 +4,7 @@
 mod arena;
 mod atoms;
 mod emit;
+mod need;
 mod nesting;
 mod sink;
 mod tokenizer;
@@ -14,6 +15,7 @@ use html5ever::tendril::StrTendril;
 use html5ever::tree_builder::TreeSink;
 
 use crate::Snapshot;
+pub use need::ParseNeed;
 
 /// Most bytes of a page that are read: offsets are 32 bits, and text can grow fourfold.
 const MAX_HTML: usize = 1 << 28;
@@ -28,16 +30,22 @@ const MAX_HTML: usize = 1 << 28;
 pub struct Limits {
     /// Most nodes of a snapshot; later ones in document order are left out.
     pub max_nodes: u32,
+    /// Most attributes of all nodes; later ones are left out.
+    pub max_attrs: u32,
+    /// Most bytes of all strings; later ones are left out.
+    pub max_text: u32,
     /// Most elements above one another, `<html>` being the first. A deeper element becomes a
     /// child of the deepest allowed one's parent, so that no text is lost.
     pub max_depth: u32,
 }
 
 impl Default for Limits {
-    /// Two million nodes; 512 levels, as browsers have it.
+    /// Two million nodes, eight million attributes; 512 levels, as browsers have it.
     fn default() -> Self {
         Self {
             max_nodes: 2_000_000,
+            max_attrs: 8_000_000,
+            max_text: u32::MAX,
             max_depth: 512,
         }
     }
@@ -58,7 +66,7 @@ pub fn parse_with(html: &str, limits: &Limits) -> Snapshot {
     let html = &html[..html.floor_char_boundary(MAX_HTML)];
 
     let source = StrTendril::from_slice(&with_line_feeds(html));
-    let consumer = nesting::Nesting::new(sink::Sink::new(source.len(), max_nodes as usize));
+    let consumer = nesting::Nesting::new(sink::Sink::new(source.len(), limits));
     let cut = tokenizer::Tokenizer::new(&source, &consumer).run();
     let mut arena = consumer.into_sink().finish();
     arena.truncated |= cut || html.len() < whole.len();

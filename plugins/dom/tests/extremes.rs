@@ -8,6 +8,8 @@ const MANY: usize = 1_000_000;
 
 const NO_LIMITS: Limits = Limits {
     max_nodes: u32::MAX,
+    max_attrs: u32::MAX,
+    max_text: u32::MAX,
     max_depth: u32::MAX,
 };
 

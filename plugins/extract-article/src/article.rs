@@ -55,7 +55,7 @@ pub fn article(view: &View<'_>, url: &str, base: Option<&Base>) -> Article {
     let info = &found.measured.info;
     let text = text::render(view, info, found.root);
     let html = html::render(view, info, found.root, base);
-    let mut meta = meta::collect(view, info, &text);
+    let mut meta = meta::collect(view, url, &text);
     // Without scripts the page may be another: forums that are applications keep their
     // threads in a `noscript`.
     if let Some(snapshot) = raw::noscript(view, text.len())

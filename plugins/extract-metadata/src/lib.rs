@@ -1,34 +1,84 @@
 //! The `metadata` role: what a page says about itself.
 
-mod facts;
+mod stated;
 
+use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::head::{Head, Meta};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::text::collapse;
 use orbweaver_sdk::{Error, Page, jsonld};
 
-use facts::Facts;
-
 orbweaver_sdk::extractor! { roles: { "metadata" => extract } }
 
 /// The page's metadata as one JSON object; its fields are described in `plugin.toml`. A
-/// fact that the page does not state is null (or empty), never guessed.
+/// fact that the page does not state is null (or empty). Only the language is guessed, from
+/// the text, where none is declared; `lang_source` then says `detected`.
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
+    let view = page.view()?;
     let head = Head::of(page)?;
-    let blocks = jsonld::blocks(page.view()?);
+    let blocks = jsonld::blocks(view);
     let objects: Vec<_> = blocks
         .iter()
         .flat_map(jsonld::Block::objects)
         .filter(|object| object.has_type())
         .collect();
-    let facts = Facts::of(page, &head, &objects)?;
+    let declared = head.language(page);
+    let detected = if declared.is_none() {
+        language::detect(view)
+    } else {
+        None
+    };
+    let lang = declared.or(detected);
+    let facts = Facts::of(&Sources {
+        view,
+        url: page.final_url(),
+        head: &head,
+        objects: &objects,
+        language: lang.unwrap_or(""),
+    });
+    let image = facts
+        .image
+        .as_deref()
+        .and_then(|href| Some(page.base()?.join(href)?.into_string()));
 
     let mut w = Writer::with_capacity(4096);
     w.begin_object();
-    for (key, value) in facts.fields() {
+    for (key, value) in [
+        ("title", facts.title.as_deref()),
+        ("headline", facts.headline.as_deref()),
+        ("description", stated::description(&head).as_deref()),
+        ("canonical", head.canonical(page).as_deref()),
+        ("lang", lang),
+        (
+            "lang_source",
+            lang.map(|_| {
+                if declared.is_some() {
+                    "declared"
+                } else {
+                    "detected"
+                }
+            }),
+        ),
+        ("author", facts.author.as_deref()),
+        ("published", facts.published.as_deref()),
+        ("modified", facts.modified.as_deref()),
+        ("site_name", facts.site_name.as_deref()),
+        ("section", facts.section.as_deref()),
+        ("image", image.as_deref()),
+        ("favicon", stated::favicon(page, &head).as_deref()),
+        ("viewport", head.meta_text(&["viewport"]).as_deref()),
+        ("charset", stated::charset(page, &head).as_deref()),
+        ("robots", stated::robots(&head).as_deref()),
+        ("generator", head.meta_text(&["generator"]).as_deref()),
+    ] {
         w.key(key).string_or_null(value);
     }
+    w.key("tags").array(|w| {
+        for tag in &facts.tags {
+            w.string(tag);
+        }
+    });
     w.key("keywords").array(|w| {
         let lists = head.all(&["keywords", "news_keywords"]).take(1);
         let words = lists

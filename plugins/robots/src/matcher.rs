@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::string_bytes;
 use url::{Position, Url};
 
 /// A rule's path pattern, normalised.
@@ -31,6 +32,11 @@ impl Pattern {
     /// The rule's weight: its length in octets, wildcards included.
     pub const fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes of its parts.
+    pub fn held_bytes(&self) -> usize {
+        self.parts.iter().map(|part| string_bytes(part)).sum()
     }
 
     /// Whether the pattern matches `path` from its start. Each part is taken where it first

@@ -10,7 +10,8 @@ pub enum Error {
     InvalidInput(String),
     /// A page could not be fetched (DNS, TLS, connect, time-out). HTTP 502.
     FetchFailed(String),
-    /// The host refused: no permission, a private address, an exhausted budget. HTTP 500.
+    /// The host refused: not granted, over a budget (HTTP 500); or the guard or robots.txt
+    /// refuses a target (HTTP 422, where the message still holds the host's).
     Denied(String),
     /// The plugin could not do its work. HTTP 500.
     Failed(String),

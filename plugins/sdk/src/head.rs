@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use orbweaver_dom::{Namespace, Node, attr, tag};
+use orbweaver_dom::{Namespace, Node, View, attr, tag};
 
 use crate::text::collapse;
 use crate::{Error, Page, text};
@@ -59,7 +59,11 @@ pub struct Head<'p> {
 impl<'p> Head<'p> {
     /// Reads a page's metadata.
     pub fn of(page: &'p Page<'_>) -> Result<Self, Error> {
-        let view = page.view()?;
+        Ok(Self::of_view(page.view()?))
+    }
+
+    /// Reads a document.
+    pub fn of_view(view: &'p View<'_>) -> Self {
         let mut head = Self::default();
         let mut titled = false;
         if let Some(html) = view.html() {
@@ -84,7 +88,7 @@ impl<'p> Head<'p> {
                 _ => {}
             }
         }
-        Ok(head)
+        head
     }
 
     fn meta(&mut self, node: Node<'p>) {

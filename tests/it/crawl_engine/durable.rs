@@ -1,4 +1,4 @@
-//! Runs outlive the processes that work on them.
+//! Runs survive the processes that work on them.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use super::{crawl, over, paths, project, promises, queue, spec};
 use crate::support::Service;
 
 promises! {
-    a_run_goes_on_after_a_restart
-    a_worker_that_lost_its_run_writes_nothing
+    a_run_continues_after_a_restart
+    a_worker_that_lost_its_lease_writes_nothing
     a_deleted_run_stops
 }
 
-/// A chain of pages, each with leaves, of which one page waits for the gate.
+/// A chain of pages, each with leaves. One page waits for the gate.
 async fn gated(gate: &Arc<Semaphore>) -> Ground {
     let gate = Arc::clone(gate);
     Ground::start(move |hit| {
@@ -39,14 +39,14 @@ async fn gated(gate: &Arc<Semaphore>) -> Ground {
 
 const ALL: [&str; 7] = ["", "a", "b", "c", "d", "e", "held"];
 
-async fn a_run_goes_on_after_a_restart(service: Service) {
+async fn a_run_continues_after_a_restart(service: Service) {
     let gate = Arc::new(Semaphore::new(0));
     let ground = gated(&gate).await;
     let run = queue(&service, &spec(&ground.url("/")), None).await;
     for path in ["/a", "/b", "/c", "/held"] {
         ground.asked(path).await;
     }
-    // The answers are written when the service stops; the page that waits is not.
+    // Answers are written when the service stops; the waiting page is not.
     let service = service.restart().await;
     gate.add_permits(10);
     let run = over(&service, run).await;
@@ -59,12 +59,12 @@ async fn a_run_goes_on_after_a_restart(service: Service) {
     assert_eq!(service.billed().await, (7, 0));
 }
 
-async fn a_worker_that_lost_its_run_writes_nothing(service: Service) {
+async fn a_worker_that_lost_its_lease_writes_nothing(service: Service) {
     let gate = Arc::new(Semaphore::new(0));
     let ground = gated(&gate).await;
     let run = queue(&service, &spec(&ground.url("/")), None).await;
     ground.asked("/held").await;
-    // To another node, whose clock is an hour ahead, the worker looks dead.
+    // For another node, whose clock is an hour ahead, the worker looks dead.
     let ahead = service.app.clock.now() + TimeDelta::hours(1);
     let store = &service.app.store;
     let taken = store
@@ -74,7 +74,7 @@ async fn a_worker_that_lost_its_run_writes_nothing(service: Service) {
     assert_eq!(taken.run.id, run);
     let before = store.run(taken.lease.project, run).await.unwrap().unwrap();
     gate.add_permits(10);
-    // The worker finds out by itself, and writes nothing any more.
+    // The worker notices it by itself, and writes nothing more.
     while service.app.crawls.live.progress(run).is_some() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
@@ -100,7 +100,7 @@ async fn a_deleted_run_stops(service: Service) {
         .await
         .unwrap();
     gate.add_permits(10);
-    // Another run on the same worker ends, and the deleted one is still gone.
+    // Another run of the same worker ends, and the deleted one is still gone.
     let other = Ground::of(|_| Answer::page("other", &[])).await;
     let done = crawl(&service, &spec(&other.url("/"))).await;
     assert_eq!(done.status, RunState::Done);

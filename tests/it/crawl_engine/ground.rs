@@ -1,4 +1,4 @@
-//! A site made of a function, with a log of what it was asked and when.
+//! A site whose answers come from a function, with a log of its requests and their times.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,18 +13,18 @@ use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub struct Hit {
     /// Path and query.
     pub path: String,
     pub headers: HashMap<String, String>,
     pub at: Instant,
-    /// How often the path was asked for before.
+    /// How often this path was requested before.
     pub before: usize,
 }
 
-/// What a site answers.
+/// What the site answers.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -85,7 +85,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// A site that answers at once.
+    /// A site that answers without delay.
     pub async fn of(answers: impl Fn(&Hit) -> Answer + Send + Sync + 'static) -> Self {
         Self::start(move |hit| {
             let answer = answers(&hit);
@@ -123,7 +123,7 @@ impl Ground {
         self.log().iter().filter(|hit| hit.path == path).count()
     }
 
-    /// Paths asked for, but robots.txt and the llms files, in order.
+    /// The requested paths in order, without robots.txt and the llms files.
     pub fn paths(&self) -> Vec<String> {
         self.log()
             .into_iter()
@@ -132,7 +132,7 @@ impl Ground {
             .collect()
     }
 
-    /// Waits until a path was asked for.
+    /// Waits until a path was requested.
     pub async fn asked(&self, path: &str) {
         loop {
             let came = self.inner.came.notified();

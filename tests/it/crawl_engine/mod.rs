@@ -1,4 +1,4 @@
-//! The crawl engine, seen from the site that it crawls and from the database.
+//! The crawl engine, checked by the crawled site's log and by the database.
 
 mod durable;
 mod ground;
@@ -16,7 +16,7 @@ use orbweaver_store::crawl::{Created, NewRun, PageItem, PageRange, Run};
 
 use crate::support::Service;
 
-/// Every promise, once per database.
+/// Runs every test once per database.
 macro_rules! promises {
     ($($name:ident)*) => {
         mod sqlite {
@@ -33,7 +33,7 @@ macro_rules! promises {
 }
 use promises;
 
-/// A service that tries again soon.
+/// A service that retries soon.
 async fn quick(postgres: bool) -> Service {
     let url = postgres.then(|| {
         orbweaver_tests::postgres::Postgres::shared()
@@ -48,7 +48,7 @@ async fn quick(postgres: bool) -> Service {
     .await
 }
 
-/// A crawl as fast as it goes.
+/// A crawl without delays.
 fn spec(url: &str) -> CrawlSpec {
     CrawlSpec {
         delay_ms: 0,
@@ -84,7 +84,7 @@ async fn queue(service: &Service, spec: &CrawlSpec, previous: Option<RunId>) -> 
     run.id
 }
 
-/// Waits until a run is over.
+/// Waits until a run has ended.
 async fn over(service: &Service, id: RunId) -> Run {
     let project = project(service).await;
     loop {
@@ -97,7 +97,7 @@ async fn over(service: &Service, id: RunId) -> Run {
     }
 }
 
-/// Crawls to the end.
+/// Crawls until the run has ended.
 async fn crawl(service: &Service, spec: &CrawlSpec) -> Run {
     let run = queue(service, spec, None).await;
     over(service, run).await

@@ -1,4 +1,4 @@
-//! What a site notices of a run: robots.txt, pace, retries, headers.
+//! What the crawled site sees of a run: robots.txt, delays, retries, headers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,17 +12,17 @@ use super::{crawl, over, paths, promises, queue, spec};
 use crate::support::Service;
 
 promises! {
-    robots_txt_is_obeyed_unless_told_otherwise
-    a_seed_that_robots_txt_refuses_fails_the_run
-    requests_to_a_host_keep_their_distance
+    robots_txt_is_obeyed_unless_disabled
+    a_seed_disallowed_by_robots_txt_fails_the_run
+    requests_to_a_host_are_spaced_by_the_delay
     crawl_delay_is_honoured
     two_runs_share_the_crawl_delay_of_a_host
-    a_runs_own_delay_holds_up_no_other_run
-    transient_failures_are_tried_again
-    what_stays_unavailable_is_a_page_with_its_status
-    no_more_requests_at_once_than_asked_for
-    headers_cookies_and_agents_go_with_every_request
-    what_a_site_says_to_machines_is_noted
+    the_delay_of_a_run_does_not_slow_other_runs
+    transient_failures_are_retried
+    a_page_that_stays_unavailable_is_stored_with_its_status
+    the_concurrency_limit_is_kept
+    headers_cookies_and_user_agent_are_sent_with_every_request
+    ai_bot_policy_and_llms_txt_are_recorded
 }
 
 fn links(count: usize) -> Answer {
@@ -31,7 +31,7 @@ fn links(count: usize) -> Answer {
     Answer::page("links", &links)
 }
 
-async fn robots_txt_is_obeyed_unless_told_otherwise(service: Service) {
+async fn robots_txt_is_obeyed_unless_disabled(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::text("User-agent: *\nDisallow: /private\n"),
         "/" => Answer::page("0", &["/private/1", "/open", "/to-private"]),
@@ -60,7 +60,7 @@ async fn robots_txt_is_obeyed_unless_told_otherwise(service: Service) {
     );
 }
 
-async fn a_seed_that_robots_txt_refuses_fails_the_run(service: Service) {
+async fn a_seed_disallowed_by_robots_txt_fails_the_run(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::text("User-agent: Orbweaver\nDisallow: /\n"),
         _ => Answer::page("page", &[]),
@@ -81,10 +81,10 @@ fn least_gap(hits: &[Hit]) -> Duration {
         .expect("two requests")
 }
 
-/// Requests are spaced when they are sent; how long each takes to arrive varies.
+/// The delay is between the sending of requests; the time until they arrive varies.
 const LEAST: Duration = Duration::from_millis(200);
 
-async fn requests_to_a_host_keep_their_distance(service: Service) {
+async fn requests_to_a_host_are_spaced_by_the_delay(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         _ => links(3),
@@ -97,7 +97,7 @@ async fn requests_to_a_host_keep_their_distance(service: Service) {
     };
     let run = crawl(&service, &spec).await;
     assert_eq!(run.page_count, 4);
-    // robots.txt, four pages, the llms files: all of them count.
+    // robots.txt, four pages and the llms files: all of them count.
     let log = ground.log();
     assert_eq!(log.len(), 7);
     assert!(least_gap(&log) >= LEAST, "{log:?}");
@@ -141,8 +141,8 @@ async fn two_runs_share_the_crawl_delay_of_a_host(service: Service) {
     assert!(least_gap(&pages) >= LEAST, "{pages:?}");
 }
 
-/// A run that asks a host once an hour, and another one that comes after it.
-async fn a_runs_own_delay_holds_up_no_other_run(service: Service) {
+/// A run with a delay of an hour, and another run of the same host after it.
+async fn the_delay_of_a_run_does_not_slow_other_runs(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         _ => links(2),
@@ -163,7 +163,7 @@ async fn a_runs_own_delay_holds_up_no_other_run(service: Service) {
     assert_eq!(slow.status, RunState::Running);
 }
 
-async fn transient_failures_are_tried_again(service: Service) {
+async fn transient_failures_are_retried(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         "/" => links(2),
@@ -180,7 +180,7 @@ async fn transient_failures_are_tried_again(service: Service) {
     assert_eq!(service.billed().await, (3, 0));
 }
 
-async fn what_stays_unavailable_is_a_page_with_its_status(service: Service) {
+async fn a_page_that_stays_unavailable_is_stored_with_its_status(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         "/" => links(1),
@@ -200,18 +200,19 @@ async fn what_stays_unavailable_is_a_page_with_its_status(service: Service) {
     assert_eq!(pages.iter().filter(|page| page.status == 503).count(), 1);
 }
 
-async fn no_more_requests_at_once_than_asked_for(service: Service) {
+async fn the_concurrency_limit_is_kept(service: Service) {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let seen = Arc::clone(&most);
     let ground = Ground::start(move |hit| {
         let (now, most) = (Arc::clone(&now), Arc::clone(&most));
         Box::pin(async move {
-            if hit.path.ends_with(".txt") {
-                return Answer::status(404);
-            }
+            // robots.txt, llms.txt and sitemaps count like any other request.
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_millis(20)).await;
             now.fetch_sub(1, Ordering::SeqCst);
+            if hit.path.ends_with(".txt") {
+                return Answer::status(404);
+            }
             links(30)
         })
     })
@@ -225,7 +226,7 @@ async fn no_more_requests_at_once_than_asked_for(service: Service) {
     assert!(seen.load(Ordering::SeqCst) <= 3);
 }
 
-async fn headers_cookies_and_agents_go_with_every_request(service: Service) {
+async fn headers_cookies_and_user_agent_are_sent_with_every_request(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         _ => links(2),
@@ -261,7 +262,7 @@ async fn headers_cookies_and_agents_go_with_every_request(service: Service) {
     }
 }
 
-async fn what_a_site_says_to_machines_is_noted(service: Service) {
+async fn ai_bot_policy_and_llms_txt_are_recorded(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         "/robots.txt" => Answer::text("User-agent: GPTBot\nDisallow: /\n"),
         "/llms.txt" => Answer::text("# A site\n"),

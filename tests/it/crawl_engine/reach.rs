@@ -1,4 +1,4 @@
-//! What a run reaches: scope, depth, redirects, sitemaps, budgets.
+//! Which pages a run fetches: scope, depth, redirects, sitemaps, limits.
 
 use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_store::crawl::{RunState, SkipReason};
@@ -9,15 +9,15 @@ use crate::support::Service;
 
 promises! {
     every_page_is_fetched_once
-    max_pages_is_met_exactly
-    other_sites_deeper_links_and_excluded_paths_are_left_alone
-    one_page_has_one_row_however_it_is_linked
-    redirects_within_the_scope_are_followed_and_others_are_pages
+    max_pages_is_reached_exactly
+    other_sites_deeper_links_and_excluded_paths_are_not_fetched
+    url_variants_of_one_page_make_one_row
+    redirects_are_followed_in_scope_and_stored_out_of_scope
     the_host_that_the_seed_redirects_to_is_in_scope
     a_seed_that_cannot_be_fetched_fails_the_run
-    sitemaps_are_read_and_no_links_followed
-    no_more_sitemaps_are_read_than_a_run_can_use
-    traps_do_not_fill_a_run
+    sitemap_mode_follows_no_links
+    only_as_many_sitemaps_are_read_as_needed
+    crawler_traps_do_not_use_up_the_page_limit
 }
 
 async fn every_page_is_fetched_once(service: Service) {
@@ -66,10 +66,10 @@ impl Deep for CrawlSpec {
     }
 }
 
-async fn max_pages_is_met_exactly(service: Service) {
+async fn max_pages_is_reached_exactly(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
-        // A page that fails takes nobody's place.
+        // A failed page does not count against the limit.
         "/3" => Answer::status(200).with("content-encoding", "unknown"),
         _ => {
             let links: Vec<String> = (0..50).map(|n| format!("/{n}")).collect();
@@ -88,7 +88,7 @@ async fn max_pages_is_met_exactly(service: Service) {
     assert_eq!(ground.paths().len(), 18);
 }
 
-async fn other_sites_deeper_links_and_excluded_paths_are_left_alone(service: Service) {
+async fn other_sites_deeper_links_and_excluded_paths_are_not_fetched(service: Service) {
     let other = Ground::of(|_| Answer::page("other", &[])).await;
     let away = other.url("/away");
     let ground = Ground::of(move |hit| match hit.path.as_str() {
@@ -114,7 +114,7 @@ async fn other_sites_deeper_links_and_excluded_paths_are_left_alone(service: Ser
     assert_eq!(counts, (1, 2), "{skipped:?}");
     assert_eq!(count(SkipReason::Depth), 1, "{skipped:?}");
 
-    // With a pattern of what is wanted, the seed is fetched all the same.
+    // With include patterns, the seed is fetched all the same.
     let spec = CrawlSpec {
         include_paths: vec!["^/a".to_owned()],
         exclude_paths: Vec::new(),
@@ -124,7 +124,7 @@ async fn other_sites_deeper_links_and_excluded_paths_are_left_alone(service: Ser
     assert_eq!(paths(&service, &run).await, ["", "a?x=1"]);
 }
 
-async fn one_page_has_one_row_however_it_is_linked(service: Service) {
+async fn url_variants_of_one_page_make_one_row(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         "/" => Answer::page(
@@ -144,7 +144,7 @@ async fn one_page_has_one_row_however_it_is_linked(service: Service) {
     })
     .await;
     let run = crawl(&service, &spec(&ground.url("/"))).await;
-    // Fetched as the first link to it was written.
+    // The URL is fetched as the first link to it was written.
     assert_eq!(
         paths(&service, &run).await,
         ["", "%7Eann", "a;jsessionid=1", "slash", "slash/"]
@@ -152,7 +152,7 @@ async fn one_page_has_one_row_however_it_is_linked(service: Service) {
     assert_eq!(ground.paths().len(), 5);
 }
 
-async fn redirects_within_the_scope_are_followed_and_others_are_pages(service: Service) {
+async fn redirects_are_followed_in_scope_and_stored_out_of_scope(service: Service) {
     let other = Ground::of(|_| Answer::page("other", &[])).await;
     let away = other.url("/away");
     let ground = Ground::of(move |hit| match hit.path.as_str() {
@@ -187,7 +187,7 @@ async fn redirects_within_the_scope_are_followed_and_others_are_pages(service: S
     );
     assert_eq!(ground.count("/new"), 1, "{:?}", ground.paths());
     assert_eq!(other.log().len(), 0);
-    // The loop is the one failure.
+    // The loop is the only failure.
     assert_eq!(run.error_count, 1);
 }
 
@@ -220,7 +220,7 @@ async fn a_seed_that_cannot_be_fetched_fails_the_run(service: Service) {
     drop(closed);
     let run = crawl(&service, &spec(&url)).await;
     assert_eq!(run.status, RunState::Failed);
-    // Where robots.txt can't be asked for either, that is the reason.
+    // If robots.txt can't be fetched either, that is the reason given.
     assert!(run.error_message.is_some(), "{run:?}");
     assert_eq!(run.page_count, 0);
     let careless = CrawlSpec {
@@ -231,13 +231,13 @@ async fn a_seed_that_cannot_be_fetched_fails_the_run(service: Service) {
     assert_eq!((run.status, run.error_count), (RunState::Failed, 1));
     assert!(run.finished_at.is_some() && run.started_at.is_some());
 
-    // Any answer is a page.
+    // Every answer is a page, whatever its status.
     let ground = Ground::of(|_| Answer::status(404)).await;
     let run = crawl(&service, &spec(&ground.url("/"))).await;
     assert_eq!((run.status, run.page_count), (RunState::Done, 1));
 }
 
-async fn sitemaps_are_read_and_no_links_followed(service: Service) {
+async fn sitemap_mode_follows_no_links(service: Service) {
     let ground = Ground::of(|hit| {
         let host = hit.headers.get("host").cloned().unwrap_or_default();
         let list = |inner: String| Answer::text(inner);
@@ -278,7 +278,7 @@ async fn sitemaps_are_read_and_no_links_followed(service: Service) {
     assert!(run.error_message.unwrap().contains("404"));
 }
 
-async fn no_more_sitemaps_are_read_than_a_run_can_use(service: Service) {
+async fn only_as_many_sitemaps_are_read_as_needed(service: Service) {
     let ground = Ground::of(|hit| {
         let host = hit.headers.get("host").cloned().unwrap_or_default();
         match hit.path.as_str() {
@@ -302,7 +302,7 @@ async fn no_more_sitemaps_are_read_than_a_run_can_use(service: Service) {
     let spec = CrawlSpec {
         seed_kind: SeedKind::Sitemap,
         max_pages: 1,
-        // Time enough to read them all before the page.
+        // There is time enough to read them all before the page answers.
         delay_ms: 100,
         ..spec(&ground.url("/maps/index.xml"))
     };
@@ -315,7 +315,7 @@ async fn no_more_sitemaps_are_read_than_a_run_can_use(service: Service) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_too_old_ends_with_what_it_has() {
+async fn a_run_at_its_time_limit_ends_and_keeps_its_pages() {
     let service = Service::with(|config| config.crawl.max_age_seconds = 2).await;
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
@@ -330,7 +330,7 @@ async fn a_run_that_is_too_old_ends_with_what_it_has() {
     let run = crawl(&service, &slow).await;
     assert_eq!((run.status, run.page_count), (RunState::Done, 1));
     assert!(run.error_message.unwrap().contains("2 seconds"));
-    // The robots.txt that it waits for leaves it no time for a page.
+    // The slow robots.txt leaves no time for a page.
     let none = CrawlSpec {
         respect_robots: true,
         ..slow
@@ -340,7 +340,7 @@ async fn a_run_that_is_too_old_ends_with_what_it_has() {
     assert!(run.error_message.unwrap().contains("2 seconds"));
 }
 
-async fn traps_do_not_fill_a_run(service: Service) {
+async fn crawler_traps_do_not_use_up_the_page_limit(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         "/" => Answer::page("0", &["/loop/", "/facets?a=1&b=2&c=3", "/end"]),

@@ -1,4 +1,4 @@
-//! What a run leaves in the database.
+//! What a run stores in the database.
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::PageId;
@@ -11,7 +11,7 @@ use crate::support::Service;
 
 promises! {
     links_and_robots_directives_are_kept
-    without_html_the_metadata_stays
+    without_html_the_metadata_is_still_stored
     named_extractors_run_for_every_page
     an_unchanged_page_shares_the_stored_body
     fault_26_not_modified_reuses_the_body_and_updates_the_time
@@ -32,7 +32,7 @@ async fn links_and_robots_directives_are_kept(service: Service) {
     })
     .await;
     let run = crawl(&service, &spec(&ground.url("/"))).await;
-    // A link that the page does not vouch for is followed, and marked.
+    // A `nofollow` link is followed, and marked.
     assert_eq!(run.page_count, 3);
     let store = &service.app.store;
     let page = store
@@ -58,7 +58,7 @@ async fn links_and_robots_directives_are_kept(service: Service) {
     );
 }
 
-async fn without_html_the_metadata_stays(service: Service) {
+async fn without_html_the_metadata_is_still_stored(service: Service) {
     let ground = Ground::of(|hit| match hit.path.as_str() {
         path if path.ends_with(".txt") => Answer::status(404),
         _ => Answer::page("A title", &["/a"]),
@@ -81,7 +81,7 @@ async fn without_html_the_metadata_stays(service: Service) {
         let kept: serde_json::Value = serde_json::from_str(&page.metadata.unwrap()).unwrap();
         assert_eq!(kept["metadata"]["title"], "A title");
         assert!(page.bytes > 0);
-        // And is there to be read, unlike what needs the HTML.
+        // The metadata can be read; formats that need the HTML can't.
         let path = format!("/v1/pages/{}?format=", item.id);
         let signals = service.client().get(&format!("{path}signals")).await.ok();
         assert_eq!(signals["metadata"], kept["metadata"]);
@@ -125,7 +125,7 @@ async fn fault_26_not_modified_reuses_the_body_and_updates_the_time(service: Ser
             "/dated" => {
                 Answer::page("dated", &[]).with("last-modified", "Sun, 01 Mar 2026 11:00:00 GMT")
             }
-            // Nothing to ask about, and an answer to a question that nobody asked.
+            // A page without validators, and a 304 to an unconditional request.
             "/plain" => Answer::page("plain", &[]),
             _ => Answer::status(304),
         }

@@ -9,9 +9,9 @@ use super::promises;
 use crate::support::{Client, Service};
 
 promises! {
-    a_crawl_is_asked_for_followed_and_read
-    a_cap_in_the_middle_ends_the_run_with_what_it_has
-    deleting_a_run_frees_its_place
+    a_crawl_is_started_followed_and_read
+    a_cap_reached_during_a_run_ends_it_and_keeps_its_pages
+    deleting_a_run_frees_its_slot
 }
 
 async fn ended(client: &Client, id: &Value) -> Value {
@@ -37,7 +37,7 @@ async fn fan(pages: usize) -> Ground {
     .await
 }
 
-async fn a_crawl_is_asked_for_followed_and_read(service: Service) {
+async fn a_crawl_is_started_followed_and_read(service: Service) {
     let ground = fan(20).await;
     let client = service.client();
     let body = json!({ "url": ground.url("/"), "delay_ms": 0 });
@@ -74,7 +74,7 @@ async fn a_crawl_is_asked_for_followed_and_read(service: Service) {
     assert_eq!(service.billed().await, (20, 0));
 }
 
-async fn a_cap_in_the_middle_ends_the_run_with_what_it_has(service: Service) {
+async fn a_cap_reached_during_a_run_ends_it_and_keeps_its_pages(service: Service) {
     let ground = fan(300).await;
     // A project of the free tier: 200 pages a day.
     let client = service.other_project("shop").await;
@@ -99,7 +99,7 @@ async fn a_cap_in_the_middle_ends_the_run_with_what_it_has(service: Service) {
     assert_eq!(ground.paths().len(), 200);
 }
 
-async fn deleting_a_run_frees_its_place(service: Service) {
+async fn deleting_a_run_frees_its_slot(service: Service) {
     let ground = fan(300).await;
     let client = service.client();
     let body = json!({ "url": ground.url("/"), "delay_ms": 1000 });
@@ -110,7 +110,7 @@ async fn deleting_a_run_frees_its_place(service: Service) {
         .await;
     assert_eq!(answer.status, 204);
     assert_eq!(client.get(&format!("/v1/crawls/{id}")).await.status, 404);
-    // The worker lets go of it.
+    // The worker stops work on it.
     let run = serde_json::from_value(id).expect("an id");
     while service.app.crawls.live.progress(run).is_some() {
         tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! What is deleted, by request or by age, is gone, and its space with it.
+//! Deletion, by request or by age, removes the data and frees its space.
 
 use chrono::TimeDelta;
 use orbweaver_core::ids::{PageId, RunId};
@@ -7,7 +7,7 @@ use super::{get, leaf};
 use crate::support::Service;
 use crate::support::runs::{self, Written, begin, done, end, without_workers, write};
 
-/// The rows of a run that are still there.
+/// The rows of a run that are still stored.
 async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
     let (store, project) = (&service.app.store, runs::project(service).await);
     let known = store.frontier_known(run, -1, 1_000).await.unwrap().len();
@@ -22,7 +22,7 @@ async fn rows(service: &Service, run: RunId, page: PageId) -> usize {
 }
 
 #[tokio::test]
-async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
+async fn a_deleted_run_is_hidden_at_once_and_its_rows_are_removed_soon() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -52,7 +52,7 @@ async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
             .send("DELETE", &path, &[], b"")
             .await
             .error(404, "NOT_FOUND");
-        // Its worker writes nothing any more.
+        // Its worker writes nothing more.
         let now = service.app.clock.now();
         let (leases, until) = ([leased.lease], now + TimeDelta::hours(1));
         let left = service.app.store.extend_leases(&leases, until).await;
@@ -64,7 +64,7 @@ async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
         while rows(&service, run, page).await > 0 {
             tokio::task::yield_now().await;
         }
-        // A body that another run has, too, is still there.
+        // A body that another run shares is still stored.
         let pages = get(&client, kept, "/pages").await.ok();
         let shared = client
             .get(&format!("/v1/pages/{}", pages["items"][1]["id"]))
@@ -74,7 +74,7 @@ async fn a_deleted_run_is_gone_at_once_and_its_rows_soon() {
 }
 
 #[tokio::test]
-async fn deleting_gives_the_space_back() {
+async fn deleting_frees_disk_space() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let file = service.app.config().data_dir.join("orbweaver.db");
@@ -109,7 +109,7 @@ async fn deleting_gives_the_space_back() {
     panic!("{} of {full} bytes are still there", size());
 }
 
-/// 16 KiB that do not shrink.
+/// 16 KiB that can't be compressed.
 fn noise(seed: i64) -> String {
     let mut state = seed.unsigned_abs().wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut text = String::with_capacity(16 << 10);
@@ -123,7 +123,7 @@ fn noise(seed: i64) -> String {
 }
 
 #[tokio::test]
-async fn runs_past_their_time_and_above_the_bound_are_removed() {
+async fn runs_beyond_the_age_or_count_limit_are_removed() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |config| {
             config.retention.runs_days = 2;
@@ -151,7 +151,7 @@ async fn runs_past_their_time_and_above_the_bound_are_removed() {
             .collect();
         let more = done(&service, &more).await;
         retain().await;
-        // The first is past its time, the second too much.
+        // The first run is too old, the second is one too many.
         get(&client, old, "").await.error(404, "NOT_FOUND");
         get(&client, large, "").await.error(404, "NOT_FOUND");
         assert_eq!(get(&client, more, "").await.status, 200);

@@ -40,7 +40,7 @@ async fn events_follow_a_run_to_its_end() {
             let (client, path) = (client.clone(), path.clone());
             async move { client.get(&path).await }
         });
-        // The listener may come at any time: the end is told whenever it does.
+        // The listener may connect at any time: it gets the end in any case.
         write(&service, &leased, 2, &[leaf("b")]).await;
         end(&service, &leased).await;
         let answer = follow.await.unwrap();
@@ -59,7 +59,7 @@ async fn events_follow_a_run_to_its_end() {
         let ids: Vec<u64> = told.iter().filter_map(|(_, id, _)| *id).collect();
         assert!(ids.is_sorted() && ids.len() == told.len());
 
-        // Who has heard the end is told so; who has not gets what is missing.
+        // A listener that knows the end gets it again; any other gets the missing events.
         let last = last.expect("an id").to_string();
         let again = client
             .send("GET", &path, &[("last-event-id", &last)], b"")
@@ -73,14 +73,14 @@ async fn events_follow_a_run_to_its_end() {
 }
 
 #[tokio::test]
-async fn events_of_a_run_that_is_deleted_end() {
+async fn deleting_a_run_ends_its_event_stream() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let leased = begin(&service).await;
     let path = format!("/v1/crawls/{}/events", leased.lease.run);
     let first = client.get(&path);
     let delete = async {
-        // Not before the listener is there.
+        // Only once the listener is connected.
         while service
             .app
             .store
@@ -111,7 +111,7 @@ fn all() -> orbweaver_store::LogFilter {
     }
 }
 
-/// A connection to a run's events, of which it hands out what has come.
+/// A connection to the events of a run, which returns what was received.
 struct Listener {
     stream: TcpStream,
     heard: String,
@@ -128,7 +128,7 @@ impl Listener {
         Self { stream, heard }
     }
 
-    /// Reads on until an event says this; its id.
+    /// Reads until an event contains this text; returns its id.
     async fn hear(&mut self, what: &str) -> String {
         loop {
             let found = self.heard.split("\n\n").find(|block| block.contains(what));
@@ -147,7 +147,7 @@ impl Listener {
 }
 
 #[tokio::test]
-async fn a_run_of_this_process_tells_its_commits() {
+async fn commits_of_a_local_run_are_sent_as_events() {
     for service in [Service::start().await, Service::on_postgres().await] {
         let origin = Origin::start().await.unwrap();
         for (path, next) in [("/", "/held/a"), ("/held/a", "/held/b"), ("/held/b", "/")] {
@@ -156,7 +156,7 @@ async fn a_run_of_this_process_tells_its_commits() {
         let body = json!({"url": origin.url("/"), "delay_ms": 0});
         let run = service.client().post("/v1/crawls", &body).await.json()["id"].clone();
         let path = format!("/v1/crawls/{run}/events");
-        // Nothing happens between these but the commits that the listener waits for.
+        // Nothing happens in between except the commits that the listener waits for.
         origin.asked("/held/a", 1).await;
         let mut first = Listener::connect(&service, &path, None).await;
         let one = first.hear("\"fetched\":1").await;
@@ -164,7 +164,7 @@ async fn a_run_of_this_process_tells_its_commits() {
         origin.asked("/held/b", 1).await;
         let two = first.hear("\"fetched\":2").await;
         assert!(one.parse::<u64>().unwrap() < two.parse().unwrap());
-        // Another listener that knows the first event hears the second, and only that.
+        // A listener that knows the first event gets only the second.
         let mut second = Listener::connect(&service, &path, Some(&one)).await;
         assert_eq!(second.hear("\"fetched\":2").await, two);
         assert!(!second.heard.contains("\"fetched\":1"), "{}", second.heard);

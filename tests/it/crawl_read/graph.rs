@@ -1,13 +1,15 @@
 //! Links, orphans and diffs.
 
 use orbweaver_core::ids::RunId;
+use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use super::{get, leaf, urls};
+use crate::support::Service;
 use crate::support::runs::{SEED, Written, done, without_workers};
 
 #[tokio::test]
-async fn links_come_from_any_place_on() {
+async fn links_can_be_listed_from_any_offset() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -35,7 +37,7 @@ async fn links_come_from_any_place_on() {
         let first = get(&client, run, "/links").await.ok();
         assert_eq!(first["items"], json!(expected[..100]));
         assert_eq!(first["next_offset"], 100);
-        // Any window, with places remembered and not.
+        // Any offset, with and without a remembered position.
         for offset in [
             0,
             1,
@@ -69,7 +71,7 @@ async fn links_come_from_any_place_on() {
             .await
             .ok();
         assert_eq!(none, json!({"items": [], "next_offset": null}));
-        // A page of another run is none of this one.
+        // A page of another run is not a page of this run.
         let other = done(&service, &[Written::new("x", "", &["y"])]).await;
         let theirs = get(&client, other, "/links").await.ok();
         let page = &theirs["items"][0]["from_page_id"];
@@ -81,7 +83,7 @@ async fn links_come_from_any_place_on() {
 }
 
 #[tokio::test]
-async fn orphans_are_what_no_other_page_links_to() {
+async fn orphans_are_pages_that_no_other_page_links_to() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let pages = [
@@ -112,7 +114,95 @@ async fn orphans_are_what_no_other_page_links_to() {
 }
 
 #[tokio::test]
-async fn a_diff_tells_what_two_runs_differ_in() {
+async fn a_diff_has_gone_pages_and_text_changes() {
+    let service = without_workers(false, |_| {}).await;
+    let client = service.client();
+    let text = |price: &str| format!("<h1>Orbs</h1><p>An orb costs {price} euros.</p>");
+    let old = [
+        leaf(""),
+        Written::new("lost", "a page", &[]),
+        Written::new("price", &text("5"), &[]),
+    ];
+    let new = [
+        leaf(""),
+        Written {
+            status: 404,
+            ..Written::new("lost", "not found", &[])
+        },
+        Written::new("price", &text("seven"), &[]),
+    ];
+    let old = done(&service, &old).await;
+    let new = done(&service, &new).await;
+    let path = format!("/diff/{new}?text=true");
+    let diff = get(&client, old, &path).await.ok();
+    assert_eq!(
+        (urls(&diff["gone"]), urls(&diff["changed"])),
+        (vec!["lost"], vec!["price"])
+    );
+    let gone = &diff["gone"][0];
+    assert_eq!(
+        (&gone["old_status"], &gone["new_status"]),
+        (&json!(200), &json!(404))
+    );
+    let change = &diff["changed"][0]["text"];
+    assert_eq!(
+        (&change["words_added"], &change["words_removed"]),
+        (&json!(1), &json!(1))
+    );
+    let unified = change["unified"].as_str().expect("a text");
+    assert!(
+        unified.contains("-An orb costs 5 euros.\n+An orb costs seven euros."),
+        "{unified}"
+    );
+    let one = get(&client, old, &format!("{path}&url={SEED}lost"))
+        .await
+        .ok();
+    assert_eq!(
+        (urls(&one["gone"]).len(), urls(&one["changed"]).len()),
+        (1, 0)
+    );
+    let plain = get(&client, old, &format!("/diff/{new}")).await.ok();
+    assert!(plain["changed"][0].get("text").is_none(), "{plain}");
+}
+
+#[tokio::test]
+async fn pages_that_a_smaller_run_did_not_visit_are_not_removed() {
+    let (service, origin) = (
+        Service::start().await,
+        Origin::start().await.expect("a site"),
+    );
+    let client = service.client();
+    let links: String = (0..9).map(|n| format!("<a href=/{n}>{n}</a>")).collect();
+    origin.set("/robots.txt", Reply::text(""));
+    origin.set("/", Reply::html(links));
+    origin.set("/8", Reply::html("<a href=/deep>d</a>"));
+    origin.set_under("/", |request| Reply::html(format!("<p>{}", request.path())));
+    let mut runs = Vec::new();
+    for limits in [json!({}), json!({"max_pages": 3}), json!({"depth": 1})] {
+        let mut crawl = json!({"url": origin.url("/"), "delay_ms": 0});
+        for (name, value) in limits.as_object().expect("limits") {
+            crawl[name] = value.clone();
+        }
+        let id = client.post("/v1/crawls", &crawl).await.json()["id"].clone();
+        loop {
+            let run = client.get(&format!("/v1/crawls/{id}")).await.ok();
+            if run["status"] == "done" {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        runs.push(id);
+    }
+    for (run, missing) in [(1, 8), (2, 1)] {
+        let path = format!("/v1/crawls/{}/diff/{}", runs[0], runs[run]);
+        let diff = client.get(&path).await.ok();
+        assert_eq!(diff["summary"]["unvisited"], missing, "{diff}");
+        assert_eq!(diff["summary"]["removed"], 0, "{diff}");
+    }
+}
+
+#[tokio::test]
+async fn a_diff_lists_the_differences_of_two_runs() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -135,7 +225,8 @@ async fn a_diff_tells_what_two_runs_differ_in() {
             (&diff["old_run_id"], &diff["new_run_id"]),
             (&json!(old.get()), &json!(new.get()))
         );
-        let summary = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2});
+        let summary = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2,
+            "gone": 0, "unvisited": 0});
         assert_eq!(diff["summary"], summary);
         assert_eq!(urls(&diff["added"]), ["born"]);
         assert_eq!(urls(&diff["removed"]), ["gone"]);
@@ -144,7 +235,8 @@ async fn a_diff_tells_what_two_runs_differ_in() {
         assert!(change["old_hash"].is_string() && change["old_hash"] != change["new_hash"]);
         assert!(diff["added"][0]["hash"].is_string() && diff["removed"][0]["hash"].is_string());
         let same = get(&client, new, &format!("/diff/{new}")).await.ok();
-        let summary = json!({"added": 0, "removed": 0, "changed": 0, "unchanged": 4});
+        let summary = json!({"added": 0, "removed": 0, "changed": 0, "unchanged": 4,
+            "gone": 0, "unvisited": 0});
         assert_eq!(same["summary"], summary);
         get(&client, old, "/diff/999").await.error(404, "NOT_FOUND");
         get(&client, RunId(999), &format!("/diff/{old}"))

@@ -1,4 +1,4 @@
-//! What a run has stored, as its readers get it.
+//! Reading what a run has stored.
 
 mod deleting;
 mod events;

@@ -1,4 +1,4 @@
-//! Lists of runs and pages, single pages, and whose they are.
+//! Lists of runs and pages, single pages, and which project may read them.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::runs::{SEED, Written, begin, done, end, without_workers, wri
 use crate::support::site::ARTICLE;
 
 #[tokio::test]
-async fn pages_come_in_pieces_and_in_order() {
+async fn pages_are_listed_in_order_page_by_page() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -37,7 +37,7 @@ async fn pages_come_in_pieces_and_in_order() {
         assert_eq!((&item["status"], &item["bytes"]), (&json!(404), &json!(7)));
         assert_eq!(item["fetched_at"], "2026-03-01T12:00:00Z");
 
-        // Pages of the list, joined, are the list.
+        // All parts of the list, joined, are the whole list.
         let whole = get(&client, run, "/pages?limit=100000").await.ok();
         let whole = whole["items"].as_array().unwrap().clone();
         assert_eq!(whole.len(), 2_501);
@@ -92,7 +92,7 @@ async fn pages_come_in_pieces_and_in_order() {
 }
 
 #[tokio::test]
-async fn lists_name_the_parameter_that_breaks_a_rule() {
+async fn invalid_list_parameters_are_named() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
     let run = done(&service, &[leaf("")]).await;
@@ -130,7 +130,7 @@ async fn lists_name_the_parameter_that_breaks_a_rule() {
 }
 
 #[tokio::test]
-async fn runs_are_listed_the_youngest_first() {
+async fn runs_are_listed_newest_first() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -159,7 +159,7 @@ async fn runs_are_listed_the_youngest_first() {
 }
 
 #[tokio::test]
-async fn a_page_has_what_its_format_names() {
+async fn a_page_has_the_fields_of_its_format() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let client = service.client();
@@ -235,7 +235,7 @@ async fn a_page_has_what_its_format_names() {
                 .contains("bridge thread")
         );
         assert_eq!(full["signals"]["lang"], "en");
-        // Stored without its HTML: its row is all there is.
+        // Stored without HTML: there is only its row.
         for format in ["html", "markdown", "article", "both", "full", "signals"] {
             let message = client
                 .get(&format!("{bare}?format={format}"))
@@ -254,7 +254,7 @@ async fn a_page_has_what_its_format_names() {
 }
 
 #[tokio::test]
-async fn another_project_finds_none_of_it() {
+async fn another_project_can_read_none_of_it() {
     for postgres in [false, true] {
         let service = without_workers(postgres, |_| {}).await;
         let run = done(&service, &[Written::new("", "x", &["a"]), leaf("a")]).await;

@@ -1,4 +1,4 @@
-//! Rows 1 to 7 and 27: bodies that do not come, do not end, or are not what they say.
+//! Faults 1 to 7 and 27: bodies that never come, never end, or differ from their headers.
 
 use orbweaver_core::setting::Millis;
 use serde_json::json;
@@ -15,10 +15,10 @@ async fn fault_01_accepts_never_answers() {
 }
 
 #[tokio::test]
-async fn fault_02_slow_body_is_ended_and_not_stored() {
+async fn fault_02_slow_body_is_aborted_and_not_stored() {
     let faulty = Faulty::with(|fetch| fetch.limits.min_rate_window_ms = Millis(300)).await;
     assert_eq!(faulty.failure("/fault/drip").await, "slow");
-    // Had the part been stored as a page, this would find it.
+    // If the received part had been stored as a page, this would find it.
     let body = json!({"url": faulty.origin.url("/fault/drip"), "max_age_seconds": 86_400});
     let again = faulty.client().post("/v1/scan", &body).await;
     again.error(502, "FETCH_FAILED");
@@ -45,7 +45,7 @@ async fn fault_03_endless_body_stops_at_the_limit() {
 #[tokio::test]
 async fn fault_04_a_terabyte_is_refused_before_reading() {
     let faulty = Faulty::start().await;
-    // Nothing follows the announcement: only the announcement can end this.
+    // Nothing follows the headers: the announced length must suffice.
     assert_eq!(faulty.failure("/fault/terabyte").await, "too_large");
     faulty.is_well().await;
 }
@@ -75,7 +75,11 @@ async fn fault_06_body_longer_than_announced() {
         .filter(|request| request.connection == surplus)
         .map(|request| request.path())
         .next_back();
-    assert_eq!(reused, Some("/fault/surplus"), "that connection is left");
+    assert_eq!(
+        reused,
+        Some("/fault/surplus"),
+        "that connection is not reused"
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,11 @@
-//! Rows 28 to 31: bytes to letters.
+//! Faults 28 to 31: decoding bytes as text.
 
 use orbweaver_origin::Reply;
 use serde_json::Value;
 
 use super::support::Faulty;
 
-/// The title of a page of these bytes, sent with that Content-Type.
+/// The title of a page with these bytes, sent with this Content-Type.
 async fn title(faulty: &Faulty, content_type: Option<&str>, body: &[u8]) -> Value {
     let reply = Reply::new(200, body);
     let reply = match content_type {
@@ -17,7 +17,7 @@ async fn title(faulty: &Faulty, content_type: Option<&str>, body: &[u8]) -> Valu
 }
 
 #[tokio::test]
-async fn fault_28_three_opinions_on_the_charset() {
+async fn fault_28_contradicting_charsets() {
     let faulty = Faulty::start().await;
     let windows = "text/html; charset=windows-1251";
     let meta = "<meta charset=shift_jis><title>caf\u{e9}</title>";
@@ -26,7 +26,7 @@ async fn fault_28_three_opinions_on_the_charset() {
     // "да" in windows-1251: the header wins over the meta element.
     let body = b"<meta charset=shift_jis><title>\xe4\xe0</title>";
     assert_eq!(title(&faulty, Some(windows), body).await, "да");
-    // "テ" in Shift_JIS: nothing but the meta element says so.
+    // "テ" in Shift_JIS: only the meta element names the charset.
     let body = b"<meta charset=shift_jis><title>\x83e</title>";
     assert_eq!(title(&faulty, Some("text/html"), body).await, "テ");
     faulty.is_well().await;
@@ -64,7 +64,7 @@ async fn fault_29_wrong_charsets() {
 }
 
 #[tokio::test]
-async fn fault_30_labels_that_do_not_mean_what_they_say() {
+async fn fault_30_charset_labels_with_another_meaning() {
     let faulty = Faulty::start().await;
     for label in ["latin1", "iso-8859-1", "us-ascii"] {
         let content_type = format!("text/html; charset={label}");
@@ -86,7 +86,7 @@ async fn fault_30_labels_that_do_not_mean_what_they_say() {
 }
 
 #[tokio::test]
-async fn fault_31_types_missing_quoted_or_vague() {
+async fn fault_31_content_types_missing_quoted_or_generic() {
     let faulty = Faulty::start().await;
     let body = "<!doctype html><title>naïve</title>".as_bytes();
     for content_type in [

@@ -1,4 +1,4 @@
-//! Rows 8 to 12: content codings.
+//! Faults 8 to 12: content codings.
 
 use orbweaver_origin::BOMB_BYTES;
 
@@ -11,13 +11,13 @@ async fn fault_08_bombs_of_every_coding() {
         let path = format!("/fault/bomb/{coding}");
         assert_eq!(faulty.failure(&path).await, "too_large", "{coding}");
     }
-    // All that was decoded of a bomb is what the limit allows: a few of them would show.
+    // A bomb is decoded up to the limit only: a few complete ones would show here.
     let peak = peak_memory();
     assert!(peak < BOMB_BYTES, "{peak} bytes at the most");
     faulty.is_well().await;
 }
 
-/// The most memory that this process had, in bytes.
+/// The peak memory of this process, in bytes.
 fn peak_memory() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Rows 32 to 36: pages that are none, are endless, or say things about themselves.
+//! Faults 32 to 36: content that is not HTML or never ends, and what pages declare.
 
 use orbweaver_origin::Reply;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ async fn scan(faulty: &Faulty, reply: Reply) -> Value {
 }
 
 #[tokio::test]
-async fn fault_32_files_served_as_pages() {
+async fn fault_32_binary_files_served_as_html() {
     let faulty = Faulty::start().await;
     let files: [&[u8]; 3] = [
         b"\x89PNG\r\n\x1a\n<title>no</title>",
@@ -44,14 +44,14 @@ async fn fault_33_html_without_end() {
     faulty.is_well().await;
 }
 
-/// Where a page's first link leads.
+/// The URL of a page's first link.
 async fn first_link(faulty: &Faulty, html: &str) -> Value {
     let result = scan(faulty, Reply::html(html)).await;
     result["links"][0]["to"].clone()
 }
 
 #[tokio::test]
-async fn fault_34_bases() {
+async fn fault_34_base_elements() {
     let faulty = Faulty::start().await;
     let here = |path: &str| faulty.origin.url(path);
     for (base, expected) in [

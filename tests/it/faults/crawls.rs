@@ -1,5 +1,5 @@
-//! Faults as a crawl meets them: it ends, it says what it could not get, and it has all
-//! the rest.
+//! Faults during a crawl: it ends, reports what it could not fetch, and stores everything
+//! else.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::support::{Faulty, GOOD};
 use crate::support::{Names, Service};
 
-/// Faults that give no page.
+/// Faults that yield no page.
 const FAILING: &[&str] = &[
     "silent",
     "drip",
@@ -39,7 +39,7 @@ const FAILING: &[&str] = &[
     "not-modified",
 ];
 
-/// Odd answers that give one.
+/// Unusual answers that yield a page.
 const ODD: &[&str] = &[
     "surplus",
     "cut-gzip",
@@ -57,7 +57,7 @@ fn short(fetch: &mut FetchConfig) {
 }
 
 #[tokio::test]
-async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
+async fn a_crawl_of_every_fault_stores_every_reachable_page() {
     let faulty = Faulty::with_config(|config| {
         short(&mut config.fetch);
         config.crawl.retries = 1;
@@ -75,7 +75,7 @@ async fn a_crawl_through_every_fault_ends_with_all_that_could_be_had() {
         .set("/", page(links.iter().map(String::as_str)));
     let run = faulty.crawl("/", json!({"concurrency": 8})).await;
     assert_eq!(run["status"], "done", "{run}");
-    // Two of the loop's pages are linked to, and one of them is the other's.
+    // Two of the loop's pages are linked; one of them is the same page as the other.
     assert_eq!(run["error_count"], FAILING.len(), "{run}");
     let rows = faulty.rows(&run).await;
     for path in ["/", "/good"] {
@@ -105,8 +105,8 @@ async fn fault_15_credentials_stay_with_their_origin() {
     let other = Origin::start().await.unwrap();
     let own = |path: &str| faulty.origin.url_at("one.example", path);
     let away = |path: &str| other.url_at("two.example", path);
-    // The seed leads away at once, so that the other site is in scope, too; from there a link
-    // leads on, and another one back.
+    // The seed redirects at once, so the other site is in scope, too; from there one link leads
+    // further and one leads back.
     faulty.origin.set(
         "/",
         Reply::redirect(302, &away("/landing")).header("Set-Cookie", "visit=1"),
@@ -140,7 +140,7 @@ async fn fault_15_credentials_stay_with_their_origin() {
 }
 
 #[tokio::test]
-async fn fault_15_a_redirect_within_a_crawl_drops_them_too() {
+async fn fault_15_a_redirect_within_a_crawl_drops_credentials() {
     let names = Names::of(&[
         ("site.example", &["127.0.0.1"]),
         ("sub.site.example", &["127.0.0.1"]),
@@ -177,7 +177,7 @@ async fn fault_25_retry_after_is_honoured_and_clamped() {
         config.crawl.retry_base_ms = Millis(20);
     })
     .await;
-    // The service's clock stands at 2026-03-01T12:00:00Z.
+    // The service's clock is at 2026-03-01T12:00:00Z.
     let cases = [
         ("/busy/seconds", "1", 1_000),
         ("/busy/date", "Sun, 01 Mar 2026 12:00:01 GMT", 1_000),
@@ -217,7 +217,7 @@ async fn fault_25_retry_after_is_honoured_and_clamped() {
 }
 
 #[tokio::test]
-async fn fault_34_a_base_elsewhere_leads_nowhere_private() {
+async fn fault_34_a_foreign_base_leads_to_no_private_address() {
     let faulty = Faulty::start().await;
     let other = Origin::start().await.unwrap();
     let base = other.url("/base/");
@@ -233,7 +233,7 @@ async fn fault_34_a_base_elsewhere_leads_nowhere_private() {
 }
 
 #[tokio::test]
-async fn fault_35_nofollow_is_honoured_when_the_job_asks() {
+async fn fault_35_nofollow_is_honoured_when_requested() {
     let faulty = Faulty::start().await;
     faulty.origin.set(
         "/",
@@ -279,10 +279,10 @@ async fn fault_36_a_canonical_elsewhere_does_not_move_the_crawl() {
 }
 
 #[tokio::test]
-async fn fault_37_traps_end_by_themselves() {
+async fn fault_37_crawler_traps_end() {
     let faulty = Faulty::with_config(|config| config.crawl.template_budget = 40).await;
     let origin = &faulty.origin;
-    // A calendar without end, by query and by path.
+    // An endless calendar, by query and by path.
     origin.set_under("/cal", |request| {
         let month: u32 = request.query().strip_prefix("month=").map_or(0, number);
         let next = format!("/cal?month={}", month + 1);
@@ -293,7 +293,7 @@ async fn fault_37_traps_end_by_themselves() {
         let day = request.path().rsplit('/').next().map_or(0, number);
         page([format!("/days/2026/{}", day + 1).as_str()])
     });
-    // Facets in any order.
+    // Facets, combined in any order.
     origin.set_under("/list", |request| {
         let mut facets: Vec<&str> = request.query().split('&').collect();
         facets.retain(|facet| !facet.is_empty());
@@ -306,7 +306,7 @@ async fn fault_37_traps_end_by_themselves() {
         });
         page(more.iter().map(String::as_str))
     });
-    // A relative link that should have been absolute.
+    // A relative link that was meant to be absolute.
     origin.set_under("/deep/", |_| page(["a/b/"]));
     origin.set("/", page(["/cal", "/list", "/deep/", "/good"]));
     let run = faulty
@@ -317,7 +317,7 @@ async fn fault_37_traps_end_by_themselves() {
     let under = |prefix: &str| rows.keys().filter(|path| path.starts_with(prefix)).count();
     assert!((10..=45).contains(&under("/cal")), "{}", under("/cal"));
     assert!((10..=45).contains(&under("/days/")), "{}", under("/days/"));
-    // 31 sets of facets besides the bare list; without a rule 326 orders of them.
+    // 31 sets of facets and the unfiltered list; counting each order they would be 326 URLs.
     assert!((31..=80).contains(&under("/list")), "{}", under("/list"));
     assert!((2..=10).contains(&under("/deep/")), "{}", under("/deep/"));
     assert!(rows.contains_key("/good"));
@@ -329,7 +329,7 @@ fn number(text: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn fault_38_one_page_has_one_key_and_is_fetched_as_written() {
+async fn fault_38_a_page_is_fetched_once_by_its_first_url() {
     let faulty = Faulty::start().await;
     let origin = &faulty.origin;
     origin.set_under("/", |_| page([]));
@@ -363,18 +363,18 @@ async fn fault_38_one_page_has_one_key_and_is_fetched_as_written() {
     sorted.sort_unstable();
     assert_eq!(
         sorted, expected,
-        "each page once, as its first link is written"
+        "each page once, by the first URL that linked it"
     );
     assert_eq!(run["page_count"], 1 + expected.len());
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn fault_38_tracking_parameters_are_kept_where_the_operator_says_so() {
+async fn fault_38_tracking_parameters_are_kept_if_configured() {
     let faulty = Faulty::with_config(|config| config.crawl.drop_tracking = false).await;
     faulty.origin.set_under("/", |_| page([]));
     let links = ["/p?id=1", "/p?id=1&utm_source=a", "/p;jsessionid=0AB?id=1"];
-    // What is the same by the rules of URLs alone stays one page.
+    // URLs that are equivalent by the URL standard are still one page.
     let same = ["/p?id=1#part", "/./p?id=1"];
     faulty.origin.set("/", page(links.into_iter().chain(same)));
     let run = faulty.crawl("/", json!({})).await;
@@ -387,7 +387,7 @@ async fn fault_38_tracking_parameters_are_kept_where_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn fault_39_a_jar_for_each_job() {
+async fn fault_39_each_run_has_its_own_cookies() {
     let faulty = Faulty::start().await;
     let set = page(["/next"]).header("Set-Cookie", "visit=1; Path=/");
     faulty.origin.set("/", set);
@@ -403,7 +403,7 @@ async fn fault_39_a_jar_for_each_job() {
             .map(|request| request.header("cookie").map(str::to_owned))
             .collect()
     };
-    assert_eq!(cookies("/"), [None, None], "no job sees another's cookies");
+    assert_eq!(cookies("/"), [None, None], "no run sees another's cookies");
     assert_eq!(
         cookies("/next"),
         [Some("visit=1".to_owned()), Some("visit=1".to_owned())]
@@ -423,7 +423,7 @@ fn page<'a>(links: impl IntoIterator<Item = &'a str>) -> Reply {
     ))
 }
 
-/// What a run is, for tests that only ask whether it ended well.
+/// The status of a run, for tests that only check whether it ended well.
 pub(super) fn status(run: &Value) -> &str {
     run["status"].as_str().unwrap_or_default()
 }

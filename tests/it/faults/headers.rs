@@ -1,4 +1,4 @@
-//! Rows 18 to 20 and 39: headers that are too much, and what is no HTTP.
+//! Faults 18 to 20 and 39: excessive headers, and answers that are not HTTP.
 
 use orbweaver_origin::Reply;
 
@@ -29,7 +29,7 @@ async fn fault_19_ambiguous_framing() {
 }
 
 #[tokio::test]
-async fn fault_20_what_is_not_http() {
+async fn fault_20_answers_that_are_not_http() {
     let faulty = Faulty::start().await;
     for path in ["/fault/http09", "/fault/garbage"] {
         assert_eq!(faulty.failure(path).await, "protocol", "{path}");
@@ -38,7 +38,7 @@ async fn fault_20_what_is_not_http() {
 }
 
 #[tokio::test]
-async fn fault_39_cookies_flood_and_stay_with_their_job() {
+async fn fault_39_cookies_are_limited_and_stay_in_their_run() {
     let faulty = Faulty::start().await;
     let flood = |count: usize, to: &str| {
         (0..count).fold(Reply::redirect(302, to), |reply, number| {

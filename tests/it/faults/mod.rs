@@ -1,6 +1,6 @@
-//! What the service survives: a server for each fault, the fault run through the service
-//! as its users meet it, and after each the host ready and a good page scanned. Tests are
-//! named after the rows of the list of crawler faults.
+//! What the service survives: a server produces each fault, a scan or crawl meets it, and
+//! afterwards the host is ready and a good page can be scanned. Each test is named after its
+//! number in the list of crawler faults.
 
 mod body;
 mod charsets;

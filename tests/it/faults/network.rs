@@ -1,4 +1,4 @@
-//! Rows 21 to 26 and 42: connections, TLS, names, and servers that are busy.
+//! Faults 21 to 26 and 42: connections, TLS, names, and busy servers.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use serde_json::json;
 use super::support::Faulty;
 use crate::support::{Names, Service};
 
-/// A service that trusts the certificates' root, and a server with a flaw.
+/// A service that trusts the test's root certificate, and a server with a flaw.
 async fn secure(flaw: Flaw) -> (Faulty, TlsOrigin) {
     let certificates = Certificates::new().unwrap();
     let origin = TlsOrigin::start(&certificates, flaw).await.unwrap();
@@ -29,7 +29,7 @@ async fn fault_21_reset_streams_and_goaway() {
         let result = faulty
             .scan_with(&json!({"url": origin.url("127.0.0.1")}))
             .await;
-        // The page, robots.txt, two llms files, and one of them once more.
+        // The page, robots.txt, two llms files, and one repeated request.
         assert_eq!(
             (&result["bytes"], origin.requests()),
             (&json!(6), 5),
@@ -68,18 +68,18 @@ async fn fault_22_tls_flaws() {
 #[tokio::test]
 async fn fault_23_names_that_do_not_resolve() {
     let faulty = Faulty::with(|fetch| fetch.limits.connect_ms = Millis(3_000)).await;
-    // Where the machine has no DNS at all, the look-up fails otherwise or takes too long.
+    // Without DNS on this machine, the look-up fails differently or times out.
     let kind = faulty.failure_of("http://no-such-host.example.com/").await;
     assert!(["dns", "connect"].contains(&kind.as_str()), "{kind}");
     faulty.is_well().await;
 }
 
 #[tokio::test]
-async fn fault_23_a_crawl_asks_again_only_where_that_may_help() {
+async fn fault_23_a_crawl_retries_only_temporary_dns_failures() {
     const RETRIES: usize = 3;
     let hosts = ["missing", "broken", "looping", "back"].map(|name| format!("{name}.site.example"));
     let names = Names::of(&[("site.example", &["127.0.0.1"])]);
-    // A loop of CNAMEs is what a resolver gives up on: SERVFAIL.
+    // A resolver answers a loop of CNAMEs with SERVFAIL.
     names
         .then(&hosts[1], Err(ResolveError::ServFail))
         .then(&hosts[2], Err(ResolveError::ServFail));
@@ -112,7 +112,7 @@ async fn fault_23_a_crawl_asks_again_only_where_that_may_help() {
         (faulty.origin.url_at(&hosts[3], "/page"), 200),
     ]);
     assert_eq!(faulty.rows(&run).await, rows);
-    // What does not exist is believed at once; servers that fail are asked again.
+    // "No such name" is final; failing servers are asked again.
     let asked = hosts.map(|host| names.asked(&host));
     assert_eq!(asked, [1, 1 + RETRIES, 1 + RETRIES, 3]);
     names.then("127.0.0.1", Ok("127.0.0.1".parse().unwrap()));
@@ -128,7 +128,7 @@ async fn fault_24_refused_and_reset_connections() {
     let kind = faulty.failure_of(&format!("http://{address}/")).await;
     assert_eq!(kind, "connect");
     assert_eq!(faulty.failure("/fault/closed").await, "reset");
-    assert_eq!(faulty.origin.count("/fault/closed"), 2, "tried once more");
+    assert_eq!(faulty.origin.count("/fault/closed"), 2, "retried once");
     faulty.is_well().await;
 }
 
@@ -141,7 +141,7 @@ async fn fault_25_busy_servers_are_an_answer_to_a_scan() {
 }
 
 #[tokio::test]
-async fn fault_26_not_modified_unasked() {
+async fn fault_26_unrequested_not_modified() {
     let faulty = Faulty::start().await;
     assert_eq!(faulty.failure("/fault/not-modified").await, "protocol");
     faulty.is_well().await;
@@ -151,8 +151,8 @@ async fn fault_26_not_modified_unasked() {
 async fn fault_42_keep_alive_closed_on_reuse() {
     const AT_ONCE: usize = 6;
     let faulty = Faulty::start().await;
-    // Pages that all wait at once leave as many idle connections, each of which closes when
-    // it is used again.
+    // Pages that all wait at the same time leave as many idle connections, each of which closes
+    // when it is reused.
     let client = faulty.client();
     let scans = (0..AT_ONCE).map(|number| {
         let url = faulty.origin.url(&format!("/held/{number}"));
@@ -170,7 +170,7 @@ async fn fault_42_keep_alive_closed_on_reuse() {
         assert_eq!(faulty.scan("/fault/stale").await["bytes"], 5);
     }
     let asked = faulty.origin.count("/fault/stale");
-    assert!(asked > AT_ONCE, "idle connections were used");
+    assert!(asked > AT_ONCE, "idle connections were reused");
     assert!(asked <= 2 * AT_ONCE, "{asked}: one retry each");
     faulty.is_well().await;
 }

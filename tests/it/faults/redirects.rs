@@ -1,4 +1,4 @@
-//! Rows 13, 14, 16 and 17: redirects that lead nowhere, round in circles, or down.
+//! Faults 13, 14, 16 and 17: redirects without a target, in loops, or from https to http.
 
 use orbweaver_origin::{Certificates, Flaw, Reply, TlsOrigin};
 

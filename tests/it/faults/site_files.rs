@@ -1,4 +1,4 @@
-//! Rows 40 and 41: sitemaps and robots.txt.
+//! Faults 40 and 41: sitemaps and robots.txt.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -139,7 +139,7 @@ async fn fault_40_more_urls_than_a_sitemap_may_have() {
         (status(&run), run["page_count"].as_u64()),
         ("done", Some(30))
     );
-    // Where the limit is: of the pages around it, those before are there.
+    // The limit lies between these pages: those before it are stored.
     let around =
         json!({"seed_kind": "sitemap", "include_paths": ["^/page/(4999[5-9]|5000[0-4])$"]});
     let run = faulty.crawl("/", around).await;
@@ -222,7 +222,7 @@ async fn fault_41_robots_of_every_kind() {
             "{name}"
         );
         assert_eq!(origin.count("/good"), 1, "{name}");
-        // One answer serves both runs, and its chain ends.
+        // Both runs use the same answer, and the redirect chain ends.
         faulty.crawl("/", json!({})).await;
         let asked = origin.count("/robots.txt");
         assert!(asked <= 12, "{name}: asked for {asked} times");

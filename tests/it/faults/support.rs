@@ -1,4 +1,4 @@
-//! A service and the server that it is to survive.
+//! A service, and a server with faults that it must survive.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Client, Service};
 
-/// A page that every service must still be able to scan.
+/// A page that the service must be able to scan after each fault.
 pub const GOOD: &str = "<!doctype html><title>Good</title><p>All is well here.";
 
-/// A service with limits short enough to wait for, and a faulty origin.
+/// A service with limits short enough for tests, and a faulty origin.
 pub struct Faulty {
     pub service: Service,
     pub origin: Origin,
@@ -24,7 +24,7 @@ impl Faulty {
         Self::with(|_| {}).await
     }
 
-    /// With another configuration of the fetch.
+    /// As [`start`](Self::start), with a changed configuration of the fetch.
     pub async fn with(change: impl FnOnce(&mut FetchConfig)) -> Self {
         Self::with_config(|config| change(&mut config.fetch)).await
     }
@@ -53,8 +53,8 @@ impl Faulty {
         self.client().post("/v1/scan", body).await.ok()
     }
 
-    /// The failure's word, of scanning a path in bulk beside a good page, which must not
-    /// suffer for it.
+    /// The failure's code when a path is scanned in bulk together with a good page, which must
+    /// not be affected.
     pub async fn failure(&self, path: &str) -> String {
         self.failure_of(&self.origin.url(path)).await
     }
@@ -80,7 +80,7 @@ impl Faulty {
             .map_or_else(|| panic!("{error}"), |(kind, _)| kind.to_owned())
     }
 
-    /// A single scan says so as well: 502, and the message is for people.
+    /// A single scan fails with 502; returns its message.
     pub async fn refused(&self, path: &str) -> String {
         self.client()
             .post("/v1/scan", &json!({"url": self.origin.url(path)}))
@@ -88,7 +88,7 @@ impl Faulty {
             .error(502, "FETCH_FAILED")
     }
 
-    /// Crawls from a path, without delay, to the end; the run.
+    /// Crawls from a path, without delay, to the end; returns the run.
     pub async fn crawl(&self, path: &str, options: Value) -> Value {
         let mut body = json!({"url": self.origin.url(path), "delay_ms": 0});
         for (name, value) in options.as_object().unwrap() {
@@ -106,7 +106,7 @@ impl Faulty {
         }
     }
 
-    /// A run's rows: path and status.
+    /// The page rows of a run: path and status.
     pub async fn rows(&self, run: &Value) -> BTreeMap<String, u64> {
         let path = format!("/v1/crawls/{}/pages?limit=10000", run["id"]);
         let pages = self.client().get(&path).await.ok();
@@ -121,7 +121,7 @@ impl Faulty {
         rows
     }
 
-    /// The host is ready and a good page works.
+    /// The host is ready and a good page can be scanned.
     pub async fn is_well(&self) {
         assert_eq!(self.service.stranger().get("/v1/ready").await.status, 200);
         let good = self.scan("/good").await;

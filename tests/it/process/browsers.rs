@@ -1,4 +1,4 @@
-//! Browsers end with the program that started them, however it ends.
+//! Browsers end with the program that started them, whether it stops or is killed.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Served, command};
 use crate::support::{Client, KEY, Site};
 
-/// Groups of the browsers that a process started.
+/// The process groups of the browsers that a process started.
 fn browsers_of(parent: u32) -> Vec<i32> {
     stats()
         .into_iter()
@@ -18,11 +18,11 @@ fn browsers_of(parent: u32) -> Vec<i32> {
 
 fn group_members(group: i32) -> usize {
     let of_group = |(_, _, _, of): &(i32, String, i64, i32)| *of == group;
-    // A zombie that nobody collects any more is no process.
+    // A zombie that nobody waits for does not count as a process.
     stats().iter().filter(|stat| of_group(stat)).count()
 }
 
-/// Id, name, parent and group of every process that is no zombie.
+/// Id, name, parent and group of every process that is not a zombie.
 fn stats() -> Vec<(i32, String, i64, i32)> {
     let entries = std::fs::read_dir("/proc").expect("a process table");
     entries

@@ -1,6 +1,8 @@
-//! The command line, without a service.
+//! The command line, without a running service.
 
 use std::process::Stdio;
+
+use tempfile::TempDir;
 
 use super::{command, run};
 use crate::support::{KEY, plugin_dir};
@@ -47,7 +49,7 @@ fn projects_are_created_listed_and_changed() {
 }
 
 #[test]
-fn the_configuration_explains_itself() {
+fn the_configuration_is_printed_with_explanations() {
     let data = tempfile::tempdir().unwrap();
     let mut config = command(&data);
     let output = config
@@ -57,9 +59,9 @@ fn the_configuration_explains_itself() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    assert!(!text.contains(KEY), "secrets redact themselves");
+    assert!(!text.contains(KEY), "secrets are redacted");
     assert!(text.contains("from: ORBWEAVER_DATA_DIR"), "{text}");
-    // What it prints can be read back.
+    // The printed configuration can be read back.
     let file = data.path().join("orbweaver.toml");
     std::fs::write(&file, text.replace("bootstrap_key = \"***\"\n", "")).unwrap();
     let again = run(&data, &["config", "--config", &file.to_string_lossy()]);
@@ -111,6 +113,61 @@ fn a_file_is_scanned_without_a_server() {
     assert!(String::from_utf8_lossy(&private.stderr).contains("--allow-net"));
 }
 
+/// Compiled plugins in the user's cache.
+fn compiled(cache: &TempDir) -> usize {
+    let folder = std::fs::read_dir(cache.path().join("orbweaver/compiled"));
+    let files = folder.into_iter().flatten().flatten();
+    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(".cwasm")).count()
+}
+
+#[test]
+fn a_first_scan_compiles_only_the_plugins_that_it_needs() {
+    let (data, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = data.path().join("page.html");
+    std::fs::write(&file, crate::support::site::ARTICLE).unwrap();
+    let fresh = data.path().join("data");
+    let scan = |format: &str| {
+        let output = command(&data)
+            .env_remove("ORBWEAVER_PLUGINS__CACHE_DIR")
+            .env("XDG_CACHE_HOME", cache.path())
+            .env("ORBWEAVER_DATA_DIR", &fresh)
+            .args(["scan", &file.to_string_lossy(), "--format", format])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    scan("markdown");
+    assert_eq!(compiled(&cache), 1, "the one that was asked for");
+    assert!(!fresh.exists(), "nothing lies in the folder");
+    assert_eq!(scan("markdown"), "", "the second time nothing is compiled");
+    scan("links");
+    assert_eq!(compiled(&cache), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_start_serves_before_all_plugins_are_compiled() {
+    let (data, cache) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let served = super::Served::start(
+        command(&data)
+            .env_remove("ORBWEAVER_PLUGINS__CACHE_DIR")
+            .env("XDG_CACHE_HOME", cache.path())
+            .env("ORBWEAVER_BOOTSTRAP_KEY", crate::support::KEY),
+    );
+    assert!(compiled(&cache) < 10, "{}", compiled(&cache));
+    // The requested plugin is waited for, and loaded first.
+    let client = crate::support::Client::new(served.address, Some(crate::support::KEY));
+    let body = serde_json::json!({"urls": ["mailto:a@example.org"]});
+    let answer = client.post("/v1/actors/check-links", &body).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(compiled(&cache) < 22, "the others are still to come");
+    let missing = client.post("/v1/actors/nobody", &body).await;
+    missing.error(404, "NOT_FOUND");
+    let actors = client.get("/v1/actors").await.ok();
+    assert_eq!(actors["items"].as_array().unwrap().len(), 7);
+}
+
 #[test]
 fn plugins_are_listed_and_inspected() {
     let data = tempfile::tempdir().unwrap();
@@ -148,7 +205,7 @@ fn plugins_are_listed_and_inspected() {
 }
 
 #[test]
-fn a_reader_that_has_had_enough_is_no_failure() {
+fn a_closed_pipe_is_no_failure() {
     let data = tempfile::tempdir().unwrap();
     let file = plugin_dir().join("extract-links.wasm");
     let file = file.to_string_lossy();
@@ -164,7 +221,7 @@ fn a_reader_that_has_had_enough_is_no_failure() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Before it writes anything.
+        // Before anything is written.
         drop(process.stdout.take());
         let output = process.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! `orbweaver crawl`: a site crawled without a service.
+//! `orbweaver crawl`: a site is crawled without a service.
 
 use std::process::{Command, Stdio};
 
@@ -21,6 +21,7 @@ async fn a_site_is_crawled_without_a_server() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success(), "{said}");
         assert!(said.contains("done: 3 pages"), "{said}");
+        assert!(!said.contains("orb_"), "no key is shown: {said}");
         String::from_utf8(done.stdout).unwrap()
     };
     let printed = crawl(&[]);
@@ -31,6 +32,41 @@ async fn a_site_is_crawled_without_a_server() {
     assert!(
         printed.contains(&format!("404\t{}\n", site.url("/menu"))),
         "{printed}"
+    );
+
+    let csv = data.path().join("p.csv");
+    crawl(&["--out", csv.to_str().unwrap()]);
+    let table = std::fs::read_to_string(&csv).unwrap();
+    assert!(
+        table.starts_with("id,url,status,bytes,fetched_at\n"),
+        "{table}"
+    );
+    assert_eq!(table.lines().count(), 4, "{table}");
+    assert!(
+        table.contains(&format!("{},200,", site.url("/article"))),
+        "{table}"
+    );
+    let known = csv.to_str().unwrap();
+    let strange = data.path().join("p.xlsx");
+    let url = site.url("/article");
+    for (out, expected) in [
+        (known, "--force replaces it"),
+        (strange.to_str().unwrap(), ".xlsx"),
+    ] {
+        let refused = run(
+            &data,
+            &["crawl", &url, "--allow-net", "127.0.0.0/8", "--out", out],
+        );
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{said}");
+        assert!(said.contains(expected), "{said}");
+    }
+    assert_eq!(std::fs::read_to_string(&csv).unwrap(), table);
+    crawl(&["--force", "--out", known]);
+    assert_ne!(
+        std::fs::read_to_string(&csv).unwrap(),
+        table,
+        "another run's pages"
     );
 
     crawl(&["--out", lines.to_str().unwrap()]);
@@ -56,7 +92,7 @@ async fn a_site_is_crawled_without_a_server() {
         page.contains("title: \"How orb weavers build\"\n"),
         "{page}"
     );
-    // What answered 404 is no document.
+    // A page that answered 404 is no document.
     assert_eq!(std::fs::read_dir(folder.join(&host)).unwrap().count(), 1);
 
     for (arguments, expected) in [
@@ -75,7 +111,7 @@ async fn a_site_is_crawled_without_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
+async fn an_interrupted_crawl_keeps_the_old_file_and_resumes() {
     let origin = Origin::start().await.unwrap();
     origin.set(
         "/",
@@ -89,7 +125,7 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
     let out_text = out.to_str().unwrap();
     let mut process = command(&data)
         .args(["crawl", &url, "--allow-net", "127.0.0.0/8"])
-        .args(["--delay-ms", "0", "--out", out_text])
+        .args(["--delay-ms", "0", "--force", "--out", out_text])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -108,7 +144,7 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
     let (_, rest) = said.split_once("--resume ").unwrap();
     let id = rest.split('`').next().unwrap();
 
-    // A page under its own name answers at once.
+    // A page with its own name answers at once.
     let resumed = tokio::task::spawn_blocking({
         let arguments = [
             "crawl",
@@ -116,6 +152,7 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
             id,
             "--allow-net",
             "127.0.0.0/8",
+            "--force",
             "--out",
             out_text,
         ]
@@ -135,11 +172,11 @@ async fn an_interrupted_crawl_leaves_what_was_there_and_goes_on() {
     assert_eq!(text.lines().count(), 2, "{text}");
     assert_eq!(origin.count("/"), 1, "the first page is not fetched again");
     let part = data.path().join(".pages.ndjson.part");
-    assert!(!part.exists(), "no half file is left");
+    assert!(!part.exists(), "no partial file is left");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_that_can_not_be_written_are_kept() {
+async fn pages_that_cannot_be_written_are_kept() {
     let site = Site::start().await;
     let data = tempfile::tempdir().unwrap();
     let url = site.url("/article");
@@ -156,7 +193,7 @@ async fn pages_that_can_not_be_written_are_kept() {
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         (done.status.code(), said)
     };
-    // A path that can't be written shows before anything is fetched.
+    // A path that can't be written is reported before anything is fetched.
     let file = data.path().join("file");
     std::fs::write(&file, "x").unwrap();
     let below = file.join("pages.ndjson");
@@ -166,7 +203,7 @@ async fn pages_that_can_not_be_written_are_kept() {
         assert!(said.contains(out) && said.contains("cannot"), "{said}");
     }
     assert_eq!(site.hits("/article"), 0);
-    // A disk that is full shows after it, and costs no page.
+    // A full disk is reported afterwards, and no page is lost.
     let full = data.path().join("full.ndjson");
     std::os::unix::fs::symlink("/dev/full", &full).unwrap();
     let (code, said) = crawl(full.to_str().unwrap());

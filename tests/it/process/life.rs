@@ -1,4 +1,4 @@
-//! Starting and stopping: the greeting, signals, and what outlives a kill.
+//! Starting and stopping: the greeting, signals, and what survives a kill.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use super::{Served, command, run};
 use crate::support::{Client, KEY, Receiver, Reply, Site};
 
 #[tokio::test]
-async fn the_first_start_prints_a_key_that_works_and_only_then() {
+async fn only_the_first_start_prints_a_key() {
     let data = tempfile::tempdir().unwrap();
     let log = data.path().join("out.txt");
     let mut keys = Vec::new();
@@ -53,7 +53,7 @@ async fn the_first_start_prints_a_key_that_works_and_only_then() {
     assert_eq!(keys[1], None, "the second does not");
 }
 
-/// The file's text once it holds `first`, and, should the rest follow, that too.
+/// The text of the file once it holds `first` and, if the greeting has more, all of it.
 async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -64,7 +64,7 @@ async fn wait_for(file: &Path, first: &str, all: &[&str]) -> String {
             !late || text.contains(first),
             "the service did not start: {text}"
         );
-        if complete || late || (text.contains(first) && !text.contains("created")) {
+        if complete || late || (text.contains(first) && !text.contains("Created")) {
             return text;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -98,7 +98,7 @@ async fn sigterm_lets_running_requests_finish_and_exits_in_time() {
 }
 
 #[test]
-fn a_taken_port_is_explained() {
+fn a_port_in_use_is_explained() {
     let data = tempfile::tempdir().unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -115,10 +115,10 @@ fn a_taken_port_is_explained() {
 }
 
 #[tokio::test]
-async fn a_webhook_outlives_kill_9() {
+async fn a_webhook_survives_kill_9() {
     let data = tempfile::tempdir().unwrap();
     let site = Site::start().await;
-    // The process dies after its run ended and before the receiver answers.
+    // The process dies after its run has ended and before the receiver answers.
     let mut receiver = Receiver::start(&[Reply::Hang]).await;
     let start = || Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
     let served = start();

@@ -1,9 +1,10 @@
-//! The real program as a user has it: started, asked on its command line, stopped, killed.
+//! The real program as users run it: started, used on its command line, stopped, killed.
 
 mod browsers;
 mod cli;
 mod crawl;
 mod life;
+mod safety;
 mod shared_file;
 mod traces;
 
@@ -17,8 +18,8 @@ use tempfile::TempDir;
 
 use crate::support::plugin_dir;
 
-/// The program, which cargo builds with this suite and with the same features: the server's
-/// own `tests/it.rs` asks for it, and has this suite's name.
+/// The program. Cargo builds it together with this suite and with the same features, because
+/// the server's own `tests/it.rs` requires it and has the same name as this suite.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(|| {
@@ -68,11 +69,11 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts it and waits for the end of its greeting.
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self::start_logged(command.stderr(Stdio::null()))
     }
 
-    /// As [`start`](Self::start), with the log where the command has it.
+    /// As [`start`](Self::start), with the log sent where the command says.
     pub(crate) fn start_logged(command: &mut Command) -> Self {
         let mut process = command
             .args([
@@ -99,7 +100,7 @@ impl Served {
                 break;
             }
         }
-        // The rest comes in the same breath; what stays open is read to its end later.
+        // The rest is written at the same time; the remaining output is read to its end later.
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             process,
@@ -108,7 +109,7 @@ impl Served {
         }
     }
 
-    /// Waits for its end, which was good.
+    /// Waits for its end, which must be a success.
     pub(crate) fn ended(mut self) {
         let status = self.process.wait().expect("an end");
         assert_eq!(status.code(), Some(0));

@@ -1,4 +1,4 @@
-//! Several processes on one SQLite file: a service, its command line, and the dead.
+//! Several processes on one SQLite file: a service, the command line, and killed processes.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_store::{
@@ -12,7 +12,7 @@ use super::{Served, command, run};
 use crate::support::{Client, KEY, Site};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_line_works_beside_a_service() {
+async fn the_command_line_works_while_a_service_runs() {
     let data = tempfile::tempdir().unwrap();
     let site = Site::start().await;
     let served = Served::start(command(&data).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
@@ -22,7 +22,7 @@ async fn the_command_line_works_beside_a_service() {
     let client = Client::new(served.address, Some(key.trim()));
     assert_eq!(client.get("/v1/usage").await.status, 200);
 
-    // The service does the crawl, and the command line writes its pages.
+    // The service runs the crawl, and the command line writes its pages.
     let lines = data.path().join("pages.ndjson");
     let url = site.url("/article");
     let crawled = run(
@@ -45,7 +45,7 @@ async fn the_command_line_works_beside_a_service() {
     assert!(said.contains("another process"), "{said}");
     assert!(
         said.contains(&served.process.id().to_string()),
-        "it is named: {said}"
+        "the process is named: {said}"
     );
     assert_eq!(std::fs::read_to_string(&lines).unwrap().lines().count(), 3);
     let runs = client.get("/v1/crawls").await.ok();
@@ -55,7 +55,7 @@ async fn the_command_line_works_beside_a_service() {
 }
 
 #[tokio::test]
-async fn a_second_service_answers_and_the_first_one_works() {
+async fn a_second_service_answers_while_the_first_one_crawls() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let site = Site::start().await;
     let url = format!("sqlite:{}", one.path().join("both.db").display());
@@ -84,7 +84,7 @@ async fn a_second_service_answers_and_the_first_one_works() {
     assert_eq!(crawl().await, "done");
     first.signal("TERM");
     first.ended();
-    assert_eq!(crawl().await, "done", "the second one works now");
+    assert_eq!(crawl().await, "done", "the second one crawls now");
 }
 
 async fn open(folder: &TempDir) -> Store {
@@ -99,11 +99,11 @@ fn now() -> DateTime<Utc> {
 }
 
 #[tokio::test]
-async fn the_seat_is_one_processs_at_a_time() {
+async fn one_process_at_a_time_holds_the_worker_lock() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (open(&folder).await, open(&folder).await);
     let WorkerLockAttempt::Acquired(lock) = one.try_lock_worker().await.unwrap() else {
-        panic!("nobody sits there");
+        panic!("nobody holds the lock");
     };
     let WorkerLockAttempt::HeldByOther(process) = two.try_lock_worker().await.unwrap() else {
         panic!("two processes hold the lock");
@@ -116,7 +116,7 @@ async fn the_seat_is_one_processs_at_a_time() {
     ));
 }
 
-/// Reserves ten of ten pages; whether that was possible.
+/// Reserves all ten pages; returns whether that was possible.
 async fn reserve_all(store: &Store) -> bool {
     let project = store.projects().await.unwrap()[0].id;
     let caps = PageCaps {
@@ -134,7 +134,7 @@ async fn reserve_all(store: &Store) -> bool {
 }
 
 #[tokio::test]
-async fn what_a_dead_process_held_ends_when_nobody_else_is_left() {
+async fn reservations_of_a_dead_process_end_once_no_other_process_runs() {
     let folder = tempfile::tempdir().unwrap();
     let first = open(&folder).await;
     let name = orbweaver_store::NewProject {
@@ -155,18 +155,21 @@ async fn what_a_dead_process_held_ends_when_nobody_else_is_left() {
     assert!(reserve_all(&first).await);
     assert_eq!(claim(&first).await, Claim::Run { since: now() });
 
-    // Another process comes while the first lives: all of it is still the first's.
+    // Another process starts while the first lives: the first keeps all its reservations.
     let second = open(&folder).await;
     assert!(!reserve_all(&second).await);
     assert_eq!(claim(&second).await, Claim::Busy);
     first.close().await;
     let third = open(&folder).await;
-    assert!(!reserve_all(&third).await, "the second may hold it");
+    assert!(
+        !reserve_all(&third).await,
+        "the second process may hold them"
+    );
 
     second.close().await;
     third.close().await;
     let fourth = open(&folder).await;
     assert!(reserve_all(&fourth).await);
-    // Worked out again under the token that it may have been billed with.
+    // The request is handled again under the token that it may have been billed with.
     assert_eq!(claim(&fourth).await, Claim::Run { since: now() });
 }

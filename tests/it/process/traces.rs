@@ -1,4 +1,4 @@
-//! Traces, as the standard variables of the environment ask for them.
+//! Traces, configured by the standard environment variables.
 
 use orbweaver_origin::Origin;
 
@@ -6,7 +6,7 @@ use super::{Served, command};
 use crate::support::{Client, KEY};
 
 #[tokio::test]
-async fn traces_reach_the_collector_that_the_environment_names() {
+async fn traces_reach_the_collector_of_the_environment() {
     let data = tempfile::tempdir().unwrap();
     let collector = Origin::start().await.unwrap();
     collector.set("/v1/traces", orbweaver_origin::Reply::new(200, "{}"));
@@ -20,7 +20,7 @@ async fn traces_reach_the_collector_that_the_environment_names() {
     );
     let client = Client::new(served.address, Some(KEY));
     assert_eq!(client.get("/v1/logs?limit=7").await.status, 200);
-    // What is not sent yet is sent when the service stops.
+    // Unsent spans are sent when the service stops.
     served.signal("TERM");
     let stopped = tokio::task::spawn_blocking(move || served.process.wait().unwrap());
     assert_eq!(stopped.await.unwrap().code(), Some(0));

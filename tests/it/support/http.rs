@@ -1,4 +1,4 @@
-//! A client that sends what it is told and shows all that came back.
+//! A client that sends exactly what it is given and returns the whole response.
 
 use std::net::SocketAddr;
 
@@ -78,14 +78,14 @@ impl Client {
         self.raw(&[head.as_bytes(), body].concat()).await
     }
 
-    /// Sends bytes as they are.
+    /// Sends these bytes unchanged.
     pub async fn raw(&self, request: &[u8]) -> Answer {
         let mut stream = TcpStream::connect(self.address)
             .await
             .expect("the service listens");
         let (mut reader, mut writer) = stream.split();
         let mut answer = Vec::new();
-        // The service may answer before it has read everything, and close.
+        // The service may answer and close before it has read everything.
         let (_, read) = tokio::join!(writer.write_all(request), reader.read_to_end(&mut answer));
         if answer.is_empty() {
             read.expect("an answer");
@@ -143,14 +143,14 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The JSON of a 200.
+    /// The JSON of a response, which must be 200.
     #[track_caller]
     pub fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         self.json()
     }
 
-    /// The message of an error that has this status and code, and the envelope.
+    /// The message of an error, which must have this status and code, and the envelope.
     #[track_caller]
     pub fn error(&self, status: u16, code: &str) -> String {
         assert_eq!(self.status, status, "{}", self.text());
@@ -159,7 +159,7 @@ impl Answer {
         assert_eq!(body.as_object().expect("an object").len(), 1, "{body}");
         assert!(
             self.header("x-request-id").is_some(),
-            "an id on every answer"
+            "every response has an id"
         );
         body["error"]["message"]
             .as_str()

@@ -1,4 +1,4 @@
-//! What the suite stands on: a service, a site to scan, and a client that hides nothing.
+//! Helpers of the tests: a service, a site to scan, and an HTTP client.
 
 pub mod http;
 pub mod names;

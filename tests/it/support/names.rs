@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use orbweaver_fetch::{ResolveError, Resolver};
 
-/// Answers from a script: each look-up of a name takes its next answer, the last one stays.
-/// Names that are not in it do not exist.
+/// A resolver with scripted answers: each look-up of a name takes the next answer; the last
+/// one is repeated. Other names do not exist.
 #[derive(Default)]
 pub struct Names {
     script: Mutex<HashMap<String, Vec<Answer>>>,
@@ -18,7 +18,7 @@ pub struct Names {
 type Answer = Result<IpAddr, ResolveError>;
 
 impl Names {
-    /// Of a script.
+    /// A resolver with these answers.
     pub fn of(script: &[(&str, &[&str])]) -> Arc<Self> {
         let names = Self::default();
         for (name, ips) in script {

@@ -1,4 +1,4 @@
-//! A webhook's receiver: answers as it is told, and shows what it got.
+//! A webhook receiver that answers as the test says and records its requests.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// How it answers.
+/// How the receiver answers.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// With this status.
@@ -24,19 +24,19 @@ pub enum Reply {
     With(u16, &'static str, String),
     /// With this status, and a body that never ends.
     Endless(u16),
-    /// Never.
+    /// It never answers.
     Hang,
 }
 
-/// What it got.
+/// A request that it received.
 #[derive(Clone, Debug)]
-pub struct Got {
+pub struct ReceivedRequest {
     pub path: String,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Got {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> &str {
         self.headers
             .get(name)
@@ -53,17 +53,17 @@ impl Got {
 /// A running receiver.
 pub struct Receiver {
     pub address: SocketAddr,
-    got: mpsc::UnboundedReceiver<Got>,
+    got: mpsc::UnboundedReceiver<ReceivedRequest>,
 }
 
 #[derive(Clone)]
 struct Shared {
-    got: mpsc::UnboundedSender<Got>,
+    got: mpsc::UnboundedSender<ReceivedRequest>,
     replies: Arc<Mutex<VecDeque<Reply>>>,
 }
 
 impl Receiver {
-    /// Answers by `replies`, one for each request in turn, and then with 200.
+    /// Answers with `replies`, one for each request in order, and then with 200.
     pub async fn start(replies: &[Reply]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -83,15 +83,15 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// The next request, however long it takes (a test that waits in vain has failed).
-    pub async fn next(&mut self) -> Got {
+    /// The next request, however long it takes (the test runner's time limit ends the wait).
+    pub async fn next(&mut self) -> ReceivedRequest {
         tokio::time::timeout(Duration::from_secs(120), self.got.recv())
             .await
             .expect("a delivery")
             .expect("the receiver runs")
     }
 
-    /// Whether nothing has come that was not looked at.
+    /// Whether there is no request that [`next`](Self::next) has not returned.
     pub fn is_quiet(&mut self) -> bool {
         self.got.try_recv().is_err()
     }
@@ -104,7 +104,7 @@ async fn receive(State(shared): State<Shared>, request: Request) -> Response {
         .await
         .expect("a body");
     let reply = shared.replies.lock().expect("no panic").pop_front();
-    let _ = shared.got.send(Got {
+    let _ = shared.got.send(ReceivedRequest {
         path,
         headers,
         body,

@@ -1,4 +1,4 @@
-//! Runs whose pages a test writes itself, as a worker would.
+//! Runs whose pages are written by the test, as a worker would.
 
 use chrono::TimeDelta;
 use orbweaver_accounts::secret::SafeUrl;
@@ -7,8 +7,8 @@ use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_server::config::Config;
 use orbweaver_server::config::Role;
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, Ending, FrontierChange, LeasedRun, NewFrontier, Progress, RunBatch,
-    pack_links, pack_targets,
+    Committed, CrawledPage, Ending, FailedUrl, FrontierChange, LeasedRun, NewFrontier, Progress,
+    RunBatch, pack_links, pack_targets,
 };
 use orbweaver_store::{CloudMode, NewPage, StoredBody};
 use orbweaver_tests::postgres::Postgres;
@@ -16,19 +16,19 @@ use serde_json::json;
 
 use super::Service;
 
-/// Where the pages of these runs are.
+/// The seed: the pages of these runs are below it.
 pub const SEED: &str = "http://127.0.0.1:8081/";
 
 /// A page to write.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
-    /// Of its URL, after [`SEED`].
+    /// Its URL, relative to [`SEED`].
     pub path: String,
-    /// HTTP status; 0 counts as 200.
+    /// HTTP status; 0 means 200.
     pub status: u16,
-    /// Its body; none: stored without.
+    /// Its body; without one the page is stored without body.
     pub html: Option<String>,
-    /// Paths it links to, in the run's scope.
+    /// Paths that it links to, all in the run's scope.
     pub links: Vec<String>,
     /// Paths that redirect to it.
     pub redirected_from: Vec<String>,
@@ -45,7 +45,7 @@ impl Written {
     }
 }
 
-/// A service on either database that leaves runs alone.
+/// A service on either database that has no workers.
 pub async fn without_workers(postgres: bool, change: impl FnOnce(&mut Config)) -> Service {
     Service::with(|config| {
         config.roles = vec![Role::Api];
@@ -64,7 +64,7 @@ pub async fn project(service: &Service) -> ProjectId {
     project.expect("a database").expect("the project").id
 }
 
-/// Queues a run through the API and takes it as a worker does.
+/// Queues a run through the API and takes its lease as a worker does.
 pub async fn begin(service: &Service) -> LeasedRun {
     let answer = service
         .client()
@@ -83,7 +83,7 @@ pub async fn begin(service: &Service) -> LeasedRun {
     leased
 }
 
-/// Writes pages, the first of them as the seed's where the run has none.
+/// Writes pages. If the run has no page yet, the first one is the seed's.
 pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages: &[Written]) {
     let now = service.app.clock.now();
     let lease = leased.lease;
@@ -97,10 +97,10 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         pages: Vec::new(),
         discovered: Vec::new(),
         changes: Vec::new(),
-        errors: 0,
+        errors: Vec::new(),
         usage: Vec::new(),
     };
-    // Redirecting URLs stand behind the pages.
+    // The rows of redirecting URLs come after those of the pages.
     let mut redirect_seq = 1_000_000 + first_seq * 10;
     for (seq, page) in (first_seq..).zip(pages) {
         let url = format!("{SEED}{}", page.path);
@@ -177,7 +177,23 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
     assert_eq!(committed.expect("a database"), [Committed::Written]);
 }
 
-/// Ends the run well.
+/// Stores URLs without a response.
+pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>) {
+    let batch = RunBatch {
+        lease: leased.lease,
+        progress: Progress::default(),
+        engine_state: None,
+        pages: Vec::new(),
+        discovered: Vec::new(),
+        changes: Vec::new(),
+        errors,
+        usage: Vec::new(),
+    };
+    let committed = service.app.store.commit_crawl(&[batch]).await;
+    assert_eq!(committed.expect("a database"), [Committed::Written]);
+}
+
+/// Ends the run with success.
 pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
     let ending = Ending {
         done: true,
@@ -193,14 +209,15 @@ pub async fn end(service: &Service, leased: &LeasedRun) -> RunId {
     leased.lease.run
 }
 
-/// A run of these pages, done.
+/// A finished run with these pages.
 pub async fn done(service: &Service, pages: &[Written]) -> RunId {
     let leased = begin(service).await;
     write(service, &leased, 0, pages).await;
     end(service, &leased).await
 }
 
-fn hash(text: &str) -> u64 {
+/// A hash used instead of that of a URL's key.
+pub fn hash(text: &str) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The whole service on a port of its own, with a database of its own.
+//! The whole service on a port and a database of its own.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::Client;
 
-/// The first key: well-formed, and worthless anywhere else.
+/// The first key: well-formed, and of no use elsewhere.
 pub const KEY: &str = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// A running service.
@@ -34,18 +34,18 @@ pub struct Service {
 }
 
 impl Service {
-    /// On SQLite.
+    /// Starts it on SQLite.
     pub async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// On PostgreSQL.
+    /// Starts it on PostgreSQL.
     pub async fn on_postgres() -> Self {
         let url = Postgres::shared().database().expect("a database");
         Self::with(|config| config.database_url = Some(SafeUrl::new(url))).await
     }
 
-    /// On SQLite, by the system's clock.
+    /// Starts it on SQLite, with the system's clock.
     pub async fn on_system_clock() -> Self {
         let (config, data) = Self::config();
         let (_, manual) = Clock::manual(start());
@@ -59,12 +59,12 @@ impl Service {
         .await
     }
 
-    /// With a changed configuration.
+    /// Starts it with a changed configuration.
     pub async fn with(change: impl FnOnce(&mut Config)) -> Self {
         Self::with_resolver(Arc::new(SystemResolver), change).await
     }
 
-    /// With names resolved by the test.
+    /// Starts it with names resolved by the test.
     pub async fn with_resolver(
         resolver: Arc<dyn Resolver>,
         change: impl FnOnce(&mut Config),
@@ -85,7 +85,7 @@ impl Service {
             bootstrap_key: Some(Secret::new(KEY)),
             ..Config::default()
         };
-        // Compiled once for all tests and runs.
+        // Plugins are compiled once for all tests and test runs.
         config.plugins.cache_dir =
             Some(Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiled-plugins"));
         (config, data)
@@ -141,7 +141,7 @@ impl Service {
         .await
     }
 
-    /// Stops it and starts it again on the same database, at the same time of its clock.
+    /// Stops the service and starts it again on the same database, with its clock unchanged.
     pub async fn restart(self) -> Self {
         let (clock, manual) = (self.app.clock.clone(), self.clock.clone());
         self.running.stop().await;
@@ -204,7 +204,7 @@ impl Service {
     }
 }
 
-/// One recorder serves the whole process.
+/// A process can have only one recorder.
 fn metrics() -> PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     HANDLE
@@ -216,7 +216,7 @@ fn start() -> DateTime<Utc> {
     "2026-03-01T12:00:00Z".parse().expect("a time")
 }
 
-/// The built plugins. `cargo xtask test` builds them and says where they are.
+/// The folder of built plugins. `cargo xtask test` builds them and sets the variable.
 pub fn plugin_dir() -> PathBuf {
     std::env::var_os("ORBWEAVER_PLUGIN_DIR").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/plugins"),
@@ -224,7 +224,7 @@ pub fn plugin_dir() -> PathBuf {
     )
 }
 
-/// A component that only tests load. `cargo xtask test` builds them and says where they are.
+/// A component that only tests load. `cargo xtask test` builds them and sets the variable.
 pub fn fixture(name: &str) -> PathBuf {
     let folder = std::env::var_os("ORBWEAVER_FIXTURES").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/fixtures"),

@@ -76,7 +76,7 @@ impl Site {
         format!("http://{}{path}", self.address)
     }
 
-    /// How often a path was asked for.
+    /// How often a path was requested.
     pub fn hits(&self, path: &str) -> usize {
         self.hits
             .lock()

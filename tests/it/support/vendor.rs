@@ -1,6 +1,6 @@
-//! A stand-in for an upstream provider, which speaks its documented HTTP: a bearer key, JSON
-//! bodies, pages as `[{url, status, content, error, costs: {total_cost}}]`. What a page's URL
-//! ends with decides how it is answered.
+//! A test server in place of an upstream provider, with its documented HTTP API: a bearer key,
+//! JSON bodies, pages as `[{url, status, content, error, costs: {total_cost}}]`. The end of a
+//! page's URL decides how it is answered.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -14,12 +14,12 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-/// The key that it takes.
+/// The only valid key.
 pub const KEY: &str = "sk-provider";
-/// Dollars that a page costs there.
+/// The provider's price of a page, in dollars.
 pub const PAGE_USD: f64 = 0.0025;
 
-/// A running stand-in.
+/// A running test server.
 #[derive(Clone, Debug)]
 pub struct Vendor {
     address: SocketAddr,
@@ -29,7 +29,7 @@ pub struct Vendor {
 type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
 impl Vendor {
-    /// Starts it; it runs as long as the test's runtime.
+    /// Starts the server; it runs as long as the test's runtime.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -55,7 +55,7 @@ impl Vendor {
     }
 }
 
-/// Path and body of a request with the right key.
+/// Path and body of a request, which must have the right key.
 async fn read(asked: &Asked, request: Request) -> Result<(String, Value), Response> {
     let bearer = request
         .headers()
@@ -76,7 +76,7 @@ async fn read(asked: &Asked, request: Request) -> Result<(String, Value), Respon
     Ok((path, body))
 }
 
-/// How the provider fails, by a word of the request.
+/// The provider's failure for this last word of the request.
 async fn failure(word: &str) -> Option<Response> {
     match word {
         "402" => Some(StatusCode::PAYMENT_REQUIRED.into_response()),

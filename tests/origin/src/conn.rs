@@ -1,36 +1,36 @@
-//! Reading requests off a socket.
+//! Reading requests from a socket.
 
 use std::io;
 use std::time::Instant;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
-/// A stream of either kind.
+/// A plain or TLS stream.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Stream for T {}
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// The method.
     pub method: String,
-    /// The target as sent: a path with its query, or, to a proxy, a URL.
+    /// The target as sent: a path with its query or, if sent to a proxy, a URL.
     pub target: String,
-    /// Names in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// The number of the connection that it came over, from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// When its head was read.
     pub at: Instant,
-    /// How many requests waited for their answers then, this one included.
+    /// How many requests were waiting for their answers at that time, this one included.
     pub open: usize,
 }
 
 impl Recorded {
-    /// The first header of a name.
+    /// The first header with this name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -43,13 +43,13 @@ impl Recorded {
         self.target.split('?').next().unwrap_or(&self.target)
     }
 
-    /// The query; empty without one.
+    /// The query; empty if there is none.
     pub fn query(&self) -> &str {
         self.target.split_once('?').map_or("", |(_, query)| query)
     }
 }
 
-/// A request's first line and headers.
+/// The first line and the headers of a request.
 pub(crate) struct Head {
     method: String,
     target: String,
@@ -80,7 +80,7 @@ impl Head {
         self.target.split('?').next().unwrap_or(&self.target)
     }
 
-    /// The first header of a name in lower case.
+    /// The first header with this name in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -88,14 +88,14 @@ impl Head {
             .map(|(_, value)| value.as_str())
     }
 
-    /// How long the body is.
+    /// The length of the body.
     pub(crate) fn content_length(&self) -> usize {
         self.header("content-length")
             .and_then(|length| length.parse().ok())
             .unwrap_or(0)
     }
 
-    /// Without a body yet.
+    /// A record of this request, without its body.
     pub(crate) fn into_recorded(self, connection: usize, at: Instant, open: usize) -> Recorded {
         Recorded {
             method: self.method,
@@ -109,7 +109,7 @@ impl Head {
     }
 }
 
-/// Reads one request; `None` at the end of the stream. `open` is what it says of itself.
+/// Reads one request; `None` at the end of the stream. `open` is kept in the record.
 pub(crate) async fn read(
     stream: &mut impl Stream,
     connection: usize,

@@ -16,10 +16,10 @@ pub(crate) enum After {
     Close,
 }
 
-/// How large a [`bomb`] is once decoded.
+/// The size of a [`bomb`] once decoded.
 pub const BOMB_BYTES: usize = 1 << 30;
 
-/// Answers `/fault/{name}`. `served` is how many requests this connection had before.
+/// Answers `/fault/{name}`. `served` is how many requests this connection has answered.
 pub(crate) async fn answer(
     stream: &mut impl Stream,
     name: &str,
@@ -59,7 +59,7 @@ pub(crate) async fn answer(
     Ok(after)
 }
 
-/// Answers that are just bytes, valid or not.
+/// Answers that are fixed bytes, valid or not.
 fn scripted(name: &str) -> (Vec<u8>, After) {
     use After::{Close, Keep};
     let ok = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n";
@@ -132,7 +132,7 @@ async fn hang() -> io::Result<After> {
     Ok(After::Close)
 }
 
-/// A body of a byte every 20 ms, as announced: a thousand bytes.
+/// A body of a thousand bytes, as announced, sent at one byte every 20 ms.
 async fn drip(stream: &mut impl Stream) -> io::Result<After> {
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 1000\r\n\r\n")
@@ -145,7 +145,7 @@ async fn drip(stream: &mut impl Stream) -> io::Result<After> {
     Ok(After::Keep)
 }
 
-/// A body without length or end, as fast as it is taken.
+/// An endless body without a length, sent as fast as the client reads.
 async fn endless(stream: &mut impl Stream) -> io::Result<After> {
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>")
@@ -156,7 +156,7 @@ async fn endless(stream: &mut impl Stream) -> io::Result<After> {
     }
 }
 
-/// The first request of each connection is answered, the second finds it closed.
+/// Answers the first request of each connection and closes it at the second.
 async fn stale(stream: &mut impl Stream, served: usize) -> io::Result<After> {
     if served > 0 {
         return Ok(After::Close);
@@ -176,7 +176,7 @@ async fn send_bomb(stream: &mut impl Stream, coding: &str) -> io::Result<After> 
     Ok(After::Keep)
 }
 
-/// A gigabyte of zeros under a coding: about a megabyte of gzip or deflate, less of the others.
+/// A gigabyte of zeros, encoded: about a megabyte with gzip or deflate, less with the others.
 pub fn bomb(coding: &str) -> Vec<u8> {
     const PIECE: usize = 1 << 20;
     let zeros = vec![0; PIECE];
@@ -210,7 +210,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Text that compresses a little.
+/// Text that can be compressed only a little.
 fn pseudo_random(len: usize) -> Vec<u8> {
     let mut state = 1u32;
     (0..len)

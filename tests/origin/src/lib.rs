@@ -1,9 +1,9 @@
-//! Servers that tests fetch from, on loopback: sites of given pages, one route for each
-//! way in which a server can fail, TLS with bad certificates, proxies.
+//! Test servers on loopback: sites of given pages, one route for each way in which a server
+//! can fail, TLS with bad certificates, proxies.
 //!
-//! A large site is made from a seed, for crawls that count, resume or are timed.
+//! A large site is made from a seed, for crawls that are counted, resumed or timed.
 //!
-//! They speak over plain sockets, so that they can break every rule of HTTP.
+//! They use plain sockets, so that they can break every rule of HTTP.
 
 mod conn;
 mod fault;

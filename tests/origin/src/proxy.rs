@@ -1,4 +1,4 @@
-//! HTTP and SOCKS5 proxies that ask for credentials and remember who was asked for.
+//! HTTP and SOCKS5 proxies that require credentials and record the requested targets.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,11 +11,11 @@ use tokio::task::JoinHandle;
 
 use crate::conn;
 
-/// User name and password that both kinds ask for.
+/// The user name and password of both kinds.
 const USER: &str = "customer";
 const PASSWORD: &str = "secret";
 
-/// A proxy on loopback. Whatever host it is asked for, it connects to `upstream`.
+/// A proxy on loopback. It connects to `upstream`, whatever host is requested.
 pub struct Proxy {
     address: SocketAddr,
     scheme: &'static str,
@@ -27,7 +27,7 @@ impl Proxy {
     /// An HTTP proxy: forwards requests with an absolute URL, tunnels CONNECT.
     ///
     /// # Errors
-    /// The port can't be had.
+    /// The port can't be opened.
     pub async fn http(upstream: SocketAddr) -> io::Result<Self> {
         Self::start("http", upstream).await
     }
@@ -35,7 +35,7 @@ impl Proxy {
     /// A SOCKS5 proxy.
     ///
     /// # Errors
-    /// The port can't be had.
+    /// The port can't be opened.
     pub async fn socks5(upstream: SocketAddr) -> io::Result<Self> {
         Self::start("socks5", upstream).await
     }
@@ -74,7 +74,7 @@ impl Proxy {
         format!("{}://{user}:{password}@{}", self.scheme, self.address)
     }
 
-    /// The targets it was asked for, in order: URLs, or `host:port`.
+    /// The requested targets in order: URLs, or `host:port`.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().clone()
     }

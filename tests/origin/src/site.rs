@@ -1,4 +1,4 @@
-//! A site of given pages that remembers what it was asked.
+//! A site of given pages that records its requests.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,7 +20,7 @@ use crate::fault::{self, After};
 pub struct Reply {
     /// The status.
     pub status: u16,
-    /// Headers, as they are sent; Content-Length is added.
+    /// Headers as they are sent; Content-Length is added.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
@@ -83,20 +83,20 @@ impl Reply {
     }
 }
 
-/// What answers below a prefix.
+/// The function that answers paths below a prefix.
 type Answer = Arc<dyn Fn(&Recorded) -> Reply + Send + Sync>;
 
-/// What every connection of an origin shares.
+/// Shared by all connections of an origin.
 #[derive(Default)]
 pub(crate) struct Shared {
     pages: Mutex<HashMap<String, Reply>>,
-    /// Answers by the prefix of their paths, the first that fits.
+    /// Functions that answer by the prefix of the path; the first match is used.
     made: Mutex<Vec<(String, Answer)>>,
     log: Mutex<Vec<Recorded>>,
     connections: AtomicUsize,
     /// Requests that wait for their answers.
     open: AtomicUsize,
-    /// A request came.
+    /// Notified when a request is received.
     came: Notify,
     /// Pages under `/held/` answer once this is notified.
     release: Notify,
@@ -128,7 +128,7 @@ impl Shared {
 }
 
 /// A server on loopback. Besides its pages it has the faults under `/fault/`, and
-/// `/echo`, which answers with the request that it got. It ends when dropped.
+/// `/echo`, which answers with the received request. It ends when dropped.
 pub struct Origin {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -139,7 +139,7 @@ impl Origin {
     /// Starts a server on a free port.
     ///
     /// # Errors
-    /// The port can't be had.
+    /// The port can't be opened.
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -152,13 +152,13 @@ impl Origin {
         })
     }
 
-    /// Sets what a path answers, its query included where the path given has one.
+    /// Sets the answer of a path, which may include a query.
     pub fn set(&self, path: &str, reply: Reply) -> &Self {
         self.shared.set(path, reply);
         self
     }
 
-    /// Makes an answer for each request whose path begins so, where no page is set.
+    /// Sets a function that answers requests whose path has this prefix and has no page.
     pub fn set_under(
         &self,
         prefix: &str,
@@ -174,12 +174,12 @@ impl Origin {
         format!("http://{}{path}", self.address)
     }
 
-    /// As [`url`](Self::url), by a name instead of the address.
+    /// As [`url`](Self::url), with a host name instead of the address.
     pub fn url_at(&self, host: &str, path: &str) -> String {
         format!("http://{host}:{}{path}", self.address.port())
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -199,7 +199,7 @@ impl Origin {
             .count()
     }
 
-    /// Waits until a path was asked for `times` times.
+    /// Waits until a path was requested `times` times.
     pub async fn asked(&self, path: &str, times: usize) {
         loop {
             let came = self.shared.came.notified();
@@ -238,7 +238,7 @@ pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Resul
         request.open = shared.open.fetch_add(1, Ordering::SeqCst) + 1;
         let _answered = Open(&shared.open);
         shared.log.lock().push(request.clone());
-        // Before the waiters wake, the wait for a release has begun.
+        // Start to wait for the release before the waiters of `asked` are woken.
         let release = shared.release.notified();
         shared.came.notify_waiters();
         let known = shared.reply(&request);
@@ -276,7 +276,7 @@ pub(crate) async fn serve(mut stream: impl Stream, shared: &Shared) -> io::Resul
     Ok(())
 }
 
-/// Counts a request as open until it goes.
+/// Counts a request as open until it is dropped.
 pub(crate) struct Open<'a>(pub(crate) &'a AtomicUsize);
 
 impl Drop for Open<'_> {
@@ -285,7 +285,7 @@ impl Drop for Open<'_> {
     }
 }
 
-/// The request, a line for its method and target, one for each header, then its body.
+/// The request as text: a line for its method and target, one for each header, then its body.
 fn echo(request: &Recorded) -> Vec<u8> {
     let mut out = format!("{} {}\n", request.method, request.target);
     for (name, value) in &request.headers {

@@ -1,4 +1,4 @@
-//! A mail server on loopback (RFC 5321, with AUTH PLAIN) that keeps what it was given.
+//! A mail server on loopback (RFC 5321, with AUTH PLAIN) that stores the mails it accepts.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,9 +18,9 @@ pub struct Mail {
     pub from: String,
     /// Envelope recipients.
     pub to: Vec<String>,
-    /// Head and body, dots unstuffed, lines ended by `\n`.
+    /// Headers and body, dots unstuffed, lines ended by `\n`.
     pub message: String,
-    /// What the client authenticated with: base64 of `\0user\0password`.
+    /// The client's credentials: base64 of `\0user\0password`.
     pub auth: Option<String>,
 }
 
@@ -43,7 +43,7 @@ impl SmtpServer {
     /// Starts a server on a free port.
     ///
     /// # Errors
-    /// The port can't be had.
+    /// The port can't be opened.
     pub async fn start() -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -56,7 +56,7 @@ impl SmtpServer {
         })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -76,7 +76,7 @@ impl SmtpServer {
         self.shared.mails.lock().clone()
     }
 
-    /// Waits until so many mails were accepted.
+    /// Waits until this many mails were accepted.
     pub async fn accepted(&self, count: usize) -> Vec<Mail> {
         loop {
             let came = self.shared.came.notified();
@@ -88,7 +88,7 @@ impl SmtpServer {
         }
     }
 
-    /// Waits until so many mails were refused.
+    /// Waits until this many mails were refused.
     pub async fn refused(&self, count: usize) {
         loop {
             let came = self.shared.came.notified();
@@ -113,7 +113,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One session. Lines that are no command here get 500, as the standard asks.
+/// One session. Unknown commands get 500, as the standard requires.
 async fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let (reader, mut writer) = stream.split();
     let mut lines = BufReader::new(reader);
@@ -188,7 +188,7 @@ fn take_refusal(shared: &Shared) -> bool {
     took
 }
 
-/// `<a@b>` after `FROM:` or `TO:`, parameters left out.
+/// The address in `<a@b>` after `FROM:` or `TO:`, without parameters.
 fn address(rest: &str, before: &str) -> Option<String> {
     let start = rest.get(..before.len())?;
     if !start.eq_ignore_ascii_case(before) {
@@ -199,7 +199,7 @@ fn address(rest: &str, before: &str) -> Option<String> {
     Some(address.to_owned())
 }
 
-/// Lines up to a dot alone.
+/// Reads lines up to a line with a single dot.
 async fn data(lines: &mut BufReader<impl tokio::io::AsyncRead + Unpin>) -> io::Result<String> {
     let mut message = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! TLS servers, good and bad, and HTTP/2 that breaks off.
+//! TLS servers, good and bad, and HTTP/2 servers that break off.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -24,27 +24,27 @@ use crate::site::{self, Reply, Shared};
 pub enum Flaw {
     /// Nothing.
     None,
-    /// Its certificate's time is over.
+    /// Its certificate has expired.
     Expired,
-    /// Its certificate's time is to come.
+    /// Its certificate is not valid yet.
     NotYetValid,
     /// Its certificate is for another host.
     WrongHost,
-    /// Its certificate is signed by itself.
+    /// Its certificate is self-signed.
     SelfSigned,
-    /// Its certificate is signed by a root that nobody trusts.
+    /// Its certificate is signed by an untrusted root.
     UntrustedRoot,
-    /// It speaks no version of TLS later than 1.0.
+    /// It supports no version of TLS later than 1.0.
     OldVersion,
-    /// It speaks HTTP/2 and resets that many streams in the middle of their bodies.
+    /// It speaks HTTP/2 and resets this many streams in the middle of their bodies.
     Http2Reset(usize),
-    /// It speaks HTTP/2 and sends GOAWAY instead of that many responses.
+    /// It speaks HTTP/2 and sends GOAWAY instead of this many responses.
     Http2GoAway(usize),
     /// It speaks HTTP/2 and sends a header of 1 MiB.
     Http2BigHeader,
 }
 
-/// A root to trust in a test, and what it signs.
+/// A root certificate for a test, and the certificates that it signs.
 pub struct Certificates {
     root: CertificateDer<'static>,
     issuer: Issuer<'static, KeyPair>,
@@ -53,10 +53,10 @@ pub struct Certificates {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Certificates {
-    /// A root of its own.
+    /// Makes a root certificate.
     ///
     /// # Errors
-    /// Keys can't be made.
+    /// A key can't be made.
     pub fn new() -> Result<Self, Failure> {
         Self::named("Orbweaver test root")
     }
@@ -74,7 +74,7 @@ impl Certificates {
         })
     }
 
-    /// The root certificate (DER), to be trusted.
+    /// The root certificate (DER), for the client to trust.
     pub fn root(&self) -> Vec<u8> {
         self.root.to_vec()
     }
@@ -141,7 +141,7 @@ impl TlsOrigin {
     /// Starts a server.
     ///
     /// # Errors
-    /// No port, or no certificate.
+    /// No port can be opened, or no certificate made.
     pub async fn start(certificates: &Certificates, flaw: Flaw) -> Result<Self, Failure> {
         Self::serve(certificates, flaw, &["secure.example"]).await
     }
@@ -154,7 +154,7 @@ impl TlsOrigin {
         Self::serve(certificates, Flaw::None, hosts).await
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -203,7 +203,7 @@ impl TlsOrigin {
         self.shared.set(path, reply);
     }
 
-    /// The URL of `/` by a host.
+    /// The URL of `/` at a host.
     pub fn url(&self, host: &str) -> String {
         format!("https://{host}:{}/", self.address.port())
     }
@@ -249,7 +249,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Just enough of HTTP/2 to break it off.
+/// Just enough HTTP/2 to break it off.
 async fn http2(mut stream: impl Stream, flaw: Flaw, requests: &AtomicUsize) -> io::Result<()> {
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).await?;
@@ -289,11 +289,11 @@ fn answer(flaw: Flaw, before: usize, id: u32) -> Vec<u8> {
         ]
         .concat(),
         Flaw::Http2GoAway(times) if before < times => {
-            // The last stream that was looked at is 0: none.
+            // The last processed stream is 0: none.
             frame(GOAWAY, 0, 0, &[[0; 4], CODE].concat())
         }
         Flaw::Http2BigHeader => {
-            // A literal header without indexing, its value 1 MiB long, over many frames.
+            // A literal header without indexing, with a value of 1 MiB, over many frames.
             let mut block = vec![0x88, 0x00, 1, b'x', 0x7f];
             let mut length = (1 << 20) - 127;
             while length >= 128 {

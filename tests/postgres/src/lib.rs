@@ -1,5 +1,5 @@
-//! A throw-away PostgreSQL server: a cluster of its own in a temporary folder, reached
-//! through a Unix socket, gone with the test process.
+//! A temporary PostgreSQL server: its own cluster in a temporary folder, reached through a
+//! Unix socket, removed when the test process ends.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Context as _, Result, bail};
 
-/// A running server. It ends when the process that started it does, however that ends:
-/// a guard shell waits for the end of its standard input.
+/// A running server. It ends when the process that started it ends, in whatever way: a guard
+/// shell waits for the end of its standard input.
 #[derive(Debug)]
 pub struct Postgres {
     bin: PathBuf,
@@ -36,8 +36,7 @@ impl Postgres {
     /// The server that all tests of this process share.
     ///
     /// # Panics
-    /// When PostgreSQL is not installed or does not start: a test that cannot run has
-    /// failed.
+    /// PostgreSQL is not installed or does not start: a test that can't run has failed.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(|| match Self::start() {
@@ -101,7 +100,7 @@ impl Postgres {
             }
             seen.push(line);
         }
-        // Nobody reads the log any more, and a full pipe would stop the server.
+        // Nobody reads the log from here on, and a full pipe would block the server.
         std::thread::spawn(move || lines.for_each(drop));
         Ok(Self {
             bin,
@@ -126,6 +125,26 @@ impl Postgres {
             "postgres://postgres@localhost/{name}?host={}",
             self.sockets.display()
         ))
+    }
+}
+
+impl Postgres {
+    /// Lets the server crash and recover: all connections break, and new ones are refused until
+    /// it has replayed its log.
+    ///
+    /// # Errors
+    /// When none of its processes can be found or killed.
+    pub fn crash(&self) -> Result<()> {
+        let file = self.sockets.join("data/postmaster.pid");
+        let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let postmaster = text.lines().next().unwrap_or_default();
+        // Whichever of its processes is killed, the postmaster ends all and begins anew.
+        let found = Command::new("pgrep")
+            .args(["-P", postmaster, "-f", "checkpointer"])
+            .output()?;
+        let pid = String::from_utf8(found.stdout)?;
+        let pid = pid.lines().next().context("no checkpointer runs")?;
+        run(Command::new("kill").args(["-s", "KILL", pid]))
     }
 }
 
@@ -164,7 +183,7 @@ fn find() -> Option<PathBuf> {
         .find(|bin| bin.join("initdb").is_file() && bin.join("postgres").is_file())
 }
 
-/// The server refuses to run as root; root lends it another user's name.
+/// Another user's name if this process is root, because PostgreSQL refuses to run as root.
 fn unprivileged_user() -> Result<Option<String>> {
     if output(Command::new("id").arg("-u"))?.trim() != "0" {
         return Ok(None);

@@ -1,5 +1,6 @@
 //! `cargo xtask lint` and `cargo xtask audit`: the checks of CI besides the tests.
 
+mod boxed;
 mod rules;
 mod tools;
 

@@ -6,6 +6,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
+use super::boxed;
 use crate::shell::{cargo, output, root};
 
 /// The crates of `host/` in layers. A crate may depend only on crates of earlier layers.
@@ -17,7 +18,7 @@ const LAYERS: &[&[&str]] = &[
     &["orbweaver-crawl", "orbweaver-actors"],
     &["orbweaver-api"],
     &["orbweaver-server"],
-    &["orbweaver-bench"],
+    &["orbweaver-bench", "orbweaver-fuzz"],
 ];
 
 /// Libraries that only one crate may use, with that crate. The benchmarks may use them too, to
@@ -27,6 +28,7 @@ const OWNERS: &[(&str, &str)] = &[
     ("wasmtime-wasi", "orbweaver-engine"),
     ("wasmtime-wasi-io", "orbweaver-engine"),
     ("sqlx", "orbweaver-store"),
+    ("sqlx-macros", "orbweaver-store"),
     ("reqwest", "orbweaver-fetch"),
 ];
 
@@ -38,6 +40,7 @@ pub fn check() -> Result<()> {
     broken.extend(owners(&workspace));
     broken.extend(test_profile(&workspace, &manifest));
     broken.extend(lints(&workspace)?);
+    broken.extend(boxed::check()?);
     let host = locked(&read("Cargo.lock")?);
     for other in ["plugins/Cargo.lock", "tests/hostile/Cargo.lock"] {
         broken.extend(same_versions(&host, other, &locked(&read(other)?)));

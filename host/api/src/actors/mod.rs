@@ -27,9 +27,7 @@ impl From<CallError> for ApiError {
             CallError::Fetch(why) => Self::fetch_failed(why),
             CallError::NotConfigured(what) => Self::not_configured(what),
             CallError::Quota(error) => error.into(),
-            CallError::Busy(busy) => {
-                Self::rate_limited(busy.to_string(), busy.retry_after_seconds())
-            }
+            CallError::Busy(busy) => busy.into(),
             CallError::Plugin(why) => Self::plugin_failed(why),
             CallError::Internal(cause) => Self::internal(&cause),
         }

@@ -48,7 +48,8 @@ fn operation(actor: &PluginInfo, generic: &Value) -> Value {
     let input = embedded(actor.input_schema.as_ref(), name, "input");
     fields.insert(
         "requestBody".to_owned(),
-        json!({"required": true, "content": {"application/json": {"schema": input}}}),
+        json!({"required": true, "content": {"application/json": {
+            "example": example(&input), "schema": input}}}),
     );
     let answer = json!({
         "type": "object",
@@ -64,6 +65,37 @@ fn operation(actor: &PluginInfo, generic: &Value) -> Value {
         *schema = answer;
     }
     operation
+}
+
+/// An input to try: the page or crawl that the schema asks for, and what it requires besides.
+fn example(schema: &Value) -> Value {
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = |name: &str| {
+        let mut names = required.into_iter().flatten().filter_map(Value::as_str);
+        names.any(|known| known == name)
+    };
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let mut example = Map::new();
+    for (name, property) in properties.into_iter().flatten() {
+        let value = match name.as_str() {
+            "url" => json!("https://example.com/"),
+            "crawl_id" => json!(1),
+            name if !required(name) => continue,
+            "urls" => json!(["https://example.com/"]),
+            _ => match property.get("default").or_else(|| property.get("example")) {
+                Some(value) => value.clone(),
+                None => match property.get("type").and_then(Value::as_str) {
+                    Some("integer" | "number") => json!(1),
+                    Some("boolean") => json!(false),
+                    Some("array") => json!([]),
+                    Some("object") => json!({}),
+                    _ => json!("example"),
+                },
+            },
+        };
+        example.insert(name.clone(), value);
+    }
+    Value::Object(example)
 }
 
 /// A plugin's schema inside the document. One with references of its own gets an identifier,

@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_engine::PluginInfo;
+use orbweaver_engine::{Kind, PluginInfo};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -13,6 +13,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
+use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
 
 /// An actor's answer.
@@ -44,7 +45,11 @@ pub(super) struct ActorAnswer {
         ("name" = String, Path, description = "The actor's name", example = "check-links"),
         IdempotencyHeader,
     ),
-    request_body(content = Object, description = "By the actor's input schema"),
+    request_body(
+        content = Object,
+        description = "By the actor's input schema",
+        example = json!({"url": "https://example.com/"}),
+    ),
     responses(
         (status = 200, description = "The actor's answer", body = ActorAnswer),
         (status = 404, description = "No such actor is loaded", body = ErrorBody),
@@ -59,10 +64,18 @@ pub(super) async fn run_actor(
     Path(name): Path<String>,
     payload: Payload<Value>,
 ) -> Result<Response, ApiError> {
+    ctx.app
+        .pipeline
+        .engine
+        .await_plugin(Kind::Actor, &name)
+        .await;
     let actor = ctx.app.pipeline.engine.actor(&name);
     let actor = actor.ok_or_else(|| missing(&ctx.app, &name))?;
     let digest = payload.digest();
     let input = payload.value;
+    if let Some(schema) = &actor.input_schema {
+        ctx.scope.note_unknown(unknown_members(schema, &input));
+    }
     check(&ctx.app, &actor, &input).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {

@@ -19,6 +19,7 @@ use orbweaver_pipeline::convert::Format;
 
 /// A site to crawl while the caller waits.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/", "limit": 5}))]
 pub(super) struct CloudCrawlRequest {
     /// Where to begin: absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

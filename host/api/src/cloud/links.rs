@@ -20,6 +20,7 @@ use orbweaver_pipeline::cloud::usd;
 
 /// A page whose links are wanted.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/"}))]
 pub(super) struct LinksRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

@@ -18,6 +18,7 @@ use orbweaver_pipeline::convert::Format;
 
 /// A page to fetch through a proxy.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/", "pool": "isp"}))]
 pub(super) struct ProxyFetchRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

@@ -19,6 +19,7 @@ use orbweaver_pipeline::convert::Format;
 
 /// A page to render.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/", "wait_for": "load"}))]
 pub(super) struct RenderRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

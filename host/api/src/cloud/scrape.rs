@@ -18,6 +18,7 @@ use orbweaver_pipeline::convert::Format;
 
 /// A page to scrape.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/"}))]
 pub(super) struct ScrapeRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

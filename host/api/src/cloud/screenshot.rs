@@ -26,6 +26,7 @@ const DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
 /// A page to take a picture of.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/"}))]
 pub(super) struct ScreenshotRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

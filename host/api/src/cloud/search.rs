@@ -21,6 +21,7 @@ const MAX_QUERY: usize = 1_000;
 
 /// What to search for.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"query": "example domain", "limit": 5}))]
 pub(super) struct SearchRequest {
     /// Words.
     #[schema(min_length = 1, max_length = 1000)]

@@ -19,6 +19,7 @@ const BASE: &str = "https://transform.invalid/";
 
 /// HTML to transform.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"data": "<h1>Title</h1><p>Text</p>"}))]
 pub(super) struct TransformRequest {
     /// HTML.
     data: String,

@@ -17,6 +17,7 @@ use orbweaver_pipeline::convert::Format;
 
 /// A page that keeps programs out.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/"}))]
 pub(super) struct UnblockRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]

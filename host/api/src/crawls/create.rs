@@ -100,6 +100,7 @@ pub(super) async fn create_crawl(
         .with_project_proxy(ctx.principal.proxy_url.as_deref());
     let origin = Origin {
         idem_key,
+        may_wait: checked.may_wait,
         ..Origin::default()
     };
     match submit::submit(&app.crawls, project, &spec, origin, tier.concurrent_runs.0).await? {
@@ -109,7 +110,8 @@ pub(super) async fn create_crawl(
             let (cap, tier) = (tier.concurrent_runs.0.unwrap_or(0), &ctx.principal.tier);
             let message = format!(
                 "as many crawls are queued and running as the project may have at once: {cap} \
-                 (setting tiers.{tier}.concurrent_runs)"
+                 (setting tiers.{tier}.concurrent_runs); `\"queue\": true` in the request makes it \
+                 wait for a place"
             );
             Err(ApiError::rate_limited(message, RETRY_AFTER))
         }

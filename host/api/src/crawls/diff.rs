@@ -1,15 +1,31 @@
 //! GET /v1/crawls/{old_id}/diff/{new_id}.
 
 use axum::Json;
-use orbweaver_core::ids::RunId;
-use orbweaver_store::crawl::RunDiff;
-use serde::Serialize;
-use utoipa::ToSchema;
+use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_pipeline::TextChange;
+use orbweaver_store::crawl::{DifferentPage, RunDiff};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use super::path::{self, TwoRuns};
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
-use crate::error::{CommonErrors, ErrorBody};
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::input::Query;
+
+/// Pages whose texts are compared for one answer.
+const MOST_TEXTS: usize = 25;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Params {
+    /// Adds `text` to the first 25 items of `changed` and `gone`: what has changed in the
+    /// page's Markdown.
+    #[param(default = false)]
+    text: Option<bool>,
+    /// Only the page of this URL, as in the items.
+    url: Option<String>,
+}
 
 /// What two runs differ in, by their pages' content hashes.
 #[derive(Serialize, ToSchema)]
@@ -22,12 +38,20 @@ pub(super) struct Diff {
     summary: Summary,
     /// Pages of the new run only.
     added: Vec<Single>,
-    /// Pages of the old run only.
+    /// Pages of the old run only, which the new one looked for.
     removed: Vec<Single>,
+    /// Pages of both with other content, those that are gone excepted.
     changed: Vec<Changed>,
+    /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    gone: Vec<Changed>,
+    /// Pages of the old run that the new one did not come to: it was cut short (by
+    /// `max_pages`, `depth`, a cap), or they gave no answer.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    unvisited: Vec<Single>,
 }
 
-/// How many pages.
+/// How many pages, whatever `url` says.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CrawlDiffSummary)]
 struct Summary {
@@ -35,6 +59,10 @@ struct Summary {
     removed: usize,
     changed: usize,
     unchanged: u64,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    gone: usize,
+    #[schema(extensions(("x-extension" = json!(true))))]
+    unvisited: usize,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -43,6 +71,9 @@ struct Single {
     url: String,
     /// Content hash.
     hash: Option<String>,
+    /// HTTP status.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    status: Option<u16>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -51,10 +82,63 @@ struct Changed {
     url: String,
     old_hash: Option<String>,
     new_hash: Option<String>,
+    /// HTTP status in the old run.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    old_status: Option<u16>,
+    /// HTTP status in the new run.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    new_status: Option<u16>,
+    /// With `text=true`; null where a run has not stored the page's HTML.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<TextChange>, extensions(("x-extension" = json!(true))))]
+    text: Option<Option<TextChange>>,
+    #[serde(skip)]
+    pages: Option<(PageId, PageId)>,
+}
+
+impl Single {
+    fn added(page: DifferentPage) -> Self {
+        Self {
+            url: page.url,
+            hash: page.new_hash,
+            status: page.new_status,
+        }
+    }
+
+    fn lost(page: DifferentPage) -> Self {
+        Self {
+            url: page.url,
+            hash: page.old_hash,
+            status: page.old_status,
+        }
+    }
+}
+
+impl From<DifferentPage> for Changed {
+    fn from(page: DifferentPage) -> Self {
+        Self {
+            url: page.url,
+            old_hash: page.old_hash,
+            new_hash: page.new_hash,
+            old_status: page.old_status,
+            new_status: page.new_status,
+            text: None,
+            pages: page.old_page.zip(page.new_page),
+        }
+    }
 }
 
 impl Diff {
-    fn of(runs: TwoRuns, diff: RunDiff) -> Self {
+    /// Of all differing pages, or of that of one URL.
+    fn of(runs: TwoRuns, diff: RunDiff, url: Option<&str>) -> Self {
+        let named = |page: &DifferentPage| url.is_none_or(|url| page.url == url);
+        let singles =
+            |pages: Vec<DifferentPage>, single: fn(DifferentPage) -> Single| -> Vec<Single> {
+                pages.into_iter().filter(named).map(single).collect()
+            };
+        let changes = |pages: Vec<DifferentPage>| -> Vec<Changed> {
+            pages.into_iter().filter(named).map(Changed::from).collect()
+        };
         Self {
             old_run_id: runs.old,
             new_run_id: runs.new,
@@ -63,33 +147,31 @@ impl Diff {
                 removed: diff.removed.len(),
                 changed: diff.changed.len(),
                 unchanged: diff.unchanged,
+                gone: diff.gone.len(),
+                unvisited: diff.unvisited.len(),
             },
-            added: diff
-                .added
-                .into_iter()
-                .map(|page| Single {
-                    url: page.url,
-                    hash: page.new_hash,
-                })
-                .collect(),
-            removed: diff
-                .removed
-                .into_iter()
-                .map(|page| Single {
-                    url: page.url,
-                    hash: page.old_hash,
-                })
-                .collect(),
-            changed: diff
-                .changed
-                .into_iter()
-                .map(|page| Changed {
-                    url: page.url,
-                    old_hash: page.old_hash,
-                    new_hash: page.new_hash,
-                })
-                .collect(),
+            added: singles(diff.added, Single::added),
+            removed: singles(diff.removed, Single::lost),
+            changed: changes(diff.changed),
+            gone: changes(diff.gone),
+            unvisited: singles(diff.unvisited, Single::lost),
         }
+    }
+
+    async fn compare_texts(&mut self, ctx: &Ctx) -> Result<(), ApiError> {
+        let (pipeline, store) = (&ctx.app.pipeline, &ctx.app.store);
+        let items = self.changed.iter_mut().chain(&mut self.gone);
+        for item in items.take(MOST_TEXTS) {
+            let text = match item.pages {
+                Some((old, new)) => {
+                    let project = ctx.principal.project;
+                    pipeline.text_change(store, project, old, new).await?
+                }
+                None => None,
+            };
+            item.text = Some(text);
+        }
+        Ok(())
     }
 }
 
@@ -101,6 +183,7 @@ impl Diff {
     params(
         ("old_id" = i64, Path, description = "The older run"),
         ("new_id" = i64, Path, description = "The newer run"),
+        Params,
     ),
     responses(
         (status = 200, description = "The differences", body = Diff),
@@ -108,7 +191,7 @@ impl Diff {
         CommonErrors,
     )
 )]
-pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns) -> JsonAnswer<Diff> {
+pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns, query: Query<Params>) -> JsonAnswer<Diff> {
     path::run(&ctx, runs.old).await?;
     path::run(&ctx, runs.new).await?;
     let diff = ctx
@@ -116,5 +199,9 @@ pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns) -> JsonAnswer<Diff> {
         .store
         .diff(ctx.principal.project, runs.old, runs.new)
         .await?;
-    Ok(Json(Diff::of(runs, diff)))
+    let mut diff = Diff::of(runs, diff, query.0.url.as_deref());
+    if query.0.text.unwrap_or(false) {
+        diff.compare_texts(&ctx).await?;
+    }
+    Ok(Json(diff))
 }

@@ -9,7 +9,7 @@ use orbweaver_core::ids::PageId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::pages::MAX_LIMIT;
+use super::listing::MAX_LIMIT;
 use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};

@@ -3,9 +3,11 @@
 mod create;
 mod delete;
 mod diff;
+mod errors;
 mod events;
 mod links;
 mod list;
+mod listing;
 mod one;
 mod orphans;
 mod page;
@@ -22,6 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(create::create_crawl, list::list_crawls))
         .routes(routes!(one::get_crawl, delete::delete_crawl))
         .routes(routes!(pages::list_pages))
+        .routes(routes!(errors::list_errors))
         .routes(routes!(links::list_links))
         .routes(routes!(orphans::list_orphans))
         .routes(routes!(diff::diff_crawls))

@@ -16,7 +16,7 @@ use crate::validate;
 
 /// What to change; at least one field.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
-#[schema(as = MonitorChange)]
+#[schema(as = MonitorChange, example = json!({"schedule": "0 6 * * 1"}))]
 pub(super) struct Change {
     /// Five fields, UTC.
     #[schema(example = "0 6 * * 1")]

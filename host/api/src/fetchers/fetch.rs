@@ -11,6 +11,7 @@ use crate::context::Ctx;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::OptionalPayload;
+use crate::warnings::unknown_members;
 use orbweaver_actors as actors;
 
 /// A fetcher's answer.
@@ -37,7 +38,11 @@ pub(super) struct FetcherAnswer {
         ("domain" = String, Path, description = "A domain of the directory", example = "news.ycombinator.com"),
         IdempotencyHeader,
     ),
-    request_body(content = Option<Object>, description = "Parameters of the fetcher, if any"),
+    request_body(
+        content = Option<Object>,
+        description = "Parameters of the fetcher, if any",
+        example = json!({}),
+    ),
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
@@ -63,7 +68,11 @@ pub(super) async fn fetch_domain(
         ("path" = String, Path, description = "One of its paths; may hold slashes", example = "crates/serde"),
         IdempotencyHeader,
     ),
-    request_body(content = Option<Object>, description = "Parameters of the fetcher, if any"),
+    request_body(
+        content = Option<Object>,
+        description = "Parameters of the fetcher, if any",
+        example = json!({}),
+    ),
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
@@ -88,6 +97,7 @@ async fn fetch(
     let digest = payload.digest();
     let params = flattened(payload.value);
     let engine = &ctx.app.pipeline.engine;
+    engine.await_fetchers().await;
     let Some(fetcher) = engine.fetcher_for(&domain) else {
         return Err(ApiError::invalid(
             "domain",
@@ -96,6 +106,9 @@ async fn fetch(
             ),
         ));
     };
+    if let Some(schema) = &fetcher.input_schema {
+        ctx.scope.note_unknown(unknown_members(schema, &params));
+    }
     engine
         .check_input(fetcher.kind, &fetcher.name, &params)
         .await

@@ -16,7 +16,7 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
     responses(
         (status = 204, description = "The key is revoked"),
         (status = 404, description = "The project has no such key", body = ErrorBody),
-        (status = 409, description = "It is the last active key", body = ErrorBody),
+        (status = 409, description = "It is the last active key, or the last that does not expire", body = ErrorBody),
         CommonErrors,
     )
 )]
@@ -33,6 +33,10 @@ pub(super) async fn revoke_key(
         }
         Revoked::LastActive => Err(ApiError::conflict(
             "it is the project's last active key; issue another with POST /v1/keys/rotate first",
+        )),
+        Revoked::LastLasting => Err(ApiError::conflict(
+            "it is the project's last active key that does not expire: those that would be left \
+             end with their grace period; issue another with POST /v1/keys/rotate first",
         )),
         Revoked::Unknown => Err(ApiError::not_found("there is no such key")),
     }

@@ -19,6 +19,7 @@ const MAX_LABEL: usize = 100;
 
 /// How to replace the project's keys.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"label": "laptop", "grace_seconds": 86400}))]
 pub(super) struct RotateRequest {
     /// What to call the new key.
     #[schema(max_length = 100)]

@@ -27,6 +27,7 @@ const RETRY_AFTER: u64 = 10;
 
 /// A site to describe.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/", "max_pages": 10}))]
 pub(super) struct LlmsTxtRequest {
     /// Where the site begins: absolute, http or https, on the public internet.
     #[schema(

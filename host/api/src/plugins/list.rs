@@ -43,6 +43,7 @@ pub(super) struct Refused {
 pub(super) async fn list_plugins(ctx: Ctx) -> JsonAnswer<PluginList> {
     administrator(&ctx)?;
     let engine = &ctx.app.pipeline.engine;
+    engine.await_all().await;
     let items = engine.plugins().into_iter().map(PluginItem::from).collect();
     let refused = engine
         .refused()

@@ -66,6 +66,8 @@ pub(super) async fn upload_plugin(
             "must be application/wasm",
         ));
     }
+    let uploads = &ctx.app.actors.uploads;
+    let _turn = uploads.acquire(ctx.principal.project).await?;
     let component: Bytes = input::body(request, &ctx.app, MAX_BYTES).await?;
     let engine = &ctx.app.pipeline.engine;
     let found = engine

@@ -96,7 +96,12 @@ pub(super) async fn robots_policy(ctx: Ctx, query: Query<Params>) -> JsonAnswer<
         .as_deref()
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
     let (robots, llms_txt) = tokio::join!(
-        files.robots_as(fetcher, &parsed, agent),
+        async {
+            match agent {
+                Some(agent) => files.robots_as(fetcher, &parsed, agent).await,
+                None => files.robots(fetcher, &parsed).await,
+            }
+        },
         files.llms_txt(fetcher, &parsed)
     );
     let agent = agent.map(str::to_owned);

@@ -26,6 +26,7 @@ const MAX_CONCURRENCY: u64 = 64;
 
 /// Pages to scan.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"urls": ["https://example.com/", "https://example.org/"]}))]
 pub(super) struct BulkRequest {
     /// Absolute URLs; one that is none, or may not be fetched, fails alone.
     #[schema(min_items = 1, max_items = 100)]

@@ -13,10 +13,12 @@ use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
+use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanResult, ScanSpec};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"url": "https://example.com/"}))]
 pub(super) struct ScanRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(
@@ -119,6 +121,10 @@ impl ScanRequest {
 )]
 pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
     let digest = payload.digest();
+    let extractors = payload.value.extractors.iter().flatten();
+    for name in extractors.take(MAX_EXTRACTORS) {
+        ctx.app.pipeline.engine.await_role(name).await;
+    }
     let spec = payload.value.check(&ctx.app, ctx.principal.cloud_mode)?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {

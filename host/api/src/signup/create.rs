@@ -23,6 +23,7 @@ const MAX_TOKEN: usize = 2_048;
 
 /// Who wants a project.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(example = json!({"project_name": "my-project", "email": "me@example.com"}))]
 pub(super) struct SignupRequest {
     /// Letters, digits, underscores and hyphens; unique.
     #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]

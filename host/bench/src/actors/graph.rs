@@ -1,4 +1,4 @@
-//! A stored run's link graph: from the store's rows through the actor to the answer.
+//! The link graph of a stored run, measured from the store's rows through the actor to the answer.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,16 +23,16 @@ use super::{Call, goal, guest};
 
 /// Pages of one commit.
 const BATCH: u32 = 250;
-/// Texts that links have.
+/// Link texts.
 const TEXTS: u32 = 200_000;
-/// The least that all of it may take, and the most memory of the guest.
+/// Maximum time in all, and maximum memory of the guest.
 const GOAL_SECONDS: f64 = 10.0;
 const GOAL_MIB: f64 = 1_024.0;
 
 pub fn run(runtime: &Runtime, launch: &Launch, pages: u32, links: u32) -> Result<()> {
     let data = tempfile::tempdir()?;
-    // The program makes the database and its first project, and is not there while the run
-    // is written: its worker would take it.
+    // The program creates the database and its first project, then stops while the run is
+    // written, because its worker would take the run.
     Program::start(launch, data.path(), None)?.kill()?;
     let config = Config {
         data_dir: data.path().to_owned(),
@@ -66,7 +66,7 @@ pub fn run(runtime: &Runtime, launch: &Launch, pages: u32, links: u32) -> Result
     Ok(())
 }
 
-/// Stores a finished run as a crawl would have left it; its id.
+/// Stores a finished run as a crawl would; returns its id.
 async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Result<i64> {
     let now = Utc::now();
     let new = NewRun {
@@ -99,7 +99,7 @@ async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Res
                 .collect(),
             discovered: Vec::new(),
             changes: Vec::new(),
-            errors: 0,
+            errors: Vec::new(),
             usage: Vec::new(),
         };
         let done = store.commit_crawl(&[batch]).await?;
@@ -152,7 +152,7 @@ fn page(leased: &LeasedRun, number: u32, now: DateTime<Utc>, links: Vec<u8>) -> 
     }
 }
 
-/// Where links lead: some pages get most of them. The same in every run (xorshift).
+/// Targets of links: some pages get most of them. The same in every run (xorshift).
 struct Targets(u64);
 
 impl Targets {

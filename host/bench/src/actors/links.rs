@@ -22,7 +22,7 @@ pub fn run(runtime: &Runtime, launch: &Launch) -> Result<()> {
         .collect();
     let data = tempfile::tempdir()?;
     let program = Program::start(launch, data.path(), None)?;
-    // robots.txt is asked for once and then remembered.
+    // robots.txt is requested once and then cached.
     Call::make(&program, "check-links", &json!({"urls": [urls[0]]}))?;
     for width in [10, 16, 50] {
         let input = json!({"urls": urls, "max_concurrent": width});

@@ -1,5 +1,5 @@
-//! `bench actors`: what the actors cost beside the pages that they fetch, through the
-//! service's own API and with their plugins in the sandbox.
+//! `bench actors`: the cost of the actors besides their fetches, through the service's own
+//! API and with their plugins in the sandbox.
 
 mod graph;
 mod links;
@@ -59,22 +59,21 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Processes that wanted a core, over 1, 5 and 15 minutes: a figure of wall time means
-/// little without them.
+/// The load averages over 1, 5 and 15 minutes, without which wall times mean little.
 fn load() -> Result<String> {
     let text = std::fs::read_to_string("/proc/loadavg")?;
     Ok(text.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }
 
-/// One call of an actor, and what the program used for it.
+/// One call of an actor, and the program's usage during it.
 struct Call {
     answer: Value,
     wall: Duration,
     /// Of the whole program: host and guest.
     cpu: Duration,
-    /// The most memory of the whole program during the call.
+    /// Peak memory of the whole program during the call.
     peak_mib: f64,
-    /// What of it was there before.
+    /// Memory before the call.
     before_mib: f64,
 }
 
@@ -105,7 +104,7 @@ impl Call {
     }
 }
 
-/// CPU time and the most memory of an actor's calls so far, inside the guest.
+/// CPU time and peak memory of an actor's calls so far, inside the guest.
 fn guest(program: &Program, actor: &str) -> Result<(Duration, f64)> {
     let list = program.get("/v1/plugins")?;
     let plugin = list["items"]

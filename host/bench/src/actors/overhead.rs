@@ -1,4 +1,4 @@
-//! What each actor takes besides its fetches, for a page of 100 KB.
+//! The overhead of each actor besides its fetches, for a page of 100 KB.
 //!
 //! A call's overhead is its wall time less the time in which the site was answering. What
 //! the host does for a fetch (the guard, the connection, billing) is part of it.
@@ -61,7 +61,7 @@ fn measure(
 ) -> Result<()> {
     let (mut over, mut cpu) = (Vec::new(), Vec::new());
     let mut asked = 0;
-    // The first call meets a cold robots.txt and opens the connection.
+    // The first call fetches robots.txt and opens the connection.
     for round in 0..=rounds {
         let call = Call::make(program, actor, input)?;
         let (busy, requests) = site.busy()?;
@@ -72,7 +72,7 @@ fn measure(
         }
     }
     let over = median(over.into_iter()).context("no rounds")?;
-    // The kernel counts hundredths of a second: only the mean says something.
+    // The kernel counts hundredths of a second, so only the mean is meaningful.
     let cpu = cpu.iter().sum::<f64>() / cpu.len() as f64;
     println!(
         "{actor}: {over:.1} ms over its {asked} requests, CPU {cpu:.1} ms a call; goal {GOAL_MS} ms {}",
@@ -81,8 +81,8 @@ fn measure(
     Ok(())
 }
 
-/// The browser is most of it: measured against a rendering without the actor, which waits
-/// for the same.
+/// The browser takes most of the time, so the baseline is a rendering without the actor,
+/// which waits for the same event.
 fn rendering(program: &Program, site: &Site, page: &Value, rounds: usize) -> Result<()> {
     let mut idle = page.clone();
     idle["wait_for"] = "networkidle".into();

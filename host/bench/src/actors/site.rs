@@ -1,4 +1,4 @@
-//! A site that knows when it was asked and when it had answered.
+//! A site that records when it was requested and when it answered.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,15 +24,15 @@ pub struct Site {
 struct Shared {
     /// By path: content type and body.
     pages: HashMap<String, (&'static str, Bytes)>,
-    /// For paths that are not listed; 404 without it.
+    /// The answer for paths that are not listed; 404 without one.
     other: Option<Bytes>,
     latency: Duration,
     spans: Mutex<Vec<(Instant, Instant)>>,
 }
 
 impl Site {
-    /// A site of these pages, which takes so long for each answer. `pages` is told the
-    /// site's own address.
+    /// A site of these pages with this latency. `pages` is called with the site's own
+    /// address.
     pub fn start(
         runtime: &Runtime,
         latency: Duration,
@@ -61,8 +61,8 @@ impl Site {
         format!("http://{}{path}", self.address)
     }
 
-    /// How long at least one request was being answered since this was last asked, and how
-    /// many there were.
+    /// How long at least one request was being answered since the last call, and the number of
+    /// requests.
     pub fn busy(&self) -> Result<(Duration, usize)> {
         let mut spans = std::mem::take(
             &mut *self

@@ -58,16 +58,39 @@ pub struct DiffCounts {
     pub added: u64,
     /// Pages of the old run that are not in the new one.
     pub removed: u64,
-    /// Pages of both runs with different content.
+    /// Pages of both whose content differs, except those that are gone.
     pub changed: u64,
     /// Pages of both runs with the same content.
     pub unchanged: u64,
+    /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
+    #[serde(default)]
+    pub gone: u64,
+    /// Pages of the old run that the new one did not come to: it was cut short, or they gave
+    /// no answer.
+    #[serde(default)]
+    pub unvisited: u64,
+}
+
+/// URLs of pages that differ between two runs, as sent by a webhook: the first of each
+/// kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiffUrls {
+    /// Pages of the new run that are not in the old one.
+    pub added: Vec<String>,
+    /// Pages of the old run that are not in the new one.
+    pub removed: Vec<String>,
+    /// Pages of both whose content differs.
+    pub changed: Vec<String>,
+    /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
+    pub gone: Vec<String>,
+    /// Whether the lists are complete.
+    pub complete: bool,
 }
 
 impl DiffCounts {
     /// Whether nothing differs.
     pub const fn is_zero(&self) -> bool {
-        self.added == 0 && self.removed == 0 && self.changed == 0
+        self.added == 0 && self.removed == 0 && self.changed == 0 && self.gone == 0
     }
 }
 
@@ -134,6 +157,8 @@ mod tests {
         added: 0,
         removed: 0,
         changed: 0,
+        gone: 0,
+        unvisited: 0,
         unchanged: 9,
     };
     const SOME: DiffCounts = DiffCounts { removed: 1, ..ZERO };

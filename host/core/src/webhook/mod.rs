@@ -4,6 +4,6 @@ mod event;
 mod retry;
 mod signature;
 
-pub use event::{DiffCounts, Event, Outcome, Selection, UnknownEvent, select};
+pub use event::{DiffCounts, DiffUrls, Event, Outcome, Selection, UnknownEvent, select};
 pub use retry::{Next, RetryPolicy, Verdict};
 pub use signature::{SIGNATURE_HEADER, Signatures, sign};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::Links;
-use orbweaver_store::crawl::{NewFrontier, SkipReason, unpack_links};
+use orbweaver_fetch::FetchError;
+use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -16,7 +17,7 @@ use crate::entry::{Entry, host_key};
 use crate::follow;
 use crate::frontier::REFILL;
 use crate::scope::Verdict;
-use crate::seed;
+use crate::seed::{self, Listed};
 use crate::spec::SeedKind;
 
 /// Rows read at once when a run is taken up.
@@ -268,19 +269,11 @@ impl Crawler {
 
     /// Takes some of what a sitemap lists; `None` at the end of them all. Once there are as
     /// many URLs as the run can use, no more are read.
-    pub(super) async fn take_sitemap(&mut self, more: Option<Vec<String>>) {
-        let Some(urls) = more else {
-            if let Some(mut sitemaps) = self.sitemaps.take() {
-                match (&mut sitemaps.task).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(error)) => self.failure = Some(format!("{error:#}")),
-                    Err(error) => self.failure = Some(error.to_string()),
-                }
-            }
-            self.notes.sitemaps_read = self.failure.is_none();
-            self.note();
-            let item = self.item();
-            return self.send(item).await;
+    pub(super) async fn take_sitemap(&mut self, more: Option<Listed>) {
+        let urls = match more {
+            Some(Listed::Urls(urls)) => urls,
+            Some(Listed::Failed(url, error)) => return self.note_sitemap(url, &error).await,
+            None => return self.end_sitemaps().await,
         };
         let mut item = self.item();
         let scope = self.shared.scope.load_full();
@@ -311,6 +304,41 @@ impl Crawler {
             self.note();
         }
         self.send(item).await;
+    }
+}
+
+impl Crawler {
+    async fn end_sitemaps(&mut self) {
+        if let Some(mut sitemaps) = self.sitemaps.take() {
+            match (&mut sitemaps.task).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.failure = Some(format!("{error:#}")),
+                Err(error) => self.failure = Some(error.to_string()),
+            }
+        }
+        self.notes.sitemaps_read = self.failure.is_none();
+        self.note();
+        let item = self.item();
+        self.send(item).await;
+    }
+
+    /// Lists a sitemap that gave no answer. It is not in the frontier: its place is before
+    /// the first URL.
+    async fn note_sitemap(&mut self, url: String, error: &FetchError) {
+        self.failed_sitemaps += 1;
+        self.handle.progress.lock().failed += 1;
+        let failed = FailedUrl {
+            seq: -self.failed_sitemaps,
+            key_hash: Resolved::parse(&url).map_or(0, |url| self.hash(&url)),
+            url,
+            kind: error.kind.as_str().to_owned(),
+            message: error.message.clone(),
+            attempts: 1,
+            failed_at: self.shared.crawls.clock.now(),
+        };
+        let item = self.item();
+        let errors = vec![failed];
+        self.send(CommitItem { errors, ..item }).await;
     }
 }
 

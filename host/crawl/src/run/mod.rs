@@ -84,11 +84,8 @@ impl Crawler {
             let end = self.age();
             let wake = self.launch();
             let wake = wake.into_iter().chain(end).min();
-            if !self.left_out.is_empty() {
-                let seqs = std::mem::take(&mut self.left_out).into_iter();
-                let changes = seqs.map(|seq| FrontierChange::Skipped { seq }).collect();
-                let item = self.item();
-                self.send(CommitItem { changes, ..item }).await;
+            if !self.left_out.is_empty() || !self.given_up.is_empty() {
+                self.send_left_out().await;
             }
             if self.is_over() {
                 if self.nearer.is_empty() || self.is_full() {
@@ -108,6 +105,9 @@ impl Crawler {
                 }
                 Some(Ok((host, answer))) = self.robots.join_next(), if !self.robots.is_empty() => {
                     self.take_robots(host, answer);
+                }
+                _ = async { self.site.as_mut()?.await.ok() }, if self.site.is_some() => {
+                    self.site = None;
                 }
                 more = async { self.sitemaps.as_mut()?.found.recv().await }, if self.wants_sitemaps() => {
                     self.take_sitemap(more).await;
@@ -133,6 +133,27 @@ impl Crawler {
             done: self.rows > 0 || (failure.is_none() && self.capped.is_none()),
             error_message: failure.or_else(|| self.capped.take()),
         })
+    }
+
+    /// Hands over what was left out or given up without a request of its own.
+    async fn send_left_out(&mut self) {
+        let seqs = std::mem::take(&mut self.left_out).into_iter();
+        let errors = std::mem::take(&mut self.given_up);
+        let changes = seqs
+            .map(|seq| FrontierChange::Skipped { seq })
+            .chain(
+                errors
+                    .iter()
+                    .map(|failed| FrontierChange::Failed { seq: failed.seq }),
+            )
+            .collect();
+        let item = self.item();
+        let item = CommitItem {
+            changes,
+            errors,
+            ..item
+        };
+        self.send(item).await;
     }
 
     /// Lets requests under way end, and what they bring be written.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
+use orbweaver_fetch::Kind;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::{FrontierChange, SkipReason};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason};
 use orbweaver_urls::Resolved;
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -81,26 +82,38 @@ impl Crawler {
                 if error.retryable && self.may_retry(&entry) {
                     item.changes = vec![self.again(host, entry, Duration::ZERO, now)];
                 } else {
-                    self.give_up(&entry, error.message, &mut item);
+                    let failed = self.give_up(&entry, error.kind.as_str(), error.message);
+                    item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
+                    item.errors = vec![failed];
                 }
             }
             End::Broken(message) => {
                 self.shared.unclaim(&chain);
-                self.give_up(&entry, message, &mut item);
+                let failed = self.give_up(&entry, Kind::Internal.as_str(), message);
+                item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
+                item.errors = vec![failed];
             }
         }
         self.send(item).await;
     }
 
-    fn give_up(&mut self, entry: &Entry, message: String, item: &mut CommitItem) {
+    /// Counts an entry that gave no answer: what is listed of it.
+    pub(super) fn give_up(&mut self, entry: &Entry, kind: &str, message: String) -> FailedUrl {
         tracing::debug!(run.id = %self.shared.lease.run, url = %entry.url, "gave up: {message}");
         self.pending = self.pending.saturating_sub(1);
         self.handle.progress.lock().failed += 1;
         if self.shared.is_seed(entry) {
-            self.failure = Some(message);
+            self.failure = Some(message.clone());
         }
-        item.error = true;
-        item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
+        FailedUrl {
+            seq: entry.seq,
+            url: entry.url.clone(),
+            key_hash: entry.hash,
+            kind: kind.to_owned(),
+            message,
+            attempts: entry.attempts + 1,
+            failed_at: self.shared.crawls.clock.now(),
+        }
     }
 
     fn may_retry(&self, entry: &Entry) -> bool {
@@ -205,26 +218,27 @@ impl Crawler {
         let Ok(url) = Url::parse(landed.as_str()) else {
             return;
         };
+        if std::mem::replace(&mut self.site_asked, true) {
+            return;
+        }
         let shared = Arc::clone(&self.shared);
-        self.site.get_or_insert_with(|| {
-            tokio::spawn(async move {
-                let pipeline = &shared.crawls.pipeline;
-                let files = pipeline.fetcher.site_files();
-                let robots = files.robots(&pipeline.fetcher, &url).await;
-                shared.wait_for(url.as_str()).await;
-                let llms = files.llms_txt(&pipeline.fetcher, &url).await;
-                shared.wait_for(url.as_str()).await;
-                let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
-                let policy = pipeline.ai_policy(&robots);
-                let policy = policy.as_deref().map(RawValue::get);
-                let (lease, store) = (shared.lease, &shared.crawls.store);
-                let noted = store
-                    .note_site(lease, policy, llms.as_deref(), full.as_deref())
-                    .await;
-                if let Err(error) = noted {
-                    tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");
-                }
-            })
-        });
+        self.site = Some(tokio::spawn(async move {
+            let pipeline = &shared.crawls.pipeline;
+            let files = pipeline.fetcher.site_files();
+            let robots = files.robots(&pipeline.fetcher, &url).await;
+            shared.wait_for(url.as_str()).await;
+            let llms = files.llms_txt(&pipeline.fetcher, &url).await;
+            shared.wait_for(url.as_str()).await;
+            let full = files.llms_full_txt(&pipeline.fetcher, &url).await;
+            let policy = pipeline.ai_policy(&robots).await;
+            let policy = policy.as_deref().map(RawValue::get);
+            let (lease, store) = (shared.lease, &shared.crawls.store);
+            let noted = store
+                .note_site(lease, policy, llms.as_deref(), full.as_deref())
+                .await;
+            if let Err(error) = noted {
+                tracing::warn!(%error, run.id = %lease.run, "cannot note what a site says");
+            }
+        }));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use orbweaver_fetch::{RobotsAnswer, RobotsFailure, RobotsVerdict};
+use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::{CrawledPage, SkipReason};
 use orbweaver_urls::Resolved;
@@ -75,7 +75,7 @@ impl Crawler {
         let mut wake = self.window.next_ripe();
         let mut idle = 0;
         while idle < self.window.waiting_hosts()
-            && self.fetches.len() < self.limiter.limit()
+            && self.requests() < self.limiter.limit()
             && (self.fetches.len() as u64) < self.allowance()
             && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
         {
@@ -105,7 +105,10 @@ impl Crawler {
             && self.shared.spec.respect_robots
             && let Some(why) = left_out_because(answer, &entry.url)
         {
-            return self.leave_out(host, SkipReason::Robots, &why);
+            return match why {
+                LeftOut::Robots(why) => self.leave_out(host, SkipReason::Robots, &why),
+                LeftOut::HostDown(kind, why) => self.give_up_next(host, kind, why),
+            };
         }
         let owns = entry.attempts > 0;
         if !owns && self.shared.claims.lock().contains(&entry.hash) {
@@ -180,6 +183,16 @@ impl Crawler {
         known.robots = Robots::Known(answer, now);
     }
 
+    /// Gives a host's next entry up, as the host can't be reached.
+    fn give_up_next(&mut self, host: usize, kind: Kind, why: String) -> HostPoll {
+        let Some(entry) = self.window.pop(host) else {
+            return HostPoll::Waits;
+        };
+        let failed = self.give_up(&entry, kind.as_str(), why);
+        self.given_up.push(failed);
+        HostPoll::Went
+    }
+
     /// Leaves a host's next entry out.
     fn leave_out(&mut self, host: usize, reason: SkipReason, why: &str) -> HostPoll {
         let Some(entry) = self.window.pop(host) else {
@@ -202,19 +215,30 @@ fn stored_bytes(row: &CrawledPage) -> usize {
     body + words.map_or(0, |words| words.title.len() + words.text.len())
 }
 
-/// Why a URL is left out by its origin's robots.txt; `None` where it may be fetched.
-fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<String> {
-    let disallowed = || Some("robots.txt disallows it".to_owned());
+/// Why a URL is not asked for.
+enum LeftOut {
+    /// By its origin's robots.txt, or for want of it.
+    Robots(String),
+    /// Its host gave no answer when it was asked for robots.txt.
+    HostDown(Kind, String),
+}
+
+/// Why a URL is not asked for, by what its origin's robots.txt came to; `None` where it may
+/// be fetched.
+fn left_out_because(robots: &RobotsAnswer, url: &str) -> Option<LeftOut> {
+    let disallowed = || Some(LeftOut::Robots("robots.txt disallows it".to_owned()));
     let Ok(url) = Url::parse(url) else {
         return disallowed();
     };
     match robots.verdict(&url) {
         RobotsVerdict::Allowed => None,
         RobotsVerdict::Disallowed => disallowed(),
-        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => Some(error.to_string()),
-        RobotsVerdict::Unavailable(cause) => Some(format!(
+        RobotsVerdict::Unavailable(RobotsFailure::Host(error)) => {
+            Some(LeftOut::HostDown(error.kind, error.to_string()))
+        }
+        RobotsVerdict::Unavailable(cause) => Some(LeftOut::Robots(format!(
             "robots.txt is unavailable, which disallows everything: {cause}"
-        )),
+        ))),
     }
 }
 

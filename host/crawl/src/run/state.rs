@@ -10,7 +10,7 @@ use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking;
-use orbweaver_store::crawl::LeasedRun;
+use orbweaver_store::crawl::{FailedUrl, LeasedRun};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -27,6 +27,7 @@ use crate::handle::{Fate, RunHandle};
 use crate::patterns::PathPatterns;
 use crate::politeness::Turns;
 use crate::scope::Scope;
+use crate::seed::Listed;
 use crate::shared::Shared;
 use crate::spec::CrawlSpec;
 use crate::traps::Traps;
@@ -65,8 +66,12 @@ pub(super) struct Crawler {
     pub(super) robots: JoinSet<(usize, Arc<RobotsAnswer>)>,
     pub(super) sitemaps: Option<Sitemaps>,
     pub(super) site: Option<JoinHandle<()>>,
+    /// The site was asked what it says to AI crawlers and language models.
+    pub(super) site_asked: bool,
     /// Numbers of entries left out since the last item.
     pub(super) left_out: Vec<i64>,
+    /// Entries given up since the last item, as their host can't be reached.
+    pub(super) given_up: Vec<FailedUrl>,
     /// Pages that turned out to be nearer to the seed than when they were fetched.
     pub(super) nearer: Vec<String>,
     /// Bytes of these.
@@ -84,6 +89,8 @@ pub(super) struct Crawler {
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
     pub(super) end: Option<(Instant, String)>,
+    /// Sitemaps that gave no answer.
+    pub(super) failed_sitemaps: i64,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
     pub(super) random: fastrand::Rng,
@@ -91,7 +98,7 @@ pub(super) struct Crawler {
 
 /// The task that reads the run's sitemaps; dropped, it ends.
 pub(super) struct Sitemaps {
-    pub(super) found: mpsc::Receiver<Vec<String>>,
+    pub(super) found: mpsc::Receiver<Listed>,
     pub(super) task: JoinHandle<anyhow::Result<()>>,
 }
 
@@ -174,7 +181,9 @@ impl Crawler {
             robots: JoinSet::new(),
             sitemaps: None,
             site: None,
+            site_asked: false,
             left_out: Vec::new(),
+            given_up: Vec::new(),
             nearer: Vec::new(),
             nearer_bytes: 0,
             next_seq: 0,
@@ -184,6 +193,7 @@ impl Crawler {
             reserved: None,
             capped: None,
             end: Some(end),
+            failed_sitemaps: 0,
             failure: None,
             random: fastrand::Rng::with_seed(random::seed()),
         };
@@ -220,6 +230,20 @@ impl Crawler {
                 || (self.window.is_empty() && self.sitemaps.is_none() && self.robots.is_empty()))
     }
 
+    /// Requests under way, as the run's `concurrency` counts them: robots.txt, llms.txt and
+    /// sitemaps, too. Where the run has none of its own, those do not keep pages waiting.
+    pub(super) fn requests(&self) -> usize {
+        let beside = match self.shared.spec.concurrency {
+            Some(_) => {
+                self.robots.len()
+                    + usize::from(self.site.is_some())
+                    + usize::from(self.sitemaps.is_some())
+            }
+            None => 0,
+        };
+        self.fetches.len() + beside
+    }
+
     /// An empty item of this run.
     pub(super) fn item(&self) -> CommitItem {
         CommitItem {
@@ -227,7 +251,7 @@ impl Crawler {
             page: None,
             discovered: Vec::new(),
             changes: Vec::new(),
-            error: false,
+            errors: Vec::new(),
             usage: None,
             room: None,
             url_room: None,

@@ -14,16 +14,16 @@ use super::secret::secret;
 use crate::context::Crawls;
 
 const USER_AGENT: &str = concat!("Orbweaver-Webhooks/", env!("CARGO_PKG_VERSION"));
-/// Characters of an error message that are kept.
+/// Maximum characters of a stored error message.
 const MAX_ERROR: usize = 500;
 
-/// What an attempt was and what it came to.
+/// An attempt and its result.
 pub(super) struct Attempted {
     pub(super) record: NewAttempt,
     pub(super) verdict: Verdict,
 }
 
-/// Signs and sends; `Err` when we could not even try, which is no attempt.
+/// Signs and sends the delivery; `Err` if it could not be tried, which is no attempt.
 pub(super) async fn attempt(
     crawls: &Crawls,
     delivery: &TakenDelivery,
@@ -60,7 +60,7 @@ pub(super) async fn attempt(
             let asked = response.headers.get("retry-after");
             judge(response.status, asked, at)
         }
-        // The fetch takes it for a fault; here it is a redirect like any other.
+        // The fetch reports this as an error; here it is a redirect like any other.
         Err(error) if error.kind == Kind::Protocol && error.sub == Some(SubKind::NotModified) => {
             judge(304, None, at)
         }
@@ -94,7 +94,7 @@ fn judge(
     (Some(status), error, verdict)
 }
 
-/// What we may not or cannot send is refused for good; what the network did may pass.
+/// A delivery that the guard refuses is given up; a network error is retried.
 fn of_error(error: &FetchError) -> Verdict {
     match error.kind {
         Kind::Refused | Kind::InvalidRequest | Kind::Scope | Kind::Robots => Verdict::Refused,

@@ -1,27 +1,27 @@
-//! What a delivery says.
+//! The body of a delivery.
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 use orbweaver_store::webhook::TakenDelivery;
 use serde::Serialize;
 
-/// The body of a delivery. Times have milliseconds at most.
+/// The body of a delivery. Times have at most milliseconds.
 #[derive(Debug, Serialize)]
 pub struct WebhookBody<'a> {
-    /// What happened.
+    /// The event.
     pub event: Event,
     /// The run.
     pub id: RunId,
-    /// Whose it is.
+    /// The run's project.
     pub project_id: ProjectId,
-    /// Its seed as it was asked for.
+    /// Its seed as requested.
     pub url: &'a str,
     /// `done` or `failed`.
     pub status: &'static str,
     /// Pages stored, whatever their HTTP status.
     pub page_count: u64,
-    /// Failures on the crawler's side.
+    /// URLs that could not be fetched.
     pub error_count: u64,
     /// When a worker first took it.
     pub started_at: Option<DateTime<Utc>>,
@@ -31,19 +31,22 @@ pub struct WebhookBody<'a> {
     pub error_message: Option<&'a str>,
     /// When this attempt was made.
     pub delivered_at: DateTime<Utc>,
-    /// The monitor that fired the run; absent for a run of its own.
+    /// The monitor that started the run; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub monitor_id: Option<MonitorId>,
-    /// The run it is compared with; absent where there is none.
+    /// The run that it is compared with; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_run_id: Option<RunId>,
-    /// How many pages differ; absent where nothing was compared.
+    /// The number of pages that differ; absent if nothing was compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<DiffCounts>,
+    /// URLs of the first pages that differ; absent where none do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diff_urls: Option<&'a DiffUrls>,
 }
 
 impl<'a> WebhookBody<'a> {
-    /// That of an attempt made at `at`.
+    /// The body of an attempt made at `at`.
     pub fn of(delivery: &'a TakenDelivery, at: DateTime<Utc>) -> Self {
         Self {
             event: delivery.event,
@@ -60,6 +63,7 @@ impl<'a> WebhookBody<'a> {
             monitor_id: delivery.monitor,
             previous_run_id: delivery.previous.filter(|_| delivery.diff.is_some()),
             diff: delivery.diff,
+            diff_urls: delivery.urls.as_ref(),
         }
     }
 }

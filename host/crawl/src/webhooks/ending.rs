@@ -1,4 +1,4 @@
-//! The end of a run, and what its webhook is told.
+//! Ends a run together with its webhook deliveries.
 
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Ending, Lease, Run};
@@ -6,10 +6,10 @@ use orbweaver_store::crawl::{Ending, Lease, Run};
 use super::plan;
 use crate::context::Crawls;
 
-/// Ends a run with what its webhook is told; `false` when the lease is not ours any more.
+/// Ends a run and queues its webhook deliveries; `false` if the lease is not ours any more.
 ///
 /// # Errors
-/// When the database fails: then the run has not ended.
+/// If the database fails; the run has not ended then.
 #[crate::boxed]
 pub async fn end_run(
     crawls: &Crawls,

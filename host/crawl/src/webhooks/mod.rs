@@ -1,9 +1,9 @@
-//! Webhooks: what a run that ends tells, and delivering it.
+//! Webhooks: events of ended runs, and their delivery.
 //!
-//! A run and its deliveries end up in the database in one transaction ([`end_run`]), so that
-//! nothing is told of a run that did not end, and a run that ended is told of whatever
-//! happens to this process. Workers take what is due and try it (`worker`): at least once,
-//! with the same `webhook-id` every time.
+//! A run ends in the same transaction that queues its deliveries ([`end_run`]): nothing is
+//! sent for a run that did not end, and the events of an ended run are sent even if this
+//! process dies. Workers take due deliveries and try them (`worker`): at least once, always
+//! with the same `webhook-id`.
 
 mod attempt;
 mod body;

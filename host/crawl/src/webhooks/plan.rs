@@ -1,4 +1,4 @@
-//! What a run that ends tells its webhook.
+//! Decides the deliveries of a run that ends.
 
 use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select};
 use orbweaver_store::crawl::{Ending, Run};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::spec::CrawlSpec;
 
-/// Nothing for a run without a webhook.
+/// The deliveries; none for a run without a webhook.
 pub(super) async fn plan(
     store: &Store,
     run: &Run,
@@ -18,7 +18,7 @@ pub(super) async fn plan(
     let spec: CrawlSpec = match serde_json::from_str(&run.spec) {
         Ok(spec) => spec,
         Err(error) => {
-            // The run has to end all the same, or it would be taken up again for ever.
+            // The run has to end all the same; otherwise it would be taken again without end.
             tracing::error!(run.id = %run.id, %error, "a run's spec is damaged; nobody is told");
             return Ok(None);
         }
@@ -33,7 +33,7 @@ pub(super) async fn plan(
                 .count_diff(run.project, previous, run.id, early)
                 .await?
         }
-        // Not looked for; but there is something to compare with.
+        // No diff was made, although there is a run to compare with.
         Some(_) => Some(DiffCounts::default()),
         None => None,
     };
@@ -44,6 +44,18 @@ pub(super) async fn plan(
         succeeded: ending.done,
         diff,
     });
+    let diff = diff.filter(|_| ending.done);
+    let urls = match (run.previous, diff) {
+        (Some(previous), Some(diff)) if !diff.is_zero() => {
+            let early = ending.error_message.is_some();
+            Some(
+                store
+                    .diff_urls(run.project, previous, run.id, early)
+                    .await?,
+            )
+        }
+        _ => None,
+    };
     Ok(Some(match outcome {
         Outcome::NoChange => RunWebhook::Suppressed("suppressed_no_change"),
         Outcome::NoBaseline => RunWebhook::Suppressed("suppressed_no_baseline"),
@@ -57,12 +69,13 @@ pub(super) async fn plan(
                     target: target(url),
                 })
                 .collect(),
-            diff: diff.filter(|_| ending.done),
+            diff,
+            urls,
         },
     }))
 }
 
-/// scheme://host:port: what is slow is slow as a whole.
+/// scheme://host:port: a slow receiver is slow for all its URLs.
 fn target(url: &str) -> String {
     Url::parse(url).map_or_else(
         |_| url.to_owned(),

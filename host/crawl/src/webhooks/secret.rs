@@ -1,4 +1,4 @@
-//! The secret that a project's webhooks are signed with.
+//! The secret that signs a project's webhooks.
 
 use chrono::{DateTime, Utc};
 use orbweaver_accounts::random;
@@ -8,10 +8,10 @@ use orbweaver_store::Store;
 /// Name of the project's secret in the store.
 const SECRET: &str = "webhook";
 
-/// The project's secret, made when it is first asked for: 32 random bytes.
+/// The project's secret, created on first use: 32 random bytes.
 ///
 /// # Errors
-/// When the database fails, or there is no randomness to make one.
+/// If the database fails, or no random bytes are available.
 #[crate::boxed]
 pub async fn secret(
     store: &Store,

@@ -24,12 +24,12 @@ impl Default for Inner {
 }
 
 impl Webhooks {
-    /// Tells the worker that a delivery is due, so that it need not look by itself.
+    /// Wakes the worker because a delivery is due.
     pub fn wake(&self) {
         self.0.wake.notify_one();
     }
 
-    /// Takes no more deliveries; those under way go on for a while.
+    /// Takes no more deliveries; open attempts continue for a while.
     pub fn stop(&self) {
         self.0.stop.send_replace(true);
     }

@@ -1,5 +1,5 @@
-//! Takes deliveries that are due and tries them, so many at once in all and so many at once
-//! per target: a receiver that is slow holds up its own deliveries only.
+//! Takes due deliveries and tries them, with limits on concurrency in all and per target: a
+//! slow receiver delays only its own deliveries.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -23,18 +23,18 @@ use crate::due::Due;
 const GRACE: Duration = Duration::from_secs(5);
 /// Lease time beyond the attempt's timeout.
 const SLACK: TimeDelta = TimeDelta::seconds(10);
-/// Deliveries looked at in one query.
+/// Due deliveries read by one query.
 const PAGE: usize = 256;
 
 /// Works until [`Webhooks::stop`](super::Webhooks::stop).
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
     if !crawls.store.is_shared() {
-        // The holder of the worker lock delivers alone, so what was being tried was tried by
-        // a process that died.
+        // Only the holder of the worker lock delivers, so open attempts are those of a dead
+        // process.
         match crawls.store.recover_deliveries(crawls.clock.now()).await {
             Ok(0) => {}
-            Ok(count) => tracing::info!(count, "webhooks of the process before are tried again"),
+            Ok(count) => tracing::info!(count, "webhooks of the previous process are retried"),
             Err(error) => tracing::warn!(%error, "cannot take over webhook deliveries"),
         }
     }
@@ -65,7 +65,7 @@ pub async fn run(crawls: Crawls) {
     }
     let last = async { while worker.tries.join_next().await.is_some() {} };
     if timeout(GRACE, last).await.is_err() {
-        tracing::warn!("webhook deliveries did not end in time; they will be tried again");
+        tracing::warn!("webhook deliveries did not end in time; they will be retried");
     }
 }
 
@@ -73,28 +73,28 @@ struct Worker {
     crawls: Crawls,
     node: String,
     policy: RetryPolicy,
-    /// Attempts under way by target.
+    /// Open attempts by target.
     busy: HashMap<String, usize>,
-    /// Attempts under way by project.
+    /// Open attempts by project.
     held: HashMap<ProjectId, usize>,
     tries: JoinSet<(String, ProjectId)>,
 }
 
 impl Worker {
-    /// Notes that an attempt ended. Whether it makes room for others: its target, or the
-    /// process, did what it could.
+    /// Records that an attempt ended. Returns whether others may start: the target or the process
+    /// was at its limit.
     fn ended(&mut self, ended: Result<(String, ProjectId), tokio::task::JoinError>) -> bool {
         let config = &self.crawls.webhook_config;
         let was_full = self.tries.len() + 1 >= config.concurrent;
         let Ok((target, project)) = ended else {
-            // Nobody knows whose it was: the counts are made anew when all have ended.
+            // It is unknown whose attempt it was: the counts are reset when all have ended.
             if self.tries.is_empty() {
                 self.busy.clear();
                 self.held.clear();
             }
             return true;
         };
-        // A project that had its share may have another one now.
+        // A project that had its share may start another attempt now.
         let free = config.concurrent.saturating_sub(self.tries.len() + 1);
         let was_full = was_full || !may_take(self.held(project), free);
         if let Some(held) = self.held.get_mut(&project) {
@@ -165,7 +165,7 @@ impl Worker {
                 .store
                 .take_deliveries(&chosen, &self.node, now, until)
                 .await?;
-            // Another node may have been quicker with all of them.
+            // Another node may have taken all of them.
             let none = taken.is_empty();
             for delivery in taken {
                 *self.busy.entry(delivery.target.clone()).or_default() += 1;
@@ -182,14 +182,14 @@ impl Worker {
         }
     }
 
-    /// As many of the due deliveries as fit.
+    /// Selects as many of the due deliveries as fit.
     fn choose(&self, due: Vec<DueDelivery>, room: usize, per_target: usize) -> Vec<DeliveryId> {
         choose(&self.busy, &self.held, due, room, per_target)
     }
 }
 
-/// As many of the due deliveries as fit, in turns by project: first those of projects that
-/// have the fewest under way, among equals the one that waits longest.
+/// Selects as many of the due deliveries as fit, in turns by project: first those of projects
+/// with the fewest open attempts; among these the one that waits longest.
 fn choose(
     busy: &HashMap<String, usize>,
     held: &HashMap<ProjectId, usize>,
@@ -247,7 +247,7 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
         Verdict::Failed { .. } => "failed",
     };
     metrics::counter!("orbweaver_webhook_attempts_total", "outcome" => outcome).increment(1);
-    // What is not kept here is tried again when the lease has run out: at least once.
+    // If the result is not stored, the delivery is retried after the lease: at least once.
     match crawls
         .store
         .settle_delivery(delivery, &attempted.record, result, now)
@@ -256,17 +256,17 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
         Ok(true) => {}
         Ok(false) => tracing::info!(
             delivery = %delivery.id,
-            "a webhook delivery was taken over or is gone; its attempt is not kept"
+            "a webhook delivery was taken over or deleted; its attempt is not recorded"
         ),
         Err(error) => {
-            tracing::warn!(delivery = %delivery.id, %error, "cannot keep a webhook attempt");
+            tracing::warn!(delivery = %delivery.id, %error, "cannot record a webhook attempt");
         }
     }
 }
 
 /// From 0 to 1.
 fn chance() -> f64 {
-    // Without randomness deliveries return together, which is no harm but to the receiver.
+    // Without random numbers retries coincide, which affects only the receiver.
     fastrand::Rng::with_seed(random::seed()).f64()
 }
 
@@ -303,14 +303,14 @@ mod tests {
         let ids: Vec<i64> = chosen.iter().take(4).map(|id| id.get()).collect();
         assert_eq!(ids, [0, 250, 1, 251]);
         assert!((190..196).contains(&chosen.len()), "{}", chosen.len());
-        // Whoever has its share gets no more; the other one goes on.
+        // A project at its share gets no more; the other one continues.
         held.insert(ProjectId(1), 192);
         let chosen = choose(&busy, &held, all, 64, 8);
         assert_eq!(chosen, [DeliveryId(250), DeliveryId(251)]);
     }
 
     #[test]
-    fn a_target_has_its_own_bound() {
+    fn a_target_has_its_own_limit() {
         let one = |mut due: DueDelivery| {
             due.target = "https://e.org:443".to_owned();
             due

@@ -1,15 +1,19 @@
 //! Pages that a guest holds, charged to its call's memory budget.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+
+use orbweaver_dom::{Limits, ParseNeed};
+use tokio::sync::Semaphore;
 
 use crate::error::StopReason;
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::meter::{Meter, measured};
 use crate::page::Page;
 
-/// Estimated bytes that a parse needs per byte of HTML, for tree and snapshot. They are reserved
-/// before the parse; afterwards the snapshot's real size counts.
-const PARSE_FACTOR: u64 = 4;
+/// Parses under way for guests at once: each needs a core.
+static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
+    Semaphore::new(std::thread::available_parallelism().map_or(2, std::num::NonZero::get))
+});
 
 /// The host side of the WIT resource `page`. Dropping it releases its memory. (Public only for the
 /// generated bindings; its module is private.)
@@ -42,19 +46,24 @@ impl HostPage {
         &self.page
     }
 
-    /// Reserves memory for a parse, unless the page is already parsed.
+    /// Reserves what a parse needs at its peak, where none has been made yet, and says within
+    /// which limits it is to stay. Afterwards the snapshot's real size counts.
     ///
     /// # Errors
-    /// [`StopReason::Limit`] if it exceeds the call's memory.
-    pub(crate) fn reserve_parse(&mut self) -> Result<(), StopReason> {
+    /// [`StopReason::Limit`] if the call's memory does not hold it.
+    pub(crate) fn reserve_parse(&mut self) -> Result<Limits, StopReason> {
         let Some(charge) = &mut self.charge else {
-            return Ok(());
+            return Ok(Limits::default());
         };
-        let parse = match self.page.parsed() {
-            Some(_) => 0,
-            None => (self.page.parts().html.len() as u64).saturating_mul(PARSE_FACTOR),
-        };
-        charge.resize(self.page.held_bytes().saturating_add(parse))
+        if self.page.parsed().is_some() {
+            return Ok(Limits::default());
+        }
+        let html = &self.page.parts().html;
+        // What the least need exceeds is refused without a look at the page.
+        charge.resize(self.page.held_bytes().saturating_add(html.len() as u64))?;
+        let need = ParseNeed::of(html);
+        charge.resize(self.page.held_bytes().saturating_add(need.bytes))?;
+        Ok(need.limits)
     }
 
     /// Charges the current size of the page, including its snapshot.
@@ -72,13 +81,22 @@ impl HostPage {
 /// Parses a page on a blocking thread, and counts the time as CPU time of the guest.
 ///
 /// # Errors
-/// [`StopReason::Limit`] if the call's CPU time is exhausted.
-pub(crate) async fn parse(page: &Arc<Page>, meter: &Meter) -> Result<(), StopReason> {
+/// [`StopReason::Limit`] if the call's CPU time is used up.
+pub(crate) async fn parse(
+    page: &Arc<Page>,
+    limits: Limits,
+    meter: &Meter,
+) -> Result<(), StopReason> {
     if page.parsed().is_some() {
         return Ok(());
     }
+    // Held by the parse itself: a call that is dropped leaves its thread busy.
+    let turn = TURNS.acquire().await;
     let parsing = Arc::clone(page);
-    let parsed = tokio::task::spawn_blocking(move || measured(|| drop(parsing.snapshot().clone())));
+    let parsed = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        measured(|| drop(Arc::clone(parsing.snapshot_within(&limits))))
+    });
     match parsed.await {
         Ok(((), cpu)) => meter.charge(cpu),
         // The parser panicked, or the engine is shutting down: nobody reads the result.

@@ -58,7 +58,7 @@ impl RequestBudget {
     }
 
     /// Waits until fewer requests than the limit are in progress.
-    pub async fn slot(&self) -> Result<SemaphorePermit<'_>, HostError> {
+    pub(crate) async fn slot(&self) -> Result<SemaphorePermit<'_>, HostError> {
         self.slots
             .acquire()
             .await

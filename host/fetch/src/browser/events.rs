@@ -1,7 +1,7 @@
 //! The state of a page, derived from its events. Memory is bounded, since a page controls how
 //! many events there are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use orbweaver_core::render::WaitFor;
 use parking_lot::Mutex;
@@ -18,6 +18,18 @@ use crate::response::{Headers, Hop};
 
 /// Documents of the main frame that are remembered, including redirects by script.
 const MAX_DOCUMENTS: usize = 32;
+/// Maximum number of open requests that are tracked.
+const MAX_BUSY: usize = 1_024;
+/// Resources that a page's content may depend on; not images, media, fonts, nor connections
+/// that stay open.
+const CONTENT: [&str; 6] = [
+    "Document",
+    "Script",
+    "Stylesheet",
+    "XHR",
+    "Fetch",
+    "Preflight",
+];
 
 /// The answer to a document's request.
 #[derive(Clone, Debug)]
@@ -53,6 +65,10 @@ pub(super) struct State {
     pub closed: bool,
     /// A navigation led to an error page; its URL.
     pub unreachable: Option<String>,
+    /// Requests of the main frame so far that its content may depend on.
+    pub begun: u64,
+    /// Those of them that are open.
+    busy: HashSet<String>,
     documents: HashMap<String, Document>,
 }
 
@@ -67,6 +83,16 @@ impl State {
     pub fn reached(&self, point: WaitFor) -> bool {
         let document = self.loader.as_ref().and_then(|id| self.documents.get(id));
         document.is_some_and(|document| document.fired.get(point as usize) == Some(&true))
+    }
+
+    /// Whether no open request of the main frame may affect its content.
+    pub fn is_idle(&self) -> bool {
+        self.busy.is_empty() && self.pending.is_none()
+    }
+
+    /// Whether waiting is useless.
+    pub fn troubled(&self) -> bool {
+        self.crashed || self.closed || self.refused.is_some() || self.unreachable.is_some()
     }
 
     /// Chromium's error text of a document's request.
@@ -144,6 +170,8 @@ struct FrameOnly {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WillBeSent {
+    #[serde(default)]
+    request_id: String,
     loader_id: String,
     frame_id: Option<String>,
     #[serde(rename = "type")]
@@ -177,6 +205,12 @@ struct Received {
     #[serde(rename = "type")]
     kind: Option<String>,
     response: ResponseInfo,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct LoadingFinished {
+    request_id: String,
 }
 
 #[derive(Deserialize)]
@@ -233,6 +267,8 @@ impl Watch {
                 let Navigated { frame } = read(params)?;
                 if frame.parent_id.is_none() && state.is_main(Some(&frame.id)) {
                     state.document(&frame.loader_id);
+                    // The old document's requests end with it; the new one's own has its id.
+                    state.busy.retain(|request| *request == frame.loader_id);
                     state.loader = Some(frame.loader_id);
                     state.pending = None;
                     state.navigations += 1;
@@ -275,8 +311,15 @@ impl Watch {
                     state.document(&event.loader_id).answer = Some(answer);
                 }
             }
+            "Network.loadingFinished" => {
+                let event: LoadingFinished = read(params)?;
+                if !state.busy.remove(&event.request_id) {
+                    return None;
+                }
+            }
             "Network.loadingFailed" => {
                 let event: LoadingFailed = read(params)?;
+                state.busy.remove(&event.request_id);
                 // A navigation's request has its document's id.
                 if let Some(document) = state.documents.get_mut(&event.request_id) {
                     document.failed = Some(event.error_text);
@@ -297,7 +340,15 @@ impl Watch {
     /// The guard checks requests of the main frame as it checks redirects: a refused one ends
     /// the render, whatever the page does next.
     fn request(&self, state: &mut State, event: WillBeSent) {
-        if event.kind.as_deref() != Some("Document") || !state.is_main(event.frame_id.as_deref()) {
+        if !state.is_main(event.frame_id.as_deref()) {
+            return;
+        }
+        let kind = event.kind.as_deref().unwrap_or_default();
+        if CONTENT.contains(&kind) && state.busy.len() < MAX_BUSY {
+            state.busy.insert(event.request_id);
+            state.begun += 1;
+        }
+        if kind != "Document" {
             return;
         }
         let url = event.request.url;

@@ -11,6 +11,7 @@ mod events;
 mod filter;
 mod process;
 mod render;
+mod settle;
 mod snapshot;
 mod tab;
 mod tunnel;
@@ -65,15 +66,9 @@ struct Current {
 }
 
 impl Renderer {
-    /// Creates a pool whose browser is `program`, or the first one found; nothing starts yet.
-    /// Logs a warning if the browser will run without its sandbox.
+    /// A pool whose browser is `program`, or the first that is found; nothing starts yet.
     pub fn new(fetcher: Fetcher, program: Option<&Path>, config: BrowserConfig) -> Self {
         let program = find_browser(program);
-        if program.is_some()
-            && let Some(advice) = config.sandbox.isolation().advice()
-        {
-            tracing::warn!("{advice}");
-        }
         Self(Arc::new(Inner {
             turns: Arc::new(Semaphore::new(config.concurrent.max(1))),
             program,

@@ -208,13 +208,17 @@ impl Tab {
             );
         }
         match timeout_at(deadline, self.reach(request.wait_for)).await {
-            Ok(done) => done.map(|()| true),
+            Ok(done) => {
+                done?;
+                self.settle(request.wait_for, deadline).await?;
+                Ok(true)
+            }
             Err(_) if self.watch.with(|state| state.loader.is_some()) => Ok(false),
             Err(_) => Err(late()),
         }
     }
 
-    async fn reach(&self, point: WaitFor) -> Result<(), Trouble> {
+    pub(super) async fn reach(&self, point: WaitFor) -> Result<(), Trouble> {
         self.watch
             .until(|state| {
                 if state.crashed {

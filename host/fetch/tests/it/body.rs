@@ -212,3 +212,27 @@ async fn fault_25_a_503_is_a_response_with_its_retry_after() {
         (503, Some("120"))
     );
 }
+
+#[tokio::test]
+async fn large_bodies_have_one_bound_until_nobody_holds_them() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/large", Reply::text("x".repeat(3 << 20)));
+    origin.set("/small", Reply::text("x".repeat(1_000)));
+    let fetcher = with_config(config_with(|limits| {
+        limits.max_bodies_mib = 8;
+        limits.max_body_bytes = 4 << 20;
+    }));
+    let first = get(&fetcher, &origin.url("/large")).await.unwrap();
+    let second = get(&fetcher, &origin.url("/large")).await.unwrap();
+    let error = get(&fetcher, &origin.url("/large")).await.unwrap_err();
+    assert_eq!(error.sub, Some(SubKind::Busy), "{error}");
+    assert!(error.retryable);
+    // Usual pages go on, and a body that is dropped makes room.
+    get(&fetcher, &origin.url("/small")).await.unwrap();
+    let copy = first.body.slice(..10);
+    drop(first);
+    get(&fetcher, &origin.url("/large")).await.unwrap_err();
+    drop(copy);
+    get(&fetcher, &origin.url("/large")).await.unwrap();
+    drop(second);
+}

@@ -133,6 +133,52 @@ async fn each_wait_point_sees_its_content() {
 }
 
 #[tokio::test]
+async fn every_wait_includes_content_made_from_fetched_data() {
+    let origin = Origin::start().await.unwrap();
+    origin.set("/data", Reply::text("from the server"));
+    origin.set("/held/image", Reply::new(404, ""));
+    let app = "<div id=root></div><script type=module>\
+               const text = await (await fetch('/data')).text();\
+               document.getElementById('root').textContent = 'made ' + text;</script>";
+    origin.set("/app", Reply::html(app));
+    origin.set("/open", Reply::html(format!("{app}<img src=/held/image>")));
+    origin.set(
+        "/restless",
+        Reply::html(
+            "<p id=p></p><script>setInterval(() => p.append('x'), 20);\
+             setInterval(() => fetch('/data'), 50)</script>",
+        ),
+    );
+    let renderer = renderer();
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
+        let request = |path: &str| RenderRequest {
+            wait_for,
+            ..RenderRequest::new(origin.url(path))
+        };
+        let rendered = renderer.render(request("/app")).await.unwrap();
+        let html = html(&rendered);
+        assert!(
+            html.contains("made from the server"),
+            "{wait_for:?}: {html}"
+        );
+    }
+    let parsed = RenderRequest {
+        wait_for: WaitFor::DomContentLoaded,
+        ..RenderRequest::new(origin.url("/open"))
+    };
+    let parsed = renderer.render(parsed).await.unwrap();
+    assert!(html(&parsed).contains("made from the server"));
+    let started = std::time::Instant::now();
+    let restless = render(&renderer, origin.url("/restless")).await.unwrap();
+    assert!(html(&restless).contains("xxx") && !restless.partial);
+    assert!(started.elapsed() < Duration::from_secs(8));
+}
+
+#[tokio::test]
 async fn pages_share_nothing() {
     let origin = Origin::start().await.unwrap();
     origin.set(
@@ -249,6 +295,83 @@ async fn nothing_that_a_page_does_reaches_a_refused_address() {
     };
     let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
     assert!(html(&rendered.unwrap()).contains("<title>tried everything"));
+    listening.abort();
+    assert_eq!(reached.load(Ordering::SeqCst), 0);
+}
+
+/// What outlives a page or leaves it by another way than a request of its own.
+#[tokio::test]
+async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
+    let origin = Origin::start().await.unwrap();
+    let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let there = private.local_addr().unwrap();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&reached);
+    let listening = tokio::spawn(async move {
+        while private.accept().await.is_ok() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let script = |text: String| Reply::text(text).header("Content-Type", "text/javascript");
+    origin.set(
+        "/service.js",
+        script(format!(
+            "const out = () => fetch('http://{there}/service', {{mode: 'no-cors'}}).catch(() => 0);\
+             self.addEventListener('install', (e) => e.waitUntil(out()));\
+             self.addEventListener('activate', (e) => e.waitUntil(clients.claim().then(out)));"
+        )),
+    );
+    origin.set(
+        "/shared.js",
+        script(format!(
+            "onconnect = (e) => {{ fetch('http://{there}/shared', {{mode: 'no-cors'}}).catch(() => 0)\
+             .then(() => e.ports[0].postMessage(1)) }}"
+        )),
+    );
+    origin.set(
+        "/",
+        Reply::html(format!(
+            "<img src=/held/open><link rel=prefetch href=http://{there}/prefetch>\
+             <link rel=modulepreload href=http://{there}/module.js><link rel=manifest href=http://{there}/m>\
+             <script type=speculationrules>{{\"prerender\": [{{\"urls\": [\"http://{there}/prerender\"]}}],\
+             \"prefetch\": [{{\"urls\": [\"http://{there}/speculated\"]}}]}}</script>\
+             <style>@import url(http://{there}/import.css); @font-face {{ font-family: f;\
+             src: url(http://{there}/font) }} p {{ font-family: f; background: url(http://{there}/bg) }}</style>\
+             <p>text<video src=http://{there}/video autoplay></video><object data=http://{there}/object></object>\
+             <embed src=http://{there}/embed><iframe src=file:///etc/hostname></iframe>\
+             <a id=save download=x href=http://{there}/save>s</a>\
+             <a id=ping ping=http://{there}/ping href='#x'>p</a>\
+             <form id=form target=_blank method=post action=http://{there}/form><input name=a></form>\
+             <script>(async () => {{\
+               const quiet = async (f) => {{ try {{ await f() }} catch {{}} }};\
+               const soon = (ms) => new Promise((done) => setTimeout(done, ms));\
+               await quiet(() => Promise.race([navigator.serviceWorker.register('/service.js')\
+                 .then(() => navigator.serviceWorker.ready), soon(2000)]));\
+               await quiet(() => new Promise((done) => {{ const w = new SharedWorker('/shared.js');\
+                 w.port.onmessage = done; setTimeout(done, 1000) }}));\
+               await quiet(() => import('http://{there}/imported.js'));\
+               await quiet(() => fetch('http://{there}/late', {{mode: 'no-cors', keepalive: true}}));\
+               await quiet(async () => {{ document.title = 'read: ' +\
+                 await (await fetch('file:///etc/hostname')).text() }});\
+               for (const id of ['save', 'ping']) document.getElementById(id).click();\
+               document.getElementById('form').submit();\
+               for (const url of ['file:///etc/hostname', 'ftp://{there}/', 'view-source:http://{there}/'])\
+                 await quiet(() => window.open(url));\
+               await soon(500);\
+               if (!document.title.startsWith('read')) document.title = 'tried the rest';\
+               fetch('/done')\
+             }})()</script>"
+        )),
+    );
+    origin.set("/held/open", Reply::new(404, ""));
+    let renderer = renderer();
+    let done = async {
+        origin.asked("/done", 1).await;
+        origin.release();
+    };
+    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
+    let html = html(&rendered.unwrap());
+    assert!(html.contains("<title>tried the rest"), "{html}");
     listening.abort();
     assert_eq!(reached.load(Ordering::SeqCst), 0);
 }

@@ -208,3 +208,39 @@ async fn llms_txt_is_text_or_absent() {
         (1, 1)
     );
 }
+
+#[tokio::test]
+async fn robots_txt_of_callers_agents_do_not_displace_our_own() {
+    let origin = Origin::start().await.unwrap();
+    let large = "disallow: /\n".repeat(5_000);
+    origin.set(
+        "/robots.txt",
+        Reply::text(format!("user-agent: *\n{large}")),
+    );
+    let fetcher = fetcher();
+    let url = Url::parse(&origin.url("/")).unwrap();
+    let files = fetcher.site_files();
+    let own = robots(&fetcher, &origin).await;
+    // Its rules take many times as much memory as its text.
+    let text = own.text.as_ref().map_or(0, String::len);
+    assert!(
+        own.held_bytes() > 10 * text,
+        "{} of {text}",
+        own.held_bytes()
+    );
+    for agent in 0..200 {
+        files
+            .robots_as(&fetcher, &url, &format!("Agent{agent}"))
+            .await;
+    }
+    assert_eq!(origin.count("/robots.txt"), 201);
+    robots(&fetcher, &origin).await;
+    assert_eq!(origin.count("/robots.txt"), 201, "ours is kept");
+    for agent in 0..200 {
+        files
+            .robots_as(&fetcher, &url, &format!("Agent{agent}"))
+            .await;
+    }
+    let asked_again = origin.count("/robots.txt") - 201;
+    assert!(asked_again > 100, "few of the others are: {asked_again}");
+}

@@ -16,4 +16,4 @@ pub mod small_crawl;
 pub mod vendor;
 
 pub use client::Cloud;
-pub use money::{micros, of_bytes, usd};
+pub use money::{micros, traffic_micros, usd};

@@ -25,7 +25,7 @@ pub fn usd(micros: u64) -> f64 {
 }
 
 /// Price in millionths of `bytes` bytes at `usd_per_gb` dollars per 10^9 bytes.
-pub fn of_bytes(bytes: u64, usd_per_gb: f64) -> u64 {
+pub fn traffic_micros(bytes: u64, usd_per_gb: f64) -> u64 {
     #[expect(clippy::cast_precision_loss, reason = "exact up to 9 PB")]
     let bytes = bytes as f64;
     micros(bytes / 1e9 * usd_per_gb)
@@ -41,6 +41,6 @@ mod tests {
         assert_eq!(micros(f64::NAN), 0);
         assert_eq!(micros(-1.0), 0);
         assert!((usd(1_500) - 0.0015).abs() < 1e-12);
-        assert_eq!(of_bytes(500_000_000, 2.0), 1_000_000);
+        assert_eq!(traffic_micros(500_000_000, 2.0), 1_000_000);
     }
 }

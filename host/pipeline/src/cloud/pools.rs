@@ -10,7 +10,7 @@ use orbweaver_fetch::{
 };
 
 use super::backend::{Backend, Capabilities, Job, Loaded, NO_BROWSER, loaded, render_request};
-use super::money::of_bytes;
+use super::money::traffic_micros;
 use crate::config::Prices;
 use crate::error::ScanError;
 
@@ -146,7 +146,10 @@ impl Backend for Pools {
                     self.fetcher.report(&candidate, true);
                     return Ok(Loaded {
                         pool: Some(pool),
-                        cost_micros: of_bytes(page.response.wire_bytes, self.prices.gigabyte(pool)),
+                        cost_micros: traffic_micros(
+                            page.response.wire_bytes,
+                            self.prices.gigabyte(pool),
+                        ),
                         ..page
                     });
                 }

@@ -108,7 +108,7 @@ impl Vendor {
         };
         let response =
             self.fetcher.fetch(request).await.map_err(|error| {
-                failed(format!("the upstream provider does not answer: {error}"))
+                failed(format!("the upstream provider gave no answer: {error}"))
             })?;
         match response.status {
             200..=299 => serde_json::from_slice(&response.body).map_err(|error| {
@@ -118,7 +118,7 @@ impl Vendor {
             }),
             402 => Err(failed("the upstream provider has no credit left (402)")),
             429 => Err(failed(
-                "the upstream provider limits the rate of requests (429)",
+                "the upstream provider answered: too many requests (429)",
             )),
             401 | 403 => Err(failed("the upstream provider rejects cloud.vendor_key")),
             status => Err(failed(format!(

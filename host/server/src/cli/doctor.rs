@@ -9,7 +9,7 @@ use orbweaver_store::Store;
 use super::Common;
 use super::out::out;
 use crate::config::Config;
-use crate::doors::open_doors;
+use crate::insecure_settings::insecure_settings;
 use orbweaver_pipeline::Pipeline;
 
 /// Report what is missing on this machine and how to get it, and which settings are insecure.
@@ -46,8 +46,8 @@ impl Doctor {
             browser(&config),
             tls(&config),
         ];
-        let doors = open_doors(&config).into_iter();
-        findings.extend(doors.map(|door| finding(door.name, State::Open, door.says)));
+        let insecure = insecure_settings(&config).into_iter();
+        findings.extend(insecure.map(|it| finding(it.name, State::Open, it.message)));
         for Finding { what, state, says } in &findings {
             let mark = match state {
                 State::Good => "ok",

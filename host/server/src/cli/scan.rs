@@ -3,9 +3,11 @@
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+use orbweaver_engine::{EngineConfig, Kind, file_name};
 use orbweaver_fetch::Request;
 use orbweaver_store::CloudMode;
 use serde_json::Value;
@@ -13,7 +15,12 @@ use serde_json::Value;
 use super::Common;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
-use orbweaver_pipeline::{self as pipeline, Content, Document, Pipeline, RoleRequest, Site};
+use orbweaver_pipeline::{
+    self as pipeline, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
+};
+
+/// A start that takes longer than this prints the reason.
+const SILENCE: Duration = Duration::from_millis(800);
 
 /// Scan one page, or an HTML file, and print the result.
 #[derive(Args)]
@@ -85,7 +92,9 @@ impl Scan {
             config.log.filter = "error".to_owned();
         }
         telemetry::start_logs(&config.log)?;
-        let pipeline = Pipeline::start(config.pipeline()).await?;
+        let mut settings = config.pipeline();
+        settings.plugins.only_files = Some(self.files(&settings.plugins));
+        let pipeline = start(settings).await?;
         let remote = is_url(&self.source);
         let mut document = if remote {
             self.fetch(&pipeline).await?
@@ -100,6 +109,31 @@ impl Scan {
         // A closed pipe (`| head`) is not an error.
         let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The plugins that the format needs: others need not be compiled.
+    fn files(&self, plugins: &EngineConfig) -> Vec<String> {
+        let roles = match self.format.role() {
+            Some(role) => vec![role.to_owned()],
+            None => {
+                let content = self.content();
+                let requests = content.roles(&[]).into_iter();
+                requests.map(|request| request.role).collect()
+            }
+        };
+        roles
+            .iter()
+            .map(|role| plugins.roles.get(role).unwrap_or(role))
+            .map(|name| file_name(Kind::Extractor, name))
+            .collect()
+    }
+
+    fn content(&self) -> Content {
+        Content {
+            only_main_content: self.only_main_content,
+            include_links: self.include_links,
+            ..Content::default()
+        }
     }
 
     async fn fetch(&self, pipeline: &Pipeline) -> anyhow::Result<Document> {
@@ -140,11 +174,7 @@ impl Scan {
         document: &mut Document,
         remote: bool,
     ) -> anyhow::Result<String> {
-        let content = Content {
-            only_main_content: self.only_main_content,
-            include_links: self.include_links,
-            ..Content::default()
-        };
+        let content = self.content();
         let site = if remote {
             pipeline.site(&document.final_url).await
         } else {
@@ -198,6 +228,19 @@ impl Scan {
             }
             _ => serde_json::to_string_pretty(&value)?,
         })
+    }
+}
+
+/// Starts the pipeline; prints a message if plugins are compiled, which takes seconds and happens
+/// once.
+async fn start(settings: PipelineSettings) -> anyhow::Result<Pipeline> {
+    let mut starting = std::pin::pin!(Pipeline::start(settings));
+    match tokio::time::timeout(SILENCE, &mut starting).await {
+        Ok(started) => started,
+        Err(_) => {
+            eprintln!("compiling plugins, as they run here for the first time …");
+            starting.await
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use clap::Args;
 use super::Common;
 use super::out::out;
 use crate::config::{Config, load};
-use crate::doors::open_doors;
+use crate::insecure_settings::insecure_settings;
 use crate::listen::open_files;
 use crate::traces::Traces;
 use crate::{serve, service, telemetry};
@@ -60,8 +60,8 @@ impl Serve {
             service.config().bootstrap_key.as_ref(),
         )
         .await?;
-        for door in open_doors(service.config()) {
-            tracing::warn!(door = door.name, "{}", door.says);
+        for setting in insecure_settings(service.config()) {
+            tracing::warn!(setting = setting.name, "{}", setting.message);
         }
         let running = serve::start(service).await?;
         // The service runs even if standard output is closed.

@@ -2,7 +2,9 @@
 
 use std::fs::{DirBuilder, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 
 use super::Config;
@@ -27,6 +29,39 @@ pub(super) fn prepare(config: &Config) -> io::Result<()> {
     close(&config.data_dir.join("secret.key"), 0o600);
     close(&config.compiled_dir(), 0o700);
     Ok(())
+}
+
+/// `orbweaver/compiled` in the user's cache (XDG Base Directory Specification), made where it
+/// is missing; none where there is no such cache, or others may write to it: what lies there
+/// is run as machine code.
+pub(super) fn user_cache() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        let path = PathBuf::from(std::env::var_os(name)?);
+        path.is_absolute().then_some(path)
+    };
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    private_dir(cache.join("orbweaver").join("compiled"))
+}
+
+/// The folder, made where it is missing, if nobody but this user and root may write to it or
+/// replace it.
+fn private_dir(dir: PathBuf) -> Option<PathBuf> {
+    create_dir(&dir).ok()?;
+    let dir = dir.canonicalize().ok()?;
+    let me = rustix::process::geteuid().as_raw();
+    let own = std::fs::metadata(&dir).ok()?;
+    if own.uid() != me || own.mode() & 0o077 != 0 {
+        return None;
+    }
+    for parent in dir.ancestors().skip(1) {
+        let found = std::fs::metadata(parent).ok()?;
+        // In a sticky folder users can't replace files of others.
+        let is_open = found.mode() & 0o002 != 0 && found.mode() & 0o1000 == 0;
+        if is_open || ![0, me].contains(&found.uid()) {
+            return None;
+        }
+    }
+    Some(dir)
 }
 
 fn create_dir(dir: &Path) -> io::Result<()> {
@@ -93,7 +128,6 @@ mod tests {
             let open = Permissions::from_mode(0o644);
             std::fs::set_permissions(dir.path().join(name), open).unwrap();
         }
-        std::fs::create_dir(dir.path().join("compiled")).unwrap();
         prepare(&config).unwrap();
         for name in [
             "orbweaver.db",
@@ -103,8 +137,33 @@ mod tests {
         ] {
             assert_eq!(mode(&dir.path().join(name)), 0o600, "{name}");
         }
-        assert_eq!(mode(&dir.path().join("compiled")), 0o700);
         assert_eq!(mode(dir.path()), 0o755, "the operator chose this mode");
+    }
+
+    #[test]
+    fn a_cache_that_others_may_write_to_is_not_used() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = root.path().join("cache/orbweaver/compiled");
+        let found = private_dir(cache.clone()).unwrap();
+        assert_eq!(found, cache.canonicalize().unwrap());
+        assert_eq!(mode(&cache), 0o700);
+        for (path, open) in [
+            (cache.clone(), 0o770),
+            (cache.clone(), 0o750),
+            (root.path().join("cache"), 0o777),
+        ] {
+            std::fs::set_permissions(&path, Permissions::from_mode(open)).unwrap();
+            assert_eq!(
+                private_dir(cache.clone()),
+                None,
+                "{} {open:o}",
+                path.display()
+            );
+            std::fs::set_permissions(&path, Permissions::from_mode(0o700)).unwrap();
+        }
+        let file = root.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(private_dir(file.join("compiled")), None);
     }
 
     #[test]

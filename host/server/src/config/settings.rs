@@ -28,8 +28,7 @@ settings! {
         /// Address and port that the API listens on.
         #[flag = "--listen"]
         pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
-        /// Folder for the SQLite file and compiled plugins. Only this user may write to it, because
-        /// compiled plugins are executed as machine code.
+        /// Folder for the SQLite file and the instance's secret. Only this user may write there.
         #[flag = "--data-dir"]
         pub data_dir: PathBuf = PathBuf::from("./data"),
         /// postgres://USER:PASSWORD@HOST/DATABASE for several nodes. Unset: a SQLite file in the
@@ -299,6 +298,7 @@ impl Config {
             fetch,
             plugins,
             scan: self.scan.clone(),
+            load_behind: false,
         }
     }
 
@@ -318,9 +318,10 @@ impl Config {
         }
     }
 
-    /// Folder of compiled plugins.
+    /// Folder of compiled plugins: the user's cache, which all data folders share, where only
+    /// this user may write there; else in the data folder.
     pub fn compiled_dir(&self) -> PathBuf {
-        self.data_dir.join("compiled")
+        private::user_cache().unwrap_or_else(|| self.data_dir.join("compiled"))
     }
 
     /// Options of the store.

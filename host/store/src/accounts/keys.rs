@@ -141,6 +141,11 @@ impl ValidityRow {
     fn is_active(&self, now: DateTime<Utc>) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|end| end > to_ms(now))
     }
+
+    /// Whether it is valid until it is revoked.
+    fn is_lasting(&self) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none()
+    }
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -301,6 +306,8 @@ pub enum Revoked {
     Yes,
     /// It is the last active key, so it was not revoked.
     LastActive,
+    /// It is the last active key that does not expire, and is kept.
+    LastLasting,
     /// The project has no such key.
     Unknown,
 }
@@ -390,7 +397,8 @@ impl Store {
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
     }
 
-    /// Revokes the keys with this prefix, unless no active key would be left.
+    /// Revokes the keys of that prefix, unless no active key would be left, or only such as
+    /// end by themselves.
     #[crate::boxed]
     pub async fn revoke_key(
         &self,
@@ -412,6 +420,11 @@ impl Store {
             let leaves_active = others.iter().any(|key| key.is_active(now));
             if takes_active && !leaves_active {
                 return Ok(Revoked::LastActive);
+            }
+            // All remaining keys would expire, and nobody could request a new key then.
+            let takes_lasting = named.iter().any(ValidityRow::is_lasting);
+            if takes_lasting && !others.iter().any(ValidityRow::is_lasting) {
+                return Ok(Revoked::LastLasting);
             }
             let revoked = KeyChange { project, action: "revoked", actor, at: now };
             for key in named.iter().filter(|key| key.revoked_at.is_none()) {

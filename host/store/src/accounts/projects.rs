@@ -162,7 +162,27 @@ per_database! {
         Ok(())
     }
 
-    /// Stores a project created by signup, with its first key. It is never an administrator.
+    /// Stores a project; the first of a database is the administrator's.
+    pub(crate) async fn insert(
+        conn: &mut Conn,
+        name: &str,
+        tier: &str,
+        now: DateTime<Utc>,
+    ) -> Result<ProjectId, StoreError> {
+        let id: i64 = sqlx::query_scalar(
+            "INSERT INTO projects (name, tier, administrator, created_at)
+             VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM projects) THEN 0 ELSE 1 END, $3)
+             RETURNING id",
+        )
+        .bind(name)
+        .bind(tier)
+        .bind(to_ms(now))
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(ProjectId(id))
+    }
+
+    /// Stores a project that signed up, with its first key; never the administrator's.
     pub(crate) async fn insert_signed_up(
         conn: &mut Conn,
         new: &SignedUpProject<'_>,
@@ -197,22 +217,28 @@ impl Store {
         now: DateTime<Utc>,
     ) -> Result<ProjectId, StoreError> {
         let created: Result<ProjectId, StoreError> = transact!(self.db, tx => {
-            let id: i64 = sqlx::query_scalar(
-                "INSERT INTO projects (name, tier, administrator, created_at)
-                 VALUES ($1, $2, CASE WHEN EXISTS (SELECT 1 FROM projects) THEN 0 ELSE 1 END, $3)
-                 RETURNING id",
-            )
-            .bind(new.name)
-            .bind(new.tier)
-            .bind(to_ms(now))
-            .fetch_one(&mut *tx)
-            .await?;
-            let project = ProjectId(id);
+            let project = sql::projects::insert(tx, new.name, new.tier, now).await?;
             sql::keys::insert(tx, &new.key, KeyChange::issued(project, new.actor, now)).await?;
             sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
             Ok(project)
         });
         created.map_err(|error| error.or_exists("a project or key of that name"))
+    }
+
+    /// Creates a project without a key. The first of a database is the administrator's.
+    #[crate::boxed]
+    pub async fn create_project_alone(
+        &self,
+        name: &str,
+        tier: &str,
+        now: DateTime<Utc>,
+    ) -> Result<ProjectId, StoreError> {
+        let created: Result<ProjectId, StoreError> = transact!(self.db, tx => {
+            let project = sql::projects::insert(tx, name, tier, now).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            Ok(project)
+        });
+        created.map_err(|error| error.or_exists("a project of that name"))
     }
 
     /// All projects, oldest first.

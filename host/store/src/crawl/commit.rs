@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
+use super::errors::FailedUrl;
 use super::frontier::{FrontierChange, NewFrontier};
 use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
@@ -32,8 +33,8 @@ pub struct RunBatch {
     pub discovered: Vec<NewFrontier>,
     /// New states of known URLs.
     pub changes: Vec<FrontierChange>,
-    /// Number of failures on the crawler's side to add.
-    pub errors: u64,
+    /// URLs that were given up, for the count and the list.
+    pub errors: Vec<FailedUrl>,
     /// Usage events of the pages. Their tokens name the pages, so that each is billed once.
     pub usage: Vec<NewUsage>,
 }
@@ -65,6 +66,7 @@ impl Store {
                 let run = batch.lease.run;
                 sql::frontier::insert(tx, run, &batch.discovered).await?;
                 sql::frontier::change(tx, run, &batch.changes).await?;
+                sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
                 sql::runs::count_pages(tx, run, count(batch, &ids)).await?;
             }
             sql::usage::bill(tx, &usage(&live)).await?;

@@ -2,6 +2,7 @@
 //! runs and pages are re-exported here from their modules.
 
 mod commit;
+pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
 
@@ -15,4 +16,5 @@ pub use crate::runs::{
     RunState, SkipReason,
 };
 pub use commit::{Committed, RunBatch};
+pub use errors::FailedUrl;
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};

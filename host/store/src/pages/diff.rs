@@ -5,22 +5,35 @@
 //! both runs have it, it counts as unchanged; if only the new run has it, it is ignored. Three
 //! more rules hold between two runs of one monitor:
 //!
-//! - A page that failed temporarily in the old run is compared with the last earlier run of the
-//!   monitor that has its content.
-//! - A page that a run could not fetch, or had not reached when it ended, is neither `removed`
-//!   because it is absent there, nor `added` because it is present in the other run.
-//! - The same holds for every page absent from a run that ended early (at a budget or a cap),
-//!   or from a run in which a page of the other run failed: unseen links may have led to it.
+//! - A page that was in trouble in the old run is compared with the monitor's last run
+//!   before that had its content.
+//! - A page that the old run could not fetch, or had not come to when it ended, is not `added`
+//!   by its absence there.
+//! - Neither is any page that is absent from an old run which ended early (at a budget or a
+//!   cap), or in which a page that the new run has was in trouble or could not be fetched:
+//!   links that nobody saw may have led to it. By the same measure a page that is absent from
+//!   the new run is `unvisited`.
+//!
+//! Between any two runs a page of the old one is `unvisited`, not `removed`, where the new one
+//! could not fetch it, ended before it had come to all its pages, or does not go as deep.
+//! A page that answered 2xx and now answers 404 or 410 is `gone`, not `changed`.
 
-use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_core::webhook::DiffCounts;
+use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
 use super::unreliable;
 use crate::db::{Store, read};
 use crate::error::StoreError;
 use crate::runs::{Run, SkipReason};
 
-/// A page of one run only, or of both with different content.
+/// URLs of each kind that a webhook names.
+const MOST_URLS: usize = 100;
+/// Bytes of all URLs that a webhook names.
+const MAX_URL_BYTES: usize = 64 << 10;
+/// Differing pages that are read for these.
+const MOST_ROWS: i64 = 1_000;
+
+/// A page of only one run, or of two with different content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferentPage {
     /// URL as requested; for pages of both runs that of the new run.
@@ -29,6 +42,14 @@ pub struct DifferentPage {
     pub old_hash: Option<String>,
     /// Content hash in the new run.
     pub new_hash: Option<String>,
+    /// HTTP status in the old run.
+    pub old_status: Option<u16>,
+    /// HTTP status in the new run.
+    pub new_status: Option<u16>,
+    /// The page in the old run.
+    pub old_page: Option<PageId>,
+    /// The page in the new run.
+    pub new_page: Option<PageId>,
 }
 
 /// The difference between two runs.
@@ -40,6 +61,10 @@ pub struct RunDiff {
     pub removed: Vec<DifferentPage>,
     /// Pages with different content, in the order of the new run.
     pub changed: Vec<DifferentPage>,
+    /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
+    pub gone: Vec<DifferentPage>,
+    /// Pages of the old run that the new one did not come to, in the old run's order.
+    pub unvisited: Vec<DifferentPage>,
     /// Pages with the same content.
     pub unchanged: u64,
 }
@@ -56,17 +81,29 @@ struct Row {
     url: String,
     old_hash: Option<String>,
     new_hash: Option<String>,
+    old_status: Option<i64>,
+    new_status: Option<i64>,
+    old_page: Option<i64>,
+    new_page: Option<i64>,
 }
 
-/// Every page of either run with its class. Parameters: $1 old run, $2 new run, $3 project, $4 the
-/// monitor of both or 0, $5 and $6 whether the old and the new run ended early (1 or 0).
+#[derive(sqlx_macros::FromRow)]
+struct UrlRow {
+    class: String,
+    url: String,
+}
+
+/// Every page of either run with its class: $1 old run, $2 new run, $3 project, $4 the
+/// monitor of both or 0, $5 and $6 whether the old and the new run ended early (1 or 0), $7
+/// how many links from the seed the new run goes.
 macro_rules! classes {
     () => {
         concat!(
             "SELECT n.id, n.url, ",
             "CASE WHEN o.id IS NOT NULL AND ", unreliable!("o.status"), " THEN ",
             before!("n.url_key"), " ELSE o.content_hash END AS old_hash, ",
-            "n.content_hash AS new_hash,
+            "n.content_hash AS new_hash, o.status AS old_status, n.status AS new_status,
+             o.id AS old_page, n.id AS new_page,
              CASE
                  WHEN ", unreliable!("n.status"), " THEN
                      CASE WHEN o.id IS NULL THEN 'unknown' ELSE 'unchanged' END
@@ -78,7 +115,9 @@ macro_rules! classes {
                      CASE WHEN $4 = 0 THEN 'unchanged'
                           WHEN ", before!("n.url_key"), " IS NULL THEN 'added'
                           WHEN ", before!("n.url_key"), " = n.content_hash THEN 'unchanged'
+                          WHEN n.status IN (404, 410) THEN 'gone'
                           ELSE 'changed' END
+                 WHEN o.status BETWEEN 200 AND 299 AND n.status IN (404, 410) THEN 'gone'
                  WHEN o.content_hash = n.content_hash
                      OR (o.content_hash IS NULL AND n.content_hash IS NULL) THEN 'unchanged'
                  ELSE 'changed'
@@ -88,9 +127,10 @@ macro_rules! classes {
              WHERE n.run_id = $2 AND n.project_id = $3
              UNION ALL
              SELECT o.id, o.url, o.content_hash AS old_hash, NULL AS new_hash,
-             CASE WHEN $4 <> 0 AND ($6 = 1 OR o.key_hash IN (
-                     SELECT key_hash FROM frontier WHERE run_id = $2 AND state IN (0, 2)))
-                 THEN 'unknown' ELSE 'removed' END AS class
+             o.status AS old_status, NULL AS new_status, o.id AS old_page, NULL AS new_page,
+             CASE WHEN $6 = 1 OR o.depth > $7 OR o.key_hash IN (
+                     SELECT key_hash FROM frontier WHERE run_id = $2 AND state IN (0, 2))
+                 THEN 'unvisited' ELSE 'removed' END AS class
              FROM pages o
              WHERE o.run_id = $1 AND o.project_id = $3
                AND NOT EXISTS (SELECT 1 FROM pages n WHERE n.run_id = $2 AND n.url_key = o.url_key)"
@@ -118,6 +158,8 @@ struct Pair {
     monitor: Option<MonitorId>,
     old_short: bool,
     new_short: bool,
+    /// Links from the seed that the new run follows.
+    depth: i64,
 }
 
 impl Pair {
@@ -128,6 +170,7 @@ impl Pair {
             monitor: old.monitor.filter(|_| old.monitor == new.monitor),
             old_short: ended_early(old),
             new_short: ended_early(new),
+            depth: depth(new),
         }
     }
 
@@ -135,6 +178,16 @@ impl Pair {
     fn monitor(&self) -> i64 {
         self.monitor.map_or(0, |id| id.get())
     }
+}
+
+/// The depth limit of a run, by its specification.
+fn depth(run: &Run) -> i64 {
+    #[derive(serde::Deserialize)]
+    struct Spec {
+        depth: Option<i64>,
+    }
+    let spec: Option<Spec> = serde_json::from_str(&run.spec).ok();
+    spec.and_then(|spec| spec.depth).unwrap_or(i64::MAX)
 }
 
 /// Whether a run ended before it had fetched all its pages.
@@ -161,9 +214,9 @@ impl Store {
         let pair = self.compared(&old, &new).await?;
         let rows: Vec<Row> = read!(self.db, pool => {
             sqlx::query_as(concat!(
-                "SELECT class, url, old_hash, new_hash FROM (",
-                classes!(),
-                ") pages WHERE class IN ('added', 'removed', 'changed') ORDER BY id"
+                "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
+                 FROM (", classes!(), ") pages
+                 WHERE class IN ('added', 'removed', 'changed', 'gone', 'unvisited') ORDER BY id"
             ))
             .bind(pair.old.get())
             .bind(pair.new.get())
@@ -171,6 +224,7 @@ impl Store {
             .bind(pair.monitor())
             .bind(i64::from(pair.old_short))
             .bind(i64::from(pair.new_short))
+            .bind(pair.depth)
             .fetch_all(pool)
             .await?
         });
@@ -178,12 +232,19 @@ impl Store {
             let list = match row.class.as_str() {
                 "added" => &mut diff.added,
                 "removed" => &mut diff.removed,
+                "gone" => &mut diff.gone,
+                "unvisited" => &mut diff.unvisited,
                 _ => &mut diff.changed,
             };
+            let status = |status: Option<i64>| status.and_then(|status| u16::try_from(status).ok());
             list.push(DifferentPage {
                 url: row.url,
                 old_hash: row.old_hash,
                 new_hash: row.new_hash,
+                old_status: status(row.old_status),
+                new_status: status(row.new_status),
+                old_page: row.old_page.map(PageId),
+                new_page: row.new_page.map(PageId),
             });
         }
         diff.unchanged = self.count(project, &pair).await?.unchanged;
@@ -206,6 +267,60 @@ impl Store {
         let mut pair = self.compared(&old, &new).await?;
         pair.new_short |= early;
         self.count(project, &pair).await.map(Some)
+    }
+
+    /// URLs of the first pages that differ between two runs, in the order of storing; empty
+    /// unless both are the project's. `early` as for [`count_diff`](Self::count_diff).
+    #[crate::boxed]
+    pub async fn diff_urls(
+        &self,
+        project: ProjectId,
+        old: RunId,
+        new: RunId,
+        early: bool,
+    ) -> Result<DiffUrls, StoreError> {
+        let mut urls = DiffUrls {
+            complete: true,
+            ..DiffUrls::default()
+        };
+        let Some((old, new)) = self.pair(project, old, new).await? else {
+            return Ok(urls);
+        };
+        let mut pair = self.compared(&old, &new).await?;
+        pair.new_short |= early;
+        let rows: Vec<UrlRow> = read!(self.db, pool => {
+            sqlx::query_as(concat!(
+                "SELECT class, url FROM (", classes!(), ") pages
+                 WHERE class IN ('added', 'removed', 'changed', 'gone') ORDER BY id LIMIT $8"
+            ))
+            .bind(pair.old.get())
+            .bind(pair.new.get())
+            .bind(project.get())
+            .bind(pair.monitor())
+            .bind(i64::from(pair.old_short))
+            .bind(i64::from(pair.new_short))
+            .bind(pair.depth)
+            .bind(MOST_ROWS)
+            .fetch_all(pool)
+            .await?
+        });
+        urls.complete = (rows.len() as i64) < MOST_ROWS;
+        let mut bytes = 0;
+        for row in rows {
+            let list = match row.class.as_str() {
+                "added" => &mut urls.added,
+                "removed" => &mut urls.removed,
+                "gone" => &mut urls.gone,
+                _ => &mut urls.changed,
+            };
+            bytes += row.url.len();
+            if list.len() < MOST_URLS && bytes <= MAX_URL_BYTES {
+                list.push(row.url);
+            } else {
+                urls.complete = false;
+            }
+        }
+        Ok(urls)
     }
 
     async fn pair(
@@ -260,6 +375,7 @@ impl Store {
             .bind(pair.monitor())
             .bind(i64::from(pair.old_short))
             .bind(i64::from(pair.new_short))
+            .bind(pair.depth)
             .fetch_all(pool)
             .await?
         });
@@ -273,6 +389,8 @@ impl Store {
             removed: pages_of("removed"),
             changed: pages_of("changed"),
             unchanged: pages_of("unchanged"),
+            gone: pages_of("gone"),
+            unvisited: pages_of("unvisited"),
         })
     }
 }

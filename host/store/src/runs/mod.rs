@@ -237,11 +237,26 @@ pub struct Run {
     pub progress: Progress,
 }
 
+/// The end of the lease of a run that waits for its project's slot: no worker takes it.
+pub(crate) const HELD: i64 = i64::MAX;
+
 impl Store {
     /// Queues a run, unless its Idempotency-Key already created one or the project has `cap`
     /// queued and running runs.
     #[crate::boxed]
     pub async fn create_run(&self, new: &NewRun, cap: Option<u32>) -> Result<Created, StoreError> {
+        self.queue_run(new, cap, 0).await
+    }
+
+    /// As [`create_run`](Self::create_run); a run beyond the cap waits for a place
+    /// ([`admit_held_runs`](Self::admit_held_runs)), unless `most_held` of the project's wait.
+    #[crate::boxed]
+    pub async fn queue_run(
+        &self,
+        new: &NewRun,
+        cap: Option<u32>,
+        most_held: u32,
+    ) -> Result<Created, StoreError> {
         transact!(self.db, tx => {
             // Without the lock, two requests could both use the last free place.
             sql::projects::lock(tx, new.project).await?;
@@ -251,12 +266,53 @@ impl Store {
                     return Ok(Created::Replayed(Box::new(run)));
                 }
             }
-            if let Some(cap) = cap
-                && sql::runs::count_active(tx, new.project).await? >= u64::from(cap)
-            {
+            let is_over = match cap {
+                Some(cap) => sql::runs::count_active(tx, new.project).await? >= u64::from(cap),
+                None => false,
+            };
+            if is_over && sql::runs::count_held(tx, new.project).await? >= u64::from(most_held) {
                 return Ok(Created::CapReached);
             }
-            Ok(Created::New(Box::new(sql::runs::insert(tx, new).await?)))
+            let run = sql::runs::insert(tx, new).await?;
+            if is_over {
+                sql::runs::hold(tx, run.id).await?;
+            }
+            Ok(Created::New(Box::new(run)))
+        })
+    }
+
+    /// Projects whose runs wait for a slot, with their tiers.
+    #[crate::boxed]
+    pub async fn projects_with_held_runs(&self) -> Result<Vec<(ProjectId, String)>, StoreError> {
+        let rows: Vec<(i64, String)> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT DISTINCT p.id, p.tier FROM runs r JOIN projects p ON p.id = r.project_id
+                 WHERE r.status = 'queued' AND r.lease_until = $1",
+            )
+            .bind(HELD)
+            .fetch_all(pool)
+            .await?
+        });
+        Ok(rows
+            .into_iter()
+            .map(|(id, tier)| (ProjectId(id), tier))
+            .collect())
+    }
+
+    /// Lets as many of the project's waiting runs begin as `cap` has room for, in the order
+    /// in which they came: how many.
+    #[crate::boxed]
+    pub async fn admit_held_runs(
+        &self,
+        project: ProjectId,
+        cap: Option<u64>,
+    ) -> Result<u64, StoreError> {
+        transact!(self.db, tx => {
+            sql::projects::lock(tx, project).await?;
+            let held = sql::runs::count_held(tx, project).await?;
+            let active = sql::runs::count_active(tx, project).await?.saturating_sub(held);
+            let room = cap.map_or(held, |cap| cap.saturating_sub(active)).min(held);
+            sql::runs::admit(tx, project, room).await
         })
     }
 
@@ -300,15 +356,17 @@ impl Store {
         rows.into_iter().map(Run::try_from).collect()
     }
 
-    /// Number of queued and running runs of the project.
+    /// How many runs of the project are queued or running; those that wait for a place do not
+    /// count.
     #[crate::boxed]
     pub async fn active_runs(&self, project: ProjectId) -> Result<u32, StoreError> {
         let count: i64 = read!(self.db, pool => {
             sqlx::query_scalar(
                 "SELECT count(*) FROM runs
-                 WHERE project_id = $1 AND status IN ('queued', 'running')",
+                 WHERE project_id = $1 AND status IN ('queued', 'running') AND lease_until < $2",
             )
             .bind(project.get())
+            .bind(HELD)
             .fetch_one(pool)
             .await?
         });

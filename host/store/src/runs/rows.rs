@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 
-use super::{NewRun, Progress, Run, SkipReason};
+use super::{HELD, NewRun, Progress, Run, SkipReason};
 use crate::crawl::{Committed, RunBatch};
 use crate::db::{per_database, signed};
 use crate::error::StoreError;
@@ -144,7 +144,7 @@ per_database! {
             .bind(batch.lease.run.get())
             .bind(batch.lease.epoch)
             .bind(batch.engine_state.as_deref())
-            .bind(signed(batch.errors))
+            .bind(signed(batch.errors.len() as u64))
             .bind(signed(progress.queued))
             .bind(signed(progress.fetched))
             .bind(signed(progress.failed));
@@ -193,7 +193,53 @@ per_database! {
         Ok(active.unsigned_abs())
     }
 
-    /// Frees an Idempotency-Key of the project if its run was accepted until `before`.
+    /// The number of the project's runs that wait for a slot.
+    pub(crate) async fn count_held(
+        conn: &mut Conn,
+        project: ProjectId,
+    ) -> Result<u64, StoreError> {
+        let held: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM runs
+             WHERE status = 'queued' AND lease_until = $2 AND project_id + 0 = $1",
+        )
+        .bind(project.get())
+        .bind(HELD)
+        .fetch_one(&mut *conn)
+        .await?;
+        Ok(held.unsigned_abs())
+    }
+
+    /// Makes a queued run wait for a slot.
+    pub(crate) async fn hold(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
+        sqlx::query("UPDATE runs SET lease_until = $2 WHERE id = $1")
+            .bind(run.get())
+            .bind(HELD)
+            .execute(&mut *conn)
+            .await?;
+        Ok(())
+    }
+
+    /// Lets the first of the project's waiting runs begin; returns how many.
+    pub(crate) async fn admit(
+        conn: &mut Conn,
+        project: ProjectId,
+        runs: u64,
+    ) -> Result<u64, StoreError> {
+        let done = sqlx::query(
+            "UPDATE runs SET lease_until = 0 WHERE id IN (
+                 SELECT id FROM runs
+                 WHERE status = 'queued' AND lease_until = $2 AND project_id = $1
+                 ORDER BY id LIMIT $3)",
+        )
+        .bind(project.get())
+        .bind(HELD)
+        .bind(signed(runs))
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected())
+    }
+
+    /// Frees an Idempotency-Key of the project that a run accepted until `before` has.
     pub(crate) async fn forget_key(
         conn: &mut Conn,
         project: ProjectId,

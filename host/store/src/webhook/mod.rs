@@ -9,7 +9,7 @@ pub use outbox::{AttemptResult, DueDelivery, NewAttempt, TakenDelivery};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
-use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
 /// A delivery to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub enum RunWebhook {
         deliveries: Vec<NewDelivery>,
         /// Difference to the previous run.
         diff: Option<DiffCounts>,
+        /// The first pages that differ.
+        urls: Option<DiffUrls>,
     },
     /// None, with the reason: `suppressed_no_change` or `suppressed_no_baseline`.
     Suppressed(&'static str),

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
-use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
 use super::{Owner, RunWebhook};
 use crate::db::{Store, per_database, read, signed, transact};
@@ -31,6 +31,8 @@ pub struct TakenDelivery {
     pub tried: u32,
     /// Difference to the previous run, if there is one.
     pub diff: Option<DiffCounts>,
+    /// The first pages that differ.
+    pub urls: Option<DiffUrls>,
     /// The run that ended.
     pub run: RunId,
     /// Its monitor.
@@ -102,6 +104,9 @@ struct TakenRow {
     diff_removed: Option<i64>,
     diff_changed: Option<i64>,
     diff_unchanged: Option<i64>,
+    diff_gone: Option<i64>,
+    diff_unvisited: Option<i64>,
+    diff_urls: Option<String>,
     run_id: i64,
     monitor_id: Option<i64>,
     previous_run_id: Option<i64>,
@@ -128,7 +133,13 @@ impl TakenRow {
             removed: self.diff_removed?.unsigned_abs(),
             changed: self.diff_changed?.unsigned_abs(),
             unchanged: self.diff_unchanged?.unsigned_abs(),
+            gone: self.diff_gone?.unsigned_abs(),
+            unvisited: self.diff_unvisited?.unsigned_abs(),
         })
+    }
+
+    fn urls(&self) -> Option<DiffUrls> {
+        serde_json::from_str(self.diff_urls.as_deref()?).ok()
     }
 }
 
@@ -143,6 +154,7 @@ impl TryFrom<TakenRow> for TakenDelivery {
             project: ProjectId(row.project_id),
             event: row.event.parse().map_err(|_| damaged("event"))?,
             diff: row.diff(),
+            urls: row.urls(),
             message_id: row.message_id,
             url: row.url,
             target: row.target,
@@ -168,19 +180,25 @@ per_database! {
         owner: Owner,
         webhook: &RunWebhook,
     ) -> Result<(), StoreError> {
-        let (deliveries, diff) = match webhook {
+        let (deliveries, diff, urls) = match webhook {
             RunWebhook::Suppressed(word) => {
                 return sql::runs::set_webhook_status(conn, owner.run, word).await;
             }
-            RunWebhook::Deliver { deliveries, diff } => (deliveries, diff),
+            RunWebhook::Deliver {
+                deliveries,
+                diff,
+                urls,
+            } => (deliveries, diff, urls),
         };
+        let urls = urls.as_ref().map(serde_json::to_string).transpose();
+        let urls = urls.map_err(|error| StoreError::Damaged(error.to_string()))?;
         sql::runs::set_webhook_status(conn, owner.run, "pending").await?;
         for delivery in deliveries {
             sqlx::query(
                 "INSERT INTO deliveries (project_id, run_id, message_id, event, url,
                      target, next_at, created_at, diff_added, diff_removed, diff_changed,
-                     diff_unchanged)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11)",
+                     diff_unchanged, diff_gone, diff_unvisited, diff_urls)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14)",
             )
             .bind(owner.project.get())
             .bind(owner.run.get())
@@ -193,6 +211,9 @@ per_database! {
             .bind(diff.map(|diff| signed(diff.removed)))
             .bind(diff.map(|diff| signed(diff.changed)))
             .bind(diff.map(|diff| signed(diff.unchanged)))
+            .bind(diff.map(|diff| signed(diff.gone)))
+            .bind(diff.map(|diff| signed(diff.unvisited)))
+            .bind(urls.as_deref())
             .execute(&mut *conn)
             .await?;
         }
@@ -302,7 +323,8 @@ impl Store {
                         sqlx::query_as(
                             "SELECT d.id, d.takes, d.project_id, d.message_id, d.event, d.url,
                                  d.target, d.attempts - d.past AS tried, d.diff_added, d.diff_removed,
-                                 d.diff_changed, d.diff_unchanged, d.run_id,
+                                 d.diff_changed, d.diff_unchanged, d.diff_gone, d.diff_unvisited,
+                                 d.diff_urls, d.run_id,
                                  r.monitor_id, r.previous_run_id, r.url AS run_url, r.status,
                                  r.page_count, r.error_count, r.started_at, r.finished_at,
                                  r.error_message

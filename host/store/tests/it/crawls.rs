@@ -5,8 +5,8 @@ use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::words::query_terms;
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, Created, Ending, FrontierChange, LeasedRun, NewFrontier, NewRun,
-    Progress, Run, RunBatch, RunFilter, RunState, SkipReason,
+    Committed, CrawledPage, Created, Ending, FailedUrl, FrontierChange, LeasedRun, NewFrontier,
+    NewRun, Progress, Run, RunBatch, RunFilter, RunState, SkipReason,
 };
 use orbweaver_store::{
     CloudMode, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, PageWords,
@@ -88,7 +88,7 @@ fn batch(leased: &LeasedRun) -> RunBatch {
         pages: Vec::new(),
         discovered: Vec::new(),
         changes: Vec::new(),
-        errors: 0,
+        errors: Vec::new(),
         usage: Vec::new(),
     }
 }
@@ -103,6 +103,18 @@ fn usage(leased: &LeasedRun, pages: u64) -> NewUsage {
         cost_micros: 0,
         at: now(),
         reservation: None,
+    }
+}
+
+fn failed(seq: i64) -> FailedUrl {
+    FailedUrl {
+        seq,
+        url: format!("https://example.org/{seq}"),
+        key_hash: 7,
+        kind: "dns".to_owned(),
+        message: "no such name".to_owned(),
+        attempts: 4,
+        failed_at: now(),
     }
 }
 
@@ -319,7 +331,7 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
                 FrontierChange::Skipped { seq: 102 },
             ])
             .collect(),
-        errors: 1,
+        errors: vec![failed(101)],
         usage: vec![usage(&one, 100)],
         ..batch(&one)
     };
@@ -338,6 +350,8 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
 
     let run = store.run(project, one.run.id).await.unwrap().unwrap();
     assert_eq!((run.page_count, run.error_count), (100, 1));
+    let errors = store.run_errors(project, one.run.id, i64::MIN, 0, 10).await;
+    assert_eq!(errors.unwrap(), [failed(101)]);
     assert_eq!(run.progress, progress);
     let days = store.usage_days(project, now().date_naive()).await.unwrap();
     assert_eq!(days.first().map(|day| day.pages), Some(101));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use orbweaver_sdk::dom::attr;
 use orbweaver_sdk::urls::{KeyRules, Resolved, key_of};
 
-use crate::language_codes::{is_language_tag, primary};
 use crate::facts::Facts;
+use crate::language_codes::{is_language_tag, primary};
 use crate::report::Report;
 use crate::rules;
 

@@ -3,6 +3,7 @@
 use html5ever::tree_builder::NodeOrText;
 use html5ever::{Attribute, LocalName};
 
+use super::Limits;
 use super::atoms::{self, NameTable};
 use super::sink::Handle;
 use crate::format::{KIND_DOCUMENT, KIND_ELEMENT, KIND_TEXT, NONE};
@@ -72,12 +73,12 @@ pub(super) struct Arena {
 
 impl Arena {
     /// A document without children; see [`Sink::new`](super::sink::Sink::new).
-    pub(super) fn new(html_len: usize, max_nodes: usize) -> Self {
+    pub(super) fn new(html_len: usize, limits: &Limits) -> Self {
         // Real pages have a node per 30 to 60 bytes and an attribute per 40 to 80.
         let nodes = html_len / 32 + 64;
         let mut arena = Arena {
-            nodes: Vec::with_capacity(nodes.min(max_nodes)),
-            attrs: Vec::with_capacity(nodes / 2),
+            nodes: Vec::with_capacity(nodes.min(limits.max_nodes as usize)),
+            attrs: Vec::with_capacity((nodes / 2).min(limits.max_attrs as usize)),
             pieces: Vec::new(),
             text: String::with_capacity(html_len),
             quirks: false,
@@ -87,8 +88,9 @@ impl Arena {
             max_text: html_len
                 .saturating_mul(4)
                 .saturating_add(1 << 20)
+                .min(limits.max_text as usize)
                 .min(1 << 30),
-            max_attrs: max_nodes.saturating_mul(4).min(1 << 28),
+            max_attrs: limits.max_attrs.min(1 << 28) as usize,
             tag_ids: &atoms::TAGS,
             attr_ids: &atoms::ATTRS,
         };

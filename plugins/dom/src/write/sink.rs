@@ -7,6 +7,7 @@ use html5ever::tendril::StrTendril;
 use html5ever::tree_builder::{ElemName, ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::{Attribute, LocalName, Namespace, QualName};
 
+use super::Limits;
 use super::arena::Arena;
 use super::atoms;
 use crate::format::{KIND_COMMENT, KIND_DOCTYPE, NONE, NS_HTML};
@@ -58,12 +59,11 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// An empty document. `html_len`: length of the source, for sizing; `max_nodes` bounds
-    /// the attributes that reopened formatting elements may multiply.
-    pub(super) fn new(html_len: usize, max_nodes: usize) -> Self {
+    /// An empty document. `html_len`: length of the source, for sizing.
+    pub(super) fn new(html_len: usize, limits: &Limits) -> Self {
         Self {
-            arena: RefCell::new(Arena::new(html_len, max_nodes)),
-            max_nodes,
+            arena: RefCell::new(Arena::new(html_len, limits)),
+            max_nodes: limits.max_nodes.max(1) as usize,
             probing: Cell::new(false),
             probed: RefCell::new(None),
         }

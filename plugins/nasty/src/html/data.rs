@@ -9,6 +9,8 @@ patterns! {
     "json-ld-open": "<script type=application/ld+json>", "{\"a\":", "</script>";
     "json-ld-list": "<script type=application/ld+json>[", "{\"@type\":\"A\"},", "{}]</script>";
     "json-ld-graph": "<script type=application/ld+json>{\"@graph\":[", "{\"@id\":\"{i}\",\"@type\":\"Person\",\"name\":\"a\"},", "{}]}</script>";
+    "json-ld-author-references": "<script type=application/ld+json>[", "{\"@type\":\"Article\",\"author\":{\"@id\":\"{i}\"}},", "{}]</script>";
+    "json-ld-authors": "<script type=application/ld+json>{\"@type\":\"Article\",\"author\":[", "{\"@id\":\"{i}\"},", "{}]}</script>";
     "json-ld-keys": "<script type=application/ld+json>{", "\"a{i}\":1,", "\"z\":1}</script>";
     "json-ld-same-keys": "<script type=application/ld+json>{", "\"@type\":\"A\",", "\"z\":1}</script>";
     "json-ld-types": "<script type=application/ld+json>{\"@type\":[", "\"A{i}\",", "\"z\"]}</script>";
@@ -31,6 +33,7 @@ patterns! {
     "microdata-itemref-chain": "<div itemscope itemref=a0></div>", "<div id=a{i} itemscope itemprop=b itemref=a{i}></div>", "";
     "microdata-text-nested": "<div itemscope>", "<div itemprop=a>b", "";
     "microdata-properties-names-long": "<div itemscope><b itemprop='", " a{i}", "'>{2000*y}</b></div>";
+    "microdata-authors-nested": "", "<div itemprop=author>a", "";
     "rdfa-prefixes": "<div prefix='", " p{i}: http://a/{i}#", "'><b property=p1:a>b</b></div>";
     "rdfa-prefixes-nested": "<b property=p1:a>b</b>", "<div prefix='p{i}: http://a/'>", "";
     "rdfa-prefixes-nested-uses": "", "<div prefix='p{i}: http://a/'><b property=p{i}:a>b</b>", "";
@@ -60,4 +63,5 @@ patterns! {
     "microformats-times": "<div class=h-event>", "<time class=dt-start>2020</time>", "";
     "microformats-values": "<div class=h-entry>", "<div class='p-name'><b class=value>a</b>", "";
     "microformats-roots": "<div class='", " h-a{i}", "'>b</div>";
+    "json-ld-author-references": "<h1>a</h1><script type=application/ld+json>[", r##"{"@type":"Article","author":[{"@id":"#a"},{"@id":"#b"}]},"##, "{}]</script>";
 }

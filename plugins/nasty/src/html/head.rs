@@ -21,6 +21,8 @@ patterns! {
     "titles": "", "<title>a</title>", "";
     "title-open": "", "<title>a", "";
     "title-long": "<title>", "a ", "</title>";
+    "title-bars": "<title>", "a | ", "</title>";
+    "title-dashes": "<title>a", " - a", "</title><h1>a</h1>";
     "styles": "", "<style>a{}</style>", "";
     "style-open": "<style>", "</style ", "";
     "scripts": "", "<script>a</script>", "";
@@ -32,4 +34,6 @@ patterns! {
     "heads": "", "<head>", "";
     "bodies": "", "</body>", "";
     "htmls": "", "</html>", "";
+    "title-parts": "<h1>a</h1><title>", "a | b - ", "</title>";
+    "titles-headings": "<title>a - b</title>", "<h1>a b</h1>", "";
 }

@@ -10,6 +10,13 @@ patterns! {
     "entities-numeric": "", "&#65", "";
     "entities-digits": "&#", "0", "";
     "entities-nbsp": "", "&nbsp;", "";
+    "bylines": "<h1>t</h1>", "<p class=author>By A B</p>", "";
+    "bylines-nested": "<h1>t</h1>", "<div class=author>By", "";
+    "bylines-class": "<h1>t</h1><p class='", " author date", "'>By A B</p>";
+    "dates": "<h1>t</h1>", "<time>14 March 2024</time> ", "";
+    "dates-unfinished": "<h1>t</h1><p>", "14 March ", "";
+    "dates-texts": "<h1>t</h1>", "<p>2024 14 March {i}", "";
+    "headings-first": "", "<h1>a {i}</h1>", "";
     "text-less": "", "<", "";
     "text-less-slash": "", "</", "";
     "text-long": "", "y", "";
@@ -45,4 +52,5 @@ patterns! {
     "paragraphs-articles": "", "<article><p>Some words, and more of them, so that this counts as text.</article>", "";
     "paragraphs-dates": "", "<p>12 May 2024 by A. B.</p>", "";
     "paragraphs-spans": "", "<span class=a>b</span><span class=c>d</span>", "";
+    "bylines-dates": "<h1>a</h1>", "<div class=byline>By <b>A B</b> <time>14 March 2024</time>", "";
 }

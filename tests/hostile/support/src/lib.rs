@@ -1,10 +1,10 @@
-//! What every fixture shares: the raw bindings (not the SDK, whose manners a hostile
-//! plugin would not have), and macros that export a plugin and embed its manifest.
+//! Shared by all fixtures: the raw bindings (not the SDK, which prevents what a hostile
+//! plugin does), and macros that export a plugin and embed its manifest.
 
 pub use futures_util;
 pub use wit_bindgen;
 
-/// Imports of all worlds.
+/// The imports of all worlds.
 pub mod host {
     wit_bindgen::generate!({
         path: "../../../wit",
@@ -120,7 +120,7 @@ pub mod fetcher {
 pub use host::pages::Page;
 pub use host::types::Error;
 
-/// The page of the host's self-test, which even a hostile plugin wants to pass.
+/// Whether this is the page of the host's self-test, which a hostile plugin must pass too.
 pub fn is_self_test(page: &Page) -> bool {
     page.url().starts_with("https://self-test.invalid/")
 }
@@ -144,8 +144,8 @@ macro_rules! manifest {
     };
 }
 
-/// Exports an extractor. The function sees every page but the self-test's, where the
-/// plugin answers `null`.
+/// Exports an extractor. The function gets every page except the self-test's; for that one
+/// the plugin returns `null`.
 #[macro_export]
 macro_rules! extractor {
     ($extract:expr) => {
@@ -188,7 +188,7 @@ macro_rules! actor {
     };
 }
 
-/// A GET that follows redirects and ignores robots.txt.
+/// A GET request that follows redirects and ignores robots.txt.
 pub fn get(url: &str) -> host::http::Request {
     host::http::Request {
         method: "GET".to_owned(),

@@ -1,4 +1,4 @@
-//! Everything that a large site answers, made once.
+//! All answers of a large site, made in advance.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -13,16 +13,16 @@ use super::pages::Pages;
 /// An answer, ready to be sent.
 #[derive(Clone, Debug)]
 pub(super) struct Document {
-    /// Status line and headers, but for those that say how the body is coded and how long it is.
+    /// Status line and headers, except those of the body's coding and length.
     pub(super) head: String,
-    /// The body, gzip'd where it is a page.
+    /// The body; with gzip if it is a page.
     pub(super) body: Vec<u8>,
     pub(super) gzipped: bool,
-    /// The value of ETag; empty where there is none.
+    /// The value of ETag; empty if there is none.
     pub(super) etag: String,
 }
 
-/// The site's answers by path, and what a crawl of it must find.
+/// The site's answers by path, and what a crawl of the site must find.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) documents: HashMap<String, Document>,
@@ -32,7 +32,7 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Writes all pages, on as many threads as there are cores.
+    /// Makes all pages, with one thread for each core.
     pub(super) fn new(spec: &SiteSpec, base: &str) -> Self {
         let pages = Pages::new(spec, base);
         let mut content = Self {
@@ -69,7 +69,7 @@ impl Content {
             {
                 content.documents.insert(pages.path(page), copied);
             }
-            // A copy links to what its source links to.
+            // A copy has the same links as its source.
             if source == page {
                 content.missing.extend(Pages::missing(page));
                 content.moved.extend(pages.moved(page));
@@ -127,7 +127,7 @@ fn plain(head: String, body: Vec<u8>) -> Document {
 
 fn document(html: &str, level: u32) -> Document {
     let body = gzip(html.as_bytes(), level);
-    // The stream's own checksum and length tell two pages apart well enough.
+    // The checksum and length in the gzip stream are enough to tell pages apart.
     let end = body.len().saturating_sub(8);
     let mark: String = body
         .get(end..)

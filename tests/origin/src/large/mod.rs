@@ -1,5 +1,5 @@
 //! A site of thousands of pages, made from a seed and held in memory, and a server for it
-//! that costs so little that it is not what a benchmark measures.
+//! that is so cheap that a benchmark does not measure it.
 //!
 //! A page has a menu, a way up, an article with headings, figures, tables and links in its
 //! text, related pages and a footer; its links are absolute, relative, with fragments, to
@@ -18,31 +18,31 @@ use std::time::Duration;
 
 pub use server::LargeSite;
 
-/// What a large site is like. The same specification makes the same bytes.
+/// The specification of a large site. The same specification makes the same bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteSpec {
-    /// How many pages.
+    /// The number of pages.
     pub pages: usize,
-    /// The mean length of a page's HTML; each has 70 to 130 % of it.
+    /// The mean length of a page's HTML; each page has 70 to 130 % of it.
     pub page_bytes: usize,
     /// Links on a page.
     pub links: usize,
-    /// What everything is derived from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// From 1 on: every twentieth page says its edition, so that two editions differ in those.
+    /// From 1 on: every twentieth page names its edition, so that two editions differ in those.
     pub edition: u32,
-    /// Level of gzip.
+    /// The level of gzip.
     pub level: u32,
-    /// robots.txt instead of one that allows everything and names the sitemap.
+    /// Replaces the robots.txt that allows everything and names the sitemap.
     pub robots: Option<String>,
-    /// How long an answer waits.
+    /// The delay of each answer.
     pub latency: Duration,
-    /// Whether requests are recorded one by one. They are counted in any case.
+    /// Whether requests are recorded one by one. They are always counted.
     pub record: bool,
 }
 
 impl SiteSpec {
-    /// A site of so many pages of 38 KB with 60 links each, every request recorded.
+    /// A site with this many pages of 38 KB with 60 links each; every request is recorded.
     pub fn pages(pages: usize) -> Self {
         Self {
             pages,
@@ -57,7 +57,7 @@ impl SiteSpec {
         }
     }
 
-    /// A site of so many pages of 3 KB with 20 links each, for tests that count pages.
+    /// A site with this many pages of 3 KB with 20 links each, for tests that count pages.
     pub fn small_pages(pages: usize) -> Self {
         Self {
             page_bytes: 3_000,

@@ -1,4 +1,4 @@
-//! The pages of a large site: how they hang together, and their HTML.
+//! The pages of a large site: their links and their HTML.
 
 use std::fmt::Write as _;
 
@@ -18,10 +18,10 @@ const SECTIONS: [&str; 10] = [
     "help",
 ];
 
-/// How deep the tree is that makes every page reachable.
+/// The depth of the tree that makes every page reachable.
 const TREE_DEPTH: u32 = 6;
 
-/// Knows each page by its number, 0 being `/`.
+/// Knows each page by its number; 0 is `/`.
 #[derive(Debug)]
 pub(super) struct Pages<'a> {
     spec: &'a SiteSpec,
@@ -30,7 +30,7 @@ pub(super) struct Pages<'a> {
     branching: usize,
 }
 
-/// Where a link is on its page.
+/// The position of a link in its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Menu,
@@ -75,7 +75,7 @@ impl<'a> Pages<'a> {
         format!("/{section}/{page:06}-{mark:08x}.html")
     }
 
-    /// The page whose bytes this one has: itself, but for one leaf in fifty, which is a
+    /// The page whose bytes this page has: itself, except for one leaf in fifty, which is a
     /// copy of the page before it.
     pub(super) fn source(&self, page: usize) -> usize {
         let first_leaf = self.spec.pages.saturating_sub(2) / self.branching + 1;
@@ -86,12 +86,12 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The path that a page links to and that is not there.
+    /// The missing path that a page links to, if it has one.
     pub(super) fn missing(page: usize) -> Option<String> {
         (page % 40 == 3).then(|| format!("/missing/{page:06}.html"))
     }
 
-    /// The path that a page links to and that redirects, and where to.
+    /// The redirecting path that a page links to, if it has one, and its target.
     pub(super) fn moved(&self, page: usize) -> Option<(String, String)> {
         (page % 40 == 13).then(|| {
             let target = Random::new(self.spec.seed, 3, page).below(self.spec.pages);
@@ -149,7 +149,7 @@ impl<'a> Pages<'a> {
                     let part = 1 + random.below(9);
                     let _ = write!(href, "#part-{part}");
                 }
-                // Every page but the first is in a section, one level down.
+                // Every page except the first is in a section, one level down.
                 4..30 if page > 0 && target > 0 => href.insert_str(0, ".."),
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Serving a large site over plain sockets, on a thread of its own.
+//! A server for a large site over plain sockets, on its own thread.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read as _};
@@ -23,7 +23,7 @@ use crate::site::Open;
 pub struct LargeSite {
     address: SocketAddr,
     shared: Arc<Shared>,
-    /// Dropped to end the server.
+    /// Dropping it ends the server.
     _stop: oneshot::Sender<()>,
 }
 
@@ -41,7 +41,7 @@ impl LargeSite {
     /// Makes the pages and serves them on a free port.
     ///
     /// # Errors
-    /// The port or the thread can't be had.
+    /// The port or the thread can't be created.
     pub fn start(spec: &SiteSpec) -> io::Result<Self> {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -80,7 +80,7 @@ impl LargeSite {
         })
     }
 
-    /// Replaces the pages, at the same address; latency and log stay as they are.
+    /// Replaces the pages, at the same address; latency and log are unchanged.
     pub fn replace(&self, spec: &SiteSpec) {
         *self.shared.content.lock() = Arc::new(Content::new(spec, &base(self.address)));
     }
@@ -92,7 +92,7 @@ impl LargeSite {
             .store(micros(latency), Ordering::Relaxed);
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -117,7 +117,7 @@ impl LargeSite {
         self.content().moved.clone()
     }
 
-    /// All requests so far, where they are recorded.
+    /// All requests so far, if they are recorded.
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared
             .log
@@ -126,7 +126,7 @@ impl LargeSite {
             .unwrap_or_default()
     }
 
-    /// How often each path was asked for, where requests are recorded.
+    /// How often each path was requested, if requests are recorded.
     pub fn counts(&self) -> HashMap<String, usize> {
         let mut counts = HashMap::new();
         for request in self.requests() {
@@ -135,24 +135,24 @@ impl LargeSite {
         counts
     }
 
-    /// How many requests came so far, recorded or not.
+    /// The number of requests so far, recorded or not.
     pub fn total(&self) -> u64 {
         *self.shared.requests.borrow()
     }
 
-    /// Waits until so many requests have come in all.
+    /// Waits until this many requests have been received in all.
     pub async fn asked(&self, total: u64) {
         let mut requests = self.shared.requests.subscribe();
-        // The sender lives as long as this does.
+        // The sender lives as long as this server.
         let _ = requests.wait_for(|seen| *seen >= total).await;
     }
 
-    /// The most requests that waited for their answers at the same time.
+    /// The largest number of requests that waited for their answers at the same time.
     pub fn most_open(&self) -> usize {
         self.shared.most_open.load(Ordering::Relaxed)
     }
 
-    /// Forgets all requests and the most that were open.
+    /// Forgets all requests and the largest number of waiting ones.
     pub fn forget(&self) {
         if let Some(log) = &self.shared.log {
             log.lock().clear();
@@ -175,7 +175,7 @@ fn micros(latency: Duration) -> u64 {
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // A failed accept (too many open files) concerns that connection alone.
+    // A failed accept (such as too many open files) affects only that connection.
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(10)).await;

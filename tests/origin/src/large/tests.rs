@@ -1,4 +1,4 @@
-//! The site is what it says it is: whoever crawls it correctly finds exactly its pages.
+//! The site matches its specification: a correct crawl finds exactly its pages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Read as _, Write as _};
@@ -29,7 +29,7 @@ fn status(head: &str) -> u16 {
 }
 
 #[test]
-fn following_every_link_finds_every_page_and_nothing_else() {
+fn following_every_link_finds_exactly_the_pages() {
     let site = LargeSite::start(&SiteSpec::small_pages(400)).unwrap();
     let mut found = BTreeMap::new();
     let mut queue = VecDeque::from(["/".to_owned()]);
@@ -69,7 +69,7 @@ fn following_every_link_finds_every_page_and_nothing_else() {
 }
 
 #[test]
-fn pages_are_as_long_as_asked_gzipd_and_conditional() {
+fn pages_have_the_given_length_gzip_and_etags() {
     let site = LargeSite::start(&SiteSpec::pages(60)).unwrap();
     let (_, plain) = get(&site, "/", "");
     assert!((26_000..60_000).contains(&plain.len()), "{}", plain.len());

@@ -1,11 +1,11 @@
-//! Words that mean nothing, the same for the same seed.
+//! Meaningless words, the same for the same seed.
 
-/// A small generator of numbers (SplitMix64): no dependency, and the same on every machine.
+/// A small random number generator (SplitMix64): no dependency, the same on every machine.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A generator for one purpose (`stream`) of one thing (`index`) of a seed.
+    /// A generator for one purpose (`stream`) and one item (`index`) of a seed.
     pub(super) fn new(seed: u64, stream: u64, index: usize) -> Self {
         let mut random = Self(seed ^ stream.rotate_left(32) ^ (index as u64).rotate_left(16));
         random.next();
@@ -20,13 +20,13 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 where `end` is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub(super) fn below(&mut self, end: usize) -> usize {
         let product = u128::from(self.next()) * (end as u128);
         usize::try_from(product >> 64).unwrap_or(0)
     }
 
-    /// One of a list.
+    /// An item of a list.
     pub(super) fn pick<'a>(&mut self, list: &'a [String]) -> &'a str {
         list.get(self.below(list.len())).map_or("", String::as_str)
     }
@@ -38,7 +38,7 @@ const SYLLABLES: &[&str] = &[
     "gre", "ment", "ing",
 ];
 
-/// What pages are written with.
+/// The vocabulary of the pages.
 #[derive(Debug)]
 pub(super) struct Language {
     words: Vec<String>,
@@ -71,8 +71,8 @@ impl Language {
         language
     }
 
-    /// Some words use themselves up more than others, as in any language: the product of
-    /// two numbers is small more often than large.
+    /// A word. Some are more frequent than others, as in any language: the product of two random
+    /// numbers is small more often than large.
     pub(super) fn word(&self, random: &mut Random) -> &str {
         let end = self.words.len();
         let at = random.below(end) * random.below(end) / end.max(1);
@@ -99,7 +99,7 @@ impl Language {
         capitalized(&self.words(random, count))
     }
 
-    /// A paragraph out of the language's stock.
+    /// One of the prepared paragraphs.
     pub(super) fn paragraph(&self, random: &mut Random) -> &str {
         random.pick(&self.paragraphs)
     }

@@ -6,7 +6,7 @@ use wasmtime::component::Resource;
 
 use super::bindings::actor::orbweaver::plugin::extraction;
 use super::bindings::extractor::orbweaver::plugin::types;
-use crate::capability::pages::HostPage;
+use crate::capability::pages::{HostPage, parse};
 use crate::state::State;
 
 impl extraction::Host for State {
@@ -17,10 +17,13 @@ impl extraction::Host for State {
         options: String,
     ) -> wasmtime::Result<Result<String, types::Error>> {
         let capabilities = self.capabilities()?;
-        // The extractor parses the page, and the guest's handle keeps the snapshot in memory.
+        // Extractors read the snapshot, and the guest's handle keeps it alive: its memory and
+        // the time of its parse are this guest's.
         let held = self.table.get_mut(&page)?;
-        held.reserve_parse()?;
+        let limits = held.reserve_parse()?;
         let shared = Arc::clone(held.page());
+        let meter = Arc::clone(&self.meter);
+        parse(&shared, limits, &meter).await?;
         let answer = capabilities
             .extraction
             .extract(&role, shared, &options)

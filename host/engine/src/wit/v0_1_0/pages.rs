@@ -118,10 +118,10 @@ pub(crate) fn add_snapshot_async(linker: &mut Linker<State>) -> wasmtime::Result
             Box::new(async move {
                 let state = store.data_mut();
                 let held = state.table.get_mut(&handle)?;
-                held.reserve_parse()?;
+                let limits = held.reserve_parse()?;
                 let page = Arc::clone(held.page());
                 let meter = Arc::clone(&state.meter);
-                parse(&page, &meter).await?;
+                parse(&page, limits, &meter).await?;
                 store.data_mut().table.get_mut(&handle)?.recharge()?;
                 Ok::<_, wasmtime::Error>((SharedSnapshot(Arc::clone(page.snapshot())),))
             })

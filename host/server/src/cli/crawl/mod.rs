@@ -19,12 +19,12 @@ use orbweaver_store::crawl::{Created, Run, RunState};
 
 use super::Common;
 use crate::service::Service;
-use orbweaver_accounts::bootstrap::{self, FirstStart};
+use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_crawl as crawl;
 use orbweaver_crawl::WorkerLockHolder;
 use orbweaver_crawl::request::{CrawlRequest, RequestError};
-use orbweaver_crawl::spec::SeedKind;
+use orbweaver_crawl::spec::{CrawlSpec, SeedKind};
 use orbweaver_crawl::submit::{self, Origin};
 use orbweaver_pipeline::rules::InvalidField;
 
@@ -48,11 +48,16 @@ pub(super) struct Crawl {
     /// Start URL.
     #[arg(required_unless_present = "resume")]
     url: Option<String>,
-    /// Output: FILE.ndjson (one page per line, with Markdown and metadata), or a folder (one
-    /// Markdown file per page). Without it, one line per page is printed.
+    /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), FILE.csv
+    /// (one page a line: id, url, status, bytes, fetched_at), or a folder (one Markdown file
+    /// per page; end a name that has a dot with a slash). Without it one line per page is
+    /// printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Most pages [default: 1000].
+    /// Replace the file of --out if there is one.
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Pages at most [default: 1000].
     #[arg(long, value_name = "N")]
     max_pages: Option<u64>,
     /// Most links from the start page [default: 5].
@@ -110,7 +115,10 @@ impl Crawl {
             config.log.filter = "error".to_owned();
         }
         telemetry::start_logs(&config.log)?;
-        let out = self.out.as_deref().map(output::Target::at).transpose()?;
+        let out = match &self.out {
+            Some(path) => Some(output::Target::at(path, self.force)?),
+            None => None,
+        };
         let service = service::build(config, Clock::system(), None).await?;
         let project = self.project(&service).await?;
         let run = match self.resume {
@@ -119,7 +127,7 @@ impl Crawl {
         };
         let others = Arc::new(AtomicBool::new(false));
         let worker = tokio::spawn(work(service.clone(), Arc::clone(&others)));
-        let followed = follow(&service, project.id, run.id, run.url.clone()).await;
+        let followed = follow(&service, project.id, run.id, &run).await;
         service.crawls.live.stop();
         let worked = worker.await;
         let ended = match followed {
@@ -133,15 +141,8 @@ impl Crawl {
     }
 
     async fn project(&self, service: &Service) -> anyhow::Result<Project> {
-        let key = service.config().bootstrap_key.as_ref();
-        if let Some(FirstStart::Fresh(key)) =
-            bootstrap::run(&service.store, &service.clock, key).await?
-        {
-            eprintln!(
-                "Created project `default`. Its key, shown only now: {}",
-                key.expose()
-            );
-        }
+        // The service's first start makes the key, and shows it.
+        bootstrap::project_alone(&service.store, &service.clock).await?;
         match &self.project {
             Some(name) => service.store.project_named(name).await?.with_context(|| {
                 format!("project {name} does not exist; `orbweaver project list`")
@@ -297,15 +298,18 @@ async fn follow(
     service: &Service,
     project: ProjectId,
     id: RunId,
-    url: String,
+    begun: &Run,
 ) -> anyhow::Result<Option<Run>> {
     let bar = ProgressBar::new(0);
+    // A spec that does not parse ends its run, which says so.
+    let spec: Option<CrawlSpec> = serde_json::from_str(&begun.spec).ok();
+    let max_pages = spec.map_or(u64::MAX, |spec| spec.max_pages.into());
     if let Ok(style) = ProgressStyle::with_template(
         "{spinner} [{elapsed_precise}] {bar:24} {pos}/{len} pages, {msg}",
     ) {
         bar.set_style(style.progress_chars("=> "));
     }
-    bar.set_message(url);
+    bar.set_message(begun.url.clone());
     let interrupted = serve::stop_signal();
     tokio::pin!(interrupted);
     loop {
@@ -325,17 +329,17 @@ async fn follow(
             bar.finish_and_clear();
             return Ok(Some(run));
         }
-        draw(&bar, service, &run);
+        draw(&bar, service, &run, max_pages);
     }
 }
 
-fn draw(bar: &ProgressBar, service: &Service, run: &Run) {
+fn draw(bar: &ProgressBar, service: &Service, run: &Run, max_pages: u64) {
     let progress = service
         .crawls
         .live
         .progress(run.id)
         .unwrap_or_else(|| run.progress.clone());
-    bar.set_length(progress.fetched + progress.queued);
+    bar.set_length(expected(progress.fetched, progress.queued, max_pages));
     bar.set_position(progress.fetched);
     let skipped: u64 = progress.skipped.values().sum();
     let seconds = run.started_at.map_or(0.0, |start| {
@@ -352,6 +356,12 @@ fn draw(bar: &ProgressBar, service: &Service, run: &Run) {
         progress.failed
     ));
     bar.tick();
+}
+
+/// How many pages the run will have, as far as is known: URLs that wait are more than the run
+/// may fetch, as some of them will fail.
+fn expected(fetched: u64, queued: u64, max_pages: u64) -> u64 {
+    fetched.saturating_add(queued).min(max_pages).max(fetched)
 }
 
 fn summary(service: &Service, run: &Run, written: output::Done) {
@@ -372,5 +382,18 @@ fn summary(service: &Service, run: &Run, written: output::Done) {
     }
     if let Some(place) = written.place {
         eprintln!("{} pages written to {}", written.pages, place.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expected;
+
+    #[test]
+    fn the_bar_ends_at_the_most_pages() {
+        assert_eq!(expected(150, 1_020, 150), 150);
+        assert_eq!(expected(10, 20, 150), 30);
+        assert_eq!(expected(10, u64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(expected(151, 0, 150), 151);
     }
 }

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use bytes::Bytes;
+use chrono::SecondsFormat;
 use futures::{StreamExt as _, stream};
 use orbweaver_core::ids::{PageId, ProjectId};
 use orbweaver_store::crawl::{PageItem, PageRange, Run};
@@ -26,7 +27,9 @@ const AT_ONCE: usize = 8;
 pub(super) enum Target {
     /// A file with one JSON object per line.
     Lines(PathBuf),
-    /// A folder with one Markdown file per page.
+    /// A line of CSV for each, and one of names.
+    Csv(PathBuf),
+    /// A Markdown file for each.
     Folder(PathBuf),
 }
 
@@ -38,14 +41,30 @@ pub(super) struct Done {
 }
 
 impl Target {
-    /// Chooses by the path's extension. Creates the output now, so that an unwritable path is
-    /// reported before the crawl.
-    pub(super) fn at(path: &Path) -> anyhow::Result<Self> {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        let lines = matches!(extension, Some("ndjson" | "jsonl" | "json"));
-        if lines && !path.is_dir() {
+    /// By the name: what ends like a file of lines is one. Tried now, so that a path that
+    /// cannot be written shows before the crawl and not after it. A file that is there is
+    /// replaced only by `force`.
+    pub(super) fn at(path: &Path, force: bool) -> anyhow::Result<Self> {
+        let is_folder = path.is_dir() || path.as_os_str().as_encoded_bytes().ends_with(b"/");
+        let extension = path.extension().filter(|_| !is_folder);
+        let extension = extension.map(|extension| extension.to_string_lossy().to_lowercase());
+        let file = match extension.as_deref() {
+            Some("ndjson" | "jsonl" | "json") => Some(Self::Lines(path.to_owned())),
+            Some("csv") => Some(Self::Csv(path.to_owned())),
+            Some(other) => bail!(
+                "--out {}: .{other} is no kind of file that can be written; give a name that ends \
+                 with .ndjson or .csv, or a folder's with a slash at its end",
+                path.display()
+            ),
+            None => None,
+        };
+        if let Some(file) = file {
+            // A pipe or a device holds nothing that could be lost.
+            if !force && path.metadata().is_ok_and(|known| known.is_file()) {
+                bail!("{} exists; --force replaces it", path.display());
+            }
             drop(Lines::create(path)?);
-            return Ok(Self::Lines(path.to_owned()));
+            return Ok(file);
         }
         std::fs::create_dir_all(path)
             .with_context(|| format!("cannot create the folder {}", path.display()))?;
@@ -85,7 +104,7 @@ pub(super) async fn write(
         let items = service.store.run_pages(project, run.id, &range).await?;
         let Some(last) = items.last() else { break };
         after = last.id;
-        let wants_content = target.is_some();
+        let wants_content = matches!(target, Some(Target::Lines(_) | Target::Folder(_)));
         let mut pages = stream::iter(items)
             .map(|item| read(service, project, item, wants_content))
             .buffered(AT_ONCE);
@@ -171,6 +190,16 @@ impl Lines {
     }
 }
 
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
+}
+
 impl Drop for Lines {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
@@ -182,6 +211,7 @@ impl Drop for Lines {
 
 enum Sink {
     Lines(Lines, usize),
+    Csv(csv::Writer<Lines>, usize),
     Folder(Names, PathBuf, usize),
     People(usize),
 }
@@ -192,6 +222,11 @@ impl Sink {
             None => Self::People(0),
             Some(Target::Folder(folder)) => Self::Folder(Names::default(), folder.clone(), 0),
             Some(Target::Lines(path)) => Self::Lines(Lines::create(path)?, 0),
+            Some(Target::Csv(path)) => {
+                let mut lines = csv::Writer::from_writer(Lines::create(path)?);
+                lines.write_record(["id", "url", "status", "bytes", "fetched_at"])?;
+                Self::Csv(lines, 0)
+            }
         })
     }
 
@@ -209,6 +244,17 @@ impl Sink {
                     Some(line) => lines.put(line)?,
                     None => lines.put(bare(&page.item).as_bytes())?,
                 }
+            }
+            Self::Csv(lines, count) => {
+                *count += 1;
+                let item = &page.item;
+                lines.write_record([
+                    item.id.to_string(),
+                    item.url.clone(),
+                    item.status.to_string(),
+                    item.bytes.to_string(),
+                    item.fetched_at.to_rfc3339_opts(SecondsFormat::AutoSi, true),
+                ])?;
             }
             Self::Folder(names, folder, count) => {
                 let Some(text) = page.json.as_deref().and_then(|json| document(page, json)) else {
@@ -240,6 +286,13 @@ impl Sink {
                 pages,
                 place: Some(lines.finish()?),
             },
+            Self::Csv(lines, pages) => {
+                let lines = lines.into_inner().map_err(|error| error.into_error());
+                Done {
+                    pages,
+                    place: Some(lines.context("cannot write the file")?.finish()?),
+                }
+            }
         })
     }
 }

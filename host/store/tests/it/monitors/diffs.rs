@@ -37,6 +37,8 @@ async fn diff(store: &Store, project: ProjectId, old: RunId, new: RunId) -> RunD
         removed: diff.removed.len() as u64,
         changed: diff.changed.len() as u64,
         unchanged: diff.unchanged,
+        gone: diff.gone.len() as u64,
+        unvisited: diff.unvisited.len() as u64,
     };
     assert_eq!(counts, expected);
     diff
@@ -63,7 +65,16 @@ async fn pages_are_compared_by_hash(options: Options) {
     let old = crawl(&store, project_id, now(), &old).await;
     let new = crawl(&store, project_id, now() + seconds(300), &new).await;
     let found = diff(&store, project_id, old, new).await;
-    assert_eq!(urls(&found), [vec!["/new"], vec!["/gone"], vec!["/", "/x"]]);
+    assert_eq!(urls(&found), [vec!["/new"], vec!["/gone"], vec!["/"]]);
+    assert_eq!((found.gone.len(), found.unvisited.len()), (1, 0));
+    let gone = &found.gone[0];
+    assert_eq!(gone.url, "https://example.org/x");
+    assert_eq!((gone.old_status, gone.new_status), (Some(200), Some(404)));
+    let named = store.diff_urls(project_id, old, new, false).await.unwrap();
+    assert_eq!(
+        (named.gone.len(), named.changed.len(), named.complete),
+        (1, 1, true)
+    );
     assert_eq!(found.unchanged, 1);
     let home = &found.changed[0];
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
-use orbweaver_core::webhook::{DiffCounts, Event};
+use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 use orbweaver_store::crawl::Ending;
 use orbweaver_store::webhook::{
     AttemptResult, DeliveryState, NewAttempt, NewDelivery, RunWebhook, TakenDelivery,
@@ -33,6 +33,12 @@ fn told(events: &[Event], target: &str) -> RunWebhook {
             removed: 2,
             changed: 3,
             unchanged: 4,
+            gone: 5,
+            unvisited: 6,
+        }),
+        urls: Some(DiffUrls {
+            changed: vec!["https://example.org/a".to_owned()],
+            ..DiffUrls::default()
         }),
     }
 }

@@ -1,5 +1,5 @@
-//! Hardening 12: starts 10,000 fetches at once, or (input `"many"`) hands the host a list
-//! of as many, and answers how many came back and how many were denied.
+//! Hardening 12: starts 10,000 fetches at once, or (input `"many"`) passes a list of 10,000
+//! requests to the host. The output says how many succeeded and how many were denied.
 
 use hostile_support::futures_util::future::join_all;
 use hostile_support::host::batch::{BatchRequest, fetch_many};

@@ -1,5 +1,5 @@
-//! Hardening 11 (the engine's half): fetches its input, whatever it may fetch. A URL that ends
-//! in `timeout-N` is fetched with a timeout of N ms, `timeout-max` with the longest there is.
+//! Hardening 11 (the engine's half): fetches the URL of its input. If the URL ends in
+//! `timeout-N`, the timeout is N ms; with `timeout-max` it is the longest that can be given.
 
 use hostile_support::host::http;
 use hostile_support::{Error, get};

@@ -1,5 +1,5 @@
-//! Well-behaved: fetches `url` `n` times concurrently (twice by default), and answers the
-//! pages' sizes and the role `good` of the first.
+//! Well-behaved: fetches `url` `n` times concurrently (twice by default), and returns the
+//! sizes of the pages and what the role `good` extracts from the first page.
 
 use hostile_support::futures_util::future::join_all;
 use hostile_support::host::{extraction, http};
@@ -32,7 +32,7 @@ async fn run(input: String) -> Result<String, Error> {
     ))
 }
 
-/// A flat JSON field's text; enough for the tests' inputs.
+/// The text of a field of flat JSON; enough for the tests' inputs.
 fn field(json: &str, name: &str) -> Option<String> {
     let (_, rest) = json.split_once(&format!("\"{name}\":"))?;
     Some(

@@ -1,4 +1,4 @@
-//! Well-behaved: one item per path segment, fetched from the domain.
+//! Well-behaved: returns one item for each path segment, fetched from the domain.
 
 use hostile_support::host::http;
 use hostile_support::{Error, fetcher, get};

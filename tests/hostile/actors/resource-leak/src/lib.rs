@@ -1,10 +1,10 @@
-//! Hardening 9, and client attack 9: makes the host hold things. The input says which:
+//! Hardening 9 and client attack 9: makes the host hold resources. The input says which:
 //!
-//! - `pages`: small pages, for ever, never closed; `streams`: stdout streams;
+//! - `pages`: small pages, without end, never closed; `streams`: stdout streams;
 //! - `bytes`: 89 pages of 20 MB, never closed; `churn`: the same, each closed before the next;
-//! - `snapshots`: parsed pages, for ever, never closed; `roles`: the same, parsed by a role;
-//! - `bombs`: deeply nested pages of many attributes, parsed and closed, for ever;
-//! - `bodies`: 900 requests at once with bodies of 4 MB, to a host that never answers.
+//! - `snapshots`: parsed pages, without end, never closed; `roles`: the same, parsed by a role;
+//! - `bombs`: deeply nested pages with many attributes, parsed and closed, without end;
+//! - `bodies`: 900 concurrent requests with bodies of 4 MB, to a server that never answers.
 
 use hostile_support::futures_util::future::join_all;
 use hostile_support::host::parsing::from_html;
@@ -60,7 +60,7 @@ async fn run(input: String) -> Result<String, Error> {
             }
         }
         "bodies" => {
-            // The body is the guest's until its request begins, then the host's.
+            // The body belongs to the guest until its request begins, then to the host.
             let request = |_| async {
                 let request = http::Request {
                     method: "POST".to_owned(),
@@ -77,7 +77,7 @@ async fn run(input: String) -> Result<String, Error> {
 }
 
 mod streams {
-    /// The handle is given up without being closed.
+    /// Forgets the handle without closing it.
     pub fn leak() {
         #[cfg(target_family = "wasm")]
         {

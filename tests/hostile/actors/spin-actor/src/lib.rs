@@ -1,5 +1,5 @@
-//! Hardening 1 and 2 for actors: an endless loop, with (input `"yield"`) or without host
-//! calls.
+//! Hardening 1 and 2 for actors: an endless loop, with host calls (input `"yield"`) or
+//! without them.
 
 use hostile_support::Error;
 use hostile_support::host::parsing::from_html;

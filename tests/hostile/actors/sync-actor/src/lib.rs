@@ -1,5 +1,5 @@
 //! Well-behaved, without asynchronous functions: fetches its input (a URL as a JSON
-//! string) three times through `fetch-many`. `crawl-data` is called and must be denied.
+//! string) three times through `fetch-many`. Its call of `crawl-data` must be denied.
 
 use hostile_support::host::batch::{BatchRequest, fetch_many, render_many};
 use hostile_support::host::crawl_data;

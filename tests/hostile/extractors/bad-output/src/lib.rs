@@ -1,4 +1,4 @@
-//! Hardening 13: answers that are no JSON, or too much of it. `secrets` fails with control
+//! Hardening 13: output that is not JSON or too long. `secrets` fails with control
 //! characters in its message.
 
 hostile_support::extractor!(|role, _, _| match role {
@@ -14,7 +14,7 @@ hostile_support::extractor!(|role, _, _| match role {
     )),
 });
 
-/// A JSON string of this length, without a copy that would exceed the memory limit first.
+/// A JSON string of this length, made without a copy, which would exceed the memory limit.
 fn string(length: usize) -> String {
     let mut text = String::with_capacity(length);
     text.push('"');

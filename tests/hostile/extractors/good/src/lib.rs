@@ -1,4 +1,4 @@
-//! Well-behaved: says what it saw of the page, and how often this instance was called.
+//! Well-behaved: returns what it saw of the page and how often this instance was called.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

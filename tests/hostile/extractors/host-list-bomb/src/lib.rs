@@ -1,4 +1,4 @@
-//! Hardening 8: a 100 MiB string as argument of a host call.
+//! Hardening 8: a string of 100 MiB as the argument of a host call.
 
 use hostile_support::host::log::{Level, log};
 

@@ -1,5 +1,5 @@
-//! Hardening 10: a million lines, escapes for the terminal, one line of 10 MB, and the
-//! same through stderr.
+//! Hardening 10: logs a million lines, terminal escape sequences and one line of 10 MB, and
+//! writes the same to stderr.
 
 use hostile_support::host::log::{Level, log};
 

@@ -1,5 +1,5 @@
-//! Hardening 4. `memory-grow` asks until the host refuses and reports the size in pages;
-//! `memory-eat` allocates until its allocator gives up, which traps.
+//! Hardening 4. `memory-grow` grows its memory until the host refuses and returns the size in
+//! pages; `memory-eat` allocates until the allocator fails, which traps.
 
 hostile_support::extractor!(|role, _, _| {
     if role == "memory-eat" {

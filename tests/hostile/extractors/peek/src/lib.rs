@@ -1,4 +1,4 @@
-//! Hardening 17, the base: environment, arguments and hash seed, which tell nothing.
+//! Hardening 17, without permissions: environment, arguments and hash seed reveal nothing.
 
 use std::hash::{BuildHasher as _, RandomState};
 

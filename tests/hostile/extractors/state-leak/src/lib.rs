@@ -1,5 +1,5 @@
-//! Hardening 16: stores the page's URL in a global and in fresh heap memory, and answers
-//! what earlier calls left there.
+//! Hardening 16: stores the page's URL in a global and in new heap memory, and returns what
+//! earlier calls left there.
 
 use std::sync::Mutex;
 
@@ -9,10 +9,10 @@ hostile_support::extractor!(|_, page, _| {
     let mut kept = KEPT.lock().unwrap();
     let before = kept.join(" ");
     kept.push(page.url());
-    // Memory that was freed by an earlier call, if any, as the allocator returns it.
+    // Memory that an earlier call freed, if there is any, as the allocator returns it.
     let mut fresh: Vec<u8> = Vec::with_capacity(1 << 20);
-    #[allow(clippy::uninit_vec, reason = "what stands there is the point")]
-    // SAFETY: linear memory is always initialised, by the host.
+    #[allow(clippy::uninit_vec, reason = "the test reads what earlier calls left there")]
+    // SAFETY: the host always initialises linear memory.
     unsafe {
         fresh.set_len(1 << 20);
     }

@@ -1,4 +1,4 @@
-//! Hardening 14. `good-again` answers how often this instance was called: 1 after a trap.
+//! Hardening 14. `good-again` returns how often this instance was called: 1 after a trap.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -8,11 +8,11 @@ use crate::config::Config;
 
 /// An insecure setting: something that strangers may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OpenDoor {
+pub struct InsecureSetting {
     /// Short name, for lists.
     pub name: &'static str,
-    /// Message: what is open, and how to close it.
-    pub says: String,
+    /// Message: what is insecure, and how to change it.
+    pub message: String,
 }
 
 /// Facts about this machine that the checks need.
@@ -27,29 +27,29 @@ struct Machine {
 
 /// The insecure settings of this configuration on this machine: `serve` warns of them at start,
 /// `doctor` lists them.
-pub fn open_doors(config: &Config) -> Vec<OpenDoor> {
+pub fn insecure_settings(config: &Config) -> Vec<InsecureSetting> {
     let meta = std::fs::metadata(&config.data_dir).ok();
     let machine = Machine {
         is_root: rustix::process::geteuid().is_root(),
         has_browser: orbweaver_fetch::find_browser(config.browser.as_deref()).is_some(),
         data_mode: meta.map(|meta| meta.permissions().mode() & 0o777),
     };
-    judge(config, &machine)
+    check(config, &machine)
 }
 
-fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
+fn check(config: &Config, machine: &Machine) -> Vec<InsecureSetting> {
     let is_public = !config.only_loopback();
     let listens_publicly = !config.listen.ip().to_canonical().is_loopback();
     let rate = &config.http.rate;
     let limits = [rate.key, rate.address, rate.keyless];
     let dir = config.data_dir.display();
-    let mut doors = Vec::new();
-    let mut door = |is_open: bool, name: &'static str, says: String| {
-        if is_open {
-            doors.push(OpenDoor { name, says });
+    let mut found = Vec::new();
+    let mut report_if = |is_insecure: bool, name: &'static str, message: String| {
+        if is_insecure {
+            found.push(InsecureSetting { name, message });
         }
     };
-    door(
+    report_if(
         machine.has_browser
             && match config.rendering.sandbox {
                 Sandbox::Auto => machine.is_root,
@@ -58,11 +58,11 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
             },
         "sandbox",
         "the browser runs without its sandbox, because this process runs as root or \
-         rendering.sandbox is off: a page that breaks out of the browser is this user; run as \
-         another user than root, with rendering.sandbox = \"auto\""
+         rendering.sandbox is off: a page that breaks out of the browser has this user's rights; run as \
+         a user other than root, with rendering.sandbox = \"auto\""
             .to_owned(),
     );
-    door(
+    report_if(
         listens_publicly && config.tls_cert.is_none() && config.trusted_proxies.is_empty(),
         "tls",
         format!(
@@ -72,14 +72,14 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
             config.listen
         ),
     );
-    door(
+    report_if(
         is_public && config.billing.resolved(false).is_mock(),
         "mock billing",
         "anyone may get a paid tier without paying, because billing.mock is on: set it to false, \
          or set billing.provider_key"
             .to_owned(),
     );
-    door(
+    report_if(
         is_public
             && config.signup.resolved(false).is_open()
             && config.signup.challenge_secret.is_none(),
@@ -88,12 +88,12 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
          signup.challenge_secret, or signup.open = false"
             .to_owned(),
     );
-    door(
+    report_if(
         is_public && limits.iter().any(|limit| limit.per_second == 0),
         "rate limits",
         "a limit of http.rate is off: one client may send any number of requests".to_owned(),
     );
-    door(
+    report_if(
         listens_publicly && config.metrics.public
             || config
                 .metrics
@@ -104,7 +104,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
          metrics.listen to a loopback address"
             .to_owned(),
     );
-    door(
+    report_if(
         machine.data_mode.is_some_and(|mode| mode & 0o077 != 0),
         "data folder",
         format!(
@@ -112,7 +112,7 @@ fn judge(config: &Config, machine: &Machine) -> Vec<OpenDoor> {
             machine.data_mode.unwrap_or_default()
         ),
     );
-    doors
+    found
 }
 
 #[cfg(test)]
@@ -122,22 +122,22 @@ mod tests {
 
     use super::*;
 
-    const CLOSED: Machine = Machine {
+    const SECURE: Machine = Machine {
         is_root: false,
         has_browser: true,
         data_mode: Some(0o700),
     };
 
     fn names(config: &Config, machine: &Machine) -> Vec<&'static str> {
-        judge(config, machine)
+        check(config, machine)
             .into_iter()
-            .map(|door| door.name)
+            .map(|setting| setting.name)
             .collect()
     }
 
     #[test]
     fn the_defaults_are_secure() {
-        assert_eq!(names(&Config::default(), &CLOSED), [""; 0]);
+        assert_eq!(names(&Config::default(), &SECURE), [""; 0]);
     }
 
     #[test]
@@ -146,7 +146,7 @@ mod tests {
             listen: ([0, 0, 0, 0], 8080).into(),
             ..Config::default()
         };
-        assert_eq!(names(&config, &CLOSED), ["tls"]);
+        assert_eq!(names(&config, &SECURE), ["tls"]);
         config.billing.mock = Some(true);
         config.signup.open = Some(true);
         config.metrics.public = true;
@@ -154,7 +154,7 @@ mod tests {
             per_second: 0,
             burst: 1,
         };
-        let open = Machine {
+        let insecure = Machine {
             is_root: true,
             has_browser: true,
             data_mode: Some(0o755),
@@ -168,11 +168,11 @@ mod tests {
             "metrics",
             "data folder",
         ];
-        assert_eq!(names(&config, &open), all);
+        assert_eq!(names(&config, &insecure), all);
         config.signup.challenge_secret = Some(Secret::new("s"));
         config.trusted_proxies = vec!["10.0.0.1/32".parse().unwrap()];
         assert_eq!(
-            names(&config, &CLOSED),
+            names(&config, &SECURE),
             ["mock billing", "rate limits", "metrics"]
         );
     }

@@ -1,0 +1,168 @@
+//! The author.
+
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::jsonld;
+use orbweaver_sdk::text::collapse;
+
+use crate::Sources;
+use crate::marks::Marks;
+use crate::names;
+use crate::nearby::Nearby;
+use crate::site::Site;
+use crate::things::Thing;
+
+/// What the page says, the surest first: metas, JSON-LD's persons, Microdata and
+/// `rel=author`, bylines near the headline. The site itself, or an organisation, counts only
+/// where nobody else is named.
+pub fn decide(
+    sources: &Sources<'_>,
+    things: &[Thing<'_>],
+    marks: &Marks,
+    nearby: &Nearby,
+    site: &Site,
+) -> Option<String> {
+    let stated = Stated::of(things);
+    let mut near: Vec<_> = nearby.bylines.iter().collect();
+    near.sort_by_key(|byline| byline.doubt);
+    let named = [
+        metas(sources.head),
+        stated.persons,
+        marks.author.clone(),
+        marks.linked.clone(),
+    ];
+    let near = near.into_iter().map(|byline| byline.name.clone());
+    let mut of_site = None;
+    for name in named.into_iter().flatten().chain(near) {
+        if !site.is_name(&name) {
+            return Some(name);
+        }
+        of_site = of_site.or(Some(name));
+    }
+    stated.organisations.or(of_site)
+}
+
+/// Authors named in metas. `article:author` is a profile's URL on many sites; that names
+/// nobody.
+fn metas(head: &Head<'_>) -> Option<String> {
+    const NAMES: &[&str] = &[
+        "author",
+        "article:author",
+        "article:author_name",
+        "dc.creator",
+        "dcterms.creator",
+        "parsely-author",
+        "sailthru.author",
+        "byl",
+        "citation_author",
+        "og:article:author",
+        "twitter:data1",
+    ];
+    /// Authors of one page.
+    const MOST: usize = 20;
+    // Twitter's free slots hold the author only where the label says so.
+    let labelled = head.all(&["twitter:label1"]).next().is_some_and(|label| {
+        ["written by", "author", "by"]
+            .iter()
+            .any(|known| label.eq_ignore_ascii_case(known))
+    });
+    let known = NAMES
+        .iter()
+        .filter(|name| labelled || **name != "twitter:data1");
+    for name in known {
+        let mut found: Vec<String> = Vec::new();
+        for content in head.all(std::slice::from_ref(name)).take(MOST) {
+            if let Some(person) = names::name(content).filter(|person| !found.contains(person)) {
+                found.push(person);
+            }
+        }
+        // Each author of a paper has a meta; elsewhere the first is the page's.
+        if *name != "citation_author" && *name != "dc.creator" {
+            found.truncate(1);
+        }
+        if !found.is_empty() {
+            return Some(found.join(", "));
+        }
+    }
+    None
+}
+
+/// What JSON-LD states of the content's author.
+#[derive(Default)]
+struct Stated {
+    persons: Option<String>,
+    organisations: Option<String>,
+}
+
+impl Stated {
+    fn of(things: &[Thing<'_>]) -> Self {
+        let mut stated = Self::default();
+        // Each look-up of a reference reads all objects' ids.
+        let mut references = 16;
+        for author in things
+            .iter()
+            .filter(|thing| !thing.is_answer())
+            .filter_map(|thing| thing.author)
+        {
+            let (persons, organisations) = people(author, things, &mut references);
+            stated.persons = stated.persons.or(persons);
+            stated.organisations = stated.organisations.or(organisations);
+            if stated.persons.is_some() {
+                break;
+            }
+        }
+        stated
+    }
+}
+
+/// The names of people and of organisations: strings, objects with a name, or references to
+/// objects of the same page, of which at most so many are followed.
+fn people(
+    json: &str,
+    things: &[Thing<'_>],
+    references: &mut u32,
+) -> (Option<String>, Option<String>) {
+    const MOST: usize = 20;
+    let (mut persons, mut organisations): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for author in jsonld::elements(json).take(MOST) {
+        let mut kind = jsonld::get(author, "@type").unwrap_or("");
+        let mut name = jsonld::get(author, "name");
+        if name.is_none()
+            && let Some(id) = jsonld::get(author, "@id")
+            && *references > 0
+        {
+            *references -= 1;
+            if let Some(thing) = things
+                .iter()
+                .find(|thing| thing.id == Some(id) && thing.name.is_some())
+            {
+                name = thing.name;
+                kind = if thing.kinds().any(|kind| kind.ends_with("Organization")) {
+                    "Organization"
+                } else {
+                    "Person"
+                };
+            }
+        }
+        let is_organisation = kind.contains("Organization");
+        let list = if is_organisation {
+            &mut organisations
+        } else {
+            &mut persons
+        };
+        for text in jsonld::strings(name.unwrap_or(author)).take(MOST) {
+            // An organisation's name may be long; a person's is read as one.
+            let name = if is_organisation {
+                Some(collapse(&text))
+            } else {
+                names::name(&text)
+            };
+            if let Some(name) =
+                name.filter(|n| !n.is_empty() && !n.contains("://") && !list.contains(n))
+            {
+                list.push(name);
+            }
+        }
+    }
+    let join = |list: Vec<String>| (!list.is_empty()).then(|| list.join(", "));
+    (join(persons), join(organisations))
+}

@@ -1,0 +1,351 @@
+//! When the page was published and changed.
+
+use orbweaver_sdk::text::collapse;
+
+use crate::Sources;
+use crate::dates::{self, Manner};
+use crate::marks::Marks;
+use crate::nearby::Nearby;
+use crate::things::{self, Thing};
+
+/// What a text says of the date beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The content was published then.
+    Published,
+    /// It was changed then.
+    Modified,
+    /// Nothing.
+    Nothing,
+}
+
+/// A date near the headline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// ISO 8601.
+    pub date: String,
+    /// What it is of.
+    pub told: Told,
+    /// 0 for a `time` element, 1 for an element with the class of a date, 2 for a text.
+    pub doubt: u8,
+}
+
+/// Both times, ISO 8601.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Of publication.
+    pub published: Option<String>,
+    /// Of the last change.
+    pub modified: Option<String>,
+}
+
+/// Words for a change, in lower case.
+pub const CHANGED: &[&str] = &[
+    "updat",
+    "modif",
+    "revis",
+    "last edited",
+    "last reviewed",
+    "aktualisier",
+    "stand:",
+    "zuletzt",
+    "mis à jour",
+    "mise à jour",
+    "actualiz",
+    "atualiz",
+    "alterad",
+    "aggiorna",
+    "bijgewerkt",
+    "gewijzigd",
+    "uppdater",
+    "opdater",
+    "oppdater",
+    "päivit",
+    "aktualiz",
+    "zmodyfik",
+    "frissít",
+    "módosít",
+    "actualiza",
+    "обновл",
+    "измен",
+    "оновл",
+    "актуализ",
+    "ενημερ",
+    "güncelle",
+    "diperbarui",
+    "diubah",
+    "cập nhật",
+    "แก้ไข",
+    "อัปเดต",
+    "อัพเดท",
+    "עודכן",
+    "עדכון",
+    "تحديث",
+    "بروزرسانی",
+    "अपडेट",
+    "হালনাগাদ",
+    "更新",
+    "修订",
+    "修改",
+    "업데이트",
+    "수정",
+];
+
+/// Words for a publication, in lower case.
+pub const PUBLISHED: &[&str] = &[
+    "publi",
+    "posted",
+    "posté",
+    "released",
+    "created",
+    "veröffentlicht",
+    "erschien",
+    "erstellt",
+    "geplaatst",
+    "gepubliceerd",
+    "skapad",
+    "oprettet",
+    "opprettet",
+    "julkaist",
+    "dodano",
+    "zverejn",
+    "zveřejn",
+    "vydáno",
+    "közzét",
+    "megjelen",
+    "inserito",
+    "postado",
+    "опублик",
+    "дата публ",
+    "размещ",
+    "опублік",
+    "δημοσι",
+    "yayın",
+    "diterbitkan",
+    "đăng",
+    "เผยแพร่",
+    "โพสต์",
+    "פורסם",
+    "نشر",
+    "انتشار",
+    "प्रकाशित",
+    "প্রকাশ",
+    "发布",
+    "發布",
+    "發表",
+    "发表",
+    "公開",
+    "投稿日",
+    "掲載",
+    "등록",
+    "입력",
+    "게시",
+    "작성",
+    "first published",
+    "date:",
+    "datum:",
+    "fecha:",
+    "data:",
+    "дата:",
+];
+
+impl Told {
+    /// By the texts before the date, nearest first, and by the class of its element.
+    pub fn by(labels: &[&str], updated: bool, published: bool) -> Self {
+        /// A longer text is no label.
+        const MAX_BYTES: usize = 160;
+        for label in labels
+            .iter()
+            .filter(|label| !label.is_empty() && label.len() <= MAX_BYTES)
+        {
+            let label = label.to_lowercase();
+            // The word nearest to the date, if a label has both.
+            let last = |words: &[&str]| words.iter().filter_map(|word| label.rfind(word)).max();
+            match (last(CHANGED), last(PUBLISHED)) {
+                (Some(changed), Some(published)) if published > changed => return Self::Published,
+                (Some(_), _) => return Self::Modified,
+                (None, Some(_)) => return Self::Published,
+                (None, None) => {}
+            }
+        }
+        match (updated, published) {
+            (true, false) => Self::Modified,
+            (false, true) => Self::Published,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Decides both times: metas, then JSON-LD, then Microdata, then what stands near the headline,
+/// then the URL.
+pub fn decide(
+    sources: &Sources<'_>,
+    things: &[Thing<'_>],
+    marks: &Marks,
+    nearby: &Nearby,
+) -> Times {
+    let manner = Manner::of(sources.language);
+    let read = |value: &String| dates::read(value, manner);
+    let near = |told: Told| {
+        let mut found: Vec<&Stamp> = nearby
+            .stamps
+            .iter()
+            .filter(|stamp| stamp.told == told)
+            .collect();
+        found.sort_by_key(|stamp| stamp.doubt);
+        found.first().map(|stamp| stamp.date.clone())
+    };
+    let published = meta(sources, PUBLISHED_METAS, manner)
+        .or_else(|| stated(things, |thing| thing.published, manner))
+        .or_else(|| marks.published.as_ref().and_then(read))
+        .or_else(|| near(Told::Published))
+        .or_else(|| near(Told::Nothing))
+        .or_else(|| in_url(sources.url));
+    let modified = meta(sources, MODIFIED_METAS, manner)
+        .or_else(|| stated(things, |thing| thing.modified, manner))
+        .or_else(|| marks.modified.as_ref().and_then(read))
+        .or_else(|| near(Told::Modified));
+    Times {
+        published,
+        modified,
+    }
+}
+
+const PUBLISHED_METAS: &[&str] = &[
+    "article:published_time",
+    "og:article:published_time",
+    "og:published_time",
+    "datepublished",
+    "dcterms.issued",
+    "dc.date.issued",
+    "dcterms.created",
+    "dc.date.created",
+    "dc.date",
+    "dcterms.date",
+    "date",
+    "pubdate",
+    "publish-date",
+    "publish_date",
+    "published_time",
+    "publication_date",
+    "parsely-pub-date",
+    "sailthru.date",
+    "citation_publication_date",
+    "citation_online_date",
+];
+
+const MODIFIED_METAS: &[&str] = &[
+    "article:modified_time",
+    "og:updated_time",
+    "og:article:modified_time",
+    "og:modified_time",
+    "datemodified",
+    "dcterms.modified",
+    "dc.date.modified",
+    "last-modified",
+    "last_modified",
+    "lastmod",
+    "modified_time",
+];
+
+/// The first meta of these names that holds a date.
+fn meta(sources: &Sources<'_>, names: &[&str], manner: Manner<'_>) -> Option<String> {
+    names.iter().find_map(|name| {
+        let mut contents = sources.head.all(std::slice::from_ref(name)).take(4);
+        contents.find_map(|content| dates::read(&collapse(content), manner))
+    })
+}
+
+/// A date that JSON-LD states of the content, else of whatever the page is about.
+fn stated<'o>(
+    things: &[Thing<'o>],
+    value: impl Fn(&Thing<'o>) -> Option<&'o str>,
+    manner: Manner<'_>,
+) -> Option<String> {
+    /// Things within a page that have dates of their own.
+    const PARTS: &[&str] = &[
+        "ImageObject",
+        "VideoObject",
+        "Person",
+        "Organization",
+        "WebSite",
+        "Dataset",
+        "Event",
+    ];
+    let date = |thing: &Thing<'o>| dates::read(&things::text(value(thing)?)?, manner);
+    let own = || things.iter().filter(|thing| !thing.is_answer());
+    let is_text = |thing: &&Thing<'_>| {
+        thing
+            .kinds()
+            .any(|kind| kind.ends_with("Article") || kind.ends_with("Posting") || kind == "Report")
+    };
+    own()
+        .filter(is_text)
+        .find_map(date)
+        .or_else(|| own().filter(|thing| !thing.is(PARTS)).find_map(date))
+}
+
+/// `…/2024/03/14/…` and `…/2024-03-14-…` in the path.
+fn in_url(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let path = rest.split(['?', '#']).next()?;
+    let (_, path) = path.split_once('/')?;
+    let mut numbers: Vec<(usize, u32)> = Vec::new();
+    for part in path.split(['/', '-', '_']).take(40) {
+        match part.parse::<u32>() {
+            Ok(number) if part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit()) => {
+                numbers.push((part.len(), number))
+            }
+            _ => numbers.clear(),
+        }
+        if let [.., (4, year @ 1990..=2099), (1 | 2, month), (1 | 2, day)] = numbers.as_slice()
+            && dates::is_date(*year, *month, *day)
+        {
+            return Some(format!("{year:04}-{month:02}-{day:02}"));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_beside_a_date_tell_what_happened() {
+        use Told::{Modified, Nothing, Published};
+        for (label, expected) in [
+            ("Last updated:", Modified),
+            ("Zuletzt aktualisiert am", Modified),
+            ("Mis à jour le", Modified),
+            ("Published on", Published),
+            ("Veröffentlicht am", Published),
+            ("Published by Ann, updated", Modified),
+            ("Updated. First published", Published),
+            ("Обновлено", Modified),
+            ("最終更新日", Modified),
+            ("公開日", Published),
+            ("By Ann Lee", Nothing),
+            ("", Nothing),
+        ] {
+            assert_eq!(Told::by(&[label], false, false), expected, "{label}");
+        }
+        assert_eq!(Told::by(&[""], true, false), Modified);
+        assert_eq!(Told::by(&["Posted"], true, false), Published);
+    }
+
+    #[test]
+    fn a_url_may_tell_the_day() {
+        for (url, expected) in [
+            ("https://e.org/2024/03/14/title", Some("2024-03-14")),
+            ("https://e.org/blog/2024-3-4-title", Some("2024-03-04")),
+            ("https://e.org/2024/03/title", None),
+            ("https://e.org/p/2024/99/14", None),
+            ("https://e.org/a?d=2024/03/14", None),
+            ("https://2024.e.org/03/14", None),
+            ("https://e.org", None),
+        ] {
+            assert_eq!(in_url(url).as_deref(), expected, "{url}");
+        }
+    }
+}

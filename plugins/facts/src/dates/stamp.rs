@@ -1,0 +1,243 @@
+//! Dates that programs write.
+
+/// Years that a page may be of.
+const YEARS: std::ops::RangeInclusive<u32> = 1000..=2199;
+
+/// Whether this is a day of the Gregorian calendar in a believable year.
+pub fn is_date(year: u32, month: u32, day: u32) -> bool {
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let days = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => return false,
+    };
+    YEARS.contains(&year) && (1..=days).contains(&day)
+}
+
+/// ISO 8601 (with its usual variations) and Unix time, as ISO 8601 in extended form. `None`
+/// for all else.
+pub fn iso(value: &str) -> Option<String> {
+    let value = value.trim();
+    let digits = value.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = value.get(digits..)?;
+    match (digits, rest.as_bytes().first()) {
+        (4, None) => is_date(number(value)?, 1, 1).then(|| value.to_owned()),
+        (4, Some(&mark @ (b'-' | b'/' | b'.'))) => extended(value, mark),
+        (8, None | Some(b'T' | b' ')) => {
+            let (year, month, day) = (value.get(..4)?, value.get(4..6)?, value.get(6..8)?);
+            with_time(number(year)?, number(month)?, number(day)?, rest)
+        }
+        (10, None) => unix(value.parse().ok()?),
+        (13, None) => unix(value.parse::<u64>().ok()? / 1000),
+        _ => None,
+    }
+}
+
+/// `2024-03-14…`, `2024/3/14…`, `2024-03`.
+fn extended(value: &str, mark: u8) -> Option<String> {
+    let (year, rest) = (number(value.get(..4)?)?, value.get(5..)?);
+    let month_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if !(1..=2).contains(&month_digits) {
+        return None;
+    }
+    let month = number(rest.get(..month_digits)?)?;
+    let rest = rest.get(month_digits..)?;
+    if rest.is_empty() {
+        return (mark == b'-' && month_digits == 2 && is_date(year, month, 1))
+            .then(|| value.to_owned());
+    }
+    let rest = rest.strip_prefix(char::from(mark))?;
+    let day_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    if !(1..=2).contains(&day_digits) {
+        return None;
+    }
+    let day = number(rest.get(..day_digits)?)?;
+    with_time(year, month, day, rest.get(day_digits..)?)
+}
+
+/// The date, and what follows it where that is a time of day.
+fn with_time(year: u32, month: u32, day: u32, rest: &str) -> Option<String> {
+    if !is_date(year, month, day) {
+        return None;
+    }
+    let time = time_of_day(rest);
+    let beginning = time
+        .as_deref()
+        .is_none_or(|t| t.starts_with("T00:00:00") || t == "T00:00Z");
+    if (year, month, day) == (1970, 1, 1) && beginning {
+        return None;
+    }
+    // Some systems write years of which no page is, with a real-looking time.
+    let time = time.unwrap_or_default();
+    Some(format!("{year:04}-{month:02}-{day:02}{time}"))
+}
+
+/// `T10:00`, ` 10:00:05.123 +02:00`, `T100005Z` as `T10:00`, `T10:00:05.123+02:00`,
+/// `T10:00:05Z`; `None` for what is no time.
+fn time_of_day(rest: &str) -> Option<String> {
+    let rest = rest.trim_start_matches([',', ' ']);
+    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest);
+    let mut at = 0;
+    let two = |at: usize, most: u32| -> Option<u32> {
+        let text = rest.get(at..at + 2)?;
+        let value = number(text)?;
+        (value <= most).then_some(value)
+    };
+    let hour = two(at, 23)?;
+    at += 2;
+    let colon = usize::from(rest.as_bytes().get(at) == Some(&b':'));
+    let minute = two(at + colon, 59)?;
+    at += colon + 2;
+    let mut out = format!("T{hour:02}:{minute:02}");
+    let seconds_at = match (colon, rest.as_bytes().get(at)) {
+        (1, Some(b':')) => Some(at + 1),
+        (0, Some(b)) if b.is_ascii_digit() => Some(at),
+        _ => None,
+    };
+    if let Some(second) = seconds_at.and_then(|at| two(at, 60)) {
+        at = seconds_at? + 2;
+        out.push_str(&format!(":{second:02}"));
+        let fraction = rest.get(at..)?;
+        if let Some(digits) = fraction.strip_prefix(['.', ',']) {
+            let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+            if (1..=9).contains(&length) {
+                out.push('.');
+                out.push_str(digits.get(..length)?);
+            }
+            at += 1 + length;
+        }
+    }
+    out.push_str(&zone(rest.get(at..)?));
+    Some(out)
+}
+
+/// The offset that a time ends with: `Z`, `+02:00`, or nothing.
+fn zone(rest: &str) -> String {
+    let rest = rest.trim_start();
+    if ["Z", "z", "UTC", "GMT"].iter().any(|utc| rest == *utc) {
+        return "Z".to_owned();
+    }
+    let mut sign = "+";
+    let digits = match rest.as_bytes().first() {
+        Some(b'+') => rest.get(1..),
+        Some(b'-') => {
+            sign = "-";
+            rest.get(1..)
+        }
+        _ => None,
+    };
+    let digits: String = digits
+        .unwrap_or("")
+        .chars()
+        .filter(|c| *c != ':')
+        .take(5)
+        .collect();
+    let (hours, minutes) = match digits.len() {
+        2 => (number(&digits), Some(0)),
+        4 => (
+            digits.get(..2).and_then(number),
+            digits.get(2..).and_then(number),
+        ),
+        _ => return String::new(),
+    };
+    match (hours, minutes) {
+        (Some(hours @ 0..=14), Some(minutes @ 0..=59)) => format!("{sign}{hours:02}:{minutes:02}"),
+        _ => String::new(),
+    }
+}
+
+/// Seconds since 1970 as a date with a time.
+fn unix(seconds: u64) -> Option<String> {
+    // Below lies 1990: what is smaller is some other number.
+    if seconds < 631_152_000 {
+        return None;
+    }
+    // Days to a date of the Gregorian calendar (Howard Hinnant, "civil_from_days").
+    let days = seconds / 86_400 + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    if year > 2199 {
+        return None;
+    }
+    let second = seconds % 86_400;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    Some(format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
+    ))
+}
+
+/// A number of ASCII digits alone.
+fn number(text: &str) -> Option<u32> {
+    text.bytes()
+        .all(|b| b.is_ascii_digit())
+        .then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_programs_write_is_put_into_one_form() {
+        for (value, expected) in [
+            ("2024", "2024"),
+            ("2024-03", "2024-03"),
+            ("2024-03-14", "2024-03-14"),
+            ("2024/3/4", "2024-03-04"),
+            ("2024.03.14", "2024-03-14"),
+            ("20240314", "2024-03-14"),
+            ("20240314T100005Z", "2024-03-14T10:00:05Z"),
+            ("2020-05-05T10:00Z", "2020-05-05T10:00Z"),
+            ("2026-03-04T06:30:00+00:00", "2026-03-04T06:30:00+00:00"),
+            (
+                "2024-03-14 10:00:05.123 +0200",
+                "2024-03-14T10:00:05.123+02:00",
+            ),
+            ("2024-03-14T10:00:05 UTC", "2024-03-14T10:00:05Z"),
+            ("2024-03-14T99:00", "2024-03-14"),
+            ("2024-03-14 and more", "2024-03-14"),
+            ("2024-02-29", "2024-02-29"),
+            ("1700000000", "2023-11-14T22:13:20Z"),
+            ("1700000000123", "2023-11-14T22:13:20Z"),
+        ] {
+            assert_eq!(iso(value).as_deref(), Some(expected), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_place_of_a_date_is_none() {
+        for value in [
+            "",
+            "0001-01-01",
+            "0001-01-01T00:00:00",
+            "1970-01-01T00:00:00Z",
+            "1970-01-01",
+            "2023-02-29",
+            "2024-13-01",
+            "2024-00-10",
+            "2024-1",
+            "24-03-14",
+            "123456",
+            "0000000000",
+            "99999999",
+            "yesterday",
+            "2024-é",
+            "2024-03-é",
+            "é024-03-14",
+            "9999-12-31",
+        ] {
+            assert_eq!(iso(value), None, "{value}");
+        }
+    }
+}

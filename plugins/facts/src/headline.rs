@@ -1,0 +1,331 @@
+//! The headline, by agreement of title element, `og:title`, JSON-LD and `h1`.
+//!
+//! No place is right everywhere: title elements carry the site's name, `og:title` may be
+//! written for sharing, the first `h1` may be a logo. Where two places agree, that is the
+//! headline; the rules below are in the order of how often they are right on pages with known
+//! titles (`cargo xtask eval metadata`).
+
+use std::ops::Range;
+
+use crate::Sources;
+use crate::marks::{Heading, Marks};
+use crate::site::Site;
+use crate::text::{MAX_BYTES, normal};
+use crate::things::{self, Thing};
+
+/// Segments that a title is cut into.
+const MAX_SEGMENTS: usize = 12;
+
+/// What the page is called.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Titles {
+    /// A part of the title element.
+    pub title: Option<String>,
+    /// The headline.
+    pub headline: Option<String>,
+    /// The heading that is the headline, or else the first one that is not the site's name.
+    pub h1: Option<u32>,
+}
+
+/// A text and its normal form.
+struct Text {
+    text: String,
+    normal: String,
+}
+
+impl Text {
+    fn new(text: &str) -> Option<Self> {
+        let normal = normal(text);
+        (!normal.is_empty()).then(|| Self {
+            text: text.to_owned(),
+            normal,
+        })
+    }
+}
+
+/// Decides.
+pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: &Site) -> Titles {
+    let head = sources.head;
+    let short = |text: &String| text.len() <= MAX_BYTES;
+    let shared = head.meta_text(&["og:title", "twitter:title"]).filter(short);
+    let Some(raw) = head.title.clone().filter(short) else {
+        let headline = headline(things, "", shared.as_deref(), &marks.headings, site);
+        let h1 = place(headline.as_deref(), &marks.headings, site);
+        // A title too long to be compared is told as it is.
+        let title = head
+            .title
+            .clone()
+            .or_else(|| head.meta_text(&["og:title", "twitter:title"]));
+        return Titles {
+            title,
+            headline,
+            h1,
+        };
+    };
+    let headline = headline(things, &raw, shared.as_deref(), &marks.headings, site);
+    Titles {
+        title: Some(part_of(&raw, headline.as_deref(), site)),
+        h1: place(headline.as_deref(), &marks.headings, site),
+        headline,
+    }
+}
+
+/// The heading whose text this is, else the first that is not the site's name.
+fn place(headline: Option<&str>, headings: &[Heading], site: &Site) -> Option<u32> {
+    let wanted = headline.map(normal).unwrap_or_default();
+    let same = headings
+        .iter()
+        .find(|h| normal(strip(&h.text, site)) == wanted);
+    same.or_else(|| headings.iter().find(|h| !site.is_name(&h.text)))
+        .map(|heading| heading.id)
+}
+
+/// The part of the title element that is the headline, or else the title without the site's
+/// name.
+fn part_of(raw: &str, headline: Option<&str>, site: &Site) -> String {
+    let stripped = strip(raw, site);
+    let Some(headline) = headline else {
+        return stripped.to_owned();
+    };
+    let wanted = normal(headline);
+    let segments = segments(raw);
+    for (at, from) in segments.iter().enumerate() {
+        for to in segments.iter().skip(at) {
+            if let Some(text) = raw.get(from.start..to.end)
+                && normal(text) == wanted
+            {
+                return text.to_owned();
+            }
+        }
+    }
+    stripped.to_owned()
+}
+
+fn headline(
+    things: &[Thing<'_>],
+    raw: &str,
+    shared: Option<&str>,
+    headings: &[Heading],
+    site: &Site,
+) -> Option<String> {
+    let last = segments(raw)
+        .split_last()
+        .filter(|(_, rest)| !rest.is_empty())
+        .map(|(last, _)| last.clone());
+    let last_text = last.clone().and_then(|range| raw.get(range)).map(normal);
+    let mut title = Text::new(strip(raw, site));
+    // A title that ends with a heading names the site or the book so; unless that is all of it.
+    if let (Some(range), Some(ending)) = (&last, &last_text)
+        && headings.iter().take(2).any(|h| normal(&h.text) == *ending)
+        && title
+            .as_ref()
+            .is_some_and(|t| t.normal.ends_with(ending.as_str()) && t.normal != *ending)
+    {
+        let rest = raw.get(..range.start).unwrap_or(raw);
+        title = Text::new(strip(rest.trim_end_matches(is_border), site));
+    }
+    let shared = shared
+        .and_then(|text| Text::new(strip(text, site)))
+        .filter(|t| !site.is_name(&t.text));
+    let stated = stated(things, site);
+    let headings: Vec<Text> = headings
+        .iter()
+        .filter_map(|heading| Text::new(strip(&heading.text, site)))
+        .filter(|h| !site.is_name(&h.text) && last_text.as_ref() != Some(&h.normal))
+        .collect();
+    agreed(&headings, title.as_ref(), shared.as_ref(), stated.as_ref())
+        .map(|found| found.text.clone())
+}
+
+/// The rules, the surest first.
+fn agreed<'t>(
+    headings: &'t [Text],
+    title: Option<&'t Text>,
+    shared: Option<&'t Text>,
+    stated: Option<&'t Text>,
+) -> Option<&'t Text> {
+    let others = || [shared, title].into_iter().flatten();
+    // 1. A heading says the same as another place.
+    let equal = headings
+        .iter()
+        .find(|h| others().chain(stated).any(|o| o.normal == h.normal));
+    // 2. A heading is one segment of the title.
+    let equal = equal.or_else(|| {
+        headings
+            .iter()
+            .find(|h| others().any(|o| has_segment(o, h)))
+    });
+    // 3. The title goes on after the heading, behind a mark.
+    let equal = equal.or_else(|| headings.iter().find(|h| others().any(|o| continues(o, h))));
+    if equal.is_some() {
+        return equal;
+    }
+    // 4. The heading goes on after the title, behind a mark.
+    if let Some(short) =
+        others().find(|o| o.normal.contains(' ') && headings.iter().any(|h| continues(h, o)))
+    {
+        return Some(short);
+    }
+    let (Some(title), Some(shared)) = (title, shared) else {
+        // With one title, the heading is nearer to the content.
+        return headings.first().or(shared).or(title).or(stated);
+    };
+    // 5. Both titles agree against the heading; of two that overlap, the shorter.
+    if title.normal.contains(&shared.normal) {
+        return Some(shared);
+    }
+    if shared.normal.contains(&title.normal) {
+        return Some(title);
+    }
+    // 6. Nobody agrees.
+    headings.first().or(Some(shared))
+}
+
+fn has_segment(title: &Text, wanted: &Text) -> bool {
+    segments(&title.normal)
+        .into_iter()
+        .any(|range| title.normal.get(range) == Some(wanted.normal.as_str()))
+}
+
+/// Whether `longer` begins with `shorter` and goes on behind a mark.
+fn continues(longer: &Text, shorter: &Text) -> bool {
+    const SHORTEST: usize = 4;
+    let Some(rest) = longer.normal.strip_prefix(shorter.normal.as_str()) else {
+        return false;
+    };
+    shorter.normal.len() >= SHORTEST
+        && rest
+            .trim_start()
+            .starts_with([':', '(', ',', '[', '-', '|', '/', '.', '!', '?'])
+}
+
+/// The headline that JSON-LD states of the content.
+fn stated(things: &[Thing<'_>], site: &Site) -> Option<Text> {
+    const CONTENT: &[&str] = &[
+        "Article",
+        "NewsArticle",
+        "BlogPosting",
+        "TechArticle",
+        "ReportageNewsArticle",
+        "ScholarlyArticle",
+        "DiscussionForumPosting",
+        "Product",
+        "Recipe",
+        "Report",
+        "WebPage",
+    ];
+    let mut content = things.iter().filter(|thing| thing.is(CONTENT));
+    let text = content.find_map(|thing| {
+        things::text(thing.headline.or(thing.name)?).filter(|text| text.len() <= MAX_BYTES)
+    })?;
+    Text::new(strip(&text, site))
+}
+
+/// A title without the site's names at its ends.
+fn strip<'t>(title: &'t str, site: &Site) -> &'t str {
+    let mut rest = title.trim();
+    loop {
+        let cut = segments(rest);
+        let ([first, .., last], true) = (cut.as_slice(), cut.len() > 1) else {
+            return rest;
+        };
+        let is_site = |range: &Range<usize>| {
+            rest.get(range.clone())
+                .is_some_and(|text| site.is_name(text))
+        };
+        let kept = if is_site(last) {
+            cut.iter()
+                .rev()
+                .nth(1)
+                .map(|before| first.start..before.end)
+        } else if is_site(first) {
+            cut.get(1).map(|after| after.start..last.end)
+        } else {
+            None
+        };
+        match kept.and_then(|range| rest.get(range)) {
+            Some(text) if !text.is_empty() => rest = text,
+            _ => return rest,
+        }
+    }
+}
+
+fn is_border(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '|' | '–' | '—' | '-' | '·' | '•' | '»' | '«' | '~' | ':' | '/'
+        )
+}
+
+/// Where the parts of a title are: between bars, and between dashes and dots with white space
+/// around. The parts beyond the last of [`MAX_SEGMENTS`] are one.
+fn segments(title: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    while let Some(c) = title.get(at..).and_then(|rest| rest.chars().next()) {
+        if !(c.is_whitespace() || c == '|') {
+            at += c.len_utf8();
+            continue;
+        }
+        // A run of white space and marks.
+        let rest = title.get(at..).unwrap_or("");
+        let run = rest.find(|c: char| !is_border(c)).unwrap_or(rest.len());
+        let border = rest.get(..run).unwrap_or("");
+        if found.len() + 1 < MAX_SEGMENTS && divides(border) && run < rest.len() {
+            if at > start {
+                found.push(start..at);
+            }
+            start = at + run;
+        }
+        at += run;
+    }
+    let last = start..title.trim_end().len();
+    // Marks alone at the end are no part.
+    if title
+        .get(last.clone())
+        .is_some_and(|text| text.contains(char::is_alphanumeric))
+    {
+        found.push(last);
+    }
+    found
+}
+
+/// Whether a run of white space and marks divides a title.
+fn divides(border: &str) -> bool {
+    if border.contains('|') {
+        return true;
+    }
+    let marks = border.trim();
+    let spaced = border.starts_with(char::is_whitespace) && border.ends_with(char::is_whitespace);
+    spaced && !marks.is_empty() && marks != ":"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_cut_at_bars_and_at_dashes_with_space_around() {
+        for (title, expected) in [
+            ("One | Two", vec!["One", "Two"]),
+            ("One|Two – Three", vec!["One", "Two", "Three"]),
+            ("Well-known :: A/B test", vec!["Well-known", "A/B test"]),
+            ("A: B", vec!["A: B"]),
+            ("A / B // C", vec!["A", "B", "C"]),
+            ("| A |", vec!["A |"]),
+            ("", vec![]),
+            (" - ", vec![]),
+            ("東京 - 日本", vec!["東京", "日本"]),
+        ] {
+            let found: Vec<&str> = segments(title)
+                .into_iter()
+                .filter_map(|r| title.get(r))
+                .collect();
+            assert_eq!(found, expected, "{title}");
+        }
+        let many = "a | ".repeat(1000);
+        assert_eq!(segments(&many).len(), MAX_SEGMENTS);
+    }
+}

@@ -1,0 +1,259 @@
+//! The language of a text, where the page declares none.
+
+use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::text::is_hidden;
+
+/// Bytes of text that are looked at. Trigrams of more do not change the answer.
+const SAMPLE: usize = 600;
+/// Letters below which no answer is given.
+const FEWEST_LETTERS: usize = 40;
+/// Nodes that are visited for the sample.
+const MAX_NODES: usize = 4_000;
+/// Text nodes shorter than this are rather labels of buttons, often in another language.
+const SHORTEST: usize = 25;
+
+/// The BCP 47 tag of the language that the page's text is in; `None` where there is too little
+/// text, or the answer is not reliable.
+pub fn detect(view: &View<'_>) -> Option<&'static str> {
+    of_text(&sample(view))
+}
+
+/// The BCP 47 tag of a text's language; see [`detect`].
+pub fn of_text(text: &str) -> Option<&'static str> {
+    let letters = text.chars().filter(|c| c.is_alphabetic());
+    // Scripts without spaces say more in a letter.
+    let weight: usize = letters.map(|c| if is_dense(c) { 4 } else { 1 }).sum();
+    if weight < FEWEST_LETTERS {
+        return None;
+    }
+    let found = whatlang::detect(text).filter(whatlang::Info::is_reliable)?;
+    tag_of(found.lang().code())
+}
+
+/// Running text of the page: of its main part first, else of all of it.
+fn sample(view: &View<'_>) -> String {
+    let mut text = String::new();
+    let Some(body) = view.body() else {
+        return text;
+    };
+    let main = view
+        .elements()
+        .take(MAX_NODES)
+        .find(|node| matches!(node.tag(), tag::MAIN | tag::ARTICLE));
+    for part in main.into_iter().chain([body]) {
+        collect(view, part.id(), part.end(), &mut text);
+        if text.len() >= SAMPLE {
+            break;
+        }
+    }
+    if text.len() < SAMPLE / 8 {
+        // A page of labels alone: better those than nothing.
+        for node in body
+            .descendants()
+            .take(MAX_NODES)
+            .filter(|node| node.is_text())
+        {
+            push(node.text(), &mut text);
+            if text.len() >= SAMPLE {
+                break;
+            }
+        }
+    }
+    text
+}
+
+fn collect(view: &View<'_>, from: u32, to: u32, text: &mut String) {
+    let mut id = from;
+    for _ in 0..MAX_NODES {
+        let Some(node) = view.node(id).filter(|node| node.id() < to) else {
+            return;
+        };
+        id += 1;
+        if node.is_text() {
+            let run = node.text().trim();
+            if run.len() >= SHORTEST {
+                push(run, text);
+            }
+            if text.len() >= SAMPLE {
+                return;
+            }
+        } else if is_hidden(node.tag())
+            || matches!(
+                node.tag(),
+                tag::NAV | tag::FOOTER | tag::CODE | tag::PRE | tag::ASIDE | tag::FORM
+            )
+        {
+            id = node.end();
+        }
+    }
+}
+
+/// Appends the beginning of a run.
+fn push(run: &str, text: &mut String) {
+    let room = SAMPLE.saturating_sub(text.len());
+    let mut end = run.len().min(room);
+    while !run.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.push_str(run.get(..end).unwrap_or(""));
+    text.push(' ');
+}
+
+fn is_dense(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7a3}')
+}
+
+/// The BCP 47 tag of an ISO 639-3 code.
+fn tag_of(code: &str) -> Option<&'static str> {
+    const TAGS: &[(&str, &str)] = &[
+        ("afr", "af"),
+        ("aka", "ak"),
+        ("amh", "am"),
+        ("ara", "ar"),
+        ("aze", "az"),
+        ("bel", "be"),
+        ("ben", "bn"),
+        ("bul", "bg"),
+        ("cat", "ca"),
+        ("ces", "cs"),
+        ("cmn", "zh"),
+        ("cym", "cy"),
+        ("dan", "da"),
+        ("deu", "de"),
+        ("ell", "el"),
+        ("eng", "en"),
+        ("epo", "eo"),
+        ("est", "et"),
+        ("fin", "fi"),
+        ("fra", "fr"),
+        ("guj", "gu"),
+        ("heb", "he"),
+        ("hin", "hi"),
+        ("hrv", "hr"),
+        ("hun", "hu"),
+        ("hye", "hy"),
+        ("ind", "id"),
+        ("ita", "it"),
+        ("jav", "jv"),
+        ("jpn", "ja"),
+        ("kan", "kn"),
+        ("kat", "ka"),
+        ("khm", "km"),
+        ("kor", "ko"),
+        ("lat", "la"),
+        ("lav", "lv"),
+        ("lit", "lt"),
+        ("mal", "ml"),
+        ("mar", "mr"),
+        ("mkd", "mk"),
+        ("mya", "my"),
+        ("nep", "ne"),
+        ("nld", "nl"),
+        ("nob", "nb"),
+        ("ori", "or"),
+        ("pan", "pa"),
+        ("pes", "fa"),
+        ("pol", "pl"),
+        ("por", "pt"),
+        ("ron", "ro"),
+        ("rus", "ru"),
+        ("sin", "si"),
+        ("slk", "sk"),
+        ("slv", "sl"),
+        ("sna", "sn"),
+        ("spa", "es"),
+        ("srp", "sr"),
+        ("swe", "sv"),
+        ("tam", "ta"),
+        ("tel", "te"),
+        ("tgl", "tl"),
+        ("tha", "th"),
+        ("tuk", "tk"),
+        ("tur", "tr"),
+        ("ukr", "uk"),
+        ("urd", "ur"),
+        ("uzb", "uz"),
+        ("vie", "vi"),
+        ("yid", "yi"),
+        ("zul", "zu"),
+    ];
+    TAGS.iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, tag)| *tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_language_that_can_be_detected_has_a_tag() {
+        for language in whatlang::Lang::all() {
+            assert!(tag_of(language.code()).is_some(), "{language:?}");
+        }
+    }
+
+    #[test]
+    fn languages_are_told_apart() {
+        for (tag, text) in [
+            (
+                "en",
+                "The spider waits in the middle of the web until something touches one of its threads.",
+            ),
+            (
+                "de",
+                "Die Spinne wartet in der Mitte des Netzes, bis etwas einen ihrer Fäden berührt.",
+            ),
+            (
+                "fr",
+                "L'araignée attend au milieu de la toile jusqu'à ce que quelque chose touche un de ses fils.",
+            ),
+            (
+                "es",
+                "La araña espera en el centro de la telaraña hasta que algo toca uno de sus hilos.",
+            ),
+            (
+                "ru",
+                "Паук ждёт в середине паутины, пока что-нибудь не коснётся одной из нитей.",
+            ),
+            (
+                "pl",
+                "Pająk czeka pośrodku sieci, aż coś dotknie jednej z jego nici, a potem biegnie szybko.",
+            ),
+            ("ja", "クモは巣の真ん中で、何かが糸に触れるのを待っている。"),
+            ("zh", "蜘蛛在网的中央等待，直到有东西碰到它的一根丝线。"),
+            (
+                "ko",
+                "거미는 거미줄 한가운데에서 무언가가 실에 닿을 때까지 기다린다.",
+            ),
+            ("th", "แมงมุมรออยู่กลางใยจนกว่าจะมีอะไรมาแตะเส้นใยของมัน"),
+            (
+                "el",
+                "Η αράχνη περιμένει στη μέση του ιστού μέχρι κάτι να αγγίξει ένα από τα νήματά της.",
+            ),
+        ] {
+            assert_eq!(of_text(text), Some(tag), "{text}");
+        }
+    }
+
+    #[test]
+    fn too_little_text_has_no_language() {
+        for text in [
+            "",
+            "Hello",
+            "1234567890 1234567890 1234567890 1234567890 12345",
+            "OK OK",
+        ] {
+            assert_eq!(of_text(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_taken_from_the_content() {
+        let html = "<nav>Home page About us Contact Imprint and other things to read in English here</nav>
+            <main><p>Die Spinne wartet in der Mitte des Netzes, bis etwas einen ihrer Fäden berührt.</p></main>
+            <script>the script and the words of it are English and many</script>";
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        assert_eq!(detect(&snapshot.view().expect("view")), Some("de"));
+    }
+}

@@ -1,0 +1,89 @@
+//! What a page says about itself, decided from everything that it says: `extract-metadata`
+//! answers with it, `extract-article` shares it.
+//!
+//! One pass over the document collects what is marked (`marks`), a second one looks at the
+//! neighbourhood of the headline (`nearby`), where pages put author and date. Both are bounded:
+//! no page costs more than a constant beyond its length.
+
+mod author;
+mod clock;
+pub mod dates;
+mod headline;
+pub mod language;
+mod marks;
+mod names;
+mod nearby;
+mod site;
+mod text;
+mod things;
+mod topics;
+
+use orbweaver_sdk::dom::View;
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::jsonld::Object;
+
+use marks::Marks;
+use nearby::Nearby;
+use site::Site;
+
+/// What the facts are decided from.
+#[derive(Clone, Copy)]
+pub struct Sources<'p> {
+    /// The parsed document.
+    pub view: &'p View<'p>,
+    /// The URL that answered.
+    pub url: &'p str,
+    /// What the head says.
+    pub head: &'p Head<'p>,
+    /// The page's JSON-LD objects.
+    pub objects: &'p [Object<'p>],
+    /// The declared language, a BCP 47 tag; empty where none is declared.
+    pub language: &'p str,
+}
+
+/// The facts; `None` where the page does not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The title element without the site's name: always a part of it. Where there is no title
+    /// element, `og:title` or `twitter:title`.
+    pub title: Option<String>,
+    /// What the page calls its content, as title element, `og:title`, JSON-LD and `h1` agree.
+    pub headline: Option<String>,
+    /// Author or authors, divided by commas.
+    pub author: Option<String>,
+    /// When it was published, ISO 8601.
+    pub published: Option<String>,
+    /// When it was last changed, ISO 8601.
+    pub modified: Option<String>,
+    /// The site's name.
+    pub site_name: Option<String>,
+    /// The section of the site.
+    pub section: Option<String>,
+    /// Tags, without repetition.
+    pub tags: Vec<String>,
+    /// The main image's URL, as written.
+    pub image: Option<String>,
+}
+
+impl Facts {
+    /// Decides the facts of a page.
+    pub fn of(sources: &Sources<'_>) -> Self {
+        let things = things::read(sources.objects);
+        let marks = Marks::of(sources.view);
+        let site = Site::of(sources, &things);
+        let titles = headline::decide(sources, &things, &marks, &site);
+        let nearby = Nearby::of(sources, &marks, titles.h1);
+        let times = clock::decide(sources, &things, &marks, &nearby);
+        Self {
+            author: author::decide(sources, &things, &marks, &nearby, &site),
+            title: titles.title,
+            headline: titles.headline,
+            published: times.published,
+            modified: times.modified,
+            section: topics::section(sources, &things),
+            tags: topics::tags(sources, &things),
+            image: topics::image(sources, &things),
+            site_name: site.name,
+        }
+    }
+}

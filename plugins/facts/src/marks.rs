@@ -1,0 +1,162 @@
+//! What is marked in the document itself: headings, Microdata, `time` elements.
+
+use orbweaver_sdk::dom::{Namespace, Node, View, attr, tag};
+use orbweaver_sdk::text::line;
+
+use crate::names;
+use crate::text::MAX_BYTES;
+
+/// Headings of the first level that are compared.
+const MAX_HEADINGS: usize = 6;
+/// Nodes in a heading that is one.
+const MAX_HEADING_NODES: u32 = 200;
+
+/// A heading of the first level with its text.
+#[derive(Clone, Debug)]
+pub struct Heading {
+    /// The element's id.
+    pub id: u32,
+    /// White space collapsed, without the mark of a link to itself.
+    pub text: String,
+}
+
+/// What is marked.
+#[derive(Debug, Default)]
+pub struct Marks {
+    /// The first headings of the first level that have a text.
+    pub headings: Vec<Heading>,
+    /// Where the content begins: the first `main` or `article`, else the body.
+    pub content: u32,
+    /// Microdata's `author`.
+    pub author: Option<String>,
+    /// The text of the first `rel=author`.
+    pub linked: Option<String>,
+    /// Microdata's dates and `<time pubdate>`, as written.
+    pub published: Option<String>,
+    /// Microdata's `dateModified`, as written.
+    pub modified: Option<String>,
+}
+
+impl Marks {
+    /// Reads a document in one pass.
+    pub fn of(view: &View<'_>) -> Self {
+        let mut marks = Self::default();
+        let (mut main, mut article) = (None, None);
+        for node in view.nodes() {
+            match node.tag() {
+                tag::META | tag::LINK => continue,
+                tag::H1 if marks.headings.len() < MAX_HEADINGS => marks.heading(node),
+                tag::MAIN => main = main.or(Some(node.id())),
+                tag::ARTICLE => article = article.or(Some(node.id())),
+                tag::TIME => {
+                    if marks.time(node) {
+                        continue;
+                    }
+                }
+                tag::A if marks.linked.is_none() && has(node, attr::REL, "author") => {
+                    marks.linked = names::person(node);
+                }
+                _ => {}
+            }
+            if marks.author.is_none() && has(node, attr::ITEMPROP, "author") && !answers(node) {
+                marks.author = named(node);
+            }
+        }
+        let body = view.body().map_or(0, |body| body.id());
+        marks.content = main.or(article).unwrap_or(body);
+        marks
+    }
+
+    fn heading(&mut self, node: Node<'_>) {
+        if node.end() - node.id() > MAX_HEADING_NODES || node.namespace() != Namespace::Html {
+            return;
+        }
+        let mut text = line(node);
+        let kept = text.trim_end_matches(|c: char| {
+            // Links of a heading to itself: signs, and icons of a font.
+            c.is_whitespace()
+                || matches!(c, '¶' | '§' | '#' | '🔗')
+                || ('\u{e000}'..='\u{f8ff}').contains(&c)
+        });
+        text.truncate(kept.len());
+        if !text.is_empty() && text.len() <= MAX_BYTES {
+            self.headings.push(Heading {
+                id: node.id(),
+                text,
+            });
+        }
+    }
+
+    /// Reads a `time` element; whether it had a mark.
+    fn time(&mut self, node: Node<'_>) -> bool {
+        let published = has(node, attr::ITEMPROP, "datePublished")
+            || has(node, attr::ITEMPROP, "dateCreated")
+            || node.attr_named("pubdate").is_some();
+        let slot = if published {
+            &mut self.published
+        } else if has(node, attr::ITEMPROP, "dateModified") {
+            &mut self.modified
+        } else {
+            return false;
+        };
+        if slot.is_none() && !answers(node) {
+            *slot = time_value(node);
+        }
+        true
+    }
+}
+
+/// `datetime`, else the text, of a `time` element.
+pub fn time_value(node: Node<'_>) -> Option<String> {
+    /// A longer text is no date.
+    const MAX_NODES: u32 = 24;
+    let value = match node
+        .attr(attr::DATETIME)
+        .map(str::trim)
+        .filter(|v| !v.is_empty())
+    {
+        Some(value) => value.to_owned(),
+        None if node.end() - node.id() <= MAX_NODES => line(node),
+        None => return None,
+    };
+    (!value.is_empty()).then_some(value)
+}
+
+/// Whether an attribute lists this token. Case does not count.
+pub fn has(node: Node<'_>, attribute: u16, wanted: &str) -> bool {
+    node.attr(attribute).is_some_and(|list| {
+        list.split_ascii_whitespace()
+            .any(|token| token.eq_ignore_ascii_case(wanted))
+    })
+}
+
+/// Whether a property belongs to what others say about the page's subject: comments and
+/// reviews have authors and dates of their own.
+fn answers(property: Node<'_>) -> bool {
+    /// An item is near its properties.
+    const LEVELS: usize = 32;
+    let item = property
+        .ancestors()
+        .take(LEVELS)
+        .find(|around| around.has_attr(attr::ITEMSCOPE));
+    let kind = item
+        .and_then(|item| item.attr(attr::ITEMTYPE))
+        .unwrap_or("");
+    ["Comment", "UserComments", "Review", "Answer"]
+        .iter()
+        .any(|answer| kind.trim_ascii().ends_with(answer))
+}
+
+/// The name of an item, or the text of what is none.
+fn named(node: Node<'_>) -> Option<String> {
+    /// A name stands at the beginning of its item.
+    const NEAR: usize = 64;
+    let mut inside = node.descendants().take(NEAR);
+    match inside.find(|inner| has(*inner, attr::ITEMPROP, "name")) {
+        Some(name) => match name.attr(attr::CONTENT) {
+            Some(content) => names::name(content),
+            None => names::person(name),
+        },
+        None => names::person(node),
+    }
+}

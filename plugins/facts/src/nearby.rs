@@ -1,0 +1,474 @@
+//! What stands around the headline: bylines and dates.
+
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::{is_hidden, line};
+
+use crate::Sources;
+use crate::clock::{Stamp, Told};
+use crate::dates::{self, Manner};
+use crate::marks::{Marks, time_value};
+use crate::names;
+use crate::text::{CLASS_WORD_BYTES, class_words};
+
+/// Nodes after and before the headline that are looked at.
+const AFTER: u32 = 600;
+const BEFORE: u32 = 200;
+/// Candidates that are kept of each kind.
+const MAX_FOUND: usize = 12;
+/// Longest text of one node that may hold a date or a byline, in bytes.
+const MAX_TEXT: usize = 160;
+
+/// A name near the headline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Byline {
+    /// The name or names.
+    pub name: String,
+    /// What makes it one; the lower, the surer.
+    pub doubt: u8,
+}
+
+/// Names and dates around the headline, those after it first.
+#[derive(Debug, Default)]
+pub struct Nearby {
+    /// Names.
+    pub bylines: Vec<Byline>,
+    /// Dates.
+    pub stamps: Vec<Stamp>,
+}
+
+impl Nearby {
+    /// Looks around the headline, or at the beginning of the content where there is none.
+    pub fn of(sources: &Sources<'_>, marks: &Marks, h1: Option<u32>) -> Self {
+        let mut nearby = Self::default();
+        let view = sources.view;
+        let start = h1.unwrap_or(marks.content);
+        let manner = Manner::of(sources.language);
+        nearby.look(
+            view,
+            start,
+            start.saturating_add(AFTER).min(view.len()),
+            manner,
+        );
+        nearby.look(view, start.saturating_sub(BEFORE), start, manner);
+        nearby
+    }
+
+    fn look(&mut self, view: &View<'_>, from: u32, to: u32, manner: Manner<'_>) {
+        let mut id = from;
+        // The text before a date tells what happened then.
+        let mut label = "";
+        while let Some(node) = view.node(id).filter(|node| node.id() < to) {
+            id += 1;
+            if node.is_text() {
+                let text = node.text().trim();
+                self.text(text, label, manner);
+                if !text.is_empty() {
+                    label = text;
+                }
+                continue;
+            }
+            if !node.is_element() {
+                continue;
+            }
+            if is_hidden(node.tag()) || matches!(node.tag(), tag::NAV | tag::FOOTER | tag::SVG) {
+                id = node.end();
+                continue;
+            }
+            let class = Class::of(node);
+            if class.elsewhere {
+                id = node.end();
+                continue;
+            }
+            if node.tag() == tag::TIME {
+                self.time(node, &class, label, manner);
+            } else {
+                self.element(node, &class, manner);
+            }
+        }
+    }
+
+    fn time(&mut self, node: Node<'_>, class: &Class, label: &str, manner: Manner<'_>) {
+        let Some(date) = time_value(node).and_then(|value| dates::read(&value, manner)) else {
+            return;
+        };
+        let inside = if node.end() - node.id() <= 8 {
+            line(node)
+        } else {
+            String::new()
+        };
+        self.stamp(
+            date,
+            Told::by(&[label, &inside], class.updated, class.published),
+            0,
+        );
+    }
+
+    fn element(&mut self, node: Node<'_>, class: &Class, manner: Manner<'_>) {
+        /// Nodes of an element that holds a byline and little else.
+        const MAX_BYLINE_NODES: u32 = 60;
+        let nodes = node.end() - node.id();
+        if nodes > MAX_BYLINE_NODES || self.bylines.len() >= MAX_FOUND {
+            return;
+        }
+        let profile = node.tag() == tag::A && leads_to_profile(node);
+        if class.author || profile {
+            if let Some(name) = byline(node) {
+                let doubt = match (class.author, profile) {
+                    (true, true) => 1,
+                    (true, false) => 2,
+                    (false, _) => 3,
+                };
+                self.bylines.push(Byline { name, doubt });
+            }
+        }
+        if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
+            let text = line(node);
+            if text.len() <= MAX_TEXT
+                && has_year(&text)
+                && let Some(found) = dates::find(&text, manner)
+            {
+                let told = Told::by(
+                    &[text.get(..found.start).unwrap_or("")],
+                    class.updated,
+                    class.published,
+                );
+                self.stamp(found.date, told, 1);
+            }
+        }
+    }
+
+    fn text(&mut self, text: &str, label: &str, manner: Manner<'_>) {
+        if text.len() > MAX_TEXT || text.len() < 4 {
+            return;
+        }
+        if self.bylines.len() < MAX_FOUND
+            && let Some(rest) = names::strip_introduction(text)
+            && looks_like_person(rest)
+            && let Some(name) = names::bare(rest)
+        {
+            self.bylines.push(Byline { name, doubt: 4 });
+        }
+        if self.stamps.len() < MAX_FOUND
+            && has_year(text)
+            && let Some(found) = dates::find(text, manner)
+        {
+            let before = text.get(..found.start).unwrap_or("");
+            let told = Told::by(&[before, label], false, false);
+            // A date alone, or one that is told what it is of; not one in a sentence.
+            let alone = before.trim().is_empty() && text.len() - found.end <= 20;
+            if alone || told != Told::Nothing && before.chars().count() <= 60 {
+                self.stamp(found.date, told, 2);
+            }
+        }
+    }
+
+    fn stamp(&mut self, date: String, told: Told, doubt: u8) {
+        if self.stamps.len() < MAX_FOUND {
+            self.stamps.push(Stamp { date, told, doubt });
+        }
+    }
+}
+
+/// What class, id, property and relation of an element say.
+#[derive(Default)]
+struct Class {
+    /// An author's name.
+    author: bool,
+    /// A date of some kind.
+    dated: bool,
+    updated: bool,
+    published: bool,
+    /// Another page's facts, or readers' own.
+    elsewhere: bool,
+}
+
+impl Class {
+    fn of(node: Node<'_>) -> Self {
+        let names = [attr::CLASS, attr::ID, attr::ITEMPROP, attr::REL];
+        let mut said = 0;
+        for value in names.iter().filter_map(|id| node.attr(*id)) {
+            said |= class_words(value)
+                .map(meaning)
+                .fold(0, |all, one| all | one);
+        }
+        // The page itself may be called by any of these words.
+        let whole = matches!(
+            node.tag(),
+            tag::BODY | tag::HTML | tag::MAIN | tag::ARTICLE | tag::H1
+        );
+        Self {
+            author: said & AUTHOR != 0 && said & BESIDE == 0,
+            dated: said & DATED != 0,
+            updated: said & UPDATED != 0,
+            published: said & PUBLISHED != 0,
+            elsewhere: said & ELSEWHERE != 0 && !whole,
+        }
+    }
+}
+
+const AUTHOR: u8 = 1;
+const DATED: u8 = 2;
+const UPDATED: u8 = 4;
+const PUBLISHED: u8 = 8;
+const ELSEWHERE: u8 = 16;
+/// Stands beside an author's name, but is none.
+const BESIDE: u8 = 32;
+
+/// What a word of a class name says.
+fn meaning(word: &str) -> u8 {
+    let mut lower = [0; CLASS_WORD_BYTES];
+    let Some(lower) = lower.get_mut(..word.len()) else {
+        return 0;
+    };
+    lower.copy_from_slice(word.as_bytes());
+    lower.make_ascii_lowercase();
+    match &*lower {
+        b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"contributor"
+        | b"contributors" | b"creator" | b"poster" | b"postauthor" | b"vcard" => AUTHOR,
+        b"byline" => AUTHOR | DATED,
+        b"date" | b"dates" | b"datetime" | b"time" | b"timestamp" | b"dateline" | b"meta"
+        | b"dt" => DATED,
+        b"published" | b"publish" | b"pubdate" | b"posted" | b"created" => DATED | PUBLISHED,
+        b"updated" | b"modified" | b"revised" | b"lastmod" | b"edited" | b"update" => {
+            DATED | UPDATED
+        }
+        b"comments" | b"recommended" | b"recommendations" | b"sidebar" | b"newsletter"
+        | b"cookie" | b"breadcrumb" | b"breadcrumbs" | b"popular" | b"trending" | b"navbar"
+        | b"menu" | b"related" => ELSEWHERE,
+        b"bio" | b"avatar" | b"image" | b"img" | b"photo" | b"picture" | b"social" | b"count"
+        | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" => BESIDE,
+        _ => 0,
+    }
+}
+
+/// Whether a link's address is that of a person's page.
+fn leads_to_profile(link: Node<'_>) -> bool {
+    const PATHS: &[&str] = &[
+        "/author/",
+        "/authors/",
+        "/people/",
+        "/person/",
+        "/contributor/",
+        "/contributors/",
+        "/profile/",
+        "/profiles/",
+        "/writers/",
+        "/user/",
+        "/users/",
+        "/member/",
+        "/members/",
+        "/staff/",
+        "/u/",
+        "/by/",
+        "/autor/",
+        "/auteur/",
+        "/autore/",
+        "/autoren/",
+        "/redaktion/",
+        "/team/",
+        "memberlist.php?mode=viewprofile",
+        "member.php?",
+        "/@",
+    ];
+    let Some(href) = link.attr(attr::HREF).filter(|href| href.len() <= 500) else {
+        return false;
+    };
+    PATHS.iter().any(|path| {
+        // Something follows: `/authors/` alone is a list.
+        href.find(path)
+            .is_some_and(|at| href.len() > at + path.len())
+    })
+}
+
+/// The names in an element: its runs of text, without introductions and labels, up to the first
+/// that is no name.
+fn byline(node: Node<'_>) -> Option<String> {
+    const MAX_RUNS: usize = 14;
+    const MAX_NAMES: usize = 6;
+    let mut names: Vec<String> = Vec::new();
+    let mut joined = false;
+    let mut skip_to = 0;
+    let mut runs = 0;
+    for inner in std::iter::once(node).chain(node.descendants()) {
+        if inner.id() < skip_to {
+            continue;
+        }
+        if inner.is_element() && is_hidden(inner.tag()) {
+            skip_to = inner.end();
+        }
+        if !inner.is_text() {
+            continue;
+        }
+        let text = inner.text().trim();
+        if text.is_empty() {
+            continue;
+        }
+        runs += 1;
+        if runs > MAX_RUNS || text.len() > MAX_TEXT {
+            break;
+        }
+        let rest = names::strip_introduction(text).unwrap_or(text);
+        let lone = rest.trim_matches(|c: char| !c.is_alphanumeric());
+        if names.is_empty() {
+            if lone.is_empty() || names::is_label(lone) {
+                continue;
+            }
+            names.push(names::bare(rest).filter(|name| plausible(name))?);
+            joined = rest.trim_end().ends_with([',', '&']);
+        } else if is_and(text) {
+            joined = true;
+        } else if joined && names.len() < MAX_NAMES {
+            match names::bare(rest).filter(|name| plausible(name)) {
+                Some(name) if !names.contains(&name) => names.push(name),
+                _ => break,
+            }
+            joined = rest.trim_end().ends_with([',', '&']);
+        } else {
+            break;
+        }
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Words and signs between two names.
+fn is_and(text: &str) -> bool {
+    let lower = text
+        .trim_matches(|c: char| c.is_whitespace())
+        .to_lowercase();
+    matches!(
+        lower.as_str(),
+        "," | "&"
+            | "and"
+            | "und"
+            | "et"
+            | "y"
+            | "e"
+            | "en"
+            | "och"
+            | "og"
+            | "ja"
+            | "i"
+            | "a"
+            | "и"
+            | "та"
+            | "και"
+            | "ve"
+            | "dan"
+            | "và"
+            | "و"
+            | "、"
+            | "，"
+            | "/"
+            | ", and"
+            | ";"
+    )
+}
+
+/// Whether a text in a byline's place may be a name: no date, no number of things.
+fn plausible(name: &str) -> bool {
+    let digits = name.chars().filter(|c| c.is_numeric()).count();
+    let words = name.split(' ').count();
+    // Users of forums have names of one word with digits in them.
+    digits == 0 || words == 1 && digits < name.chars().count().div_ceil(2)
+}
+
+/// Whether what follows "by" in a running text is a person: two to five words that begin with
+/// capitals, in scripts that have them; a short run in others.
+fn looks_like_person(text: &str) -> bool {
+    /// Small words in names.
+    const SMALL: &[&str] = &[
+        "de", "van", "von", "der", "den", "la", "le", "da", "di", "bin", "al", "and", "del", "du",
+    ];
+    let text = text
+        .split(['|', '·', '•', ','])
+        .next()
+        .unwrap_or(text)
+        .trim();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let cased = text.chars().any(|c| c.is_lowercase() || c.is_uppercase());
+    if !cased {
+        return (2..=12).contains(&text.chars().count());
+    }
+    (2..=5).contains(&words.len())
+        && words
+            .iter()
+            .all(|word| SMALL.contains(word) || word.chars().next().is_some_and(char::is_uppercase))
+}
+
+/// Whether a text may hold a date with a year: a quick look before it is read.
+fn has_year(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let western = bytes.windows(4).any(|four| {
+        four.iter().all(u8::is_ascii_digit) && matches!(four.first(), Some(b'1' | b'2'))
+    });
+    // `14.3.24`, and digits of other scripts.
+    western
+        || bytes.windows(3).any(|three| matches!(three, [d, b'.' | b'/', y] if d.is_ascii_digit() && y.is_ascii_digit()))
+        || text.chars().any(|c| !c.is_ascii() && c.is_numeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bylines(html: &str) -> Vec<String> {
+        let snapshot = orbweaver_sdk::dom::parse(html);
+        let view = snapshot.view().expect("view");
+        let mut nearby = Nearby::default();
+        nearby.look(&view, 0, view.len(), Manner::of("en"));
+        nearby.bylines.sort_by_key(|byline| byline.doubt);
+        nearby
+            .bylines
+            .into_iter()
+            .map(|byline| byline.name)
+            .collect()
+    }
+
+    #[test]
+    fn bylines_are_read_however_they_are_cut_up() {
+        for (html, expected) in [
+            (
+                "<div class=post-author>Written by<b>Ann Lee</b><i>Senior editor</i></div>",
+                "Ann Lee",
+            ),
+            (
+                "<p class=byline>By <a href=/authors/ann>Ann Lee</a>, <a href=/authors/bo>Bo Li</a> and <a>Cy D</a></p>",
+                "Ann Lee, Bo Li, Cy D",
+            ),
+            (
+                "<span class=entryAuthor>Ann Lee | 4 March 2024</span>",
+                "Ann Lee",
+            ),
+            ("<p><a href='/author/ann-lee'>Ann Lee</a></p>", "Ann Lee"),
+            ("<p>By Ann van der Lee</p>", "Ann van der Lee"),
+            (
+                "<a class=username href=/u/x>orb_weaver42</a>",
+                "orb_weaver42",
+            ),
+            ("<p>Von Anna Müller</p>", "Anna Müller"),
+            ("<p>作者：王小明</p>", "王小明"),
+        ] {
+            assert_eq!(
+                bylines(html).first().map(String::as_str),
+                Some(expected),
+                "{html}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_stands_around_names_is_no_byline() {
+        for html in [
+            "<div class=author-bio>Ann Lee writes about webs.</div>",
+            "<img class=author-avatar alt='Ann Lee'>",
+            "<p>By the way, spiders are not insects.</p>",
+            "<div class=author>3 comments</div>",
+            "<nav><a href=/author/ann>Ann Lee</a></nav>",
+            "<div class=related><span class=author>Ann Lee</span></div>",
+            "<a href=/authors/>All of them</a>",
+            "<div class=author>Share</div>",
+        ] {
+            assert_eq!(bylines(html), Vec::<String>::new(), "{html}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The site's name, and whether a text is it.
+
+use orbweaver_sdk::jsonld;
+
+use crate::Sources;
+use crate::text::{MAX_BYTES, letters};
+use crate::things::{self, Thing};
+
+/// Names that are kept.
+const MAX_NAMES: usize = 12;
+
+/// What is known about the site's name.
+#[derive(Debug, Default)]
+pub struct Site {
+    /// The name, as the page writes it.
+    pub name: Option<String>,
+    /// Letters of every name that the page states.
+    stated: Vec<String>,
+    /// Letters of the host without `www` and dots.
+    host: String,
+    /// Letters of the host's labels.
+    labels: Vec<String>,
+}
+
+impl Site {
+    /// Collects the names.
+    pub fn of(sources: &Sources<'_>, things: &[Thing<'_>]) -> Self {
+        let mut site = Self::default();
+        site.read_host(sources.url);
+        let head = sources.head;
+        let name_of = |kinds: &[&str]| {
+            let mut found = things.iter().filter(|thing| thing.is(kinds));
+            found.find_map(|thing| things::text(thing.name?))
+        };
+        let publisher = || {
+            let mut found = things.iter();
+            found.find_map(|thing| things::text(jsonld::get(thing.publisher?, "name")?))
+        };
+        let names = [
+            head.meta_text(&["og:site_name"]),
+            head.meta_text(&["application-name"]),
+            name_of(&["WebSite"]),
+            publisher(),
+            head.meta_text(&["apple-mobile-web-app-title"]),
+            name_of(&[
+                "Organization",
+                "NewsMediaOrganization",
+                "Corporation",
+                "OnlineStore",
+                "LocalBusiness",
+            ]),
+        ];
+        for name in names
+            .into_iter()
+            .flatten()
+            .filter(|name| name.len() <= MAX_BYTES)
+        {
+            let key = letters(&name);
+            if !key.is_empty() && site.stated.len() < MAX_NAMES && !site.stated.contains(&key) {
+                site.stated.push(key);
+            }
+            site.name = site.name.or(Some(name));
+        }
+        site
+    }
+
+    fn read_host(&mut self, url: &str) {
+        let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+        let host = rest.split(['/', '?', '#']).next().unwrap_or("");
+        let host = host.rsplit('@').next().unwrap_or(host);
+        let host = host.strip_prefix("www.").unwrap_or(host);
+        if host.len() > 253 {
+            return;
+        }
+        self.host = letters(host);
+        self.labels = host
+            .split('.')
+            .map(letters)
+            .filter(|label| !label.is_empty())
+            .collect();
+    }
+
+    /// Whether a text is the site's name: one that the page states, or one that the host's
+    /// name is made of.
+    pub fn is_name(&self, text: &str) -> bool {
+        /// Letters that a name in the host's label may have in surplus: "the", "blog".
+        const SURPLUS: usize = 12;
+        let key = letters(text);
+        let words = text.split_whitespace().count();
+        if key.is_empty()
+            || self.stated.contains(&key)
+            || self.labels.contains(&key)
+            || key == self.host
+        {
+            return true;
+        }
+        // The longest label before the last one: `example` of `blog.example.co.uk`.
+        let before_last = self.labels.len().saturating_sub(1);
+        let main = self
+            .labels
+            .iter()
+            .take(before_last)
+            .max_by_key(|label| label.len());
+        let Some(main) = main.filter(|label| label.len() >= 4) else {
+            return false;
+        };
+        (key.contains(main.as_str()) && key.len() <= main.len() + SURPLUS && words <= 5)
+            || (key.len() >= 5 && self.host.contains(&key) && words <= 4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_known_by_the_host() {
+        let mut site = Site::default();
+        site.read_host("https://www.thepodcasthost.com:8080/a?b");
+        for name in [
+            "The Podcast Host",
+            "thepodcasthost.com",
+            "ThePodcastHost Blog",
+            "Podcast Host",
+            "",
+        ] {
+            assert!(site.is_name(name), "{name}");
+        }
+        for other in ["Podcast", "The best hosts for a podcast", "Com puter"] {
+            assert_eq!(site.is_name(other), other == "Podcast", "{other}");
+        }
+        site.stated.push(letters("Orb Weavers' Journal"));
+        assert!(site.is_name("orb weavers’ journal"));
+    }
+
+    #[test]
+    fn a_host_of_numbers_names_nothing() {
+        let mut site = Site::default();
+        site.read_host("http://127.0.0.1:9000/page");
+        assert!(!site.is_name("Widgets"));
+        assert!(!site.is_name("Page 127"));
+    }
+}

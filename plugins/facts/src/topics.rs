@@ -1,0 +1,94 @@
+//! Section, tags and main image.
+
+use orbweaver_sdk::jsonld;
+use orbweaver_sdk::text::collapse;
+
+use crate::Sources;
+use crate::things::{self, Thing};
+
+/// Tags that are told.
+const MAX_TAGS: usize = 50;
+/// Longest tag, in bytes.
+const MAX_TAG_BYTES: usize = 100;
+
+/// The section: `article:section`, else JSON-LD's `articleSection`.
+pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
+    let stated = || {
+        let mut found = things.iter();
+        found.find_map(|thing| things::text(jsonld::elements(thing.section?).next()?))
+    };
+    sources
+        .head
+        .meta_text(&["article:section", "parsely-section", "og:article:section"])
+        .or_else(stated)
+}
+
+/// Tags of the content: `article:tag`, JSON-LD's `keywords`, else the `keywords` metas.
+pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>]) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    let mut add = |list: &str| {
+        for tag in list.split([',', ';', '，', '、', '،']).map(collapse) {
+            if !tag.is_empty()
+                && tag.len() <= MAX_TAG_BYTES
+                && tags.len() < MAX_TAGS
+                && !tags.contains(&tag)
+            {
+                tags.push(tag);
+            }
+        }
+        tags.len()
+    };
+    let mut found = 0;
+    for tag in sources
+        .head
+        .all(&["article:tag", "og:article:tag"])
+        .take(MAX_TAGS)
+    {
+        found = add(tag);
+    }
+    if found == 0 {
+        for json in things.iter().filter_map(|thing| thing.keywords).take(4) {
+            for list in jsonld::strings(json).take(MAX_TAGS) {
+                found = add(&list);
+            }
+        }
+    }
+    if found == 0 {
+        for list in sources
+            .head
+            .all(&["news_keywords", "parsely-tags", "sailthru.tags", "keywords"])
+            .take(1)
+        {
+            add(list);
+        }
+    }
+    tags
+}
+
+/// The URL of the image that stands for the page, as written.
+pub fn image(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
+    let metas = [
+        "og:image:secure_url",
+        "og:image",
+        "og:image:url",
+        "twitter:image",
+        "twitter:image:src",
+        "image",
+        "thumbnail",
+    ];
+    let stated = || {
+        let others = &[
+            "WebSite",
+            "Organization",
+            "Person",
+            "ImageObject",
+            "BreadcrumbList",
+        ];
+        let mut content = things.iter().filter(|thing| !thing.is(others));
+        content.find_map(|thing| {
+            let image = jsonld::elements(thing.image?).next()?;
+            things::text(jsonld::get(image, "url").unwrap_or(image))
+        })
+    };
+    sources.head.meta_text(&metas).or_else(stated)
+}

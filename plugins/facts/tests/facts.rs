@@ -1,0 +1,311 @@
+//! Facts of whole pages, small ones made by hand.
+
+use orbweaver_facts::{Facts, Sources, language};
+use orbweaver_sdk::head::Head;
+use orbweaver_sdk::jsonld;
+use orbweaver_sdk::testing::Document;
+
+const URL: &str = "https://www.orb-journal.example/webs/1";
+
+fn facts(html: &str) -> Facts {
+    at(URL, html)
+}
+
+fn at(url: &str, html: &str) -> Facts {
+    let document = Document::new(url, html);
+    let page = document.page();
+    let view = page.view().expect("view");
+    let head = Head::of(&page).expect("head");
+    let blocks = jsonld::blocks(view);
+    let objects: Vec<_> = blocks.iter().flat_map(jsonld::Block::objects).collect();
+    let declared = head.language(&page);
+    Facts::of(&Sources {
+        view,
+        url,
+        head: &head,
+        objects: &objects,
+        language: declared.or_else(|| language::detect(view)).unwrap_or(""),
+    })
+}
+
+fn titles(html: &str) -> (String, String) {
+    let found = facts(html);
+    (
+        found.title.unwrap_or_default(),
+        found.headline.unwrap_or_default(),
+    )
+}
+
+#[test]
+fn the_site_s_name_is_no_part_of_the_title() {
+    for (html, title) in [
+        (
+            "<title>How webs are built | Orb Journal</title>",
+            "How webs are built",
+        ),
+        (
+            "<title>Orb Journal: news – How webs are built – Orb Journal</title><meta property=og:site_name content='Orb Journal'>",
+            "How webs are built",
+        ),
+        (
+            "<title>The Weaver » How webs are built</title><meta property=og:site_name content='The Weaver'>",
+            "How webs are built",
+        ),
+        (
+            "<title>How webs are built - The Weaver</title><script type=application/ld+json>{\"@type\":\"WebSite\",\"name\":\"The Weaver\"}</script>",
+            "How webs are built",
+        ),
+        (
+            "<title>How webs are built - The Weaver</title><h1>How webs are built</h1>",
+            "How webs are built",
+        ),
+        // Nobody says that this is the site's name.
+        (
+            "<title>Silk - stronger than steel</title>",
+            "Silk - stronger than steel",
+        ),
+        ("<title>Orb Journal</title>", "Orb Journal"),
+        ("<title>Orb Journal | Orb Journal</title>", "Orb Journal"),
+    ] {
+        assert_eq!(titles(html).0, title, "{html}");
+    }
+}
+
+#[test]
+fn the_title_is_always_a_part_of_the_title_element() {
+    let html = "<title>Webs, explained – Orb Journal</title><meta property=og:title content='You will not believe these webs'><h1>How webs are built</h1>";
+    let (title, _) = titles(html);
+    assert_eq!(title, "Webs, explained");
+    assert_eq!(
+        titles("<meta property=og:title content='Only shared'>").0,
+        "Only shared"
+    );
+}
+
+#[test]
+fn the_headline_is_what_most_places_agree_on() {
+    for (html, headline) in [
+        // The heading and a title agree, though the other differs.
+        (
+            "<title>Webs | Orb Journal</title><meta property=og:title content='How webs are built'><h1>How webs are built</h1>",
+            "How webs are built",
+        ),
+        // The first heading is the site's logo.
+        (
+            "<title>How webs are built | Orb Journal</title><h1>Orb Journal</h1><h1>How webs are built</h1>",
+            "How webs are built",
+        ),
+        // The heading names the book that the title ends with.
+        (
+            "<title>Silk - The Book of Webs</title><h1>The Book of Webs</h1>",
+            "Silk",
+        ),
+        // The title goes on after the heading.
+        (
+            "<title>Garden spiders: the ten largest | Orb Journal</title><h1>Garden spiders</h1>",
+            "Garden spiders",
+        ),
+        // Both titles agree against the heading.
+        (
+            "<title>How webs are built</title><meta property=og:title content='How webs are built'><h1>Welcome, reader</h1>",
+            "How webs are built",
+        ),
+        // One title only: the heading is nearer to the content.
+        (
+            "<title>Welcome to our forum</title><h1>Why do spiders moult?</h1>",
+            "Why do spiders moult?",
+        ),
+        // A heading's link to itself.
+        (
+            "<title>Silk</title><h1>Silk<a href=#silk>¶</a></h1>",
+            "Silk",
+        ),
+        (
+            "<script type=application/ld+json>{\"@type\":\"NewsArticle\",\"headline\":\"From the data\"}</script>",
+            "From the data",
+        ),
+    ] {
+        assert_eq!(titles(html).1, headline, "{html}");
+    }
+    assert_eq!(facts("<p>Hello").headline, None);
+}
+
+#[test]
+fn an_author_is_a_person_before_it_is_the_site() {
+    let organisation = r#"<script type="application/ld+json">{"@type":"Article","author":{"@type":"Organization","name":"Orb Journal"}}</script>"#;
+    let byline = "<h1>T</h1><p class=byline>By <a href=/author/ann>Ann Lee</a></p>";
+    assert_eq!(
+        facts(&format!("{organisation}{byline}")).author.as_deref(),
+        Some("Ann Lee")
+    );
+    assert_eq!(facts(organisation).author.as_deref(), Some("Orb Journal"));
+    let meta = "<meta name=author content='Orb Journal'>";
+    assert_eq!(
+        facts(&format!("{meta}{byline}")).author.as_deref(),
+        Some("Ann Lee")
+    );
+    assert_eq!(
+        facts("<meta name=author content='By Bo Li'>")
+            .author
+            .as_deref(),
+        Some("Bo Li")
+    );
+    assert_eq!(
+        facts("<meta name=author content='bo@example.org'>").author,
+        None
+    );
+}
+
+#[test]
+fn a_forum_s_first_post_names_the_author() {
+    let html = r#"<script type="application/ld+json">{"@type":"QAPage","mainEntity":{"@type":"Question","author":{"@type":"Person","name":"weaver_7"},"dateCreated":"2024-03-14","acceptedAnswer":{"@type":"Answer","author":{"name":"other"}}}}</script>"#;
+    let found = facts(html);
+    assert_eq!(
+        (found.author.as_deref(), found.published.as_deref()),
+        (Some("weaver_7"), Some("2024-03-14"))
+    );
+    let html = "<h1>Why?</h1><div class=post><a class=username href=/members/weaver.7/>weaver</a><time datetime=2024-03-14T10:00:00Z>Mar 14</time><p>Text</p></div><div class=post><a class=username href=/members/x.8/>other</a></div>";
+    let found = facts(html);
+    assert_eq!(
+        (found.author.as_deref(), found.published.as_deref()),
+        (Some("weaver"), Some("2024-03-14T10:00:00Z"))
+    );
+}
+
+#[test]
+fn bylines_and_dates_are_read_in_many_languages() {
+    for (lang, line, author) in [
+        ("en", "By Ann Lee | Published March 14, 2024", "Ann Lee"),
+        (
+            "de",
+            "Von Anna Müller, veröffentlicht am 14. März 2024",
+            "Anna Müller",
+        ),
+        (
+            "fr",
+            "Par Amélie Roux · Publié le 14 mars 2024",
+            "Amélie Roux",
+        ),
+        (
+            "es",
+            "Por Juan Gómez · Publicado el 14 de marzo de 2024",
+            "Juan Gómez",
+        ),
+        (
+            "pt",
+            "Por Ana Sousa | Publicado em 14 de março de 2024",
+            "Ana Sousa",
+        ),
+        (
+            "it",
+            "Di Marco Rossi | Pubblicato il 14 marzo 2024",
+            "Marco Rossi",
+        ),
+        (
+            "nl",
+            "Door Jan de Boer | Gepubliceerd op 14 maart 2024",
+            "Jan de Boer",
+        ),
+        ("sv", "Av Eva Berg | Publicerad 14 mars 2024", "Eva Berg"),
+        (
+            "pl",
+            "Autor: Jan Nowak | Opublikowano 14 marca 2024",
+            "Jan Nowak",
+        ),
+        (
+            "ru",
+            "Автор: Иван Петров | Опубликовано 14 марта 2024",
+            "Иван Петров",
+        ),
+        ("ja", "著者：山田太郎 | 公開日 2024年3月14日", "山田太郎"),
+        ("zh", "作者：王小明 | 发布于 2024年3月14日", "王小明"),
+        ("ko", "작성자: 김철수 | 등록 2024년 3월 14일", "김철수"),
+        ("ar", "بقلم: أحمد علي | نشر في 14 مارس 2024", "أحمد علي"),
+        ("th", "โดย สมชาย ใจดี | เผยแพร่ 14 มีนาคม 2567", "สมชาย ใจดี"),
+        (
+            "tr",
+            "Yazar: Ayşe Kaya | Yayın tarihi 14 Mart 2024",
+            "Ayşe Kaya",
+        ),
+    ] {
+        let html = format!("<html lang={lang}><h1>T</h1><p class=byline>{line}</p><p>Text");
+        let found = facts(&html);
+        assert_eq!(found.author.as_deref(), Some(author), "{line}");
+        assert_eq!(found.published.as_deref(), Some("2024-03-14"), "{line}");
+    }
+}
+
+#[test]
+fn a_change_is_told_from_a_publication() {
+    let html = "<h1>T</h1><div class=meta><span>Published: 14 March 2024</span> <span>Last updated: 2 May 2024</span></div>";
+    let found = facts(html);
+    assert_eq!(
+        (found.published.as_deref(), found.modified.as_deref()),
+        (Some("2024-03-14"), Some("2024-05-02"))
+    );
+    let html = "<h1>T</h1><p>Updated <time datetime=2024-05-02>yesterday</time></p>";
+    let found = facts(html);
+    assert_eq!(
+        (found.published, found.modified.as_deref()),
+        (None, Some("2024-05-02"))
+    );
+}
+
+#[test]
+fn what_stands_in_place_of_a_date_is_no_date() {
+    let html = "<meta property=article:published_time content='0001-01-01T00:00:00Z'><meta name=date content='1970-01-01'>
+        <script type=application/ld+json>{\"@type\":\"Article\",\"datePublished\":\"soon\",\"dateModified\":\"0001-01-01\"}</script>";
+    let found = facts(html);
+    assert_eq!((found.published, found.modified), (None, None));
+    let html = format!("{html}<h1>T</h1><time>14 March 2024</time>");
+    assert_eq!(facts(&html).published.as_deref(), Some("2024-03-14"));
+}
+
+#[test]
+fn dates_far_from_the_headline_or_of_other_pages_are_not_the_page_s() {
+    let filler = "<p>Words of the page that go on and on.</p>".repeat(400);
+    let html =
+        format!("<h1>T</h1>{filler}<time datetime=2024-03-14>Mar 14</time><p>By Ann Lee</p>");
+    let found = facts(&html);
+    assert_eq!((found.published, found.author), (None, None));
+    let html = "<h1>T</h1><div class=related><time datetime=2024-03-14>x</time><span class=author>Ann Lee</span></div><footer>© 14 March 2024</footer>";
+    let found = facts(html);
+    assert_eq!((found.published, found.author), (None, None));
+    assert_eq!(
+        facts("<h1>T</h1><p>On March 14, 2024 the spiders came back to the garden.</p>").published,
+        None
+    );
+}
+
+#[test]
+fn section_tags_and_image_are_told() {
+    let html = r#"<meta property=article:section content=Nature><meta property=article:tag content=silk><meta property=article:tag content="webs, silk">
+        <meta property=og:image content=/a.jpg>"#;
+    let found = facts(html);
+    assert_eq!(found.section.as_deref(), Some("Nature"));
+    assert_eq!(found.tags, ["silk", "webs"]);
+    assert_eq!(found.image.as_deref(), Some("/a.jpg"));
+    let html = r#"<script type="application/ld+json">{"@type":"NewsArticle","articleSection":["Nature","x"],"keywords":["silk","webs"],"image":{"@type":"ImageObject","url":"/b.jpg"}}</script>"#;
+    let found = facts(html);
+    assert_eq!(found.section.as_deref(), Some("Nature"));
+    assert_eq!(found.tags, ["silk", "webs"]);
+    assert_eq!(found.image.as_deref(), Some("/b.jpg"));
+}
+
+#[test]
+fn the_site_s_name_is_the_stated_one() {
+    assert_eq!(
+        facts("<meta property=og:site_name content=' Orb  J '><title>a</title>")
+            .site_name
+            .as_deref(),
+        Some("Orb J")
+    );
+    let publisher = r#"<script type="application/ld+json">{"@type":"Article","publisher":{"@type":"Organization","name":"Orb J"}}</script>"#;
+    assert_eq!(facts(publisher).site_name.as_deref(), Some("Orb J"));
+    assert_eq!(
+        at("http://127.0.0.1/x", "<title>Widgets - Acme</title>")
+            .title
+            .as_deref(),
+        Some("Widgets - Acme")
+    );
+}

@@ -1,0 +1,290 @@
+//! Many projects at work on one server, while it is killed, its database crashes, its disk is
+//! full, and hostile clients do their worst; then an audit of all that was promised.
+
+mod audit;
+mod client;
+mod hostile;
+mod load;
+mod receiver;
+mod site;
+mod watch;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use orbweaver_origin::{LargeSite, SiteSpec};
+
+use crate::drill::Database;
+use crate::postgres::Postgres;
+use crate::program::{Launch, Program};
+use client::Whereabouts;
+use load::{Dice, Ground, Tenant};
+use receiver::Receiver;
+pub use watch::{Held, Times};
+
+/// Pages of the site that projects crawl.
+const SITE_PAGES: usize = 20;
+/// Time without any load before and after, for what an idle server holds.
+const QUIET: Duration = Duration::from_secs(20);
+
+/// What a soak is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long the load lasts.
+    pub time: Duration,
+    /// Where the data is.
+    pub database: Database,
+    /// Projects at work.
+    pub projects: usize,
+    /// Hostile clients.
+    pub hostile: usize,
+    /// What all moments are derived from.
+    pub seed: u64,
+}
+
+/// What a soak came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Crawls and scans that were accepted.
+    pub runs: usize,
+    /// Scans that were answered with a page.
+    pub scans: u64,
+    /// What was done to the server, in order.
+    pub faults: Vec<&'static str>,
+    /// `/v1/health` under load.
+    pub health: Times,
+    /// One project's scans, one at a time: without other load, and under it.
+    pub idle: Times,
+    /// As `idle`, under load.
+    pub loaded: Times,
+    /// The longest delay of ready work that the server told, in seconds.
+    pub longest_poll: f64,
+    /// Held by the idle server before the load.
+    pub before: Held,
+    /// Held by the server under load, at the end of the second half, in which nothing is killed.
+    pub busy: Held,
+    /// As `before`, after the load.
+    pub after: Held,
+    /// What is not as promised.
+    pub broken: Vec<String>,
+}
+
+/// Runs a soak.
+///
+/// # Errors
+/// A part of it cannot be started, or the server does not answer in the end. Broken promises
+/// are no error: they are in the report.
+pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
+    let data = tempfile::tempdir()?;
+    let url = match settings.database {
+        Database::Sqlite => None,
+        Database::Postgres => Some(Postgres::shared().database()?),
+    };
+    let launch = launch.clone().with("METRICS__PUBLIC", "true").with(
+        "HTTP__RATE__ADDRESS",
+        "{per_second = 100000, burst = 100000}",
+    );
+    let site = LargeSite::start(&SiteSpec {
+        record: false,
+        ..SiteSpec::small_pages(SITE_PAGES)
+    })?;
+    let hostile_site = site::HostileSite::start()?;
+    let receiver = Receiver::start()?;
+    let start = || Program::start(&launch, data.path(), url.as_deref());
+    let program = start()?;
+    let tenants = tenants(&launch, data.path(), url.as_deref(), settings.projects)?;
+    let victim = tenants.last().context("no projects")?.key.clone();
+    let mut report = Report {
+        runs: 0,
+        scans: 0,
+        faults: Vec::new(),
+        health: Times::default(),
+        idle: Times::default(),
+        loaded: Times::default(),
+        longest_poll: 0.0,
+        before: Held::default(),
+        busy: Held::default(),
+        after: Held::default(),
+        broken: Vec::new(),
+    };
+    let at = Whereabouts::default();
+    at.set(Some(program.address()));
+    let page = site.url("/");
+    report.idle = for_a_while(QUIET, |stop| watch::victim(&at, &victim, &page, stop));
+    report.before = Held::by(program.pid())?;
+
+    let stop = AtomicBool::new(false);
+    let hostile_url = hostile_site.url();
+    let ground = Ground {
+        at: &at,
+        site: &site,
+        fault_url: &hostile_url,
+        receiver: &receiver,
+        stop: &stop,
+    };
+    let running = Mutex::new(Some(program));
+    std::thread::scope(|scope| -> Result<()> {
+        // The last one is the victim, whose only requests are those that are timed.
+        for (number, tenant) in tenants.iter().rev().skip(1).enumerate() {
+            let (ground, seed) = (&ground, settings.seed + number as u64);
+            scope.spawn(move || load::work(tenant, ground, seed));
+        }
+        for number in 0..settings.hostile {
+            // Keys of their own projects: the first ones, whose bills nobody counts.
+            let (at, stop, url) = (&at, &stop, &hostile_url);
+            let key = tenants.iter().filter(|tenant| !tenant.is_exact).nth(number);
+            let key = key.map(|tenant| tenant.key.clone()).unwrap_or_default();
+            scope.spawn(move || hostile::attack(number, &key, url, at, stop));
+        }
+        let health = scope.spawn(|| watch::health(&at, &stop));
+        let loaded = scope.spawn(|| watch::victim(&at, &victim, &page, &stop));
+        let longest = scope.spawn(|| watch::longest_poll(&at, &stop));
+        let faults = chaos(settings, &running, &at, &start);
+        let busy = held(&running);
+        stop.store(true, Ordering::Relaxed);
+        let gone = |_| anyhow::anyhow!("a thread that watches panicked");
+        report.health = health.join().map_err(gone)?;
+        report.loaded = loaded.join().map_err(gone)?;
+        report.longest_poll = longest.join().map_err(gone)?;
+        report.faults = faults?;
+        report.busy = busy?;
+        Ok(())
+    })?;
+    for tenant in &tenants {
+        load::finish(tenant, &at)?;
+    }
+    report.broken = audit::broken(&tenants, &at, &site, &receiver)?;
+    std::thread::sleep(QUIET);
+    report.after = held(&running)?;
+    report.runs = tenants.iter().map(|one| one.promised().runs.len()).sum();
+    report.scans = tenants.iter().map(|one| one.promised().scans).sum();
+    report.scans += report.loaded.len() as u64;
+    Ok(report)
+}
+
+fn for_a_while<T: Send>(time: Duration, work: impl FnOnce(&AtomicBool) -> T + Send) -> T {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(time);
+            stop.store(true, Ordering::Relaxed);
+        });
+        work(&stop)
+    })
+}
+
+fn held(running: &Mutex<Option<Program>>) -> Result<Held> {
+    let running = running
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    Held::by(running.as_ref().context("no server runs")?.pid())
+}
+
+/// Faults at random moments of the first half; in the second half the server only works.
+fn chaos(
+    settings: &Settings,
+    running: &Mutex<Option<Program>>,
+    at: &Whereabouts,
+    start: &dyn Fn() -> Result<Program>,
+) -> Result<Vec<&'static str>> {
+    let begun = Instant::now();
+    let mut dice = Dice::new(settings.seed);
+    let mut faults = Vec::new();
+    loop {
+        std::thread::sleep(Duration::from_secs(10 + dice.below(10)));
+        if begun.elapsed() > settings.time / 2 {
+            break;
+        }
+        let mut running = running
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let program = running.as_ref().context("no server runs")?;
+        match (faults.len() % 3, settings.database) {
+            (0, _) => {
+                at.set(None);
+                if let Some(program) = running.take() {
+                    program.kill()?;
+                }
+                let program = start()?;
+                at.set(Some(program.address()));
+                *running = Some(program);
+                faults.push("server killed");
+            }
+            (1, Database::Sqlite) => {
+                program.limit_files(Some(1 << 20))?;
+                std::thread::sleep(Duration::from_secs(3));
+                program.limit_files(None)?;
+                faults.push("disk full");
+            }
+            (1, Database::Postgres) => {
+                Postgres::shared().crash()?;
+                faults.push("database crashed");
+            }
+            _ => {
+                let browsers = kill_browsers(program.pid())?;
+                faults.push(if browsers > 0 {
+                    "browser killed"
+                } else {
+                    "no browser to kill"
+                });
+            }
+        }
+    }
+    std::thread::sleep(settings.time.saturating_sub(begun.elapsed()));
+    Ok(faults)
+}
+
+/// Kills the browsers that a server has started: how many.
+fn kill_browsers(server: u32) -> Result<usize> {
+    let found = Command::new("pgrep")
+        .args(["-P", &server.to_string(), "-f", "chrom"])
+        .output()?;
+    let pids = String::from_utf8(found.stdout)?;
+    for pid in pids.lines() {
+        // It may have ended by itself.
+        Command::new("kill").args(["-s", "KILL", pid]).status()?;
+    }
+    Ok(pids.lines().count())
+}
+
+/// Creates projects on the command line: of each five one with a cap, two whose bills are
+/// known to the page, and two that do everything.
+fn tenants(
+    launch: &Launch,
+    data: &Path,
+    database: Option<&str>,
+    count: usize,
+) -> Result<Vec<Tenant>> {
+    let mut tenants = Vec::with_capacity(count);
+    for number in 0..count {
+        let name = format!("soak-{number}");
+        let is_capped = number % 5 == 1;
+        let tier = if is_capped { "free" } else { "self_hosted" };
+        let mut command = Command::new(&launch.binary);
+        command
+            .args(["project", "create", &name, "--tier", tier])
+            .env("ORBWEAVER_DATA_DIR", data)
+            .env("ORBWEAVER_PLUGIN_DIR", &launch.plugin_dir)
+            .envs(launch.settings.iter().map(|(name, value)| (name, value)));
+        if let Some(database) = database {
+            command.env("ORBWEAVER_DATABASE_URL", database);
+        }
+        let output = command.output()?;
+        let key = String::from_utf8(output.stdout)?.trim().to_owned();
+        if !output.status.success() || key.is_empty() {
+            bail!("{name}: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        tenants.push(Tenant {
+            name,
+            key,
+            cap: is_capped.then_some(200),
+            is_exact: number % 5 > 1,
+            promised: Mutex::default(),
+        });
+    }
+    Ok(tenants)
+}
