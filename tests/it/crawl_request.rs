@@ -62,7 +62,8 @@ async fn a_run_is_queued_with_the_documented_defaults() {
         );
         assert_eq!(
             body,
-            json!({"id": id, "status": "queued", "url": SEED, "enqueued_at": "2026-03-01T12:00:00Z"})
+            json!({"id": id, "status": "queued", "url": SEED, "enqueued_at": "2026-03-01T12:00:00Z",
+                   "warnings": ["params is not a field", "zzz is not a field"]})
         );
         let expected = CrawlSpec {
             max_pages: 1_000,

@@ -1,5 +1,7 @@
 //! `cargo xtask bench …`: builds a benchmark in release mode and runs it.
 
+use std::process::Command;
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -107,17 +109,17 @@ impl Bench {
                 .args(["build", "--release", "--package", peer, "--target-dir"])
                 .arg(&peers_target))?;
         }
-        run(cargo(root())
-            .args([
-                "run",
-                "--release",
-                "--quiet",
-                "--workspace",
-                "--bin",
-                "orbweaver-bench",
-                "--",
-                name,
-            ])
+        // As a part of the workspace, so that it takes the dependencies that the server has.
+        run(cargo(root()).args([
+            "build",
+            "--release",
+            "--workspace",
+            "--bin",
+            "orbweaver-bench",
+        ]))?;
+        run(Command::new(target_dir().join("release/orbweaver-bench"))
+            .current_dir(root())
+            .arg(name)
             .args(args)
             .env("ORBWEAVER_PLUGIN_DIR", build::plugin_dir())
             .env("ORBWEAVER_PEERS", peers_target.join("release/peers"))

@@ -45,8 +45,11 @@ enum Command {
         filter: Option<String>,
     },
     /// Check formatting, rules of the workspace, unused dependencies, clippy and documentation in
-    /// every workspace, with warnings denied.
-    Lint,
+    /// every workspace, with warnings denied; the book's links, and the alerts.
+    Lint {
+        /// Run only steps whose name contains this.
+        filter: Option<String>,
+    },
     /// Check licences, sources and advisories of dependencies.
     Audit,
     /// Run a benchmark; each prints ratios against a baseline of the same run.
@@ -74,7 +77,7 @@ fn main() -> Result<()> {
         Command::Plugins => build::plugins(),
         Command::BuildFixtures => build::fixtures(),
         Command::Test { filter } => test::run(filter.as_deref()),
-        Command::Lint => lint::run_all(),
+        Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::Eval(eval) => eval.run(),

@@ -318,6 +318,15 @@ impl Quota {
         reservation.at.date_naive() == self.0.clock.now().date_naive()
     }
 
+    /// Waits until the pages of reservations that were dropped are available again.
+    ///
+    /// # Errors
+    /// When the database fails.
+    #[crate::boxed]
+    pub async fn settle(&self) -> Result<(), StoreError> {
+        self.0.store.released().await
+    }
+
     /// Extends all reservations of this process. Called every minute.
     ///
     /// # Errors

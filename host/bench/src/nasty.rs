@@ -39,10 +39,13 @@ struct Input {
     markdown: String,
 }
 
+/// Does some work once.
+type Step = dyn Fn(&Input) -> Result<()>;
+
 /// One kind of work on a document.
 struct Work {
     name: &'static str,
-    run: Box<dyn Fn(&Input) -> Result<()>>,
+    run: Box<Step>,
 }
 
 /// How one kind of work grew on one pattern.

@@ -129,6 +129,8 @@ mod tests {
         assert_eq!(ticker.wait_until_parked(), 0, "no guest ran yet");
         for _ in 0..3 {
             let before = ticker.wait_until_parked();
+            // A slow machine may tick more than twice in a round.
+            while ticks.try_recv().is_ok() {}
             let guest = ticker.guest();
             let other = ticker.guest();
             ticks.recv().unwrap();

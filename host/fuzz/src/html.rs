@@ -114,6 +114,13 @@ fn links(data: &[u8]) {
         .iter()
         .map(|(to, anchor)| (to.as_str(), anchor.as_str()))
         .collect();
+    // Rows of links keep a beginning of each text; the role keeps all of it.
+    let cut = |(to, anchor): (_, &'_ str)| {
+        let end = anchor.floor_char_boundary(orbweaver_core::limits::MAX_ANCHOR_BYTES);
+        (to, anchor[..end].to_owned())
+    };
+    let by_tree: Vec<_> = by_tree.into_iter().map(cut).collect();
+    let by_pass: Vec<_> = by_pass.into_iter().map(cut).collect();
     assert_eq!(by_pass, by_tree, "{html}");
 }
 

@@ -16,6 +16,7 @@ mod roles;
 mod sites;
 mod speed;
 mod table;
+mod verdict;
 
 use std::path::PathBuf;
 

@@ -32,13 +32,24 @@ pub fn decide(
     ];
     let near = near.into_iter().map(|byline| byline.name.clone());
     let mut of_site = None;
-    for name in named.into_iter().flatten().chain(near) {
-        if !site.is_name(&name) {
+    let mut login = None;
+    let sure = named.iter().flatten().count();
+    for (at, name) in named.into_iter().flatten().chain(near).enumerate() {
+        if site.is_name(&name) {
+            of_site = of_site.or(Some(name));
+        } else if at < sure && is_login(&name) {
+            // Systems that keep a login only; another place may have the name.
+            login = login.or(Some(name));
+        } else if at < sure || login.is_none() {
             return Some(name);
         }
-        of_site = of_site.or(Some(name));
     }
-    stated.organisations.or(of_site)
+    login.or(stated.organisations).or(of_site)
+}
+
+/// Whether a name is rather that of an account: one word without a capital.
+fn is_login(name: &str) -> bool {
+    name.is_ascii() && !name.contains(' ') && !name.contains(|c: char| c.is_ascii_uppercase())
 }
 
 /// Authors named in metas. `article:author` is a profile's URL on many sites; that names

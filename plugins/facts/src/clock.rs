@@ -7,28 +7,7 @@ use crate::dates::{self, Manner};
 use crate::marks::Marks;
 use crate::nearby::Nearby;
 use crate::things::{self, Thing};
-
-/// What a text says of the date beside it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// The content was published then.
-    Published,
-    /// It was changed then.
-    Modified,
-    /// Nothing.
-    Nothing,
-}
-
-/// A date near the headline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stamp {
-    /// ISO 8601.
-    pub date: String,
-    /// What it is of.
-    pub told: Told,
-    /// 0 for a `time` element, 1 for an element with the class of a date, 2 for a text.
-    pub doubt: u8,
-}
+use crate::told::{Stamp, Told};
 
 /// Both times, ISO 8601.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,143 +16,6 @@ pub struct Times {
     pub published: Option<String>,
     /// Of the last change.
     pub modified: Option<String>,
-}
-
-/// Words for a change, in lower case.
-pub const CHANGED: &[&str] = &[
-    "updat",
-    "modif",
-    "revis",
-    "last edited",
-    "last reviewed",
-    "aktualisier",
-    "stand:",
-    "zuletzt",
-    "mis à jour",
-    "mise à jour",
-    "actualiz",
-    "atualiz",
-    "alterad",
-    "aggiorna",
-    "bijgewerkt",
-    "gewijzigd",
-    "uppdater",
-    "opdater",
-    "oppdater",
-    "päivit",
-    "aktualiz",
-    "zmodyfik",
-    "frissít",
-    "módosít",
-    "actualiza",
-    "обновл",
-    "измен",
-    "оновл",
-    "актуализ",
-    "ενημερ",
-    "güncelle",
-    "diperbarui",
-    "diubah",
-    "cập nhật",
-    "แก้ไข",
-    "อัปเดต",
-    "อัพเดท",
-    "עודכן",
-    "עדכון",
-    "تحديث",
-    "بروزرسانی",
-    "अपडेट",
-    "হালনাগাদ",
-    "更新",
-    "修订",
-    "修改",
-    "업데이트",
-    "수정",
-];
-
-/// Words for a publication, in lower case.
-pub const PUBLISHED: &[&str] = &[
-    "publi",
-    "posted",
-    "posté",
-    "released",
-    "created",
-    "veröffentlicht",
-    "erschien",
-    "erstellt",
-    "geplaatst",
-    "gepubliceerd",
-    "skapad",
-    "oprettet",
-    "opprettet",
-    "julkaist",
-    "dodano",
-    "zverejn",
-    "zveřejn",
-    "vydáno",
-    "közzét",
-    "megjelen",
-    "inserito",
-    "postado",
-    "опублик",
-    "дата публ",
-    "размещ",
-    "опублік",
-    "δημοσι",
-    "yayın",
-    "diterbitkan",
-    "đăng",
-    "เผยแพร่",
-    "โพสต์",
-    "פורסם",
-    "نشر",
-    "انتشار",
-    "प्रकाशित",
-    "প্রকাশ",
-    "发布",
-    "發布",
-    "發表",
-    "发表",
-    "公開",
-    "投稿日",
-    "掲載",
-    "등록",
-    "입력",
-    "게시",
-    "작성",
-    "first published",
-    "date:",
-    "datum:",
-    "fecha:",
-    "data:",
-    "дата:",
-];
-
-impl Told {
-    /// By the texts before the date, nearest first, and by the class of its element.
-    pub fn by(labels: &[&str], updated: bool, published: bool) -> Self {
-        /// A longer text is no label.
-        const MAX_BYTES: usize = 160;
-        for label in labels
-            .iter()
-            .filter(|label| !label.is_empty() && label.len() <= MAX_BYTES)
-        {
-            let label = label.to_lowercase();
-            // The word nearest to the date, if a label has both.
-            let last = |words: &[&str]| words.iter().filter_map(|word| label.rfind(word)).max();
-            match (last(CHANGED), last(PUBLISHED)) {
-                (Some(changed), Some(published)) if published > changed => return Self::Published,
-                (Some(_), _) => return Self::Modified,
-                (None, Some(_)) => return Self::Published,
-                (None, None) => {}
-            }
-        }
-        match (updated, published) {
-            (true, false) => Self::Modified,
-            (false, true) => Self::Published,
-            _ => Self::Nothing,
-        }
-    }
 }
 
 /// Decides both times: metas, then JSON-LD, then Microdata, then what stands near the headline,
@@ -310,29 +152,6 @@ fn in_url(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_beside_a_date_tell_what_happened() {
-        use Told::{Modified, Nothing, Published};
-        for (label, expected) in [
-            ("Last updated:", Modified),
-            ("Zuletzt aktualisiert am", Modified),
-            ("Mis à jour le", Modified),
-            ("Published on", Published),
-            ("Veröffentlicht am", Published),
-            ("Published by Ann, updated", Modified),
-            ("Updated. First published", Published),
-            ("Обновлено", Modified),
-            ("最終更新日", Modified),
-            ("公開日", Published),
-            ("By Ann Lee", Nothing),
-            ("", Nothing),
-        ] {
-            assert_eq!(Told::by(&[label], false, false), expected, "{label}");
-        }
-        assert_eq!(Told::by(&[""], true, false), Modified);
-        assert_eq!(Told::by(&["Posted"], true, false), Published);
-    }
 
     #[test]
     fn a_url_may_tell_the_day() {

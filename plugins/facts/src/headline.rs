@@ -98,7 +98,19 @@ fn part_of(raw: &str, headline: Option<&str>, site: &Site) -> String {
             }
         }
     }
-    stripped.to_owned()
+    match raw.find(headline) {
+        Some(at) if stands_alone(raw, at, headline.len()) => headline.to_owned(),
+        _ => stripped.to_owned(),
+    }
+}
+
+/// Whether marks or the title's ends are around a part of it.
+fn stands_alone(title: &str, at: usize, length: usize) -> bool {
+    let before = title.get(..at).unwrap_or("").trim_end();
+    let behind = title.get(at + length..).unwrap_or("").trim_start();
+    let divides = |c: char| is_border(c) || matches!(c, '(' | ',' | '[' | '.' | '!' | '?' | '：');
+    (before.is_empty() || before.ends_with(divides))
+        && (behind.is_empty() || behind.starts_with(divides))
 }
 
 fn headline(

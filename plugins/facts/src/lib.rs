@@ -16,6 +16,7 @@ mod nearby;
 mod site;
 mod text;
 mod things;
+mod told;
 mod topics;
 
 use orbweaver_sdk::dom::View;

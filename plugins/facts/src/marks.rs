@@ -48,11 +48,7 @@ impl Marks {
                 tag::H1 if marks.headings.len() < MAX_HEADINGS => marks.heading(node),
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
-                tag::TIME => {
-                    if marks.time(node) {
-                        continue;
-                    }
-                }
+                tag::TIME if marks.time(node) => continue,
                 tag::A if marks.linked.is_none() && has(node, attr::REL, "author") => {
                     marks.linked = names::person(node);
                 }

@@ -1,22 +1,24 @@
 //! What stands around the headline: bylines and dates.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
-use orbweaver_sdk::text::{is_hidden, line};
+use orbweaver_sdk::text::{collapse, is_hidden, line};
 
 use crate::Sources;
-use crate::clock::{Stamp, Told};
 use crate::dates::{self, Manner};
 use crate::marks::{Marks, time_value};
 use crate::names;
 use crate::text::{CLASS_WORD_BYTES, class_words};
+use crate::told::{Stamp, Told};
 
 /// Nodes after and before the headline that are looked at.
-const AFTER: u32 = 600;
-const BEFORE: u32 = 200;
+const AFTER: u32 = 200;
+const BEFORE: u32 = 60;
 /// Candidates that are kept of each kind.
 const MAX_FOUND: usize = 12;
 /// Longest text of one node that may hold a date or a byline, in bytes.
 const MAX_TEXT: usize = 160;
+/// Longest text that begins with the introduction of a name, in bytes.
+const MAX_BYLINE_TEXT: usize = 100;
 
 /// A name near the headline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +59,15 @@ impl Nearby {
         let mut id = from;
         // The text before a date tells what happened then.
         let mut label = "";
+        let mut introduced = false;
         while let Some(node) = view.node(id).filter(|node| node.id() < to) {
             id += 1;
             if node.is_text() {
                 let text = node.text().trim();
-                self.text(text, label, manner);
+                self.text(text, label, introduced, manner);
                 if !text.is_empty() {
                     label = text;
+                    introduced = introduces(text);
                 }
                 continue;
             }
@@ -88,6 +92,9 @@ impl Nearby {
     }
 
     fn time(&mut self, node: Node<'_>, class: &Class, label: &str, manner: Manner<'_>) {
+        if self.stamps.len() >= MAX_FOUND {
+            return;
+        }
         let Some(date) = time_value(node).and_then(|value| dates::read(&value, manner)) else {
             return;
         };
@@ -111,15 +118,15 @@ impl Nearby {
             return;
         }
         let profile = node.tag() == tag::A && leads_to_profile(node);
-        if class.author || profile {
-            if let Some(name) = byline(node) {
-                let doubt = match (class.author, profile) {
-                    (true, true) => 1,
-                    (true, false) => 2,
-                    (false, _) => 3,
-                };
-                self.bylines.push(Byline { name, doubt });
-            }
+        if (class.author || profile)
+            && let Some(name) = byline(node)
+        {
+            let doubt = match (class.author, profile) {
+                (true, true) => 1,
+                (true, false) => 2,
+                (false, _) => 3,
+            };
+            self.bylines.push(Byline { name, doubt });
         }
         if class.dated && nodes <= 12 && self.stamps.len() < MAX_FOUND {
             let text = line(node);
@@ -137,16 +144,18 @@ impl Nearby {
         }
     }
 
-    fn text(&mut self, text: &str, label: &str, manner: Manner<'_>) {
+    fn text(&mut self, text: &str, label: &str, introduced: bool, manner: Manner<'_>) {
         if text.len() > MAX_TEXT || text.len() < 4 {
             return;
         }
-        if self.bylines.len() < MAX_FOUND
-            && let Some(rest) = names::strip_introduction(text)
-            && looks_like_person(rest)
-            && let Some(name) = names::bare(rest)
-        {
-            self.bylines.push(Byline { name, doubt: 4 });
+        if text.len() <= MAX_BYLINE_TEXT && self.bylines.len() < MAX_FOUND {
+            // The introduction may stand in a text of its own, before this one.
+            let rest = names::strip_introduction(text).or(introduced.then_some(text));
+            if let Some(rest) = rest.filter(|rest| looks_like_person(rest))
+                && let Some(name) = names::bare(rest)
+            {
+                self.bylines.push(Byline { name, doubt: 4 });
+            }
         }
         if self.stamps.len() < MAX_FOUND
             && has_year(text)
@@ -184,12 +193,16 @@ struct Class {
 
 impl Class {
     fn of(node: Node<'_>) -> Self {
-        let names = [attr::CLASS, attr::ID, attr::ITEMPROP, attr::REL];
         let mut said = 0;
-        for value in names.iter().filter_map(|id| node.attr(*id)) {
-            said |= class_words(value)
-                .map(meaning)
-                .fold(0, |all, one| all | one);
+        for attribute in node.attrs() {
+            if matches!(
+                attribute.id(),
+                attr::CLASS | attr::ID | attr::ITEMPROP | attr::REL
+            ) {
+                said |= class_words(attribute.value())
+                    .map(meaning)
+                    .fold(0, |all, one| all | one);
+            }
         }
         // The page itself may be called by any of these words.
         let whole = matches!(
@@ -215,12 +228,12 @@ const ELSEWHERE: u8 = 16;
 const BESIDE: u8 = 32;
 
 /// What a word of a class name says.
-fn meaning(word: &str) -> u8 {
+fn meaning(word: &[u8]) -> u8 {
     let mut lower = [0; CLASS_WORD_BYTES];
     let Some(lower) = lower.get_mut(..word.len()) else {
         return 0;
     };
-    lower.copy_from_slice(word.as_bytes());
+    lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     match &*lower {
         b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"contributor"
@@ -299,14 +312,16 @@ fn byline(node: Node<'_>) -> Option<String> {
         if !inner.is_text() {
             continue;
         }
-        let text = inner.text().trim();
-        if text.is_empty() {
+        let text = inner.text();
+        if text.trim().is_empty() {
             continue;
         }
         runs += 1;
         if runs > MAX_RUNS || text.len() > MAX_TEXT {
             break;
         }
+        let text = collapse(text);
+        let text = text.as_str();
         let rest = names::strip_introduction(text).unwrap_or(text);
         let lone = rest.trim_matches(|c: char| !c.is_alphanumeric());
         if names.is_empty() {
@@ -328,6 +343,11 @@ fn byline(node: Node<'_>) -> Option<String> {
         }
     }
     (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// Whether a text is nothing but an introduction: "By".
+fn introduces(label: &str) -> bool {
+    label.len() <= 24 && names::strip_introduction(label).is_some_and(str::is_empty)
 }
 
 /// Words and signs between two names.
@@ -398,6 +418,9 @@ fn looks_like_person(text: &str) -> bool {
 /// Whether a text may hold a date with a year: a quick look before it is read.
 fn has_year(text: &str) -> bool {
     let bytes = text.as_bytes();
+    if text.is_ascii() && !bytes.iter().any(u8::is_ascii_digit) {
+        return false;
+    }
     let western = bytes.windows(4).any(|four| {
         four.iter().all(u8::is_ascii_digit) && matches!(four.first(), Some(b'1' | b'2'))
     });
@@ -441,6 +464,11 @@ mod tests {
             ),
             ("<p><a href='/author/ann-lee'>Ann Lee</a></p>", "Ann Lee"),
             ("<p>By Ann van der Lee</p>", "Ann van der Lee"),
+            ("<p><span>By</span><span>Ann Lee</span></p>", "Ann Lee"),
+            (
+                "<p class=author>Posted\u{a0}by <b>Ann Lee</b></p>",
+                "Ann Lee",
+            ),
             (
                 "<a class=username href=/u/x>orb_weaver42</a>",
                 "orb_weaver42",

@@ -38,32 +38,30 @@ pub const CLASS_WORD_BYTES: usize = 24;
 
 /// The words of a class name, an id and the like, as written: `postMeta-date` has `post`, `Meta`
 /// and `date`. At most 16 of at most [`CLASS_WORD_BYTES`], of ASCII letters alone.
-pub fn class_words(value: &str) -> impl Iterator<Item = &str> {
+pub fn class_words(value: &str) -> impl Iterator<Item = &[u8]> {
     const MOST: usize = 16;
-    value
-        .split(|c: char| !c.is_ascii_alphabetic())
-        .flat_map(camel)
+    /// Bytes of a list of classes that are read.
+    const MAX_LIST: usize = 400;
+    let bytes = value.as_bytes();
+    let mut rest = bytes.get(..MAX_LIST).unwrap_or(bytes);
+    let words = std::iter::from_fn(move || {
+        let start = rest.iter().position(u8::is_ascii_alphabetic)?;
+        rest = rest.get(start..)?;
+        let mut before = b'A';
+        // Up to what is no letter, or to a capital after a small letter.
+        let end = rest.iter().position(|&byte| {
+            let border = !byte.is_ascii_alphabetic()
+                || before.is_ascii_lowercase() && byte.is_ascii_uppercase();
+            before = byte;
+            border
+        });
+        let (word, tail) = rest.split_at_checked(end.unwrap_or(rest.len()))?;
+        rest = tail;
+        Some(word)
+    });
+    words
         .filter(|word| (2..=CLASS_WORD_BYTES).contains(&word.len()))
         .take(MOST)
-}
-
-/// Cuts `postMeta` before the capital.
-fn camel(word: &str) -> impl Iterator<Item = &str> {
-    let mut rest = word;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let bytes = rest.as_bytes();
-        let pairs = bytes.iter().zip(bytes.iter().skip(1));
-        let end = pairs
-            .take_while(|(a, b)| !(a.is_ascii_lowercase() && b.is_ascii_uppercase()))
-            .count()
-            + 1;
-        let (part, tail) = rest.split_at_checked(end).unwrap_or((rest, ""));
-        rest = tail;
-        Some(part)
-    })
 }
 
 #[cfg(test)]
@@ -84,7 +82,8 @@ mod tests {
 
     #[test]
     fn class_names_are_cut_into_words() {
-        let words: Vec<&str> = class_words("entry-date postMeta__time a2z XYZ").collect();
-        assert_eq!(words, ["entry", "date", "post", "Meta", "time", "XYZ"]);
+        let words: Vec<&[u8]> = class_words("entry-date postMeta__time a2z XYZ é").collect();
+        let expected: [&[u8]; 6] = [b"entry", b"date", b"post", b"Meta", b"time", b"XYZ"];
+        assert_eq!(words, expected);
     }
 }

@@ -1,5 +1,7 @@
 //! Facts of whole pages, small ones made by hand.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_facts::{Facts, Sources, language};
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
@@ -58,6 +60,14 @@ fn the_site_s_name_is_no_part_of_the_title() {
         (
             "<title>How webs are built - The Weaver</title><h1>How webs are built</h1>",
             "How webs are built",
+        ),
+        (
+            "<title>Garden spiders: the ten largest</title><h1>Garden spiders</h1>",
+            "Garden spiders",
+        ),
+        (
+            "<title>All about garden spiders</title><h1>Garden spiders</h1>",
+            "All about garden spiders",
         ),
         // Nobody says that this is the site's name.
         (

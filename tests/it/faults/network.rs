@@ -49,9 +49,9 @@ async fn fault_21_reset_streams_and_goaway() {
 async fn fault_22_tls_flaws() {
     for (flaw, words) in [
         (Flaw::Expired, "expired"),
-        (Flaw::WrongHost, "not valid for name"),
-        (Flaw::SelfSigned, "unknownissuer"),
-        (Flaw::UntrustedRoot, "unknownissuer"),
+        (Flaw::WrongHost, "another host name"),
+        (Flaw::SelfSigned, "not trusted"),
+        (Flaw::UntrustedRoot, "not trusted"),
         (Flaw::OldVersion, "version"),
     ] {
         let (faulty, origin) = secure(flaw).await;

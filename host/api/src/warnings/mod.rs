@@ -2,8 +2,8 @@
 //! parameters.
 //!
 //! Such a name fails no request, since the interface may grow; its answer says so, in the
-//! header [`WARNINGS`] and, where the body is a JSON object that is sent as a whole, in the
-//! member `warnings`. The names are those of the OpenAPI document, so every operation has
+//! header [`WARNINGS`] and, where the body is a JSON object that is sent as a whole and no error,
+//! in the member `warnings`. The names are those of the OpenAPI document, so every operation has
 //! this without a line of its own.
 
 mod nearest;
@@ -175,14 +175,15 @@ fn shown_path(path: &[Step]) -> String {
 }
 
 /// Writes the warnings into an answer: always its header, and the member `warnings` of a JSON
-/// object that is not streamed.
+/// object that is not streamed and no error: an error's body has the member `error` alone.
 pub(crate) async fn attach(response: Response, messages: &[String]) -> Response {
     let (mut parts, body) = response.into_parts();
     if let Ok(value) = HeaderValue::from_str(&header_value(messages)) {
         parts.headers.insert(WARNINGS, value);
     }
     // What has no known size is streamed and must not be gathered here.
-    if !is_json(&parts.headers) || body.size_hint().exact().is_none() {
+    let plain = parts.status.is_client_error() || parts.status.is_server_error();
+    if plain || !is_json(&parts.headers) || body.size_hint().exact().is_none() {
         return Response::from_parts(parts, body);
     }
     match axum::body::to_bytes(body, usize::MAX).await {

@@ -64,6 +64,8 @@ struct State<'h> {
     title: Option<String>,
     /// An SVG `title` or `desc` has just begun: the text right after it is not visible.
     unseen: bool,
+    /// An SVG `title` is open; unlike the document's, it does not separate texts.
+    drawing_title: bool,
     base: Option<&'h str>,
     canonical: Option<&'h str>,
     found: Vec<Found<'h>>,
@@ -87,6 +89,7 @@ impl<'h> State<'h> {
             scratch: String::new(),
             title: None,
             unseen: false,
+            drawing_title: false,
             base: None,
             canonical: None,
             found: Vec::new(),
@@ -116,7 +119,11 @@ impl<'h> State<'h> {
             names::TITLE | names::DESC | names::STYLE if tag.foreign => self.unseen = true,
             _ => {}
         }
-        self.gap(tag.name);
+        if tag.name == names::TITLE && tag.foreign {
+            self.drawing_title = !tag.empty;
+        } else {
+            self.gap(tag.name);
+        }
         if !tag.empty {
             self.elements.open(tag.name, tag.hidden);
         }
@@ -124,7 +131,9 @@ impl<'h> State<'h> {
 
     fn end(&mut self, name: Name) {
         self.unseen = false;
-        self.gap(name);
+        if name != names::TITLE || !std::mem::take(&mut self.drawing_title) {
+            self.gap(name);
+        }
         if name == names::A {
             self.close_link();
         }

@@ -47,6 +47,11 @@ impl Crawler {
             return Ok(());
         }
         let under_way = self.fetches.len() as u64;
+        // Where the cap leaves no more than the block covers, the block is used up first.
+        if self.cut && under_way > 0 {
+            return Ok(());
+        }
+        self.cut = false;
         let quota = &self.shared.crawls.quota;
         if let Some(reserved) = &self.reserved {
             let enough = reserved.left().pages > under_way && quota.is_current(reserved);
@@ -59,10 +64,19 @@ impl Crawler {
         let ahead = (self.limiter.limit() as u64).saturating_mul(2);
         let want = ahead.min(max.saturating_sub(self.rows)).max(under_way + 1);
         let project = self.shared.lease.project;
-        match quota.reserve_up_to(project, Amount::pages(want)).await {
+        let mut block = quota.reserve_up_to(project, Amount::pages(want)).await;
+        if let Err(QuotaError::Capped(_)) = &block {
+            // What this run gave back may still be on its way to the database.
+            quota.settle().await?;
+            block = quota.reserve_up_to(project, Amount::pages(want)).await;
+        }
+        match block {
+            // Too small to bill what is under way to: that stays with the old block.
+            Ok(block) if under_way > 0 && block.left().pages <= under_way => self.cut = true,
             // What is under way is billed to the new block, so the old one goes back.
-            Ok(reserved) => self.reserved = Some(reserved),
+            Ok(block) => self.reserved = Some(block),
             Err(QuotaError::Store(error)) => return Err(error.into()),
+            Err(_) if under_way > 0 => self.cut = true,
             Err(error) => self.capped = Some(error.to_string()),
         }
         Ok(())

@@ -85,6 +85,8 @@ pub(super) struct Crawler {
     pub(super) sent: u64,
     /// Pages set aside for the run.
     pub(super) reserved: Option<Reservation>,
+    /// The cap leaves no more than the reserved pages, so these are used up first.
+    pub(super) cut: bool,
     /// The cap that was reached.
     pub(super) capped: Option<String>,
     /// When the run ends with what it has, and why; none once that is so.
@@ -191,6 +193,7 @@ impl Crawler {
             rows: leased.run.page_count,
             sent: 0,
             reserved: None,
+            cut: false,
             capped: None,
             end: Some(end),
             failed_sitemaps: 0,

@@ -38,48 +38,79 @@ struct Version {
     product: String,
 }
 
+/// Why a browser did not start, as a message for the operator.
+enum Failure {
+    /// It ended before it answered.
+    Ended(String),
+    /// It could not be launched, or did not answer in time.
+    Other(String),
+}
+
+impl Failure {
+    fn into_message(self) -> String {
+        match self {
+            Self::Ended(why) | Self::Other(why) => why,
+        }
+    }
+}
+
 impl Chromium {
-    /// Starts a browser and waits until it answers.
+    /// Starts a browser and waits until it answers. One that crashes while it starts, as Chromium
+    /// does at times on a busy machine, is started once more.
     ///
     /// # Errors
     /// The reason, as a message for the operator.
     #[crate::boxed]
     pub async fn start(program: &Path, config: &BrowserConfig) -> Result<Self, String> {
+        match Self::try_start(program, config).await {
+            Err(Failure::Ended(why)) => {
+                tracing::warn!(%why, "a browser crashed while it started; it is started again");
+                let again = Self::try_start(program, config).await;
+                again.map_err(Failure::into_message)
+            }
+            other => other.map_err(Failure::into_message),
+        }
+    }
+
+    async fn try_start(program: &Path, config: &BrowserConfig) -> Result<Self, Failure> {
+        let shown = program.display();
         let Started {
             process,
             input,
             output,
         } = process::launch(program, config.sandbox)
             .await
-            .map_err(|error| format!("{} does not start: {error}", program.display()))?;
+            .map_err(|error| Failure::Other(format!("{shown} does not start: {error}")))?;
         let connection = Connection::start(input, output);
         let version = connection.call::<Version>(None, "Browser.getVersion", json!({}));
-        let failed = match tokio::time::timeout(config.launch_ms.as_duration(), version).await {
-            Ok(Ok(version)) => {
-                tracing::info!(product = version.product, "a browser is running");
-                metrics::counter!("orbweaver_browser_launches_total").increment(1);
-                let now = Instant::now();
-                return Ok(Self {
-                    connection,
-                    user_agent: version.user_agent.replace("HeadlessChrome", "Chrome"),
-                    spare: Mutex::default(),
-                    process,
-                    uses: AtomicU32::new(0),
-                    worn: AtomicBool::new(false),
-                    measured: Mutex::new(now),
-                    last_use: Mutex::new(now),
-                });
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer within {} ms", config.launch_ms.0),
-        };
+        let answer = tokio::time::timeout(config.launch_ms.as_duration(), version).await;
+        if let Ok(Ok(version)) = answer {
+            tracing::info!(product = version.product, "a browser is running");
+            metrics::counter!("orbweaver_browser_launches_total").increment(1);
+            let now = Instant::now();
+            return Ok(Self {
+                connection,
+                user_agent: version.user_agent.replace("HeadlessChrome", "Chrome"),
+                spare: Mutex::default(),
+                process,
+                uses: AtomicU32::new(0),
+                worn: AtomicBool::new(false),
+                measured: Mutex::new(now),
+                last_use: Mutex::new(now),
+            });
+        }
         // Its last error output may arrive late.
         tokio::time::sleep(Duration::from_millis(100)).await;
-        Err(format!(
-            "{} does not start ({failed}): {}",
-            program.display(),
-            process.last_words()
-        ))
+        let words = process.last_words();
+        Err(match answer {
+            Ok(Err(error)) => Failure::Ended(format!("{shown} does not start ({error}): {words}")),
+            _ => {
+                let limit = config.launch_ms.0;
+                Failure::Other(format!(
+                    "{shown} does not start (no answer within {limit} ms): {words}"
+                ))
+            }
+        })
     }
 
     /// Whether it may render more pages.

@@ -66,23 +66,6 @@ impl Isolation {
             Self::OffBySetting => "off_by_setting",
         }
     }
-
-    /// Advice to the operator; `None` if nothing needs attention.
-    pub const fn advice(self) -> Option<&'static str> {
-        match self {
-            Self::Sandboxed => None,
-            Self::OffAsRoot => Some(
-                "Chromium runs without its sandbox (--no-sandbox), because this process is \
-                 root: a page that exploits the browser gets this machine. Run the service as \
-                 an ordinary user, or set browser.sandbox = \"off\" where a container is the \
-                 sandbox.",
-            ),
-            Self::OffBySetting => Some(
-                "Chromium runs without its sandbox (--no-sandbox), by the setting \
-                 browser.sandbox: a page that exploits the browser gets this container or machine.",
-            ),
-        }
-    }
 }
 
 impl Sandbox {
@@ -141,19 +124,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_without_a_sandbox_comes_with_advice() {
+    fn the_sandbox_is_off_by_setting_or_for_root() {
         for (sandbox, root, isolation) in [
             (Sandbox::Auto, false, Isolation::Sandboxed),
             (Sandbox::Auto, true, Isolation::OffAsRoot),
             (Sandbox::On, true, Isolation::Sandboxed),
             (Sandbox::Off, false, Isolation::OffBySetting),
         ] {
-            let found = sandbox.isolation_as(root);
-            assert_eq!(found, isolation);
-            let names_the_flag = found
-                .advice()
-                .is_some_and(|text| text.contains("--no-sandbox"));
-            assert_eq!(names_the_flag, found != Isolation::Sandboxed);
+            assert_eq!(sandbox.isolation_as(root), isolation);
         }
     }
 }

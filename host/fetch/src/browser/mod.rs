@@ -7,6 +7,7 @@
 mod cdp;
 mod chromium;
 mod config;
+mod evaluate;
 mod events;
 mod filter;
 mod process;

@@ -6,8 +6,6 @@
 use std::time::Duration;
 
 use orbweaver_core::render::WaitFor;
-use serde::Deserialize;
-use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
 use super::tab::{Tab, Trouble};
@@ -28,22 +26,6 @@ const QUIET: &str = "new Promise((done) => {
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   quiet = setTimeout(end, 250, true);
 })";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct World {
-    execution_context_id: i64,
-}
-
-#[derive(Deserialize)]
-struct Evaluated {
-    result: Answer,
-}
-
-#[derive(Deserialize)]
-struct Answer {
-    value: Option<bool>,
-}
 
 impl Tab {
     /// Waits until the main frame asks for nothing and its document does not change, at most
@@ -67,7 +49,8 @@ impl Tab {
                 })
                 .await;
             let unchanged = match begun {
-                Some(_) => self.unchanged().await,
+                // `None` also if the document was replaced meanwhile.
+                Some(_) => self.evaluate(QUIET).await.unwrap_or_default(),
                 None => None,
             };
             // Also reports a crash, and a navigation that the guard refuses.
@@ -86,33 +69,5 @@ impl Tab {
             }
         }
         Ok(())
-    }
-
-    /// Whether the document was unchanged for a while; `None` if it was replaced meanwhile.
-    async fn unchanged(&self) -> Option<bool> {
-        let session = Some(self.session.as_str());
-        let frame = self.watch.with(|state| state.frame.clone());
-        // An isolated world: the page can't replace its functions.
-        let world: World = self
-            .connection
-            .call(
-                session,
-                "Page.createIsolatedWorld",
-                json!({"frameId": frame, "worldName": "orbweaver"}),
-            )
-            .await
-            .ok()?;
-        let quiet = json!({
-            "expression": QUIET,
-            "contextId": world.execution_context_id,
-            "awaitPromise": true,
-            "returnByValue": true,
-        });
-        let evaluated: Evaluated = self
-            .connection
-            .call(session, "Runtime.evaluate", quiet)
-            .await
-            .ok()?;
-        evaluated.result.value
     }
 }

@@ -59,12 +59,6 @@ struct RawBody {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct World {
-    execution_context_id: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Metrics {
     css_content_size: Size,
 }
@@ -123,26 +117,7 @@ impl Tab {
     #[crate::boxed]
     pub async fn picture(&self) -> Result<Bytes, Trouble> {
         let session = Some(self.session.as_str());
-        let frame = self.watch.with(|state| state.frame.clone());
-        // An isolated world, in which the page cannot replace functions.
-        let world: World = self
-            .connection
-            .call(
-                session,
-                "Page.createIsolatedWorld",
-                json!({"frameId": frame, "worldName": "orbweaver"}),
-            )
-            .await?;
-        let scroll = json!({
-            "expression": SCROLL,
-            "contextId": world.execution_context_id,
-            "awaitPromise": true,
-            "returnByValue": true,
-        });
-        let _: Value = self
-            .connection
-            .call(session, "Runtime.evaluate", scroll)
-            .await?;
+        let _: Option<Value> = self.evaluate(SCROLL).await?;
         let metrics: Metrics = self
             .connection
             .call(session, "Page.getLayoutMetrics", json!({}))

@@ -11,9 +11,6 @@ use crate::pages::unpack_targets;
 use crate::runs::Lease;
 use crate::time::{from_ms, to_ms};
 
-/// Pages whose links are read at a time: no connection is held for a whole run.
-const CHUNK: i64 = 2_000;
-
 /// A URL that a run gave up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailedUrl {
@@ -148,7 +145,7 @@ impl Store {
         let mut referrers: HashMap<u64, Vec<PageId>> = HashMap::new();
         let mut after = 0;
         while !wanted.is_empty() {
-            let rows = self.run_targets(project, run, after, CHUNK).await?;
+            let rows = self.run_targets(project, run, after).await?;
             let Some(last) = rows.last() else { break };
             after = last.page.get();
             for row in &rows {

@@ -139,7 +139,7 @@ impl Store {
         }
         let mut after = 0;
         loop {
-            let rows = self.run_targets(project, run, after, CHUNK).await?;
+            let rows = self.run_targets(project, run, after).await?;
             let Some(last) = rows.last() else { break };
             after = last.page.get();
             for row in &rows {

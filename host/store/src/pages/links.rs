@@ -6,6 +6,20 @@ use super::CrawledPage;
 use crate::db::{Store, per_database, pieces, read};
 use crate::error::StoreError;
 
+/// Most pages whose targets one statement reads.
+const TARGETS_PAGES: u32 = 1_000;
+/// Stored bytes of targets after which one statement reads no further page.
+const TARGETS_BYTES: u64 = 1 << 20;
+
+/// Stored sizes of the links of a run's pages, from a page on.
+const LINK_SIZES: &str = "SELECT page_id, CAST(length(links) AS BIGINT) AS bytes
+     FROM page_links WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
+     ORDER BY page_id LIMIT $4";
+/// Stored sizes of the targets of a run's pages, from a page on.
+const TARGET_SIZES: &str = "SELECT page_id, CAST(length(targets) AS BIGINT) AS bytes
+     FROM page_links WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
+     ORDER BY page_id LIMIT $4";
+
 /// A page's links as they are stored; [`unpack_links`](super::unpack_links) unpacks them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackedLinks {
@@ -38,42 +52,28 @@ pub(crate) struct PackedTargets {
     pub(crate) targets: Vec<u8>,
 }
 
-/// The page and one packed column of a row.
-fn packed<'r, R>(row: &'r R, column: &'static str) -> sqlx::Result<(PageId, Vec<u8>)>
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    Ok((PageId(row.try_get("page_id")?), row.try_get(column)?))
+/// Reads a row of a page's id and one packed column.
+macro_rules! from_packed_row {
+    ($row:ident, $column:ident) => {
+        impl<'r, R> sqlx::FromRow<'r, R> for $row
+        where
+            R: sqlx::Row,
+            &'static str: sqlx::ColumnIndex<R>,
+            i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+            Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
+        {
+            fn from_row(row: &'r R) -> sqlx::Result<Self> {
+                Ok(Self {
+                    page: PageId(row.try_get("page_id")?),
+                    $column: row.try_get(stringify!($column))?,
+                })
+            }
+        }
+    };
 }
 
-impl<'r, R> sqlx::FromRow<'r, R> for PackedLinks
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> sqlx::Result<Self> {
-        let (page, links) = packed(row, "links")?;
-        Ok(Self { page, links })
-    }
-}
-
-impl<'r, R> sqlx::FromRow<'r, R> for PackedTargets
-where
-    R: sqlx::Row,
-    &'static str: sqlx::ColumnIndex<R>,
-    i64: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-    Vec<u8>: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,
-{
-    fn from_row(row: &'r R) -> sqlx::Result<Self> {
-        let (page, targets) = packed(row, "targets")?;
-        Ok(Self { page, targets })
-    }
-}
+from_packed_row!(PackedLinks, links);
+from_packed_row!(PackedTargets, targets);
 
 per_database! {
     /// Stores the links of pages, under their page ids.
@@ -126,26 +126,10 @@ impl Store {
         limit: u32,
         max_bytes: u64,
     ) -> Result<LinkRows, StoreError> {
-        let sizes: Vec<LinkSize> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT page_id, CAST(length(links) AS BIGINT) AS bytes FROM page_links
-                 WHERE run_id = $1 AND page_id >= $2 AND project_id = $3
-                 ORDER BY page_id LIMIT $4",
-            )
-            .bind(run.get())
-            .bind(from.get())
-            .bind(project.get())
-            .bind(i64::from(limit))
-            .fetch_all(pool)
+        let Some((last, more)) = self
+            .last_within(LINK_SIZES, project, run, from.get(), limit, max_bytes)
             .await?
-        });
-        let mut bytes = 0;
-        let within = sizes.iter().take_while(|size| {
-            let has_room = bytes < max_bytes;
-            bytes += u64::try_from(size.bytes).unwrap_or_default();
-            has_room
-        });
-        let Some(last) = within.last() else {
+        else {
             return Ok(LinkRows::default());
         };
         let rows: Vec<PackedLinks> = read!(self.db, pool => {
@@ -156,16 +140,46 @@ impl Store {
             )
             .bind(run.get())
             .bind(from.get())
-            .bind(last.page_id)
+            .bind(last)
             .bind(project.get())
             .fetch_all(pool)
             .await?
         });
-        let is_last = sizes
-            .last()
-            .is_some_and(|size| size.page_id == last.page_id);
-        let more = !is_last || sizes.len() >= limit as usize;
         Ok(LinkRows { rows, more })
+    }
+
+    /// The last of a run's pages from page `from` on that is within `limit` pages, and the first
+    /// one that reaches `max_bytes`; whether there may be further ones. `None` if there is no
+    /// page.
+    async fn last_within(
+        &self,
+        sizes: &'static str,
+        project: ProjectId,
+        run: RunId,
+        from: i64,
+        limit: u32,
+        max_bytes: u64,
+    ) -> Result<Option<(i64, bool)>, StoreError> {
+        let sizes: Vec<LinkSize> = read!(self.db, pool => {
+            sqlx::query_as(sizes)
+                .bind(run.get())
+                .bind(from)
+                .bind(project.get())
+                .bind(i64::from(limit))
+                .fetch_all(pool)
+                .await?
+        });
+        let mut bytes = 0;
+        let within = sizes.iter().take_while(|size| {
+            let has_room = bytes < max_bytes;
+            bytes += u64::try_from(size.bytes).unwrap_or_default();
+            has_room
+        });
+        let Some(last) = within.last().map(|size| size.page_id) else {
+            return Ok(None);
+        };
+        let is_last = sizes.last().is_some_and(|size| size.page_id == last);
+        Ok(Some((last, !is_last || sizes.len() >= limit as usize)))
     }
 
     /// Links of one page of a run; `None` if it has none, or is not a page of the run.
@@ -189,24 +203,38 @@ impl Store {
         })
     }
 
-    /// Targets of a run's pages, by ascending page id, after page `after`; at most `limit` pages.
+    /// Targets of a run's pages, by ascending page id, after page `after`: as many pages as fit
+    /// into [`TARGETS_BYTES`], at least one. Empty behind the last page.
     pub(crate) async fn run_targets(
         &self,
         project: ProjectId,
         run: RunId,
         after: i64,
-        limit: i64,
     ) -> Result<Vec<PackedTargets>, StoreError> {
+        let first = after.saturating_add(1);
+        let Some((last, _)) = self
+            .last_within(
+                TARGET_SIZES,
+                project,
+                run,
+                first,
+                TARGETS_PAGES,
+                TARGETS_BYTES,
+            )
+            .await?
+        else {
+            return Ok(Vec::new());
+        };
         read!(self.db, pool => {
             Ok(sqlx::query_as(
                 "SELECT page_id, targets FROM page_links
-                 WHERE run_id = $1 AND page_id > $2 AND project_id = $3
-                 ORDER BY page_id LIMIT $4",
+                 WHERE run_id = $1 AND page_id BETWEEN $2 AND $3 AND project_id = $4
+                 ORDER BY page_id",
             )
             .bind(run.get())
-            .bind(after)
+            .bind(first)
+            .bind(last)
             .bind(project.get())
-            .bind(limit)
             .fetch_all(pool)
             .await?)
         })

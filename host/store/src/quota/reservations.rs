@@ -192,6 +192,15 @@ impl Store {
         self.writer.release(reservation, amount);
     }
 
+    /// Returns when everything released before is written.
+    ///
+    /// # Errors
+    /// When the writer has ended.
+    #[crate::boxed]
+    pub async fn released(&self) -> Result<(), StoreError> {
+        self.writer.barrier().await
+    }
+
     /// Extends reservations that are still in use.
     #[crate::boxed]
     pub async fn renew(

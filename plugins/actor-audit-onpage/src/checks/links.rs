@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use orbweaver_sdk::dom::{Node, attr, tag};
 use orbweaver_sdk::text;
 
-use crate::codes::primary;
 use crate::facts::{Facts, Link, is_hidden, is_loopback, opening};
+use crate::language_codes::primary;
 use crate::report::Report;
 use crate::rules;
 

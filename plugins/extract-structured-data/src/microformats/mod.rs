@@ -89,11 +89,15 @@ fn properties(class: &str) -> impl Iterator<Item = (Kind, &str)> {
 /// Writes the items that are inside no other.
 pub fn write(page: &Page<'_>, view: &View<'_>, budget: &mut Budget, part: &mut Part) {
     let items = Items::of(page, view, budget);
+    let mut repeats = Repeats {
+        written: vec![false; items.all.len()],
+        budget,
+    };
     for (index, item) in items.all.iter().enumerate() {
         // Themes put `hentry` on whatever they lay out like one.
         let says = item.classic.is_none() || item.has_items || !item.properties.is_empty();
         if item.top && says {
-            part.item(|w| items.write(index, None, 1, w));
+            part.item(|w| items.write(index, None, 1, &mut repeats, w));
         }
     }
 }
@@ -142,6 +146,32 @@ impl<'v> Item<'v> {
             }
             Value::Item { .. } => None,
         })
+    }
+}
+
+/// Charges items that are written again. An element with two properties' names is the value of
+/// both, and so are the items within it: without a bound, each level would double the answer.
+struct Repeats<'b> {
+    /// Whether an item was written, by its index.
+    written: Vec<bool>,
+    budget: &'b mut Budget,
+}
+
+impl Repeats<'_> {
+    /// Bytes of an item's frame in the answer.
+    const FRAME: usize = 256;
+
+    /// Whether the item may be written: for the first time always, again while the budget lasts.
+    fn allow(&mut self, index: usize, item: &Item<'_>) -> bool {
+        let Some(written) = self.written.get_mut(index) else {
+            return false;
+        };
+        if !std::mem::replace(written, true) {
+            return true;
+        }
+        let values = item.properties.iter().flat_map(|(_, values)| values);
+        let size: usize = values.map(Value::size).sum();
+        self.budget.spend_text(Self::FRAME + size)
     }
 }
 
@@ -265,11 +295,21 @@ impl<'v> Items<'v> {
     }
 
     /// Writes an item; as the value of a property with that value. Recursion is bounded
-    /// by [`MAX_DEPTH`]: deeper items are left out.
-    fn write(&self, index: usize, value: Option<(Kind, &Value)>, depth: usize, w: &mut Writer) {
+    /// by [`MAX_DEPTH`]: deeper items are left out, and repeated ones beyond the budget.
+    fn write(
+        &self,
+        index: usize,
+        value: Option<(Kind, &Value)>,
+        depth: usize,
+        repeats: &mut Repeats<'_>,
+        w: &mut Writer,
+    ) {
         let Some(item) = self.all.get(index) else {
             return;
         };
+        if !repeats.allow(index, item) {
+            return;
+        }
         w.begin_object();
         w.key("type").array(|w| {
             if let Some(classic) = item.classic {
@@ -290,7 +330,7 @@ impl<'v> Items<'v> {
                 match value {
                     Value::Item { index, kind, own } => {
                         if depth < MAX_DEPTH {
-                            self.write(*index, Some((*kind, own)), depth + 1, w);
+                            self.write(*index, Some((*kind, own)), depth + 1, repeats, w);
                         }
                     }
                     plain => plain.write(w),
@@ -314,7 +354,7 @@ impl<'v> Items<'v> {
         if !item.children.is_empty() && depth < MAX_DEPTH {
             w.key("children").begin_array();
             for child in &item.children {
-                self.write(*child, None, depth + 1, w);
+                self.write(*child, None, depth + 1, repeats, w);
             }
             w.end_array();
         }

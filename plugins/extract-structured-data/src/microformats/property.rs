@@ -74,6 +74,22 @@ impl Value {
         }
     }
 
+    /// Bytes of its texts.
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image {
+                src: one,
+                alt: other,
+            }
+            | Self::Markup {
+                html: one,
+                text: other,
+            } => one.len() + other.len(),
+            Self::Item { own, .. } => own.size(),
+        }
+    }
+
     pub fn write(&self, w: &mut Writer) {
         match self {
             Self::Text(text) => {

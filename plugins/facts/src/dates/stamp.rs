@@ -116,7 +116,7 @@ fn time_of_day(rest: &str) -> Option<String> {
 /// The offset that a time ends with: `Z`, `+02:00`, or nothing.
 fn zone(rest: &str) -> String {
     let rest = rest.trim_start();
-    if ["Z", "z", "UTC", "GMT"].iter().any(|utc| rest == *utc) {
+    if ["Z", "z", "UTC", "GMT"].contains(&rest) {
         return "Z".to_owned();
     }
     let mut sign = "+";

@@ -9,7 +9,6 @@ patterns! {
     "json-ld-open": "<script type=application/ld+json>", "{\"a\":", "</script>";
     "json-ld-list": "<script type=application/ld+json>[", "{\"@type\":\"A\"},", "{}]</script>";
     "json-ld-graph": "<script type=application/ld+json>{\"@graph\":[", "{\"@id\":\"{i}\",\"@type\":\"Person\",\"name\":\"a\"},", "{}]}</script>";
-    "json-ld-author-references": "<script type=application/ld+json>[", "{\"@type\":\"Article\",\"author\":{\"@id\":\"{i}\"}},", "{}]</script>";
     "json-ld-authors": "<script type=application/ld+json>{\"@type\":\"Article\",\"author\":[", "{\"@id\":\"{i}\"},", "{}]}</script>";
     "json-ld-keys": "<script type=application/ld+json>{", "\"a{i}\":1,", "\"z\":1}</script>";
     "json-ld-same-keys": "<script type=application/ld+json>{", "\"@type\":\"A\",", "\"z\":1}</script>";

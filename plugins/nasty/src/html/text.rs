@@ -10,7 +10,7 @@ patterns! {
     "entities-numeric": "", "&#65", "";
     "entities-digits": "&#", "0", "";
     "entities-nbsp": "", "&nbsp;", "";
-    "bylines": "<h1>t</h1>", "<p class=author>By A B</p>", "";
+    "bylines-headline": "<h1>t</h1>", "<p class=author>By A B</p>", "";
     "bylines-nested": "<h1>t</h1>", "<div class=author>By", "";
     "bylines-class": "<h1>t</h1><p class='", " author date", "'>By A B</p>";
     "dates": "<h1>t</h1>", "<time>14 March 2024</time> ", "";

@@ -211,7 +211,7 @@ impl Drop for Lines {
 
 enum Sink {
     Lines(Lines, usize),
-    Csv(csv::Writer<Lines>, usize),
+    Csv(Box<csv::Writer<Lines>>, usize),
     Folder(Names, PathBuf, usize),
     People(usize),
 }
@@ -225,7 +225,7 @@ impl Sink {
             Some(Target::Csv(path)) => {
                 let mut lines = csv::Writer::from_writer(Lines::create(path)?);
                 lines.write_record(["id", "url", "status", "bytes", "fetched_at"])?;
-                Self::Csv(lines, 0)
+                Self::Csv(Box::new(lines), 0)
             }
         })
     }

@@ -11,7 +11,10 @@ hostile_support::extractor!(|_, page, _| {
     kept.push(page.url());
     // Memory that an earlier call freed, if there is any, as the allocator returns it.
     let mut fresh: Vec<u8> = Vec::with_capacity(1 << 20);
-    #[allow(clippy::uninit_vec, reason = "the test reads what earlier calls left there")]
+    #[allow(
+        clippy::uninit_vec,
+        reason = "the test reads what earlier calls left there"
+    )]
     // SAFETY: the host always initialises linear memory.
     unsafe {
         fresh.set_len(1 << 20);

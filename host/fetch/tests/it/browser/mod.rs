@@ -1,13 +1,15 @@
 //! Rendering in a real browser: results, refusals, and failures that it survives.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod escapes;
+mod life;
+
+use std::path::Path;
 use std::time::Duration;
 
 use orbweaver_core::setting::Millis;
 use orbweaver_fetch::{
-    BrowserConfig, FetchConfig, FetchError, Kind, RenderRequest, Rendered, Renderer, SubKind,
-    WaitFor,
+    BrowserConfig, FetchConfig, FetchError, Fetcher, Kind, RenderRequest, Rendered, Renderer,
+    SubKind, WaitFor,
 };
 use orbweaver_origin::{Origin, Proxy, Reply};
 use tokio::net::TcpListener;
@@ -18,6 +20,15 @@ use crate::support::{Names, config, with_config, with_names};
 fn renderer_with(change: impl FnOnce(&mut BrowserConfig)) -> Renderer {
     let mut browser = BrowserConfig::default();
     change(&mut browser);
+    Renderer::new(fetcher(), None, browser)
+}
+
+/// The same with another program as its browser.
+fn renderer_of(program: &Path) -> Renderer {
+    Renderer::new(fetcher(), Some(program), BrowserConfig::default())
+}
+
+fn fetcher() -> Fetcher {
     let names = Names::default();
     names.then("a.example", &["127.0.0.1"]);
     names.then("hidden.example", &["10.1.2.3"]);
@@ -25,7 +36,7 @@ fn renderer_with(change: impl FnOnce(&mut BrowserConfig)) -> Renderer {
         allow_nets: vec!["127.0.0.1/32".parse().unwrap()],
         ..config()
     };
-    Renderer::new(with_names(fetch, names), None, browser)
+    with_names(fetch, names)
 }
 
 fn renderer() -> Renderer {
@@ -38,29 +49,6 @@ async fn render(renderer: &Renderer, url: String) -> Result<Rendered, FetchError
 
 fn html(rendered: &Rendered) -> String {
     String::from_utf8(rendered.response.body.to_vec()).unwrap()
-}
-
-/// The processes of a group, zombies included.
-fn processes(group: i32) -> Vec<(i32, String)> {
-    std::fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let pid = path.file_name()?.to_str()?.parse().ok()?;
-            let stat = std::fs::read_to_string(path.join("stat")).ok()?;
-            let of: i32 = stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()?;
-            let line = std::fs::read_to_string(path.join("cmdline")).unwrap_or_default();
-            (of == group).then_some((pid, line.replace('\0', " ")))
-        })
-        .collect()
-}
-
-fn kill(pid: i32) {
-    let status = std::process::Command::new("kill")
-        .args(["-9", &pid.to_string()])
-        .status()
-        .unwrap();
-    assert!(status.success());
 }
 
 #[tokio::test]
@@ -119,14 +107,19 @@ async fn each_wait_point_sees_its_content() {
         };
         renderer.render(request)
     };
-    let loaded = waiting("/app", WaitFor::Load).await.unwrap();
-    assert!(html(&loaded).contains("early"), "{}", html(&loaded));
-    let idle = waiting("/app", WaitFor::NetworkIdle).await.unwrap();
-    assert!(
-        html(&idle).contains("late data and late data"),
-        "{}",
-        html(&idle)
-    );
+    // An application shows its data only after its load event.
+    for wait_for in [
+        WaitFor::Load,
+        WaitFor::DomContentLoaded,
+        WaitFor::NetworkIdle,
+    ] {
+        let page = waiting("/app", wait_for).await.unwrap();
+        assert!(
+            html(&page).contains("late data and late data"),
+            "{wait_for:?}: {}",
+            html(&page)
+        );
+    }
     // The image never comes, so `load` never fires.
     let parsed = waiting("/slow", WaitFor::DomContentLoaded).await.unwrap();
     assert!(html(&parsed).contains("parsed") && !parsed.partial);
@@ -200,183 +193,6 @@ async fn pages_share_nothing() {
 }
 
 #[tokio::test]
-async fn a_navigation_by_script_to_a_private_address_is_refused() {
-    let origin = Origin::start().await.unwrap();
-    let renderer = renderer();
-    for (path, to) in [
-        ("/a", "http://169.254.169.254/latest/meta-data/".to_owned()),
-        ("/b", origin.url_at("hidden.example", "/")),
-        ("/c", "https://10.0.0.1/".to_owned()),
-    ] {
-        origin.set(
-            path,
-            Reply::html(format!("<script>location.href = '{to}'</script>wait")),
-        );
-        let error = render(&renderer, origin.url(path)).await.unwrap_err();
-        assert_eq!(error.kind, Kind::Refused, "{to}: {error}");
-    }
-    let error = render(&renderer, "http://169.254.169.254/".to_owned()).await;
-    assert_eq!(error.unwrap_err().kind, Kind::Refused);
-}
-
-/// Tries every way in which a page can open a connection, to an address that the guard
-/// refuses and where a server listens.
-#[tokio::test]
-async fn nothing_that_a_page_does_reaches_a_refused_address() {
-    let origin = Origin::start().await.unwrap();
-    let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let datagrams = tokio::net::UdpSocket::bind("127.0.0.2:0").await.unwrap();
-    let (port, udp) = (
-        private.local_addr().unwrap().port(),
-        datagrams.local_addr().unwrap().port(),
-    );
-    let reached = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&reached);
-    let listening = tokio::spawn(async move {
-        let mut bytes = [0; 64];
-        loop {
-            tokio::select! {
-                _ = private.accept() => {}
-                _ = datagrams.recv(&mut bytes) => {}
-            }
-            count.fetch_add(1, Ordering::SeqCst);
-        }
-    });
-    let there = format!("127.0.0.2:{port}");
-    origin.set(
-        "/hop",
-        Reply::redirect(302, &format!("http://{there}/hopped")),
-    );
-    origin.set(
-        "/worker.js",
-        Reply::text(format!(
-            "fetch('http://{there}/worker').finally(() => postMessage(1))"
-        ))
-        .header("Content-Type", "text/javascript"),
-    );
-    origin.set(
-        "/",
-        Reply::html(format!(
-            "<img src=/held/open><link rel=preconnect href=http://{there}><link rel=dns-prefetch href=//{there}>\
-             <link rel=stylesheet href=http://{there}/style.css>\
-             <img src=http://{there}/image><img src=/hop><iframe src=http://{there}/frame></iframe>\
-             <script src=http://{there}/script.js></script>\
-             <script>(async () => {{\
-               const quiet = async (f) => {{ try {{ await f() }} catch {{}} }};\
-               const socket = (url) => new Promise((done) => {{ const s = new WebSocket(url);\
-                 s.onopen = s.onerror = done; }});\
-               await quiet(() => fetch('http://{there}/fetch', {{mode: 'no-cors'}}));\
-               await quiet(() => fetch('https://{there}/fetch', {{mode: 'no-cors'}}));\
-               await quiet(() => socket('ws://{there}/'));\
-               await quiet(() => socket('wss://{there}/'));\
-               navigator.sendBeacon('http://{there}/beacon', 'x');\
-               window.open('http://{there}/popup');\
-               new EventSource('http://{there}/events');\
-               await quiet(() => new Promise((done) => {{\
-                 new Worker('/worker.js').onmessage = done; setTimeout(done, 1000) }}));\
-               await quiet(async () => {{ const t = new WebTransport('https://127.0.0.2:{udp}/');\
-                 await Promise.race([t.ready, new Promise((done) => setTimeout(done, 500))]) }});\
-               await quiet(async () => {{\
-                 const c = new RTCPeerConnection({{iceServers: [{{urls: 'stun:127.0.0.2:{udp}'}},\
-                   {{urls: 'turn:127.0.0.2:{port}?transport=tcp', username: 'u', credential: 'c'}}]}});\
-                 c.createDataChannel('x'); await c.setLocalDescription(await c.createOffer());\
-                 await new Promise((done) => setTimeout(done, 1500)) }});\
-               document.title = 'tried everything';\
-               fetch('/done')\
-             }})()</script>"
-        )),
-    );
-    origin.set("/held/open", Reply::new(404, ""));
-    let renderer = renderer();
-    // The page stays open until its script is through: its `load` waits for an image.
-    let done = async {
-        origin.asked("/done", 1).await;
-        origin.release();
-    };
-    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
-    assert!(html(&rendered.unwrap()).contains("<title>tried everything"));
-    listening.abort();
-    assert_eq!(reached.load(Ordering::SeqCst), 0);
-}
-
-/// What outlives a page or leaves it by another way than a request of its own.
-#[tokio::test]
-async fn workers_downloads_and_other_schemes_reach_no_refused_address() {
-    let origin = Origin::start().await.unwrap();
-    let private = TcpListener::bind("127.0.0.2:0").await.unwrap();
-    let there = private.local_addr().unwrap();
-    let reached = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&reached);
-    let listening = tokio::spawn(async move {
-        while private.accept().await.is_ok() {
-            count.fetch_add(1, Ordering::SeqCst);
-        }
-    });
-    let script = |text: String| Reply::text(text).header("Content-Type", "text/javascript");
-    origin.set(
-        "/service.js",
-        script(format!(
-            "const out = () => fetch('http://{there}/service', {{mode: 'no-cors'}}).catch(() => 0);\
-             self.addEventListener('install', (e) => e.waitUntil(out()));\
-             self.addEventListener('activate', (e) => e.waitUntil(clients.claim().then(out)));"
-        )),
-    );
-    origin.set(
-        "/shared.js",
-        script(format!(
-            "onconnect = (e) => {{ fetch('http://{there}/shared', {{mode: 'no-cors'}}).catch(() => 0)\
-             .then(() => e.ports[0].postMessage(1)) }}"
-        )),
-    );
-    origin.set(
-        "/",
-        Reply::html(format!(
-            "<img src=/held/open><link rel=prefetch href=http://{there}/prefetch>\
-             <link rel=modulepreload href=http://{there}/module.js><link rel=manifest href=http://{there}/m>\
-             <script type=speculationrules>{{\"prerender\": [{{\"urls\": [\"http://{there}/prerender\"]}}],\
-             \"prefetch\": [{{\"urls\": [\"http://{there}/speculated\"]}}]}}</script>\
-             <style>@import url(http://{there}/import.css); @font-face {{ font-family: f;\
-             src: url(http://{there}/font) }} p {{ font-family: f; background: url(http://{there}/bg) }}</style>\
-             <p>text<video src=http://{there}/video autoplay></video><object data=http://{there}/object></object>\
-             <embed src=http://{there}/embed><iframe src=file:///etc/hostname></iframe>\
-             <a id=save download=x href=http://{there}/save>s</a>\
-             <a id=ping ping=http://{there}/ping href='#x'>p</a>\
-             <form id=form target=_blank method=post action=http://{there}/form><input name=a></form>\
-             <script>(async () => {{\
-               const quiet = async (f) => {{ try {{ await f() }} catch {{}} }};\
-               const soon = (ms) => new Promise((done) => setTimeout(done, ms));\
-               await quiet(() => Promise.race([navigator.serviceWorker.register('/service.js')\
-                 .then(() => navigator.serviceWorker.ready), soon(2000)]));\
-               await quiet(() => new Promise((done) => {{ const w = new SharedWorker('/shared.js');\
-                 w.port.onmessage = done; setTimeout(done, 1000) }}));\
-               await quiet(() => import('http://{there}/imported.js'));\
-               await quiet(() => fetch('http://{there}/late', {{mode: 'no-cors', keepalive: true}}));\
-               await quiet(async () => {{ document.title = 'read: ' +\
-                 await (await fetch('file:///etc/hostname')).text() }});\
-               for (const id of ['save', 'ping']) document.getElementById(id).click();\
-               document.getElementById('form').submit();\
-               for (const url of ['file:///etc/hostname', 'ftp://{there}/', 'view-source:http://{there}/'])\
-                 await quiet(() => window.open(url));\
-               await soon(500);\
-               if (!document.title.startsWith('read')) document.title = 'tried the rest';\
-               fetch('/done')\
-             }})()</script>"
-        )),
-    );
-    origin.set("/held/open", Reply::new(404, ""));
-    let renderer = renderer();
-    let done = async {
-        origin.asked("/done", 1).await;
-        origin.release();
-    };
-    let (rendered, ()) = tokio::join!(render(&renderer, origin.url("/")), done);
-    let html = html(&rendered.unwrap());
-    assert!(html.contains("<title>tried the rest"), "{html}");
-    listening.abort();
-    assert_eq!(reached.load(Ordering::SeqCst), 0);
-}
-
-#[tokio::test]
 async fn a_page_that_never_ends_is_partial_and_a_busy_one_an_error() {
     let origin = Origin::start().await.unwrap();
     origin.set("/held/never", Reply::html(""));
@@ -416,78 +232,6 @@ async fn a_body_without_end_stops_at_the_limit() {
     if let Ok(rendered) = rendered {
         assert!(rendered.response.body.len() < 1 << 20);
     }
-}
-
-#[tokio::test]
-async fn a_crash_costs_one_retry() {
-    let origin = Origin::start().await.unwrap();
-    origin.set("/held/page", Reply::html("<p>at last</p>"));
-    let renderer = renderer();
-    for whole in [false, true] {
-        let url = origin.url("/held/page");
-        let asked = origin.count("/held/page");
-        let crash = async {
-            origin.asked("/held/page", asked + 1).await;
-            let group = renderer.process_group().await.unwrap();
-            let victims: Vec<i32> = processes(group)
-                .into_iter()
-                .filter(|(pid, line)| {
-                    if whole {
-                        *pid == group
-                    } else {
-                        line.contains("--type=renderer")
-                    }
-                })
-                .map(|(pid, _)| pid)
-                .collect();
-            assert!(!victims.is_empty());
-            victims.into_iter().for_each(kill);
-            origin.asked("/held/page", asked + 2).await;
-            origin.release();
-        };
-        let (rendered, ()) = tokio::join!(render(&renderer, url), crash);
-        assert!(html(&rendered.unwrap()).contains("at last"));
-    }
-}
-
-#[tokio::test]
-async fn a_browser_is_replaced_after_its_uses_and_leaves_nothing() {
-    let origin = Origin::start().await.unwrap();
-    origin.set("/", Reply::html("fine"));
-    let renderer = renderer_with(|config| config.max_uses = 2);
-    render(&renderer, origin.url("/")).await.unwrap();
-    let first = renderer.process_group().await.unwrap();
-    render(&renderer, origin.url("/")).await.unwrap();
-    render(&renderer, origin.url("/")).await.unwrap();
-    let second = renderer.process_group().await.unwrap();
-    assert_ne!(first, second);
-    gone(first).await;
-    renderer.shutdown().await;
-    assert_eq!(processes(second), []);
-    let error = render(&renderer, origin.url("/")).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Browser);
-}
-
-/// Waits for a group's end, which comes with its last page's.
-async fn gone(group: i32) {
-    let patience = async {
-        while !processes(group).is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    let ended = tokio::time::timeout(Duration::from_secs(60), patience).await;
-    assert!(ended.is_ok(), "left behind: {:?}", processes(group));
-}
-
-#[tokio::test]
-async fn dropping_the_pool_ends_the_browser() {
-    let origin = Origin::start().await.unwrap();
-    origin.set("/", Reply::html("fine"));
-    let renderer = renderer();
-    render(&renderer, origin.url("/")).await.unwrap();
-    let group = renderer.process_group().await.unwrap();
-    drop(renderer);
-    gone(group).await;
 }
 
 #[tokio::test]
