@@ -38,6 +38,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// What servers cost that have nothing to do, on each database.
+    Idle {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Kills the program repeatedly during a crawl, on each database.
     Kill {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -86,6 +91,7 @@ impl Bench {
             Self::Extract { args } => ("extract", args),
             Self::Corpus { args } => ("corpus", args),
             Self::Crawl { args } => ("crawl", args),
+            Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
             Self::Soak { args } => ("soak", args),
@@ -97,7 +103,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "kill", "scale", "soak"].contains(&name) {
+        if ["actors", "api", "crawl", "idle", "kill", "scale", "soak"].contains(&name) {
             build::host()?;
         }
         let peer = match name {

@@ -7,6 +7,7 @@ mod call;
 mod corpus;
 mod crawl;
 mod extract;
+mod idle;
 mod kill;
 mod measure;
 mod monitors;
@@ -50,6 +51,8 @@ enum Bench {
         list: PathBuf,
         connections: usize,
     },
+    /// What servers cost that have nothing to do, on each database.
+    Idle(idle::Args),
     /// The program killed again and again in the middle of a crawl, on each database.
     Kill(kill::Args),
     /// Growth of the host's work per page, and of the roles natively, on hostile documents.
@@ -77,6 +80,7 @@ fn main() -> Result<()> {
             list,
             connections,
         } => crawl::fetch_list(address, &list, connections),
+        Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
         Bench::Nasty(args) => nasty::run(&args),
         Bench::Soak(args) => soak::run(&args),

@@ -20,6 +20,7 @@ use sqlx::sqlite::{
 use crate::error::StoreError;
 use crate::logs::Recent;
 use crate::presence::Presence;
+use crate::pulse::Pulses;
 use crate::writer::Writer;
 
 /// How to connect to a database.
@@ -58,6 +59,7 @@ pub struct Store {
     pub(crate) db: Db,
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: Recent,
+    pub(crate) pulses: Arc<Pulses>,
 }
 
 impl Store {
@@ -81,6 +83,7 @@ impl Store {
             db,
             writer,
             recent: Recent::default(),
+            pulses: Arc::default(),
         })
     }
 
@@ -128,6 +131,7 @@ impl Store {
     #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
+        self.pulses.stop();
         match &self.db {
             Db::Lite(lite) => {
                 lite.read.close().await;
@@ -158,7 +162,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .pragma("cache_size", "-16384")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
-        .statement_cache_capacity(256);
+        .statement_cache_capacity(256)
+        // The rows of one statement, so that SQLite's thread does not wait for ours in between.
+        .row_buffer_size(256);
     let file = connect.get_filename().to_owned();
     let write = SqlitePoolOptions::new()
         .max_connections(1)
