@@ -1,14 +1,17 @@
-//! Replaces the instructions that copy and fill memory by guest code.
+//! Replaces the instructions that copy, fill and grow memory by guest code.
 //!
 //! wasmtime compiles `memory.copy` and `memory.fill` to a call of the host, unless the length is a
 //! small constant. Such a call costs more than most copies of a plugin, which are a few bytes
-//! long, and a guest cannot be stopped during it (see [`interrupt`](crate::interrupt)). Therefore,
-//! before a component is compiled, both instructions become calls of two functions that are added
-//! to each core module. The call has the same length as the instruction it replaces, and the new
-//! type and functions follow all others, so that no index and no other offset of the module
-//! changes. The only difference is a length of 0 outside of the memory, which no longer traps.
+//! long, and a guest cannot be stopped during it (see [`interrupt`](crate::interrupt)). The same is
+//! true of `memory.grow` by 0 pages, which the host answers without asking the call's limits.
+//! Therefore, before a component is compiled, these instructions become calls of functions that
+//! are added to each core module. The new types and functions follow all others, so that no index
+//! of the module changes. The only difference is a length of 0 outside of the memory, which no
+//! longer traps.
 
 mod functions;
+
+use std::ops::Range;
 
 use wasm_encoder::{Encode as _, ValType};
 use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
@@ -23,7 +26,7 @@ const TYPES: u8 = 1;
 const FUNCTIONS: u8 = 3;
 const CODE: u8 = 10;
 
-/// The component with copies and fills as guest code. A module stays unchanged if it has no
+/// The component with copies, fills and growth as guest code. A module stays unchanged if it has no
 /// memory, more than one, or a 64-bit one, uses types of a later standard, or is damaged.
 pub(crate) fn inline_bulk(component: &[u8]) -> Vec<u8> {
     rewrite_component(component).unwrap_or_else(|| component.to_vec())
@@ -47,10 +50,11 @@ fn rewrite_component(component: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Whether no single instruction of this component can run long in the host: it has none that
-/// copy or fill memory or tables there, and no nested modules, which pass strings to one another
-/// through the host.
+/// Whether a guest of this component is never long in the host without a check of its limits: it
+/// has no instructions that copy or fill memory or tables there, grows memory only by the added
+/// function, and has no nested modules, which pass strings to one another through the host.
 pub(crate) fn is_interruptible(component: &[u8]) -> bool {
+    let grow = functions::grow().into_raw_body();
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
         let Ok(payload) = payload else { return false };
@@ -59,7 +63,11 @@ pub(crate) fn is_interruptible(component: &[u8]) -> bool {
             Payload::ModuleSection { .. } if depth > 0 => return false,
             Payload::ModuleSection { .. } => depth += 1,
             Payload::End(_) => depth = depth.saturating_sub(1),
-            Payload::CodeSectionEntry(body) if !is_short(&body).unwrap_or(false) => return false,
+            Payload::CodeSectionEntry(body)
+                if body.as_bytes() != grow && !is_short(&body).unwrap_or(false) =>
+            {
+                return false;
+            }
             _ => {}
         }
     }
@@ -75,6 +83,7 @@ fn is_short(body: &FunctionBody<'_>) -> Option<bool> {
             Operator::MemoryCopy { .. }
             | Operator::MemoryFill { .. }
             | Operator::MemoryInit { .. }
+            | Operator::MemoryGrow { .. }
             | Operator::TableFill { .. }
             | Operator::TableCopy { .. }
             | Operator::TableInit { .. }
@@ -140,21 +149,27 @@ fn push_section(out: &mut Vec<u8>, id: u8, body: &[u8]) {
 struct Plan {
     types: u32,
     functions: u32,
-    /// The instructions to replace.
+    /// Where the bodies of its functions are.
+    bodies: Vec<Range<usize>>,
+    /// The instructions to replace, in the order of the module.
     calls: Vec<Call>,
 }
 
+/// An instruction that becomes a call.
 struct Call {
-    offset: usize,
-    len: usize,
+    place: Range<usize>,
     function: Added,
 }
+
+/// Number of functions that are added.
+const ADDED: u32 = 3;
 
 /// The added functions, in their order.
 #[derive(Clone, Copy)]
 enum Added {
     Copy,
     Fill,
+    Grow,
 }
 
 impl Plan {
@@ -163,6 +178,7 @@ impl Plan {
         let mut plan = Self {
             types: 0,
             functions: 0,
+            bodies: Vec::new(),
             calls: Vec::new(),
         };
         let mut memories = 0;
@@ -202,6 +218,7 @@ impl Plan {
     }
 
     fn read(&mut self, body: &FunctionBody<'_>) -> Option<()> {
+        self.bodies.push(body.range());
         let mut operators = body.get_operators_reader().ok()?;
         let mut constant = None;
         while !operators.eof() {
@@ -211,56 +228,75 @@ impl Plan {
                 Operator::MemoryCopy { .. } if is_inline(constant) => None,
                 Operator::MemoryCopy { .. } => Some(Added::Copy),
                 Operator::MemoryFill { .. } => Some(Added::Fill),
+                Operator::MemoryGrow { .. } => Some(Added::Grow),
                 _ => None,
             };
             if let Some(function) = function {
-                let len = operators.original_position() - offset;
-                self.calls.push(Call {
-                    offset,
-                    len,
-                    function,
-                });
+                let place = offset..operators.original_position();
+                self.calls.push(Call { place, function });
             }
             constant = constant_of(&operator);
         }
         Some(())
     }
+
+    /// The code section with calls instead of the instructions, and the added functions.
+    fn code(&self, module: &[u8]) -> Option<Vec<u8>> {
+        /// The instruction `call`.
+        const CALL: u8 = 0x10;
+        let mut out = Vec::new();
+        u32::try_from(self.bodies.len())
+            .ok()?
+            .checked_add(ADDED)?
+            .encode(&mut out);
+        let mut calls = self.calls.iter().peekable();
+        let mut rewritten = Vec::new();
+        for body in &self.bodies {
+            rewritten.clear();
+            let mut from = body.start;
+            while let Some(call) = calls.next_if(|call| call.place.start < body.end) {
+                rewritten.extend_from_slice(module.get(from..call.place.start)?);
+                rewritten.push(CALL);
+                let index = self.functions.checked_add(call.function as u32)?;
+                index.encode(&mut rewritten);
+                from = call.place.end;
+            }
+            rewritten.extend_from_slice(module.get(from..body.end)?);
+            rewritten.as_slice().encode(&mut out);
+        }
+        functions::copy().encode(&mut out);
+        functions::fill().encode(&mut out);
+        functions::grow().encode(&mut out);
+        Some(out)
+    }
 }
 
-/// The module with calls instead of copies and fills.
+/// The module with calls instead of copies, fills and growth.
 fn rewrite_module(module: &[u8]) -> Option<Vec<u8>> {
     let plan = Plan::of(module)?;
-    let mut patched = module.to_vec();
-    for call in &plan.calls {
-        let index = plan.functions.checked_add(call.function as u32)?;
-        let bytes = call_of_length(index, call.len)?;
-        patched
-            .get_mut(call.offset..call.offset + call.len)?
-            .copy_from_slice(&bytes);
-    }
-    let mut out = patched.get(..HEADER_BYTES)?.to_vec();
-    for section in Sections::of(&patched)? {
+    let mut out = module.get(..HEADER_BYTES)?.to_vec();
+    for section in Sections::of(module)? {
         let Section { id, body } = section?;
         match id {
             TYPES => {
-                let mut added = Vec::new();
-                added.push(0x60);
+                /// Begins the type of a function.
+                const FUNCTION: u8 = 0x60;
+                let mut added = vec![FUNCTION];
                 [ValType::I32; 3].as_slice().encode(&mut added);
-                added.push(0);
-                push_section(&mut out, id, &extended(body, 1, &added)?);
+                [ValType::I32; 0].as_slice().encode(&mut added);
+                added.push(FUNCTION);
+                [ValType::I32].as_slice().encode(&mut added);
+                [ValType::I32].as_slice().encode(&mut added);
+                push_section(&mut out, id, &extended(body, 2, &added)?);
             }
             FUNCTIONS => {
                 let mut added = Vec::new();
                 plan.types.encode(&mut added);
                 plan.types.encode(&mut added);
-                push_section(&mut out, id, &extended(body, 2, &added)?);
+                plan.types.checked_add(1)?.encode(&mut added);
+                push_section(&mut out, id, &extended(body, ADDED, &added)?);
             }
-            CODE => {
-                let mut added = Vec::new();
-                functions::copy().encode(&mut added);
-                functions::fill().encode(&mut added);
-                push_section(&mut out, id, &extended(body, 2, &added)?);
-            }
+            CODE => push_section(&mut out, id, &plan.code(module)?),
             _ => push_section(&mut out, id, body),
         }
     }
@@ -276,20 +312,6 @@ fn extended(body: &[u8], items: u32, added: &[u8]) -> Option<Vec<u8>> {
     out.extend_from_slice(body.get(reader.original_position()..)?);
     out.extend_from_slice(added);
     Some(out)
-}
-
-/// `call index` in exactly so many bytes; `None` if the index does not fit.
-fn call_of_length(index: u32, len: usize) -> Option<Vec<u8>> {
-    let digits = len.checked_sub(1).filter(|n| (1..=5).contains(n))?;
-    if digits < 5 && u64::from(index) >> (7 * digits) != 0 {
-        return None;
-    }
-    let mut bytes = vec![0x10];
-    for i in 0..digits {
-        let more = if i + 1 < digits { 0x80 } else { 0 };
-        bytes.push((index >> (7 * i) & 0x7f) as u8 | more);
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ pub(crate) fn run_group(
         let guest = || {
             let mut alive = match previous {
                 Some(mut instance) => {
-                    instance.store.data_mut().meter = Arc::clone(&meter);
+                    instance.store.data_mut().set_meter(Arc::clone(&meter));
                     instance
                 }
                 None => Instance::new(runtime, plugin, &pooled.pre, page, Arc::clone(&meter))?,

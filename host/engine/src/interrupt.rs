@@ -14,8 +14,8 @@
 //! A thread in host code is not stopped, but checked again after [`RETRY`]. So no single step of a
 //! guest may run long in the host: copies and fills are guest code ([`bulk`](crate::bulk)),
 //! components with other such instructions do not run here
-//! ([`is_interruptible`](crate::bulk::is_interruptible)), and host functions call
-//! [`Meter::check_if_overdue`] first.
+//! ([`is_interruptible`](crate::bulk::is_interruptible)), and host functions and the growth of
+//! memory call [`Meter::check_if_overdue`] first.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -29,7 +29,7 @@ use wasmtime::component::Component;
 use crate::meter::Meter;
 
 /// Time until a guest over its budget that was in host code is checked again.
-pub(crate) const RETRY: Duration = Duration::from_millis(1);
+pub(crate) const RETRY: Duration = Duration::from_micros(50);
 
 /// Address ranges of a component's functions, without trampolines.
 pub(crate) struct GuestCode(Box<[Range<usize>]>);

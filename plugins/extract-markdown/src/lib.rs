@@ -31,8 +31,8 @@ orbweaver_sdk::extractor! { roles: { "markdown" => extract } }
 /// What of a page is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Only what the `article` role gives as the page's content: the same words, without
-    /// navigation, the page's header and footer, sidebars and the like.
+    /// Only the headline and what the `article` role gives as the page's content: the same words,
+    /// without navigation, the page's header and footer, sidebars and the like.
     pub only_main_content: bool,
 }
 

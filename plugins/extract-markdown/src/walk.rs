@@ -87,6 +87,12 @@ impl<'a> Walker<'a> {
 
     /// Converts what the plan keeps.
     pub fn run(mut self) -> String {
+        if let Some(headline) = &self.plan.headline {
+            // It may be among what is left out of the part.
+            self.skip = self.plan.skips.len();
+            self.walk(headline.start, headline.end);
+            self.skip = 0;
+        }
         self.walk(self.plan.part.start, self.plan.part.end);
         self.w.finish()
     }

@@ -1,5 +1,5 @@
-//! `only_main_content`: the same words as the article's text, with the Markdown of their
-//! elements.
+//! `only_main_content`: the headline, then the same words as the article's text, with the Markdown
+//! of their elements.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,6 +10,7 @@
 
 use orbweaver_content::Content;
 use orbweaver_extract_markdown::{Options, markdown};
+use orbweaver_sdk::dom::tag;
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 const URL: &str = "https://host.example/blog/2026/nests";
@@ -23,11 +24,13 @@ fn main_content(html: &str) -> String {
     markdown(&view, URL, &options)
 }
 
-/// The article's text.
+/// The page's headline and the article's text.
 fn article(html: &str) -> String {
     let snapshot = orbweaver_sdk::dom::parse(html);
     let view = snapshot.view().expect("view");
-    Content::of(&view, URL).text(&view)
+    let headline = view.nodes().find(|node| node.tag() == tag::H1);
+    let headline = headline.map(orbweaver_sdk::text::line).unwrap_or_default();
+    headline + "\n" + &Content::of(&view, URL).text(&view)
 }
 
 /// The words of a text.
@@ -196,4 +199,27 @@ fn the_words_are_those_of_the_article_on_pages_of_many_shapes() {
             main_content(&html)
         );
     }
+}
+
+#[test]
+fn the_headline_is_first_wherever_it_is() {
+    let text = ["entrance", "roof", "tube"].map(paragraph).concat();
+    let body = |before: &str, inside: &str| {
+        format!(
+            "<title>Nests - Birds</title><body><header><h1><a href=/>Birds</a></h1></header>{before}\
+             <main><article>{inside}{text}</article></main>"
+        )
+    };
+    for html in [
+        body("", "<h1>Nests</h1>"),
+        body("", "<header><p>In May</p><h1>Nests</h1></header>"),
+        body("<div class=hero><h1>Nests</h1><p>In May</p></div>", ""),
+    ] {
+        let markdown = main_content(&html);
+        assert!(markdown.starts_with("# Nests\n\n"), "{markdown}");
+        assert_eq!(markdown.matches("Nests").count(), 1, "{markdown}");
+    }
+    // A heading that only names the site is none.
+    let markdown = main_content(&body("", ""));
+    assert!(markdown.starts_with("Weaver birds"), "{markdown}");
 }

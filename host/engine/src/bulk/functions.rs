@@ -1,4 +1,4 @@
-//! The functions that copy and fill memory.
+//! The functions that copy, fill and grow memory.
 
 use wasm_encoder::{BlockType, Function, InstructionSink, MemArg, ValType};
 
@@ -256,5 +256,21 @@ pub(super) fn fill() -> Function {
     code.local_get(TO).i32_const(16).i32_add().local_tee(TO);
     code.local_get(STOP).i32_lt_u().br_if(0).end();
     code.end();
+    function
+}
+
+/// The function `(pages)` in place of `memory.grow`. Only growth by at least one page asks the host,
+/// which then checks the call's limits.
+pub(super) fn grow() -> Function {
+    const PAGES: u32 = 0;
+    let mut function = Function::new([]);
+    let mut code = function.instructions();
+    code.local_get(PAGES)
+        .i32_eqz()
+        .if_(BlockType::Empty)
+        .memory_size(0)
+        .return_()
+        .end();
+    code.local_get(PAGES).memory_grow(0).end();
     function
 }

@@ -104,6 +104,26 @@ fn what_is_out_of_bounds_traps() {
 }
 
 #[test]
+fn growth_is_that_of_the_instruction() {
+    let module = wat::parse_str(
+        r#"(module (memory (export "memory") 1 3)
+        (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0))))"#,
+    )
+    .unwrap();
+    let rewritten = rewrite_module(&module).unwrap();
+    assert!(!is_interruptible(&component_of(&module)));
+    assert!(is_interruptible(&component_of(&rewritten)));
+    let engine = Engine::default();
+    let module = Module::new(&engine, rewritten).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let grow: TypedFunc<i32, i32> = instance.get_typed_func(&mut store, "grow").unwrap();
+    for (pages, before) in [(0, 1), (1, 1), (0, 2), (2, -1), (1, 2), (0, 3), (-1, -1)] {
+        assert_eq!(grow.call(&mut store, pages).unwrap(), before, "{pages}");
+    }
+}
+
+#[test]
 fn what_is_no_component_stays_as_it_is() {
     for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01\x05\0as"] {
         assert_eq!(inline_bulk(bytes), bytes);
