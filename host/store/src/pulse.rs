@@ -3,19 +3,22 @@
 //!
 //! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`] on:
 //!
-//! - SQLite: the header of the WAL-index (the file `-shm` beside the database), which counts
-//!   transactions of every process (`iChange` and `mxFrame`, <https://sqlite.org/walformat.html>,
-//!   section 2.1): one small read of a file, no query.
+//! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
+//!   another connection, whichever process it belongs to
+//!   (<https://sqlite.org/pragma.html#pragma_data_version>). Reading the database's files instead
+//!   would be cheaper, but closing such a file releases the locks that SQLite holds on it in this
+//!   process (<https://sqlite.org/howtocorrupt.html>, section 2.2).
 //! - PostgreSQL: `pg_current_snapshot()`, which changes with every transaction that begins or
 //!   ends writing: one query instead of one for each task that waits.
 //!
 //! Where neither can be had, every look counts as a change, so that work is found all the same.
 
-use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use sqlx::SqliteConnection;
+use sqlx::pool::PoolConnection;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -23,8 +26,6 @@ use crate::db::{Db, Store};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Bytes of the WAL-index's header that describe its state: the first of two equal copies.
-const HEADER: usize = 48;
 
 /// Tells one task of changes. Each has its own.
 #[derive(Debug)]
@@ -44,7 +45,8 @@ impl Pulse {
 /// What a look found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    Index([u8; HEADER]),
+    /// As the connection that asks sees it.
+    Version(i64),
     Snapshot(String),
     /// Commits of this process, where the database is in memory.
     Commits(u64),
@@ -96,10 +98,10 @@ impl Store {
 }
 
 async fn run(db: Db, beats: Arc<watch::Sender<u64>>) {
-    let index = index_file(&db);
+    let mut observer = None;
     let mut known = None;
     loop {
-        let state = look(&db, index.as_deref()).await;
+        let state = look(&db, &mut observer).await;
         // Nothing is known at the first look: what came before it may be news.
         if state == State::Unknown || known.as_ref() != Some(&state) {
             beats.send_modify(|beat| *beat += 1);
@@ -109,35 +111,29 @@ async fn run(db: Db, beats: Arc<watch::Sender<u64>>) {
     }
 }
 
-/// Where the WAL-index of a SQLite file is.
-fn index_file(db: &Db) -> Option<PathBuf> {
-    let Db::Lite(lite) = db else { return None };
-    let mut name = lite.presence.file()?.as_os_str().to_owned();
-    name.push("-shm");
-    Some(name.into())
-}
-
-async fn look(db: &Db, index: Option<&Path>) -> State {
-    match (db, index) {
-        (Db::Lite(_), Some(index)) => header(index).map_or(State::Unknown, State::Index),
-        (Db::Lite(lite), None) => {
-            State::Commits(lite.changes.load(std::sync::atomic::Ordering::Acquire))
+/// Looks once. On a SQLite file `observer` is the connection that asks.
+async fn look(db: &Db, observer: &mut Option<SqliteConnection>) -> State {
+    match db {
+        Db::Lite(lite) if lite.presence.file().is_some() => {
+            let Some(connection) = observer else {
+                // Versions of two connections cannot be compared, so the first look tells nothing.
+                *observer = lite.read.acquire().await.ok().map(PoolConnection::detach);
+                return State::Unknown;
+            };
+            let found = sqlx::query_scalar("PRAGMA data_version")
+                .fetch_one(connection)
+                .await;
+            if found.is_err() {
+                *observer = None;
+            }
+            found.map_or(State::Unknown, State::Version)
         }
-        (Db::Pg(pool), _) => {
+        Db::Lite(lite) => State::Commits(lite.changes.load(Ordering::Acquire)),
+        Db::Pg(pool) => {
             let found = sqlx::query_scalar("SELECT CAST(pg_current_snapshot() AS TEXT)")
                 .fetch_one(pool)
                 .await;
             found.map_or(State::Unknown, State::Snapshot)
         }
     }
-}
-
-/// The header as it is now. Opened each time: the file goes with the database's last
-/// connection, and another one comes with the next. In memory wherever WAL works, so the read
-/// does not wait for a disk.
-fn header(index: &Path) -> Option<[u8; HEADER]> {
-    let mut header = [0; HEADER];
-    let file = std::fs::File::open(index).ok()?;
-    file.read_exact_at(&mut header, 0).ok()?;
-    Some(header)
 }

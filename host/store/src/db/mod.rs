@@ -150,11 +150,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
             options.url
         ))
     };
-    // auto_vacuum must be set before the first table is created, so on the migrating connection.
     let connect = SqliteConnectOptions::from_str(&options.url)
         .map_err(failed)?
         .create_if_missing(true)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
         .foreign_keys(true)
@@ -170,7 +168,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .max_connections(1)
         .acquire_timeout(options.acquire_timeout)
         .test_before_acquire(false)
-        .connect_with(connect.clone())
+        // Setting auto_vacuum writes to the file, so only here. It has an effect only before the
+        // first table is created, so on the connection that migrates.
+        .connect_with(connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental))
         .await
         .map_err(failed)?;
     sqlx_macros::migrate!("../../migrations/sqlite")
