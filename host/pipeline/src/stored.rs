@@ -80,6 +80,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub article_html: Option<Option<&'a RawValue>>,
+    /// `article`, `both`, `full`: what type of page it is, and how sure that is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub page_type: Option<&'a RawValue>,
     /// Title, description, Open Graph …
     #[schema(required = true, value_type = Option<Value>)]
     pub metadata: Option<&'a RawValue>,
@@ -202,6 +206,7 @@ impl Pipeline {
             article_html: parts
                 .article
                 .then(|| article.as_ref().map(|article| article.html)),
+            page_type: article.as_ref().and_then(|article| article.page_type),
             metadata: content.role("metadata"),
             signals: parts.signals.then(|| content.role("signals")),
             content_hash: content_hash
