@@ -11,6 +11,8 @@ use orbweaver_urls::{Resolved, key_of};
 use parking_lot::Mutex;
 
 use crate::entry::{End, Entry, Fetched, Outcome};
+use crate::hooks::outgoing;
+use crate::hooks::report::PluginReport;
 use crate::page;
 use crate::scope::Verdict;
 use crate::shared::Shared;
@@ -29,7 +31,16 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         Err(error) => return broken(entry, host, error.to_string()),
     };
     let trace = Arc::new(Mutex::new(RedirectTrace::default()));
-    let mut result = once(&shared, &entry, random, previous.as_ref(), &trace).await;
+    let mut report = PluginReport::default();
+    let mut result = once(
+        &shared,
+        &entry,
+        random,
+        previous.as_ref(),
+        &trace,
+        &mut report,
+    )
+    .await;
     // A 304 after a redirect answers another URL's validators: fetch again without them.
     if let Ok(response) = &result
         && response.status == 304
@@ -37,7 +48,7 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
     {
         let claimed = std::mem::take(&mut trace.lock().chain);
         shared.unclaim(&claimed);
-        result = once(&shared, &entry, random, None, &trace).await;
+        result = once(&shared, &entry, random, None, &trace, &mut report).await;
     }
     let RedirectTrace { chain, merged } = std::mem::take(&mut *trace.lock());
     let (end, redirects) = match result {
@@ -51,7 +62,10 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
                 Some(target) => End::Merged(target),
                 None => {
                     match make(&shared, &entry, response, previous, chain.last().copied()).await {
-                        Ok(fetched) => End::Page(Box::new(fetched)),
+                        Ok(mut fetched) => {
+                            report.merge(std::mem::take(&mut fetched.report));
+                            End::Page(Box::new(fetched))
+                        }
                         Err(error) => End::Broken(error.to_string()),
                     }
                 }
@@ -65,6 +79,7 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         end,
         redirects: u32::try_from(redirects).unwrap_or(u32::MAX),
         chain,
+        report,
     }
 }
 
@@ -75,6 +90,7 @@ fn broken(entry: Entry, host: usize, message: String) -> Outcome {
         end: End::Broken(message),
         redirects: 0,
         chain: Vec::new(),
+        report: PluginReport::default(),
     }
 }
 
@@ -85,6 +101,10 @@ async fn previous_page(
     let Some(run) = shared.previous else {
         return Ok(None);
     };
+    // Hooks judge the content, which "not modified" does not have.
+    if shared.hooks.need_pages(&shared.crawls.pipeline.engine) {
+        return Ok(None);
+    }
     let Some(url) = Resolved::parse(&entry.url) else {
         return Ok(None);
     };
@@ -109,6 +129,7 @@ async fn once(
     random: u64,
     previous: Option<&PreviousPage>,
     trace: &Arc<Mutex<RedirectTrace>>,
+    report: &mut PluginReport,
 ) -> Result<Response, FetchError> {
     let spec = &shared.spec;
     let fetcher = &shared.crawls.pipeline.fetcher;
@@ -122,7 +143,7 @@ async fn once(
             headers.push((name.to_owned(), value));
         }
     }
-    let request = Request {
+    let mut request = Request {
         headers,
         cookies: spec.cookies.clone().filter(|_| trusted),
         jar: Some(shared.jar.clone()),
@@ -135,6 +156,7 @@ async fn once(
         hop_check: Some(hop_check(shared, entry, Arc::clone(trace))),
         ..Request::get(entry.url.as_str())
     };
+    report.merge(outgoing::change(shared, entry, &mut request).await);
     shared.fetch(request, random).await
 }
 

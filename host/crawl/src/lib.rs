@@ -17,6 +17,7 @@ mod fetch;
 mod follow;
 mod frontier;
 mod handle;
+pub mod hooks;
 pub mod link_reader;
 mod live;
 mod page;

@@ -12,6 +12,8 @@ use tokio::time::Instant;
 
 use crate::context::Crawls;
 use crate::entry::{Entry, host_key};
+use crate::hooks::Hooks;
+use crate::hooks::report::Subject;
 use crate::politeness::{Turn, Turns};
 use crate::scope::Scope;
 use crate::spec::{CrawlSpec, SeedKind};
@@ -36,6 +38,7 @@ pub(crate) struct Shared {
     pub previous: Option<orbweaver_core::ids::RunId>,
     /// Extractors that run for every page, by role.
     pub extractors: Vec<String>,
+    pub hooks: Hooks,
 }
 
 impl Shared {
@@ -86,6 +89,15 @@ impl Shared {
             .filter(|(name, _)| trusted || is_impersonal(name))
             .cloned()
             .collect()
+    }
+
+    /// A URL that a plugin does something to now.
+    pub fn subject<'a>(&self, url: &'a str, key_hash: u64) -> Subject<'a> {
+        Subject {
+            url,
+            key_hash,
+            at: self.crawls.clock.now(),
+        }
     }
 
     /// Whether an entry is the seed.

@@ -6,8 +6,11 @@ use std::fmt;
 
 use orbweaver_core::webhook::Event;
 use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
+use orbweaver_pipeline::ExtractorOptions;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+
+use crate::hooks::request::HookSpec;
 
 /// Maximum page rows of one run.
 pub const MAX_PAGES: u32 = 100_000;
@@ -66,9 +69,15 @@ pub struct CrawlSpec {
     /// Extractors besides the documented ones, for every page.
     #[serde(default)]
     pub extractors: Vec<String>,
+    /// Options of extractors as JSON text, by role.
+    #[serde(default)]
+    pub extractor_options: ExtractorOptions,
     /// Whether nofollow links are not followed.
     #[serde(default)]
     pub respect_nofollow: bool,
+    /// Hooks that decide what is followed and stored, in their order.
+    #[serde(default)]
+    pub hooks: Vec<HookSpec>,
 }
 
 /// The kind of a crawl's seed.
@@ -108,7 +117,9 @@ impl CrawlSpec {
             proxy_country: None,
             aggressive: false,
             extractors: Vec::new(),
+            extractor_options: ExtractorOptions::new(),
             respect_nofollow: false,
+            hooks: Vec::new(),
         }
     }
 

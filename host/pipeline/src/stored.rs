@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use crate::answer::{Article, to_json};
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extractor_options::{ExtractorOptions, options_of};
 use crate::pipeline::Pipeline;
 use crate::roles::{RoleError, RoleRequest};
 
@@ -92,6 +93,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
     pub extensions: Option<&'a RawValue>,
+    /// What the crawl's hooks made of the page, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub records: Vec<HookRecord>,
     /// Extractors that failed; their members are null.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
@@ -100,6 +105,17 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,
+}
+
+/// A record that a hook made of a page.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PageRecord)]
+pub struct HookRecord {
+    /// The hook's name.
+    pub hook: String,
+    /// The record: any JSON.
+    #[schema(value_type = Value)]
+    pub data: Box<RawValue>,
 }
 
 /// Content kept in the row of a page that a crawl stores without its body, as JSON.
@@ -125,13 +141,18 @@ impl Pipeline {
         project: ProjectId,
         record: PageRecord,
         parts: Parts,
+        options: &ExtractorOptions,
     ) -> Result<Bytes, StoredError> {
         let PageRecord {
             metadata,
             extensions,
             page,
-            ..
+            run,
         } = record;
+        let records = match run {
+            Some(_) => records(store, project, page.id).await?,
+            None => Vec::new(),
+        };
         let extensions: Option<&RawValue> = extensions
             .as_deref()
             .and_then(|json| serde_json::from_str(json).ok());
@@ -151,6 +172,7 @@ impl Pipeline {
             signals: None,
             content_hash: None,
             extensions,
+            records,
             errors: Vec::new(),
             notice: None,
         };
@@ -166,7 +188,7 @@ impl Pipeline {
             return Ok(to_json(&answer, 4_096)?);
         };
         answer.notice = document.notice();
-        let outcome = self.extract(&mut document, &parts.roles()).await?;
+        let outcome = self.extract(&mut document, &parts.roles(options)).await?;
         answer.errors.clone_from(&outcome.errors);
         let page = match document.kind {
             Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
@@ -196,8 +218,28 @@ impl Pipeline {
     }
 }
 
+async fn records(
+    store: &Store,
+    project: ProjectId,
+    page: PageId,
+) -> Result<Vec<HookRecord>, StoredError> {
+    let records = store.page_records(project, page).await;
+    let records = records.map_err(ScanError::from)?;
+    let records = records.into_iter().filter_map(|(hook, data)| {
+        let data = RawValue::from_string(data).ok()?;
+        Some(HookRecord { hook, data })
+    });
+    Ok(records.collect())
+}
+
 impl Parts {
-    fn roles(self) -> Vec<RoleRequest> {
+    /// Whether a role is run for these parts.
+    pub fn runs(self, role: &str) -> bool {
+        let none = ExtractorOptions::new();
+        self.roles(&none).iter().any(|request| request.role == role)
+    }
+
+    fn roles(self, options: &ExtractorOptions) -> Vec<RoleRequest> {
         let mut roles = vec![RoleRequest::new("metadata", "")];
         if self.markdown {
             // As a scan asks for it, so that both share what is cached.
@@ -211,6 +253,9 @@ impl Parts {
         }
         if self.signals {
             roles.push(RoleRequest::new("signals", ""));
+        }
+        for request in &mut roles {
+            request.options = options_of(&request.role, &request.options, options);
         }
         roles
     }

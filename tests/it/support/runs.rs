@@ -98,6 +98,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         discovered: Vec::new(),
         changes: Vec::new(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: Vec::new(),
     };
     // The rows of redirecting URLs come after those of the pages.
@@ -109,6 +110,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             url: url.clone(),
             key_hash: hash(&url),
             depth: u32::from(seq > 0),
+            priority: 0,
         });
         batch.changes.push(FrontierChange::Done {
             seq,
@@ -121,6 +123,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
                 key_hash: hash(&from),
                 url: from,
                 depth: 1,
+                priority: 0,
             });
             batch.changes.push(FrontierChange::Done {
                 seq: redirect_seq,
@@ -139,6 +142,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             .map(|url| (url.as_str(), "the anchor", "nofollow", true));
         let html = page.html.clone();
         batch.pages.push(CrawledPage {
+            records: Vec::new(),
             seq,
             key_hash: hash(&url),
             depth: u32::from(seq > 0),
@@ -186,6 +190,7 @@ pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>)
         pages: Vec::new(),
         discovered: Vec::new(),
         changes: Vec::new(),
+        notes: Vec::new(),
         errors,
         usage: Vec::new(),
     };

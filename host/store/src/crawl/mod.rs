@@ -5,11 +5,12 @@ mod commit;
 pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
+pub(crate) mod notes;
 
 pub use crate::pages::{
-    CrawledPage, DifferentPage, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
-    PageRecord, PreviousPage, RunDiff, StoredLink, each_link, pack_links, pack_targets,
-    slice_links, unpack_links, unpack_targets,
+    CrawledPage, DifferentPage, LinkRows, LinkSlice, NewRecord, Orphan, PackedLinks, PageItem,
+    PageRange, PageRecord, PreviousPage, RunDiff, RunRecord, StoredLink, each_link, pack_links,
+    pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
     Created, DeletionStep, Ending, Lease, LeasedRun, NewRun, Progress, Run, RunFilter, RunItem,
@@ -18,3 +19,4 @@ pub use crate::runs::{
 pub use commit::{Committed, RunBatch};
 pub use errors::FailedUrl;
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};
+pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::files::Names;
 use crate::service::Service;
-use orbweaver_pipeline::{Parts, StoredError};
+use orbweaver_pipeline::{ExtractorOptions, Parts, StoredError};
 
 /// Pages read per query.
 const CHUNK: u32 = 500;
@@ -133,9 +133,10 @@ async fn read(
         markdown: true,
         ..Parts::default()
     };
+    let no_options = ExtractorOptions::new();
     let stored = service
         .pipeline
-        .stored(&service.store, project, record, parts);
+        .stored(&service.store, project, record, parts, &no_options);
     match stored.await {
         Ok(json) => Ok(Content {
             item,

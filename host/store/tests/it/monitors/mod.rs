@@ -85,6 +85,7 @@ type Page = (&'static str, u16, &'static str);
 fn page(leased: &LeasedRun, seq: i64, (path, status, content): Page) -> CrawledPage {
     let url = format!("https://example.org{path}");
     CrawledPage {
+        records: Vec::new(),
         page: NewPage {
             project: leased.lease.project,
             run: Some(leased.lease.run),
@@ -152,6 +153,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
                 url: format!("https://example.org{path}"),
                 key_hash: key_hash(path),
                 depth: 1,
+                priority: 0,
             })
             .collect(),
         changes: (0_i64..)
@@ -168,6 +170,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
             })
             .collect(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: Vec::new(),
     };
     assert_eq!(
