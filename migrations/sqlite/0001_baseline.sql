@@ -219,6 +219,10 @@ CREATE TABLE runs (
     skipped_depth      BIGINT NOT NULL DEFAULT 0,
     skipped_budget     BIGINT NOT NULL DEFAULT 0,
     skipped_duplicate  BIGINT NOT NULL DEFAULT 0,
+    skipped_hook       BIGINT NOT NULL DEFAULT 0,
+    -- Failures of plugins on pages, and pages that hooks dropped.
+    plugin_errors      BIGINT NOT NULL DEFAULT 0,
+    dropped            BIGINT NOT NULL DEFAULT 0,
     -- What the engine needs to resume: a JSON object that only the engine reads.
     engine_state       TEXT NOT NULL DEFAULT '{}',
     UNIQUE (project_id, idem_key)
@@ -245,6 +249,8 @@ CREATE TABLE frontier (
     next_at     BIGINT NOT NULL DEFAULT 0,
     -- Hash of the page that it redirects to within the run's scope.
     redirect_to BIGINT,
+    -- Given by a hook: those of higher priority are fetched first.
+    priority    BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (run_id, seq)
 ) WITHOUT ROWID;
 
@@ -263,6 +269,38 @@ CREATE TABLE run_errors (
     failed_at  BIGINT NOT NULL,
     PRIMARY KEY (run_id, seq)
 ) WITHOUT ROWID;
+
+-- What plugins said of URLs of a run: links that hooks skipped, pages that they dropped or put off
+-- (hook), and failures (plugin). Each URL once for each plugin; bounded in number.
+CREATE TABLE run_notes (
+    id         INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id     BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    -- hook or plugin.
+    kind       TEXT NOT NULL,
+    plugin     TEXT NOT NULL,
+    url        TEXT NOT NULL,
+    key_hash   BIGINT NOT NULL,
+    message    TEXT NOT NULL,
+    noted_at   BIGINT NOT NULL,
+    UNIQUE (run_id, kind, plugin, key_hash)
+);
+CREATE INDEX run_notes_kind ON run_notes (run_id, kind, id);
+
+-- The records that hooks made of a crawled page.
+CREATE TABLE page_records (
+    page_id    BIGINT NOT NULL REFERENCES pages (id) ON DELETE CASCADE,
+    -- Place among the page's records, from 0.
+    place      BIGINT NOT NULL,
+    run_id     BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    -- The hook's name.
+    hook       TEXT NOT NULL,
+    -- JSON of any type.
+    data       TEXT NOT NULL,
+    PRIMARY KEY (page_id, place)
+) WITHOUT ROWID;
+CREATE INDEX page_records_run ON page_records (run_id, page_id, place);
 
 -- The links of a crawled page.
 CREATE TABLE page_links (

@@ -53,6 +53,25 @@ async fn kill_9_loses_and_duplicates_nothing_on_postgres() {
     killed(launch(), Database::Postgres).await;
 }
 
+/// As above, with records of a hook for every page.
+async fn killed_with_hooks(launch: Launch, database: Database) {
+    let hooks = ["mask-personal-data"];
+    let drill = move || drill::kill_with(&launch, database, &site(300), (2, 11), &hooks);
+    let report = tokio::task::spawn_blocking(drill).await.unwrap();
+    let report = report.unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(report.billed, report.rows as u64);
+}
+
+#[tokio::test]
+async fn kill_9_loses_and_duplicates_no_record_on_sqlite() {
+    killed_with_hooks(patient(), Database::Sqlite).await;
+}
+
+#[tokio::test]
+async fn kill_9_loses_and_duplicates_no_record_on_postgres() {
+    killed_with_hooks(launch(), Database::Postgres).await;
+}
+
 /// Slow enough that the crawl still runs when the second program has started.
 fn slow_site() -> SiteSpec {
     SiteSpec {

@@ -1,13 +1,14 @@
 //! Kills the program in the middle of a crawl, repeatedly: nothing is lost, stored twice or
 //! billed twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use orbweaver_origin::{LargeSite, SiteSpec};
+use serde_json::{Value, json};
 
 use crate::crawl;
 use crate::postgres::Postgres;
@@ -62,6 +63,20 @@ pub fn kill(
     kills: usize,
     seed: u64,
 ) -> Result<Report> {
+    kill_with(launch, database, spec, (kills, seed), &[])
+}
+
+/// As [`kill`], with these hooks, each of which makes one record of every page.
+///
+/// # Errors
+/// As [`kill`], or a page does not have exactly one record of each hook.
+pub fn kill_with(
+    launch: &Launch,
+    database: Database,
+    spec: &SiteSpec,
+    (kills, seed): (usize, u64),
+    hooks: &[&str],
+) -> Result<Report> {
     let site = LargeSite::start(spec)?;
     let expected = crawl::expected_rows(&site);
     let data = tempfile::tempdir()?;
@@ -69,7 +84,11 @@ pub fn kill(
     let start = || Program::start(launch, data.path(), url.as_deref());
     let begun = Instant::now();
     let mut program = start()?;
-    let run = crawl::submit(&program, &crawl::whole_site(&site))?;
+    let mut body = crawl::whole_site(&site);
+    if !hooks.is_empty() {
+        body["hooks"] = hooks.iter().map(|name| json!({ "name": name })).collect();
+    }
+    let run = crawl::submit(&program, &body)?;
     let mut resumed_after = Vec::new();
     let mut random = seed;
     for kill in 0..kills {
@@ -91,6 +110,7 @@ pub fn kill(
     let run = crawl::finished(&program, run, Duration::from_millis(20))?;
     let took = begun.elapsed();
     check(&program, &site, &expected, &run)?;
+    check_records(&program, &run, expected.len(), hooks)?;
     let pages = site
         .counts()
         .into_iter()
@@ -102,6 +122,26 @@ pub fn kill(
         resumed_after,
         took,
     })
+}
+
+/// Every page has one record of each hook.
+fn check_records(program: &Program, run: &Value, pages: usize, hooks: &[&str]) -> Result<()> {
+    let path = format!("/v1/crawls/{}/records?limit=100000", run["id"]);
+    let list = program.get(&path)?;
+    let items = list["items"].as_array().context("no records")?;
+    let distinct: BTreeSet<(Option<i64>, Option<&str>)> = items
+        .iter()
+        .map(|item| (item["page_id"].as_i64(), item["hook"].as_str()))
+        .collect();
+    let expected = pages * hooks.len();
+    if items.len() != expected || distinct.len() != expected {
+        bail!(
+            "{} records, {} distinct, instead of {expected}",
+            items.len(),
+            distinct.len()
+        );
+    }
+    Ok(())
 }
 
 /// Waits for the next request of a run, or for its end: the program may have been killed

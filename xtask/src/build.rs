@@ -51,7 +51,7 @@ pub fn plugins() -> Result<()> {
     let crates: Vec<String> = folders(&workspace)?
         .into_iter()
         .filter(|name| {
-            ["extract-", "actor-", "site-"]
+            ["extract-", "actor-", "site-", "hook-"]
                 .iter()
                 .any(|kind| name.starts_with(kind))
         })

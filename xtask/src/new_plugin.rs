@@ -18,6 +18,8 @@ pub enum Kind {
     Actor,
     /// Returns structured data for its domains.
     Fetcher,
+    /// Decides what a crawl follows and stores.
+    Hook,
 }
 
 /// Arguments of `new-plugin`.
@@ -61,6 +63,11 @@ impl NewPlugin {
                 "site",
                 include_str!("../templates/fetcher.plugin.toml"),
                 include_str!("../templates/fetcher.lib.rs"),
+            ),
+            Kind::Hook => (
+                "hook",
+                include_str!("../templates/hook.plugin.toml"),
+                include_str!("../templates/hook.lib.rs"),
             ),
         };
         let dir = self.dir.unwrap_or_else(|| PathBuf::from(name));

@@ -1,6 +1,10 @@
 //! Rules of lists' parameters, and the shared rules of requests as the envelope tells them.
 
+use std::collections::BTreeMap;
+
+use orbweaver_pipeline::Content;
 use orbweaver_pipeline::rules::{self, InvalidField};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::error::ApiError;
@@ -29,6 +33,24 @@ pub(crate) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
 /// Checks names of extractors: they must be loaded.
 pub(crate) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
     Ok(rules::extractors(&app.pipeline, names)?)
+}
+
+/// The content of a scan with the options of its extractors, which are checked.
+pub(crate) async fn with_options(
+    app: &App,
+    content: Content,
+    options: BTreeMap<String, Value>,
+) -> Result<Content, ApiError> {
+    if options.is_empty() {
+        return Ok(content);
+    }
+    let roles = content.roles(app.pipeline.extras());
+    let is_run = |role: &str| roles.iter().any(|request| request.role == role);
+    let options = app
+        .pipeline
+        .check_extractor_options(options, &is_run)
+        .await?;
+    Ok(Content { options, ..content })
 }
 
 /// The largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).

@@ -14,6 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use orbweaver_origin::{LargeSite, SiteSpec};
 use orbweaver_tests::crawl;
 use orbweaver_tests::program::{Launch, Program};
+use serde_json::{Value, json};
 
 use crate::measure::median;
 use crate::process;
@@ -35,10 +36,19 @@ pub struct Args {
     /// Rounds, in each of which every candidate has its turn.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Hooks of the candidate with hooks, as in a crawl request.
+    #[arg(long, default_value = HOOKS)]
+    hooks: String,
     /// Only candidates whose name contains this.
     #[arg(long)]
     only: Option<String>,
 }
+
+/// A hook that judges the links of every page, and one that reads its document.
+const HOOKS: &str = r#"[
+    {"name": "section-priority", "config": {"sections": [{"prefix": "/a", "priority": 1}]}},
+    {"name": "language-filter", "config": {"languages": ["en"]}}
+]"#;
 
 /// The usage of a crawl.
 struct Figures {
@@ -53,6 +63,7 @@ struct Figures {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Candidate {
     Full,
+    Hooks,
     Metadata,
     SpiderFull,
     SpiderMetadata,
@@ -60,8 +71,9 @@ enum Candidate {
 }
 
 impl Candidate {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Full,
+        Self::Hooks,
         Self::SpiderFull,
         Self::Metadata,
         Self::SpiderMetadata,
@@ -71,6 +83,7 @@ impl Candidate {
     const fn name(self) -> &'static str {
         match self {
             Self::Full => "orbweaver, full HTML",
+            Self::Hooks => "orbweaver, hooks",
             Self::Metadata => "orbweaver, metadata",
             Self::SpiderFull => "spider, full HTML",
             Self::SpiderMetadata => "spider, metadata",
@@ -142,6 +155,7 @@ fn report(args: &Args, site: &LargeSite, chosen: &[Candidate], all: &[Vec<Figure
         all.get(at)
     };
     for (ours, theirs) in [
+        (Candidate::Hooks, Candidate::Full),
         (Candidate::Full, Candidate::SpiderFull),
         (Candidate::Full, Candidate::SpiderMetadata),
         (Candidate::Metadata, Candidate::SpiderMetadata),
@@ -190,8 +204,12 @@ fn cost(figures: &Figures) -> f64 {
 fn measure(candidate: Candidate, args: &Args, site: &LargeSite) -> Result<Figures> {
     let before = site.total();
     let figures = match candidate {
-        Candidate::Full => orbweaver(args, site, true),
-        Candidate::Metadata => orbweaver(args, site, false),
+        Candidate::Full => orbweaver(args, site, json!({"store_html": true})),
+        Candidate::Hooks => {
+            let hooks: Value = serde_json::from_str(&args.hooks).context("--hooks")?;
+            orbweaver(args, site, json!({"store_html": true, "hooks": hooks}))
+        }
+        Candidate::Metadata => orbweaver(args, site, json!({"store_html": false})),
         Candidate::SpiderFull => spider(args, site, "html"),
         Candidate::SpiderMetadata => spider(args, site, "metadata"),
         Candidate::Bare => bare(args, site),
@@ -221,12 +239,14 @@ pub fn launch(binary: Option<&Path>) -> Result<Launch> {
     })
 }
 
-fn orbweaver(args: &Args, site: &LargeSite, store_html: bool) -> Result<Figures> {
+fn orbweaver(args: &Args, site: &LargeSite, fields: Value) -> Result<Figures> {
     let data = tempfile::tempdir()?;
     let program = Program::start(&launch(args.binary.as_deref())?, data.path(), None)?;
     let mut body = crawl::whole_site(site);
     body["concurrency"] = args.concurrency.into();
-    body["store_html"] = store_html.into();
+    if let (Some(body), Value::Object(fields)) = (body.as_object_mut(), fields) {
+        body.extend(fields);
+    }
     let (start, before) = (Instant::now(), process::cpu(program.pid())?);
     let run = crawl::submit(&program, &body)?;
     let run = crawl::finished(&program, run, Duration::from_millis(50))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, RunBatch,
+    Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, NewNote, RunBatch,
 };
 use orbweaver_store::{NewUsage, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -41,6 +41,8 @@ pub(super) struct CommitItem {
     pub changes: Vec<FrontierChange>,
     /// URLs that were given up.
     pub errors: Vec<FailedUrl>,
+    /// What plugins said of URLs.
+    pub notes: Vec<NewNote>,
     /// What the page costs.
     pub usage: Option<NewUsage>,
     /// The item's share of the queue, released when it is written.
@@ -141,6 +143,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
                     discovered: Vec::new(),
                     changes: Vec::new(),
                     errors: Vec::new(),
+                    notes: Vec::new(),
                     usage: Vec::new(),
                 },
                 handle: Arc::clone(&item.run),
@@ -152,6 +155,7 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.discovered.extend(item.discovered);
         work.batch.changes.extend(item.changes);
         work.batch.errors.extend(item.errors);
+        work.batch.notes.extend(item.notes);
         work.rooms.extend(item.room);
         work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {

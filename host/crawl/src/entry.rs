@@ -8,6 +8,9 @@ use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::CrawledPage;
 use orbweaver_urls::Resolved;
 
+use crate::hooks::report::PluginReport;
+use crate::hooks::verdict::Hooked;
+
 /// The name and port that politeness counts as one host.
 pub(crate) fn host_key(url: &Resolved) -> String {
     let port = match url.port() {
@@ -27,6 +30,8 @@ pub(crate) struct Entry {
     pub depth: u32,
     /// Failed fetches so far.
     pub attempts: u32,
+    /// Those of higher priority are fetched first.
+    pub priority: i32,
 }
 
 /// The result of a fetch.
@@ -39,6 +44,8 @@ pub(crate) struct Outcome {
     pub redirects: u32,
     /// Keys claimed by redirects, without its own.
     pub chain: Vec<u64>,
+    /// What plugins did to it.
+    pub report: PluginReport,
 }
 
 /// How a fetch ended.
@@ -68,4 +75,8 @@ pub(crate) struct Fetched {
     pub latency: Duration,
     /// The delay that the server requested.
     pub retry_after: Option<Duration>,
+    /// What the run's hooks decided, if it has any.
+    pub hooked: Option<Box<Hooked>>,
+    /// What plugins did to the page.
+    pub report: PluginReport,
 }

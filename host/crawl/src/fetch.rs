@@ -13,6 +13,8 @@ use orbweaver_urls::{Resolved, key_of};
 use parking_lot::Mutex;
 
 use crate::entry::{End, Entry, Fetched, Outcome};
+use crate::hooks::outgoing;
+use crate::hooks::report::PluginReport;
 use crate::page;
 use crate::render::RenderMode;
 use crate::render_page;
@@ -33,7 +35,16 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         Err(error) => return broken(entry, host, error.to_string()),
     };
     let trace = Arc::new(Mutex::new(RedirectTrace::default()));
-    let mut got = get(&shared, &entry, random, previous.as_ref(), &trace).await;
+    let mut report = PluginReport::default();
+    let mut got = get(
+        &shared,
+        &entry,
+        random,
+        previous.as_ref(),
+        &trace,
+        &mut report,
+    )
+    .await;
     // A 304 after a redirect answers another URL's validators: fetch again without them.
     if let Ok(Got { response, .. }) = &got
         && response.status == 304
@@ -41,7 +52,7 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
     {
         let claimed = std::mem::take(&mut trace.lock().chain);
         shared.unclaim(&claimed);
-        got = get(&shared, &entry, random, None, &trace).await;
+        got = get(&shared, &entry, random, None, &trace, &mut report).await;
     }
     let RedirectTrace { chain, merged } = std::mem::take(&mut *trace.lock());
     let (end, redirects) = match got {
@@ -54,7 +65,10 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
             let end = match merged {
                 Some(target) => End::Merged(target),
                 None => match make(&shared, &entry, got, previous, chain.last().copied()).await {
-                    Ok(fetched) => End::Page(Box::new(fetched)),
+                    Ok(mut fetched) => {
+                        report.merge(std::mem::take(&mut fetched.report));
+                        End::Page(Box::new(fetched))
+                    }
                     Err(error) => End::Broken(error.to_string()),
                 },
             };
@@ -67,6 +81,7 @@ pub(super) async fn run(shared: Arc<Shared>, entry: Entry, host: usize, random: 
         end,
         redirects: u32::try_from(redirects).unwrap_or(u32::MAX),
         chain,
+        report,
     }
 }
 
@@ -99,10 +114,11 @@ async fn get(
     random: u64,
     previous: Option<&PreviousPage>,
     trace: &Arc<Mutex<RedirectTrace>>,
+    report: &mut PluginReport,
 ) -> Result<Got, FetchError> {
     let mode = shared.spec.render;
     if mode == RenderMode::Never {
-        let response = once(shared, entry, random, previous, trace).await?;
+        let response = once(shared, entry, random, previous, trace, report).await?;
         return Ok(Got::plain(response));
     }
     // What scripts make of an unchanged page may have changed.
@@ -116,13 +132,13 @@ async fn get(
             Err(error) if mode == RenderMode::Auto && is_cap(&error) => {}
             Err(error) => return Err(error),
         }
-        let response = once(shared, entry, random, None, trace).await?;
+        let response = once(shared, entry, random, None, trace, report).await?;
         return Ok(Got {
             twice: true,
             ..Got::plain(response)
         });
     }
-    let response = once(shared, entry, random, previous, trace).await?;
+    let response = once(shared, entry, random, previous, trace, report).await?;
     let is_here = trace.lock().merged.is_none() && !(300..400).contains(&response.status);
     if !is_here
         || !render_page::needs_browser(shared, &response)
@@ -183,6 +199,7 @@ fn broken(entry: Entry, host: usize, message: String) -> Outcome {
         end: End::Broken(message),
         redirects: 0,
         chain: Vec::new(),
+        report: PluginReport::default(),
     }
 }
 
@@ -193,6 +210,10 @@ async fn previous_page(
     let Some(run) = shared.previous else {
         return Ok(None);
     };
+    // Hooks judge the content, which "not modified" does not have.
+    if shared.hooks.need_pages(&shared.crawls.pipeline.engine) {
+        return Ok(None);
+    }
     let Some(url) = Resolved::parse(&entry.url) else {
         return Ok(None);
     };
@@ -217,6 +238,7 @@ async fn once(
     random: u64,
     previous: Option<&PreviousPage>,
     trace: &Arc<Mutex<RedirectTrace>>,
+    report: &mut PluginReport,
 ) -> Result<Response, FetchError> {
     let spec = &shared.spec;
     let fetcher = &shared.crawls.pipeline.fetcher;
@@ -230,7 +252,7 @@ async fn once(
             headers.push((name.to_owned(), value));
         }
     }
-    let request = Request {
+    let mut request = Request {
         headers,
         cookies: spec.cookies.clone().filter(|_| trusted),
         jar: Some(shared.jar.clone()),
@@ -243,6 +265,7 @@ async fn once(
         hop_check: Some(hop_check(shared, entry, Arc::clone(trace))),
         ..Request::get(entry.url.as_str())
     };
+    report.merge(outgoing::change(shared, entry, &mut request).await);
     shared.fetch(request, random).await
 }
 

@@ -6,7 +6,7 @@ use orbweaver_store::crawl::{StoredLink, pack_targets};
 use orbweaver_urls::{Resolved, key_into};
 
 use crate::entry::Fetched;
-use crate::scope::Verdict;
+use crate::scope::{Scope, Verdict};
 use crate::shared::Shared;
 
 /// The stored form of a page's links, as the page pass returns them.
@@ -39,7 +39,15 @@ pub(crate) fn judge_again(shared: &Shared, fetched: &mut Fetched) {
 /// The links to follow (hash of the key, index in `links`), the number of links outside the
 /// scope, and the number left out by nofollow or a pattern.
 pub(crate) fn judge(shared: &Shared, links: &Links) -> (Vec<(u64, u32)>, [u64; 2]) {
-    let scope = shared.scope.load();
+    judge_within(shared, &shared.scope.load(), links)
+}
+
+/// As [`judge`], within another scope.
+pub(crate) fn judge_within(
+    shared: &Shared,
+    scope: &Scope,
+    links: &Links,
+) -> (Vec<(u64, u32)>, [u64; 2]) {
     let mut found = Vec::with_capacity(links.len());
     let (mut out, mut excluded) = (0, 0);
     let (mut url, mut key) = (Resolved::default(), String::new());

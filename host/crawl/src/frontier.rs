@@ -1,8 +1,8 @@
-//! The URLs that a run has yet to fetch: a window in memory, in the order of discovery, and
-//! the rest, which stays in the database until there is room.
+//! The URLs that a run has yet to fetch: a window in memory, by priority and in the order of
+//! discovery, and the rest, which stays in the database until there is room.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 
 use orbweaver_core::key_hash::BuildKeyHasher;
 use tokio::time::Instant;
@@ -30,6 +30,8 @@ pub(super) struct Window {
     bytes: usize,
     /// The first entry that is only in the database.
     tail: Option<i64>,
+    /// Entries behind it that are in memory all the same, for their priority.
+    ahead: HashSet<i64>,
 }
 
 struct Later {
@@ -62,10 +64,19 @@ impl Window {
     /// Adds a newly discovered entry, or leaves it to the database.
     pub fn discover(&mut self, host: usize, entry: Entry) {
         if self.tail.is_none() && self.len < WINDOW && self.bytes < WINDOW_BYTES {
-            self.push(host, entry);
-        } else {
-            self.tail.get_or_insert(entry.seq);
+            return self.push(host, entry);
         }
+        self.tail.get_or_insert(entry.seq);
+        let has_room = self.ahead.len() < WINDOW && self.bytes < 2 * WINDOW_BYTES;
+        if entry.priority > 0 && has_room {
+            self.ahead.insert(entry.seq);
+            self.push(host, entry);
+        }
+    }
+
+    /// Whether an entry read from the database is in memory already.
+    pub fn is_ahead(&mut self, seq: i64) -> bool {
+        self.ahead.remove(&seq)
     }
 
     /// Records that an entry of an earlier worker waits in the database.
@@ -84,7 +95,15 @@ impl Window {
             }
             self.len += 1;
             self.bytes += entry.url.len();
-            queue.push_back(entry);
+            let is_last = queue
+                .back()
+                .is_none_or(|last| last.priority >= entry.priority);
+            let place = if is_last {
+                queue.len()
+            } else {
+                queue.partition_point(|known| known.priority >= entry.priority)
+            };
+            queue.insert(place, entry);
         }
     }
 
@@ -156,6 +175,10 @@ impl Window {
     /// Sets the position of the first entry that is only in the database.
     pub fn set_tail(&mut self, tail: Option<i64>) {
         self.tail = tail;
+        match tail {
+            Some(tail) => self.ahead.retain(|seq| *seq >= tail),
+            None => self.ahead.clear(),
+        }
     }
 
     /// Whether no entry waits, neither here nor in the database.
@@ -177,7 +200,46 @@ mod tests {
             hash: seq.cast_unsigned(),
             depth: 1,
             attempts: 0,
+            priority: 0,
         }
+    }
+
+    fn urgent(seq: i64, priority: i32) -> Entry {
+        Entry {
+            priority,
+            ..entry(seq)
+        }
+    }
+
+    #[test]
+    fn entries_of_higher_priority_go_first() {
+        let mut window = Window::default();
+        for (seq, priority) in [(0, 0), (1, 5), (2, -1), (3, 5), (4, 0), (5, 9)] {
+            window.discover(0, urgent(seq, priority));
+        }
+        let order: Vec<i64> = std::iter::from_fn(|| window.pop(0).map(|entry| entry.seq)).collect();
+        assert_eq!(order, [5, 1, 3, 0, 4, 2]);
+    }
+
+    #[test]
+    fn an_urgent_entry_does_not_wait_behind_the_database() {
+        let mut window = Window::default();
+        let most = i64::try_from(WINDOW).unwrap();
+        for seq in 0..most + 3 {
+            window.discover(0, entry(seq));
+        }
+        window.discover(0, urgent(most + 3, 1));
+        window.discover(0, entry(most + 4));
+        assert_eq!(window.pop(0).map(|entry| entry.seq), Some(most + 3));
+        // It is read from the database once, and is not fetched twice.
+        assert!(!window.is_ahead(most) && window.is_ahead(most + 3));
+        assert!(!window.is_ahead(most + 3));
+        window.discover(0, urgent(most + 5, 1));
+        window.set_tail(Some(most + 6));
+        assert!(
+            !window.is_ahead(most + 5),
+            "what is behind the tail is forgotten"
+        );
     }
 
     #[test]

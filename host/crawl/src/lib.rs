@@ -18,6 +18,7 @@ mod fetch;
 mod follow;
 mod frontier;
 mod handle;
+pub mod hooks;
 pub mod link_reader;
 pub mod list;
 mod live;

@@ -17,6 +17,8 @@ use orbweaver_urls::{Resolved, key_of};
 
 use crate::entry::{Entry, Fetched};
 use crate::follow::{judge, pack, read};
+use crate::hooks;
+use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
@@ -48,28 +50,52 @@ pub(super) async fn fresh(
             blocking(move || work_out(&shared, &entry, response)).await?
         };
     if let Some(page) = page {
-        extract(shared, page, &mut fetched.row).await;
+        let outputs = extract(shared, entry, &page, &mut fetched).await;
+        if !shared.hooks.is_empty() {
+            hooks::page::pass(shared, entry, page, outputs, &mut fetched).await;
+        }
     }
     Ok(fetched)
 }
 
 /// Roles whose output is kept for a page that is stored without its body.
-const KEPT: [&str; 2] = ["metadata", "signals"];
+pub(crate) const KEPT_ROLES: [&str; 2] = ["metadata", "signals"];
 
 /// Runs the extractors that need the body: those whose output is kept if the page is stored
-/// without body, and those that the run names.
-async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
-    let kept: &[&str] = if shared.spec.store_html { &[] } else { &KEPT };
+/// without body, and those that the run names. Returns the outputs of the latter for hooks.
+async fn extract(
+    shared: &Shared,
+    entry: &Entry,
+    page: &Arc<Page>,
+    fetched: &mut Fetched,
+) -> Vec<(String, String)> {
+    let Fetched { row, report, .. } = fetched;
+    if row.page.kind != Kind::Html {
+        return Vec::new();
+    }
+    let kept: &[&str] = if shared.spec.store_html {
+        &[]
+    } else {
+        &KEPT_ROLES
+    };
     let extensions = shared.extractors.iter().map(String::as_str);
     let roles: Vec<&str> = kept.iter().copied().chain(extensions).collect();
     let calls = roles
         .iter()
         .map(|role| RoleCall {
             role: (*role).to_owned(),
-            options: String::new(),
+            options: shared
+                .spec
+                .extractor_options
+                .get(*role)
+                .cloned()
+                .unwrap_or_default(),
         })
         .collect();
-    let answers = shared.crawls.pipeline.engine.extract(&page, calls).await;
+    if roles.is_empty() {
+        return Vec::new();
+    }
+    let answers = shared.crawls.pipeline.engine.extract(page, calls).await;
     let mut answers: IndexMap<&str, Box<RawValue>> = roles
         .iter()
         .copied()
@@ -77,7 +103,9 @@ async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
         .map(|(role, answer)| {
             let json = answer
                 .map_err(|error| {
-                    tracing::warn!(role, %error, url = %page.parts().url, "an extractor failed");
+                    let (url, message) = (&page.parts().url, error.to_string());
+                    tracing::warn!(role, %error, url, "an extractor failed");
+                    report.extractor_failed(shared.subject(url, entry.hash), role, &message);
                 })
                 .ok()
                 .and_then(|json| RawValue::from_string(json).ok());
@@ -91,6 +119,13 @@ async fn extract(shared: &Shared, page: Arc<Page>, row: &mut CrawledPage) {
     if !rest.is_empty() {
         row.extensions = json(&rest);
     }
+    if shared.hooks.is_empty() {
+        return Vec::new();
+    }
+    let outputs = rest.iter();
+    outputs
+        .map(|(role, data)| ((*role).to_owned(), data.get().to_owned()))
+        .collect()
 }
 
 fn json(value: &impl Serialize) -> Option<String> {
@@ -138,9 +173,10 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         .iter()
         .filter(|(name, _)| !DROPPED.contains(name))
         .collect();
-    let wants_page =
+    let for_extractors =
         kind == Kind::Html && (!shared.spec.store_html || !shared.extractors.is_empty());
-    let page = text.as_ref().filter(|_| wants_page).map(|html| {
+    let for_hooks = shared.hooks.need_pages(&shared.crawls.pipeline.engine);
+    let page = (for_extractors || for_hooks).then(|| {
         Page::new(PageParts {
             url: entry.url.clone(),
             final_url: response.final_url.clone(),
@@ -158,7 +194,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
                 })
                 .collect(),
             body: Arc::from(&response.body[..]),
-            html: Arc::from(html.as_ref()),
+            html: text.as_deref().map(Arc::from).unwrap_or_default(),
             cost_usd: 0.0,
         })
     });
@@ -190,6 +226,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         same_body: None,
         targets: pack(&found),
         links: rows(&links),
+        records: Vec::new(),
         words,
         page: NewPage {
             project: shared.lease.project,
@@ -237,6 +274,7 @@ pub(super) async fn unchanged(
         same_body: previous.blob.filter(|_| shared.spec.store_html),
         targets: pack(&found),
         links: previous.links,
+        records: Vec::new(),
         words: None,
         page: NewPage {
             project: shared.lease.project,
@@ -271,6 +309,8 @@ fn fetched(row: CrawledPage, links: Links, found: Vec<(u64, u32)>, counts: [u64;
         cloud: None,
         latency: Duration::ZERO,
         retry_after: None,
+        hooked: None,
+        report: PluginReport::default(),
     }
 }
 

@@ -1,14 +1,18 @@
 //! The body of POST /v1/crawls and its rules.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use indexmap::IndexMap;
 use orbweaver_core::country;
 use orbweaver_core::webhook::Event;
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
 
+use crate::hooks;
+use crate::hooks::request::HookRequest;
+use crate::page::KEPT_ROLES;
 use crate::patterns::PathPatterns;
 use crate::render::{RenderMode, WaitRequest};
 use crate::spec::{
@@ -119,6 +123,12 @@ pub struct CrawlRequest {
     /// Further extractors for every page; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     pub extractors: Option<Vec<String>>,
+    /// Options of these extractors, by role: objects that satisfy their schemas.
+    #[schema(
+        value_type = Option<std::collections::HashMap<String, Object>>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    pub extractor_options: Option<BTreeMap<String, Value>>,
     /// Do not follow links that their page does not vouch for: `rel` nofollow, ugc or
     /// sponsored, robots meta tags and `X-Robots-Tag`. They are recorded either way.
     #[schema(default = false, extensions(("x-extension" = json!(true))))]
@@ -133,6 +143,10 @@ pub struct CrawlRequest {
     /// `networkidle`, or an object of `event`, `selector` and `milliseconds`.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub wait_for: Option<WaitRequest>,
+    /// Hooks, in their order: plugins that decide which links are followed and with which
+    /// priority, what is stored of a page, and how requests are sent.
+    #[schema(max_items = 8, extensions(("x-extension" = json!(true))))]
+    pub hooks: Option<Vec<HookRequest>>,
 }
 
 /// Why a request is refused.
@@ -221,6 +235,17 @@ impl CrawlRequest {
             pipeline.engine.await_role(name).await;
         }
         rules::extractors(pipeline, &extractors)?;
+        let store_html = self.store_html.unwrap_or(true);
+        let runs = |role: &str| {
+            let kept = !store_html && KEPT_ROLES.contains(&role);
+            kept || extractors
+                .iter()
+                .chain(pipeline.extras())
+                .any(|name| name == role)
+        };
+        let options = self.extractor_options.unwrap_or_default();
+        let extractor_options = pipeline.check_extractor_options(options, &runs).await?;
+        let hooks = hooks::request::check(pipeline, self.hooks.unwrap_or_default()).await?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
         {
@@ -236,7 +261,7 @@ impl CrawlRequest {
             delay_ms,
             subdomains: self.subdomains.unwrap_or(false),
             respect_robots: self.respect_robots.unwrap_or(true),
-            store_html: self.store_html.unwrap_or(true),
+            store_html,
             seed_kind: self.seed_kind.unwrap_or_default(),
             headers,
             cookies: self.cookies,
@@ -251,9 +276,11 @@ impl CrawlRequest {
             proxy_country,
             aggressive,
             extractors,
+            extractor_options,
             respect_nofollow: self.respect_nofollow.unwrap_or(false),
             render: self.render.unwrap_or_default(),
             wait_for,
+            hooks,
             ..CrawlSpec::new(self.url)
         };
         if aggressive {

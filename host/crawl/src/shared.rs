@@ -13,6 +13,8 @@ use tokio::time::Instant;
 
 use crate::context::Crawls;
 use crate::entry::{Entry, host_key};
+use crate::hooks::Hooks;
+use crate::hooks::report::Subject;
 use crate::politeness::{Turn, Turns};
 use crate::render::{RenderMode, Rendering};
 use crate::scope::Scope;
@@ -40,6 +42,7 @@ pub(crate) struct Shared {
     pub extractors: Vec<String>,
     /// Which hosts' pages need a browser.
     pub rendering: Rendering,
+    pub hooks: Hooks,
 }
 
 impl Shared {
@@ -97,6 +100,15 @@ impl Shared {
         match self.spec.render {
             RenderMode::Always => Amount::cloud(pages),
             RenderMode::Never | RenderMode::Auto => Amount::pages(pages),
+        }
+    }
+
+    /// A URL that a plugin does something to now.
+    pub fn subject<'a>(&self, url: &'a str, key_hash: u64) -> Subject<'a> {
+        Subject {
+            url,
+            key_hash,
+            at: self.crawls.clock.now(),
         }
     }
 

@@ -6,9 +6,11 @@ use std::fmt;
 
 use orbweaver_core::webhook::Event;
 use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
+use orbweaver_pipeline::ExtractorOptions;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::hooks::request::HookSpec;
 use crate::render::{RenderMode, WaitSpec};
 
 /// Maximum page rows of one run.
@@ -68,6 +70,9 @@ pub struct CrawlSpec {
     /// Extractors besides the documented ones, for every page.
     #[serde(default)]
     pub extractors: Vec<String>,
+    /// Options of extractors as JSON text, by role.
+    #[serde(default)]
+    pub extractor_options: ExtractorOptions,
     /// Whether nofollow links are not followed.
     #[serde(default)]
     pub respect_nofollow: bool,
@@ -81,6 +86,9 @@ pub struct CrawlSpec {
     /// When a rendered page counts as loaded; by default at its load event.
     #[serde(default)]
     pub wait_for: Option<WaitSpec>,
+    /// Hooks that decide what is followed and stored, in their order.
+    #[serde(default)]
+    pub hooks: Vec<HookSpec>,
 }
 
 /// The kind of a crawl's seed.
@@ -120,10 +128,12 @@ impl CrawlSpec {
             proxy_country: None,
             aggressive: false,
             extractors: Vec::new(),
+            extractor_options: ExtractorOptions::new(),
             respect_nofollow: false,
             list: false,
             render: RenderMode::Never,
             wait_for: None,
+            hooks: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::config::EngineConfig;
 use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::folder::{self, LoadReport};
+use crate::hook::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
 use crate::host::Host;
 use crate::inner::Inner;
 use crate::inspect::Inspection;
@@ -18,6 +19,7 @@ use crate::load::{Grants, file_name};
 use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
 use crate::task::{CallOutput, Invocation};
+use crate::verdict::{self, Verdict};
 
 /// Loads and runs plugins. Cheap to clone; dropping the last clone stops the threads.
 #[derive(Clone)]
@@ -57,6 +59,12 @@ impl Engine {
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
         let inspected = self.inner.loader.inspect(bytes);
         inspected.map_err(LoadError::cleaned)
+    }
+
+    /// What loading would say of an inspected component that gets every permission that it
+    /// requests, as far as that is known without compiling and running it.
+    pub fn verdict(&self, found: &Inspection) -> Verdict {
+        verdict::verdict(&self.inner.config, found)
     }
 
     /// Loads a component and puts it in service, replacing one of its kind and name. An error
@@ -265,6 +273,38 @@ impl Engine {
         self.inner.check_input(&plugin, params).await?;
         let invocation = Invocation::Fetch(domain.to_owned(), path.to_owned(), params.to_string());
         self.inner.run(plugin, invocation, host).await
+    }
+
+    /// Which functions these hooks have together. A hook that is not loaded has those for pages,
+    /// so that its absence is noticed there.
+    pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
+        self.inner.hook_points(hooks)
+    }
+
+    /// Passes a page through hooks, in their order. Dropping the future interrupts a running guest.
+    /// A hook that fails changes nothing, and is listed in the verdict.
+    #[crate::boxed]
+    pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner.page_hooks(hooks, work).await
+    }
+
+    /// What hooks change of a request to a URL, each with its hook's name, and the hooks that
+    /// failed. A hook is asked only if its permission `http` covers the URL.
+    #[crate::boxed]
+    pub async fn request_hooks(
+        &self,
+        hooks: &[HookUse],
+        url: &str,
+        depth: u32,
+        attempts: u32,
+    ) -> (Vec<(String, RequestChange)>, Vec<HookFailure>) {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner.request_hooks(hooks, url, depth, attempts).await
     }
 
     /// Checks an input against a plugin's schema, as every call does; for callers that need the

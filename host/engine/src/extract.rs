@@ -9,7 +9,6 @@ use wasmtime::Store;
 use wasmtime::component::Resource;
 
 use crate::capability::pages::HostPage;
-use crate::classify::classify;
 use crate::error::PluginError;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
@@ -271,9 +270,9 @@ impl Instance {
 }
 
 /// Types an error of wasmtime. A guest that was interrupted has trapped; its meter knows why.
-fn failure(plugin: &Plugin, error: &wasmtime::Error, state: &State) -> PluginError {
+pub(crate) fn failure(plugin: &Plugin, error: &wasmtime::Error, state: &State) -> PluginError {
     match state.meter.check_if_overdue() {
-        Err(stop) => classify(&plugin.label, &stop.into(), &state.limiter, &plugin.limits),
-        Ok(()) => classify(&plugin.label, error, &state.limiter, &plugin.limits),
+        Err(stop) => state.failure(&stop.into(), &plugin.limits),
+        Ok(()) => state.failure(error, &plugin.limits),
     }
 }

@@ -186,10 +186,10 @@ async fn load_coming(inner: &Inner) {
 }
 
 /// The order in which files are loaded: interpreters, which take longest, are last; before them
-/// extractors, which every page needs, then actors and fetchers.
+/// extractors, which every page needs, then hooks, actors and fetchers.
 fn rank(path: &Path, size: u64) -> (bool, usize) {
     let name = path.file_name().map(|name| name.to_string_lossy());
-    let kinds = [Kind::Extractor, Kind::Actor, Kind::Fetcher];
+    let kinds = Kind::ALL;
     let kind = kinds.iter().position(|kind| {
         name.as_ref()
             .is_some_and(|name| name.starts_with(kind.file_prefix()))
@@ -213,6 +213,9 @@ async fn load_file(inner: &Inner, path: &Path) {
                 plugin.digest = %plugin.digest,
                 "plugin loaded"
             );
+            for cut in &plugin.cut {
+                tracing::warn!(plugin = &*plugin.label, "limits.{cut}");
+            }
             inner.folder.lock().refused.remove(path);
             inner.change(|registry, roles| registry.insert(plugin, roles));
         }

@@ -13,15 +13,21 @@ pub(crate) enum World {
     Actor,
     ActorSync,
     Fetcher,
+    Hook,
 }
 
 /// Determines the world by the exports, and checks every import against it and the grants.
 pub(crate) fn check(found: &Inspection, grants: &EffectivePermissions) -> Result<World, LoadError> {
     let world = world(found)?;
-    for import in &found.imports {
-        allowed(import, world, grants)?;
+    let refused = found
+        .imports
+        .iter()
+        .filter_map(|import| allowed(import, world, grants).err());
+    // A program that uses files also imports the clocks of their times: the files are the cause.
+    match refused.min_by_key(|refusal| !refusal.to_string().contains("wasi:filesystem/")) {
+        Some(refusal) => Err(refusal),
+        None => Ok(world),
     }
-    Ok(world)
 }
 
 fn world(found: &Inspection) -> Result<World, LoadError> {
@@ -29,6 +35,7 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
         Kind::Extractor => &[("extracting", World::Extractor)],
         Kind::Actor => &[("acting", World::Actor), ("acting-sync", World::ActorSync)],
         Kind::Fetcher => &[("fetching", World::Fetcher)],
+        Kind::Hook => &[("hooking", World::Hook)],
     };
     let mut wrong_version = None;
     for export in &found.exports {
@@ -108,7 +115,14 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
             if grants.has_wasi(capability) {
                 Ok(())
             } else {
-                refused(&format!("permission wasi={capability}"))
+                refused(&match capability {
+                    "filesystem" => {
+                        "permission wasi=filesystem; there are no files: the plugin or \
+                                     a library of it uses std::fs or its like"
+                            .to_owned()
+                    }
+                    other => format!("permission wasi={other}"),
+                })
             }
         }
         _ => refused(""),
@@ -189,6 +203,29 @@ mod tests {
                 "{error}"
             );
         }
+    }
+
+    #[test]
+    fn files_are_named_before_the_clocks_that_come_with_them() {
+        let imports = [
+            "wasi:clocks/wall-clock@0.2.6",
+            "wasi:filesystem/types@0.2.6",
+            "wasi:filesystem/preopens@0.2.6",
+        ];
+        let plugin = component(
+            "extractor",
+            &imports,
+            &["orbweaver:plugin/extracting@0.1.0"],
+        );
+        let error = check(&plugin, &granted(&[])).unwrap_err().to_string();
+        assert!(
+            error.contains("wasi:filesystem/types") && error.contains("std::fs"),
+            "{error}"
+        );
+        let error = check(&plugin, &granted(&["wasi=filesystem"]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("wasi=clocks"), "{error}");
     }
 
     #[test]

@@ -39,15 +39,15 @@ pub(crate) struct Inner {
     pub folder: Mutex<FolderState>,
     /// Files of the folder that are not loaded yet.
     pub coming: Coming,
-    pool: Pool,
+    pub pool: Pool,
     registry: ArcSwap<Registry>,
     /// Held while a new registry is derived from the old one.
     change: Mutex<()>,
     /// Number of changes to the registry and to the failed files.
     changes: watch::Sender<u64>,
     stats: AllStats,
-    page_slots: Semaphore,
-    interpreter_slots: Arc<Semaphore>,
+    pub page_slots: Semaphore,
+    pub interpreter_slots: Arc<Semaphore>,
     actor_slots: Arc<Semaphore>,
 }
 

@@ -1,4 +1,4 @@
-//! The three kinds of plugin.
+//! The kinds of plugin.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,24 +12,31 @@ pub enum Kind {
     Actor,
     /// Returns structured data for its domains.
     Fetcher,
+    /// Decides what a crawl follows and stores.
+    Hook,
 }
 
 impl Kind {
+    /// Every kind, in the order in which they are loaded.
+    pub const ALL: [Self; 4] = [Self::Extractor, Self::Hook, Self::Actor, Self::Fetcher];
+
     /// Lower-case name, as in manifests and metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Extractor => "extractor",
             Self::Actor => "actor",
             Self::Fetcher => "fetcher",
+            Self::Hook => "hook",
         }
     }
 
-    /// Prefix of file names of this kind: `extract-`, `actor-`, `site-`.
+    /// Prefix of file names of this kind: `extract-`, `actor-`, `site-`, `hook-`.
     pub const fn file_prefix(self) -> &'static str {
         match self {
             Self::Extractor => "extract-",
             Self::Actor => "actor-",
             Self::Fetcher => "site-",
+            Self::Hook => "hook-",
         }
     }
 }

@@ -22,6 +22,7 @@ mod extract;
 mod folder;
 mod folder_scan;
 mod grants;
+mod hook;
 mod host;
 mod imports;
 mod inner;
@@ -47,6 +48,7 @@ mod task;
 mod tasks;
 mod text;
 mod ticker;
+mod verdict;
 mod wasi;
 mod wit;
 
@@ -57,6 +59,10 @@ pub use error::{HostError, Limit, LoadError, PluginError, StartError};
 pub use extract::RoleCall;
 pub use folder::LoadReport;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
+pub use hook::{
+    FoundLink, HookFailure, HookPoints, HookReason, HookRecord, HookUse, JudgedLink, PageFate,
+    PageVerdict, PageWork, RequestChange, Visit,
+};
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;
 pub use host::http::{FetchRequest, HttpHost, ProxyChoice};
@@ -66,10 +72,11 @@ pub use inspect::{Inspection, Shape};
 pub use kind::Kind;
 pub use limits::{LimitRange, Limits, LimitsConfig};
 pub use load::{Grants, file_name};
-pub use manifest::{FetcherInfo, FetcherPath, Manifest};
+pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::CallOutput;
+pub use verdict::Verdict;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

@@ -26,6 +26,8 @@ settings! {
         pub actor: LimitRange = ACTOR,
         /// Budgets of a fetcher call.
         pub fetcher: LimitRange = ACTOR,
+        /// Budgets of a hook: for all its calls for one page together, or for one request.
+        pub hook: LimitRange = HOOK,
     }
 }
 
@@ -70,6 +72,30 @@ const ACTOR: LimitRange = {
     }
 };
 
+/// Budgets of hooks: a crawl waits for them on every page.
+const HOOK: LimitRange = {
+    let default = Limits {
+        cpu_ms: 500,
+        wall_ms: 5_000,
+        memory_mib: 128,
+        output_kib: 1 << 10,
+        handles: 100,
+        host_call_kib: 4 << 10,
+        log_lines: 20,
+        ..EXTRACTOR
+    };
+    LimitRange {
+        default,
+        max: Limits {
+            cpu_ms: 5_000,
+            wall_ms: 30_000,
+            memory_mib: 512,
+            output_kib: 8 << 10,
+            ..default
+        },
+    }
+};
+
 impl LimitsConfig {
     /// The range for one kind.
     pub fn for_kind(&self, kind: Kind) -> &LimitRange {
@@ -77,6 +103,7 @@ impl LimitsConfig {
             Kind::Extractor => &self.extractor,
             Kind::Actor => &self.actor,
             Kind::Fetcher => &self.fetcher,
+            Kind::Hook => &self.hook,
         }
     }
 }

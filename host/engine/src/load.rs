@@ -15,6 +15,7 @@ use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, PluginError};
 use crate::extract::{RoleCall, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
+use crate::hook;
 use crate::host::NoHost;
 use crate::imports::{self, World};
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
@@ -130,6 +131,7 @@ impl Loader {
         let limits = manifest
             .limits
             .within(config.limits.for_kind(manifest.kind));
+        let cut = manifest.limits.cut(config.limits.for_kind(manifest.kind));
         found
             .shape
             .fits(limits.memory_bytes(), limits.table_elements)?;
@@ -147,6 +149,7 @@ impl Loader {
             size: found.size,
             source: source.clone(),
             limits,
+            cut: cut.clone(),
             grants: Arc::clone(&grants),
             code,
             input: input.clone(),
@@ -183,16 +186,20 @@ impl Loader {
         digest: Digest,
         bytes: Arc<[u8]>,
     ) -> Result<Code, LoadError> {
-        let pooled =
-            world == World::Extractor && found.shape.suits_pool() && grants.wasi.is_empty();
+        let pooled = matches!(world, World::Extractor | World::Hook)
+            && found.shape.suits_pool()
+            && grants.wasi.is_empty();
         if pooled {
             match self.compile_for_pool(Arc::clone(&bytes)).await {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
-                    let pre = pre.and_then(bindings::extractor::ExtractorPre::new);
-                    return pre
-                        .map(|pre| Code::Extractor(Pooled::new(pre, &component)))
-                        .map_err(|e| link_error(&e));
+                    let code = pre.and_then(|pre| match world {
+                        World::Hook => bindings::hook::HookPre::new(pre)
+                            .map(|pre| Code::Hook(Pooled::new(pre, &component))),
+                        _ => bindings::extractor::ExtractorPre::new(pre)
+                            .map(|pre| Code::Extractor(Pooled::new(pre, &component))),
+                    });
+                    return code.map_err(|e| link_error(&e));
                 }
                 // Perhaps only too large for a pool slot.
                 Err(error) => tracing::debug!("not in the pool: {error}"),
@@ -211,6 +218,7 @@ impl Loader {
             World::Actor => bindings::actor::ActorPre::new(pre).map(Code::Actor),
             World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
             World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
+            World::Hook => bindings::hook_async::HookPre::new(pre).map(Code::HookOnDemand),
         }
         .map_err(|e| LoadError::Export(words(&e)))
     }
@@ -226,7 +234,7 @@ impl Loader {
             .await
     }
 
-    /// Compiles an extractor for the pool, with memory copies and fills as guest code.
+    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code.
     ///
     /// # Errors
     /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
@@ -245,7 +253,8 @@ impl Loader {
         self.compile(Placement::Pool, digest, bytes).await
     }
 
-    /// Runs every role of an extractor on a small page. Other kinds are only instantiated, since
+    /// Runs every role of an extractor, or the functions of a hook, on a small page. Other kinds
+    /// are only instantiated, since
     /// their work has effects. An error reported by the plugin itself passes: the page may have
     /// nothing for it.
     async fn self_test(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
@@ -277,6 +286,10 @@ impl Loader {
                 let runtime = Arc::clone(&self.runtime);
                 first_failure(task::extract(runtime, plugin, page, calls).await)
             }
+            Code::Hook(_) | Code::HookOnDemand(_) => {
+                let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
+                hook::selftest::self_test(Arc::clone(&self.runtime), plugin, page).await
+            }
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
                 let runtime = Arc::clone(&self.runtime);
                 task::run(runtime, plugin, task::Invocation::Nothing, Arc::new(NoHost))
@@ -295,7 +308,12 @@ fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<P
     results
         .into_iter()
         .filter_map(|(_, result)| result.err())
-        .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
+        .find(|error| {
+            // The SDK's answer to a role that the manifest lists and the component does not have.
+            let is_unserved = matches!(error, PluginError::InvalidInput(text)
+                if text.starts_with("role: this plugin does not serve"));
+            is_unserved || ends_instance(error) || matches!(error, PluginError::BadOutput(_))
+        })
 }
 
 /// The plugin's input schema, ready to check inputs.

@@ -32,6 +32,9 @@ pub struct Manifest {
     /// Roles of an extractor; if empty, its name is its only role.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
+    /// What a hook takes part in; empty for other kinds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<HookPoint>,
     /// The permissions it requests.
     #[serde(default)]
     pub permissions: Permissions,
@@ -102,16 +105,72 @@ impl AskedLimits {
     }
 }
 
+impl AskedLimits {
+    /// The requests that exceed the maximum, one line each.
+    pub fn cut(&self, range: &LimitRange) -> Vec<String> {
+        let max = &range.max;
+        let asked = [
+            ("cpu-ms", self.cpu_ms, max.cpu_ms),
+            ("wall-ms", self.wall_ms, max.wall_ms),
+            ("memory-mib", self.memory_mib, max.memory_mib),
+            ("output-kib", self.output_kib, max.output_kib),
+            ("fetches", self.fetches.map(u64::from), max.fetches.into()),
+            (
+                "concurrency",
+                self.concurrency.map(u64::from),
+                max.concurrency.into(),
+            ),
+            ("fetch-mib", self.fetch_mib, max.fetch_mib),
+        ];
+        asked
+            .into_iter()
+            .filter_map(|(name, asked, most)| {
+                let asked = asked.filter(|asked| *asked > most)?;
+                Some(format!(
+                    "{name}: {asked} asked, cut to the maximum of {most}"
+                ))
+            })
+            .collect()
+    }
+}
+
 /// JSON Schemas, as JSON text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Schemas {
-    /// Schema of the input; every input is checked before the plugin runs.
+    /// Schema of the input of an actor, the parameters of a fetcher, the options of an extractor,
+    /// the configuration of a hook; every input is checked before the plugin runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
     /// Schema of the output; for documentation only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
+}
+
+/// A function of a hook, called at one point of a crawl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HookPoint {
+    /// Judges the links of a page.
+    Discover,
+    /// Says what is stored of a page.
+    Record,
+    /// Changes a request.
+    Request,
+    /// Judges a response.
+    Response,
+}
+
+impl HookPoint {
+    /// Its name in manifests and messages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Discover => "discover",
+            Self::Record => "record",
+            Self::Request => "request",
+            Self::Response => "response",
+        }
+    }
 }
 
 /// The domains and paths of a fetcher.
@@ -188,6 +247,7 @@ impl Manifest {
         self.permissions
             .check()
             .map_err(|e| format!("permissions.{e}"))?;
+        self.check_hooks()?;
         if self.kind == Kind::Extractor {
             let Permissions {
                 http,
@@ -213,13 +273,60 @@ impl Manifest {
             (None, Kind::Fetcher) => {
                 Err("fetcher.domains: a fetcher needs at least one domain".to_owned())
             }
-            (Some(_), Kind::Extractor | Kind::Actor) => Err(format!(
+            (Some(_), Kind::Extractor | Kind::Actor | Kind::Hook) => Err(format!(
                 "fetcher: allowed for fetchers only, this is a {}",
                 self.kind
             )),
             (Some(fetcher), Kind::Fetcher) => fetcher.check(),
             (None, _) => Ok(()),
         }
+    }
+}
+
+impl Manifest {
+    fn check_hooks(&self) -> Result<(), String> {
+        if self.kind != Kind::Hook {
+            return if self.hooks.is_empty() {
+                Ok(())
+            } else {
+                Err(format!(
+                    "hooks: allowed for hooks only, this is a {}",
+                    self.kind
+                ))
+            };
+        }
+        if self.hooks.is_empty() {
+            return Err(
+                "hooks: a hook needs at least one of discover, record, request, response"
+                    .to_owned(),
+            );
+        }
+        for (i, point) in self.hooks.iter().enumerate() {
+            if self.hooks.iter().take(i).any(|earlier| earlier == point) {
+                return Err(format!("hooks[{i}]: `{}` is listed twice", point.as_str()));
+            }
+        }
+        let Permissions {
+            http,
+            extract,
+            render,
+            crawl_data,
+            wasi: _,
+        } = &self.permissions;
+        if !extract.is_empty() || *render || *crawl_data {
+            return Err("permissions: a hook may request `http` and `wasi` only".to_owned());
+        }
+        let changes_requests = self.hooks.contains(&HookPoint::Request);
+        if !http.is_empty() && !changes_requests {
+            return Err("permissions.http: only a hook with `request` has a use for it".to_owned());
+        }
+        if http.is_empty() && changes_requests {
+            return Err(
+                "permissions.http: a hook with `request` names the hosts whose requests it changes"
+                    .to_owned(),
+            );
+        }
+        Ok(())
     }
 }
 
@@ -282,6 +389,10 @@ version = "1.2.3"
 api = "0.1.0"
 "#;
 
+    fn hook(rest: &str) -> String {
+        format!("{}{rest}\n", PLAIN.replace("extractor", "hook"))
+    }
+
     fn error(text: &str) -> String {
         Manifest::parse(text).unwrap_err().to_string()
     }
@@ -318,6 +429,19 @@ api = "0.1.0"
                 "schema.input:",
             ),
             (PLAIN.replace("extractor", "fetcher"), "fetcher.domains:"),
+            (PLAIN.replace("extractor", "hook"), "hooks:"),
+            (format!("{PLAIN}hooks = [\"record\"]\n"), "hooks:"),
+            (hook(r#"hooks = ["record", "record"]"#), "hooks[1]:"),
+            (hook(r#"hooks = ["deliver"]"#), "deliver"),
+            (hook(r#"hooks = ["request"]"#), "permissions.http:"),
+            (
+                hook("hooks = [\"record\"]\n[permissions]\nhttp = [\"*\"]"),
+                "permissions.http:",
+            ),
+            (
+                hook("hooks = [\"record\"]\n[permissions]\nrender = true"),
+                "permissions:",
+            ),
         ];
         for (text, field) in cases {
             let error = error(&text);
@@ -336,6 +460,8 @@ api = "0.1.0"
         let got = asked.within(&range);
         assert_eq!((got.cpu_ms, got.memory_mib), (1, range.max.memory_mib));
         assert_eq!(got.wall_ms, range.default.wall_ms);
+        let said = "memory-mib: 1099511627776 asked, cut to the maximum of 1024";
+        assert_eq!(asked.cut(&range), [said]);
     }
 
     #[test]

@@ -52,16 +52,25 @@ fn depth(json: &[u8]) -> u32 {
     deepest
 }
 
-/// Joins JSON texts to one JSON array; each is checked, and all must fit the limit.
-pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, PluginError> {
-    let size: usize = items.iter().map(|item| item.len() + 1).sum();
+/// Checks JSON texts one by one; all together must fit the limit.
+pub(crate) fn check_all(items: &[String], limits: &Limits) -> Result<(), PluginError> {
+    let size: usize = items.iter().map(String::len).sum();
     if size as u64 > limits.output_bytes() {
         return Err(PluginError::Limit(Limit::Output(limits.output_bytes())));
     }
+    for (i, item) in items.iter().enumerate() {
+        valid(item).map_err(|e| PluginError::BadOutput(format!("item {i}: {e}")))?;
+    }
+    Ok(())
+}
+
+/// Joins JSON texts to one JSON array; each is checked, and all must fit the limit.
+pub(crate) fn checked_list(items: &[String], limits: &Limits) -> Result<String, PluginError> {
+    check_all(items, limits)?;
+    let size: usize = items.iter().map(|item| item.len() + 1).sum();
     let mut out = String::with_capacity(size + 1);
     out.push('[');
     for (i, item) in items.iter().enumerate() {
-        valid(item).map_err(|e| PluginError::BadOutput(format!("item {i}: {e}")))?;
         if i > 0 {
             out.push(',');
         }

@@ -13,7 +13,7 @@ use crate::inspect::Digest;
 use crate::interrupt::GuestCode;
 use crate::kind::Kind;
 use crate::limits::Limits;
-use crate::manifest::{FetcherInfo, Manifest};
+use crate::manifest::{FetcherInfo, HookPoint, Manifest};
 use crate::schema::Schema;
 use crate::state::State;
 use crate::stats::Stats;
@@ -22,6 +22,8 @@ use crate::wit::v0_1_0::bindings::actor_sync::ActorSyncPre;
 use crate::wit::v0_1_0::bindings::extractor::ExtractorPre;
 use crate::wit::v0_1_0::bindings::extractor_async::ExtractorPre as ExtractorAsyncPre;
 use crate::wit::v0_1_0::bindings::fetcher::FetcherPre;
+use crate::wit::v0_1_0::bindings::hook::HookPre;
+use crate::wit::v0_1_0::bindings::hook_async::HookPre as HookAsyncPre;
 
 /// Origin of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -35,22 +37,24 @@ pub enum Source {
 
 /// Compiled, linked and type-checked code, ready to be instantiated.
 pub(crate) enum Code {
-    Extractor(Pooled),
+    Extractor(Pooled<ExtractorPre<State>>),
     ExtractorOnDemand(ExtractorAsyncPre<State>),
     Actor(ActorPre<State>),
     ActorSync(ActorSyncPre<State>),
     Fetcher(FetcherPre<State>),
+    Hook(Pooled<HookPre<State>>),
+    HookOnDemand(HookAsyncPre<State>),
 }
 
-/// An extractor of the pool.
-pub(crate) struct Pooled {
-    pub pre: ExtractorPre<State>,
+/// An extractor or a hook of the pool.
+pub(crate) struct Pooled<P> {
+    pub pre: P,
     /// Its functions, where guests are ended by signals. `pre` keeps them alive.
     pub code: GuestCode,
 }
 
-impl Pooled {
-    pub fn new(pre: ExtractorPre<State>, component: &Component) -> Self {
+impl<P> Pooled<P> {
+    pub fn new(pre: P, component: &Component) -> Self {
         Self {
             pre,
             code: GuestCode::of(component),
@@ -65,6 +69,8 @@ pub(crate) struct Plugin {
     pub size: u64,
     pub source: Source,
     pub limits: Limits,
+    /// Requested limits above the maximum, one line each.
+    pub cut: Vec<String>,
     pub grants: Arc<EffectivePermissions>,
     pub code: Arc<Code>,
     /// Compiled from `manifest.schema.input`.
@@ -97,12 +103,14 @@ impl Plugin {
             version: manifest.version.clone(),
             description: manifest.description.clone(),
             roles: manifest.roles.clone(),
+            hooks: manifest.hooks.clone(),
             digest: self.digest.to_string(),
             size: self.size,
             source: self.source.clone(),
             asked: manifest.permissions.clone(),
             granted: self.grants.listed.clone(),
             limits: self.limits,
+            limits_cut: self.cut.clone(),
             input_schema: json(&manifest.schema.input),
             output_schema: json(&manifest.schema.output),
             fetcher: manifest.fetcher.clone(),
@@ -130,6 +138,8 @@ pub struct PluginInfo {
     pub description: String,
     /// The roles that an extractor serves; empty for the other kinds.
     pub roles: Vec<String>,
+    /// What a hook takes part in; empty for the other kinds.
+    pub hooks: Vec<HookPoint>,
     /// SHA-256 of the component, lower-case hex.
     pub digest: String,
     /// Size in bytes.
@@ -142,6 +152,8 @@ pub struct PluginInfo {
     pub granted: Permissions,
     /// Budgets of one call.
     pub limits: Limits,
+    /// Limits that its manifest requests above the maximum, one line each.
+    pub limits_cut: Vec<String>,
     /// JSON Schema of the input.
     pub input_schema: Option<Value>,
     /// JSON Schema of the output.

@@ -44,7 +44,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Queues a job. The caller limits the number of queued jobs.
+    /// Queues a job, to run in the caller's span. The caller limits the number of queued jobs.
     pub fn spawn(&self, job: impl FnOnce(&Workers) + Send + 'static) {
         self.workers.spawn(job);
     }
@@ -60,6 +60,8 @@ impl Drop for Pool {
 impl Workers {
     /// Queues a job from within another job.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'static) {
+        let span = tracing::Span::current();
+        let job = move |workers: &Self| span.in_scope(|| job(workers));
         self.queue.lock().jobs.push_back(Box::new(job));
         self.wake.notify_one();
     }

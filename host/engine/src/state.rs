@@ -8,10 +8,17 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::capability::Capabilities;
 use crate::capability::log::PluginLog;
 use crate::capability::pages::HostPage;
+use crate::classify::classify;
+use crate::error::PluginError;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
+use crate::text::clean;
+use crate::wasi::console::LastWords;
+
+/// Longest message of a trap that a caller gets, in bytes.
+const MAX_TRAP_BYTES: usize = 600;
 
 /// Data of one store, which serves one call and is then dropped.
 pub(crate) struct State {
@@ -27,6 +34,7 @@ pub(crate) struct State {
     wasi: Option<Box<WasiCtx>>,
     plugin: Arc<str>,
     log_lines: u32,
+    last_words: LastWords,
 }
 
 impl State {
@@ -49,6 +57,24 @@ impl State {
             wasi: None,
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,
+            last_words: LastWords::default(),
+        }
+    }
+
+    /// The typed error of a failed call; of a trap with what the guest wrote last to standard
+    /// error, such as the message of its panic.
+    pub fn failure(&self, error: &wasmtime::Error, limits: &Limits) -> PluginError {
+        match classify(&self.plugin, error, &self.limiter, limits) {
+            PluginError::Trap(trap) => {
+                let words = self.last_words.message();
+                let told = if words.is_empty() {
+                    trap
+                } else {
+                    format!("{trap}: {words}")
+                };
+                PluginError::Trap(clean(&told, MAX_TRAP_BYTES))
+            }
+            other => other,
         }
     }
 
@@ -71,10 +97,14 @@ impl WasiView for State {
             table,
             plugin,
             log_lines,
+            last_words,
             ..
         } = self;
-        let ctx =
-            wasi.get_or_insert_with(|| Box::new(crate::wasi::console::context(plugin, *log_lines)));
+        let ctx = wasi.get_or_insert_with(|| {
+            Box::new(crate::wasi::console::context(
+                plugin, *log_lines, last_words,
+            ))
+        });
         WasiCtxView { ctx, table }
     }
 }

@@ -8,7 +8,6 @@ use wasmtime::component::Resource;
 
 use crate::capability::Capabilities;
 use crate::capability::pages::HostPage;
-use crate::classify::classify;
 use crate::error::{Limit, PluginError};
 use crate::extract::{RoleCall, RoleResult, ends_instance};
 use crate::host::Host;
@@ -209,12 +208,7 @@ struct Failure(wasmtime::Error);
 
 impl Failure {
     fn into_plugin_error(self, store: &Store<State>, plugin: &Plugin) -> PluginError {
-        classify(
-            &plugin.label,
-            &self.0,
-            &store.data().limiter,
-            &plugin.limits,
-        )
+        store.data().failure(&self.0, &plugin.limits)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Separate threads for guests that wait, and for long work on their behalf.
 
 use tokio::task::JoinHandle;
+use tracing::Instrument as _;
 
 use crate::error::PluginError;
 
@@ -44,7 +45,8 @@ impl Tasks {
         &self,
         future: impl Future<Output = T> + Send + 'static,
     ) -> Spawned<T> {
-        Spawned(self.1.spawn(future))
+        // The lines of a plugin carry the caller's request id, which is in its span.
+        Spawned(self.1.spawn(future.in_current_span()))
     }
 }
 

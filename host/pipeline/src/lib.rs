@@ -13,7 +13,9 @@ mod document;
 mod error;
 mod extract;
 mod extractor_cache;
+mod extractor_options;
 mod kept_answers;
+mod option_rules;
 mod picture;
 mod pipeline;
 mod roles;
@@ -34,12 +36,13 @@ pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
+pub use extractor_options::ExtractorOptions;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;
 pub use site::Site;
 pub use spec::{Content, ScanSpec};
-pub use stored::{KeptContent, PageContent, Parts, StoredContent, StoredError};
+pub use stored::{HookRecord, KeptContent, PageContent, Parts, StoredContent, StoredError};
 pub use text_diff::TextChange;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

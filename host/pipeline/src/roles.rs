@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::extractor_options::options_of;
 use crate::spec::Content;
 
 /// A role and its options.
@@ -103,6 +104,9 @@ impl Content {
             if !roles.contains(&request) {
                 roles.push(request);
             }
+        }
+        for request in &mut roles {
+            request.options = options_of(&request.role, &request.options, &self.options);
         }
         roles
     }

@@ -2,6 +2,8 @@
 
 use orbweaver_store::CloudMode;
 
+use crate::extractor_options::ExtractorOptions;
+
 /// The validated parameters of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanSpec {
@@ -30,4 +32,6 @@ pub struct Content {
     pub screenshot: bool,
     /// Additional extractors.
     pub extractors: Vec<String>,
+    /// Options of the request, by role.
+    pub options: ExtractorOptions,
 }

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use crate::answer::{Article, to_json};
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extractor_options::{ExtractorOptions, options_of};
 use crate::pipeline::Pipeline;
 use crate::roles::{Outcome, RoleError, RoleRequest};
 
@@ -99,6 +100,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
     pub extensions: Option<&'a RawValue>,
+    /// What the crawl's hooks made of the page, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub records: Vec<HookRecord>,
     /// Extractors that failed; their members are null.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
@@ -107,6 +112,17 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,
+}
+
+/// A record that a hook made of a page.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = PageRecord)]
+pub struct HookRecord {
+    /// The hook's name.
+    pub hook: String,
+    /// The record: any JSON.
+    #[schema(value_type = Value)]
+    pub data: Box<RawValue>,
 }
 
 /// Content kept in the row of a page that a crawl stores without its body, as JSON.
@@ -176,8 +192,13 @@ impl Pipeline {
         project: ProjectId,
         mut record: PageRecord,
         parts: Parts,
+        options: &ExtractorOptions,
     ) -> Result<Bytes, StoredError> {
         let extensions = record.extensions.take();
+        let records = match record.run {
+            Some(_) => records(store, project, record.page.id).await?,
+            None => Vec::new(),
+        };
         let extensions: Option<&RawValue> = extensions
             .as_deref()
             .and_then(|json| serde_json::from_str(json).ok());
@@ -185,7 +206,9 @@ impl Pipeline {
         let (status, bytes) = (record.page.status, record.page.bytes);
         let fetched_at = record.page.fetched_at;
         let content_hash = record.page.content_hash.clone();
-        let content = self.stored_content(store, project, record, parts).await?;
+        let content = self
+            .stored_content(store, project, record, parts, options)
+            .await?;
         let has_body = content.kept.is_none();
         let mut errors = content.errors.clone();
         let article = match parts.article {
@@ -213,13 +236,15 @@ impl Pipeline {
                 .as_deref()
                 .filter(|_| parts.content_hash && has_body),
             extensions,
+            records,
             errors,
             notice: content.notice.clone(),
         };
         Ok(to_json(&answer, content.size() + 4_096)?)
     }
 
-    /// The requested content of a stored page; `content_hash` is a part of its row.
+    /// The requested content of a stored page; `content_hash` is a part of its row. `options` are
+    /// those of its extractors, by role.
     ///
     /// # Errors
     /// [`StoredError::NoBody`] if the requested content needs the body; an internal error.
@@ -230,6 +255,7 @@ impl Pipeline {
         project: ProjectId,
         record: PageRecord,
         parts: Parts,
+        options: &ExtractorOptions,
     ) -> Result<StoredContent, StoredError> {
         let Some(mut document) = Document::from_store(store, project, record.page) else {
             let needs_body = parts.html || parts.markdown || parts.article;
@@ -243,7 +269,9 @@ impl Pipeline {
                 ..StoredContent::default()
             });
         };
-        let outcome = self.extract(&mut document, &parts.roles()).await?;
+        let outcome = self
+            .extract(&mut document, &parts.roles(options))
+            .await?;
         let page = match document.kind {
             Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
             _ => None,
@@ -262,8 +290,28 @@ fn is_kept_content(json: &str) -> bool {
     serde_json::from_str::<KeptContent<'_>>(json).is_ok()
 }
 
+async fn records(
+    store: &Store,
+    project: ProjectId,
+    page: PageId,
+) -> Result<Vec<HookRecord>, StoredError> {
+    let records = store.page_records(project, page).await;
+    let records = records.map_err(ScanError::from)?;
+    let records = records.into_iter().filter_map(|(hook, data)| {
+        let data = RawValue::from_string(data).ok()?;
+        Some(HookRecord { hook, data })
+    });
+    Ok(records.collect())
+}
+
 impl Parts {
-    fn roles(self) -> Vec<RoleRequest> {
+    /// Whether a role is run for these parts.
+    pub fn runs(self, role: &str) -> bool {
+        let none = ExtractorOptions::new();
+        self.roles(&none).iter().any(|request| request.role == role)
+    }
+
+    fn roles(self, options: &ExtractorOptions) -> Vec<RoleRequest> {
         let mut roles = Vec::new();
         if self.metadata {
             roles.push(RoleRequest::new("metadata", ""));
@@ -281,6 +329,9 @@ impl Parts {
         }
         if self.signals {
             roles.push(RoleRequest::new("signals", ""));
+        }
+        for request in &mut roles {
+            request.options = options_of(&request.role, &request.options, options);
         }
         roles
     }

@@ -96,6 +96,7 @@ fn batch(lease: Lease, at: i64, now: DateTime<Utc>) -> RunBatch {
                 url: format!("https://example.org/{seq}"),
                 key_hash: seq.cast_unsigned(),
                 depth: 1,
+                priority: 0,
             })
             .collect(),
         changes: range
@@ -105,6 +106,7 @@ fn batch(lease: Lease, at: i64, now: DateTime<Utc>) -> RunBatch {
             })
             .collect(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: vec![NewUsage {
             project: lease.project,
             token: format!("run:{}:{at}", lease.run),
@@ -128,6 +130,7 @@ fn page(lease: Lease, seq: i64, now: DateTime<Utc>) -> CrawledPage {
         .map(|to| format!("https://example.org/{to}"))
         .collect();
     CrawledPage {
+        records: Vec::new(),
         page: NewPage {
             project: lease.project,
             run: Some(lease.run),

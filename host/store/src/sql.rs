@@ -13,10 +13,12 @@ pub(crate) mod lite {
     pub(crate) use crate::bodies::rows::lite as bodies;
     pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
+    pub(crate) use crate::crawl::notes::lite as run_notes;
     pub(crate) use crate::idempotency::lite as idempotency;
     pub(crate) use crate::logs::lite as logs;
     pub(crate) use crate::mail::lite as mail;
     pub(crate) use crate::pages::links::lite as page_links;
+    pub(crate) use crate::pages::records::lite as page_records;
     pub(crate) use crate::pages::rows::lite as pages;
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
@@ -34,10 +36,12 @@ pub(crate) mod pg {
     pub(crate) use crate::bodies::rows::pg as bodies;
     pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
+    pub(crate) use crate::crawl::notes::pg as run_notes;
     pub(crate) use crate::idempotency::pg as idempotency;
     pub(crate) use crate::logs::pg as logs;
     pub(crate) use crate::mail::pg as mail;
     pub(crate) use crate::pages::links::pg as page_links;
+    pub(crate) use crate::pages::records::pg as page_records;
     pub(crate) use crate::pages::rows::pg as pages;
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;

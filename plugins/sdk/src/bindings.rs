@@ -1,6 +1,6 @@
 //! Rust bindings of the WIT interface, generated here once, so that authors need no WIT files.
 //!
-//! `host` holds every import of every world; the three worlds use its types. Functions that a
+//! `host` holds every import of every world; the worlds use its types. Functions that a
 //! plugin does not call are not part of its component.
 
 pub mod host {
@@ -83,6 +83,23 @@ pub mod fetcher {
         pub_export_macro: true,
         export_macro_name: "export_fetcher",
         default_bindings_module: "::orbweaver_sdk::__private::fetcher",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}
+
+pub mod hook {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/hook",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_hook",
+        default_bindings_module: "::orbweaver_sdk::__private::hook",
         runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
     });
 }

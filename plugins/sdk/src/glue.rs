@@ -1,5 +1,7 @@
 //! Connects the exports of a component with the functions of its author.
 
+pub mod hook;
+
 use std::cell::OnceCell;
 use std::future::Future;
 
@@ -34,8 +36,8 @@ impl From<types::Error> for Error {
 }
 
 thread_local! {
-    /// An extractor's instance serves one page (guaranteed by the interface), so data loaded by one
-    /// role is kept for the next.
+    /// The instance of an extractor or a hook serves one page (guaranteed by the interface), so data
+    /// loaded by one call is kept for the next.
     static SHARED: OnceCell<&'static Cells> = const { OnceCell::new() };
 }
 
@@ -44,10 +46,14 @@ pub fn extract(
     page: &pages::Page,
     role: impl FnOnce(&Page<'_>) -> Result<String, Error>,
 ) -> Result<String, types::Error> {
+    Ok(role(&the_page(page))?)
+}
+
+/// The page that this instance serves.
+fn the_page(page: &pages::Page) -> Page<'_> {
     // Never freed, and only one is created: the instance ends with its page.
     let cells = SHARED.with(|shared| *shared.get_or_init(|| Box::leak(Box::default())));
-    let page = Page::from_host(Handle::Lent(page), CellsRef::Shared(cells));
-    Ok(role(&page)?)
+    Page::from_host(Handle::Lent(page), CellsRef::Shared(cells))
 }
 
 /// Runs an actor.

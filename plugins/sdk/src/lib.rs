@@ -14,6 +14,7 @@ mod error;
 mod glue;
 mod handle;
 pub mod head;
+pub mod hook;
 mod host;
 pub mod json;
 pub mod jsonld;
@@ -49,7 +50,9 @@ pub mod __private {
     pub use crate::bindings::actor::export_actor;
     pub use crate::bindings::extractor::export_extractor;
     pub use crate::bindings::fetcher::export_fetcher;
+    pub use crate::bindings::hook::export_hook;
     pub use crate::bindings::host::orbweaver::plugin::types::Error as RawError;
+    pub use crate::glue::hook as hook_glue;
     pub use crate::glue::{extract, fetch, run};
     pub use wit_bindgen;
 
@@ -62,6 +65,12 @@ pub mod __private {
     pub mod actor {
         pub use crate::bindings::actor::exports::orbweaver::plugin::acting::Guest;
         pub use crate::bindings::actor::*;
+    }
+
+    pub mod hook {
+        pub use crate::bindings::hook::exports::orbweaver::plugin::hooking::*;
+        pub use crate::bindings::hook::*;
+        pub use crate::bindings::host::orbweaver::plugin::pages::Page;
     }
 
     pub mod fetcher {

@@ -124,6 +124,75 @@ macro_rules! fetcher {
     };
 }
 
+/// Exports a hook: a type that implements [`Hook`](crate::hook::Hook).
+///
+/// ```text
+/// orbweaver_sdk::hook! { hook: SectionPriority }
+/// ```
+///
+/// The manifest is found as with [`extractor!`](crate::extractor).
+#[macro_export]
+macro_rules! hook {
+    (hook: $hook:ty $(,)?) => {
+        $crate::hook! {
+            @export include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml")), $hook
+        }
+    };
+    (manifest: $manifest:literal, hook: $hook:ty $(,)?) => {
+        $crate::hook! { @export include_bytes!($manifest), $hook }
+    };
+    (@export $manifest:expr, $hook:ty) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            use $crate::__private::{RawError, hook as wit, hook_glue as glue};
+
+            $crate::__manifest! { $manifest }
+
+            struct Plugin;
+
+            impl wit::Guest for Plugin {
+                fn discover(
+                    config: String,
+                    visit: wit::Visit,
+                    page: &wit::Page,
+                    links: Vec<wit::FoundLink>,
+                ) -> Result<wit::Discovery, RawError> {
+                    glue::discover::<$hook>(&config, visit, page, links)
+                }
+
+                fn record(
+                    config: String,
+                    visit: wit::Visit,
+                    page: &wit::Page,
+                    outputs: Vec<wit::RoleOutput>,
+                    records: Vec<String>,
+                ) -> Result<wit::RecordVerdict, RawError> {
+                    glue::record::<$hook>(&config, visit, page, outputs, records)
+                }
+
+                fn request(
+                    config: String,
+                    url: String,
+                    depth: u32,
+                    attempts: u32,
+                ) -> Result<wit::RequestChange, RawError> {
+                    glue::request::<$hook>(&config, url, depth, attempts)
+                }
+
+                fn response(
+                    config: String,
+                    visit: wit::Visit,
+                    page: &wit::Page,
+                ) -> Result<wit::ResponseVerdict, RawError> {
+                    glue::response::<$hook>(&config, visit, page)
+                }
+            }
+
+            $crate::__private::export_hook!(Plugin);
+        };
+    };
+}
+
 /// Embeds the manifest as a custom section of the core module, which the host reads before it
 /// instantiates anything.
 #[doc(hidden)]

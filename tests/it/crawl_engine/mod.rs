@@ -2,6 +2,7 @@
 
 mod durable;
 mod ground;
+mod hooks;
 mod polite;
 mod reach;
 mod stored;

@@ -205,6 +205,55 @@ fn plugins_are_listed_and_inspected() {
 }
 
 #[test]
+fn a_component_that_the_host_would_refuse_is_told_before_it_is_installed() {
+    let data = tempfile::tempdir().unwrap();
+    let said = |arguments: &[&str]| {
+        let output = run(&data, arguments);
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (output.status.code(), text)
+    };
+    let path = |name: &str| crate::support::fixture(name).to_string_lossy().into_owned();
+    let (good, clocks) = (path("good"), path("clock-random"));
+    let (code, text) = said(&["plugin", "inspect", &good]);
+    assert!(
+        code == Some(0) && text.contains("verdict      may be loaded"),
+        "{text}"
+    );
+    let (code, text) = said(&["plugin", "inspect", &clocks]);
+    let refusal = "verdict      refused: imports wasi:clocks";
+    assert!(code == Some(1) && text.contains(refusal), "{text}");
+    let (code, text) = said(&["plugin", "check", &good]);
+    assert!(
+        code == Some(0) && text.contains("passes its self-test"),
+        "{text}"
+    );
+    let (code, text) = said(&["plugin", "check", &clocks]);
+    assert!(
+        code == Some(1) && text.contains("would be refused: imports"),
+        "{text}"
+    );
+    // An extractor packed as an actor.
+    let manifest = data.path().join("plugin.toml");
+    let actor = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n";
+    std::fs::write(&manifest, actor).unwrap();
+    let (manifest, packed) = (manifest.to_string_lossy(), data.path().join("packed.wasm"));
+    let packed = packed.to_string_lossy();
+    let (code, text) = said(&[
+        "plugin",
+        "pack",
+        &good,
+        "--manifest",
+        &manifest,
+        "-o",
+        &packed,
+    ]);
+    let refusal = "which a plugin of kind actor needs";
+    assert!(code == Some(1) && text.contains(refusal), "{text}");
+    assert!(!std::path::Path::new(&*packed).exists());
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure() {
     let data = tempfile::tempdir().unwrap();
     let file = plugin_dir().join("extract-links.wasm");

@@ -100,6 +100,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         discovered: Vec::new(),
         changes: Vec::new(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: Vec::new(),
     };
     // The rows of redirecting URLs come after those of the pages.
@@ -111,6 +112,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             url: url.clone(),
             key_hash: hash(&url),
             depth: u32::from(seq > 0),
+            priority: 0,
         });
         batch.changes.push(FrontierChange::Done {
             seq,
@@ -123,6 +125,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
                 key_hash: hash(&from),
                 url: from,
                 depth: 1,
+                priority: 0,
             });
             batch.changes.push(FrontierChange::Done {
                 seq: redirect_seq,
@@ -141,6 +144,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             .map(|url| (url.as_str(), "the anchor", "nofollow", true));
         let html = page.html.clone();
         batch.pages.push(CrawledPage {
+            records: Vec::new(),
             seq,
             key_hash: hash(&url),
             depth: u32::from(seq > 0),
@@ -191,6 +195,7 @@ pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>)
         pages: Vec::new(),
         discovered: Vec::new(),
         changes: Vec::new(),
+        notes: Vec::new(),
         errors,
         usage: Vec::new(),
     };

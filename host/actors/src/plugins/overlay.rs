@@ -174,7 +174,5 @@ impl Overlay {
 
 /// Parses the name of a kind.
 pub fn kind(word: &str) -> Option<Kind> {
-    [Kind::Extractor, Kind::Actor, Kind::Fetcher]
-        .into_iter()
-        .find(|kind| kind.as_str() == word)
+    Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
 }

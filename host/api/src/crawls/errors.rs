@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use axum::response::Response;
 use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_store::crawl::FailedUrl;
+use orbweaver_store::crawl::{FailurePlace, NoteKind, RunFailure};
 use orbweaver_store::{Store, StoreError};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -52,12 +52,16 @@ struct FailedUrls {
 pub(super) struct FailedItem {
     /// As the link to it was written, resolved.
     url: String,
-    /// What failed: `dns`, `connect`, `tls`, `proxy`, `timeout`, `slow`, `too_large`,
+    /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`, `proxy`, `timeout`, `slow`, `too_large`,
     /// `header_too_large`, `incomplete_body`, `decode`, `bad_redirect`, `protocol`, `reset`,
     /// `refused`, `invalid_request`, `browser`, `internal`.
     kind: String,
     /// The cause, for people.
     message: String,
+    /// The plugin that failed, of kind `plugin`: a hook's name, or an extractor's role.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    plugin: Option<String>,
     /// How often it was tried.
     attempts: u32,
     /// When it was tried for the last time.
@@ -68,13 +72,14 @@ pub(super) struct FailedItem {
     /// The first pages of the run that link to it, at most 10.
     referrers: Vec<String>,
     #[serde(skip)]
-    seq: i64,
+    place: FailurePlace,
 }
 
 /// URLs of a run that gave no answer, with the cause, and where they are linked; streamed.
 ///
 /// They are what `error_count` counts. A page whatever its HTTP status is no error: it is
-/// listed with the pages.
+/// listed with the pages. After them come the pages on which plugins failed, kind `plugin`, each
+/// once for each plugin, at most 10,000 (with what hooks left out); `plugin_error_count` counts all.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/errors",
@@ -103,7 +108,7 @@ pub(super) async fn list_errors(
         store: ctx.app.store.clone(),
         project: ctx.principal.project,
         run: run.id,
-        after: i64::MIN,
+        after: FailurePlace::START,
         referrers: HashMap::new(),
     };
     errors.find_referrers(offset, limit).await?;
@@ -115,7 +120,7 @@ struct Errors {
     store: Store,
     project: ProjectId,
     run: RunId,
-    after: i64,
+    after: FailurePlace,
     /// Pages that link to the URLs of this answer, by the hash of the URL.
     referrers: HashMap<u64, Vec<PageId>>,
 }
@@ -123,18 +128,18 @@ struct Errors {
 impl Errors {
     /// Looks through the run's links once for all URLs of the answer.
     async fn find_referrers(&mut self, offset: u64, limit: u32) -> Result<(), StoreError> {
-        let (mut after, mut skip, mut left) = (i64::MIN, offset, limit);
+        let (mut after, mut skip, mut left) = (FailurePlace::START, offset, limit);
         let mut wanted = HashSet::new();
         while left > 0 {
             let rows = self
                 .store
-                .run_errors(self.project, self.run, after, skip, left.min(KEYS))
+                .run_failures(self.project, self.run, after, skip, left.min(KEYS))
                 .await?;
             let Some(last) = rows.last() else { break };
-            after = last.seq;
+            after = last.place();
             skip = 0;
             left -= u32::try_from(rows.len()).unwrap_or(left).min(left);
-            wanted.extend(rows.iter().map(|row| row.key_hash));
+            wanted.extend(rows.iter().map(RunFailure::key_hash));
         }
         self.referrers = self
             .store
@@ -143,18 +148,33 @@ impl Errors {
         Ok(())
     }
 
-    fn item(&self, row: FailedUrl, urls: &HashMap<PageId, String>) -> FailedItem {
-        let pages = self.referrers.get(&row.key_hash).into_iter().flatten();
+    fn item(&self, row: RunFailure, urls: &HashMap<PageId, String>) -> FailedItem {
+        let pages = self.referrers.get(&row.key_hash()).into_iter().flatten();
         let referrers: Vec<String> = pages.filter_map(|page| urls.get(page).cloned()).collect();
-        FailedItem {
-            url: row.url,
-            kind: row.kind,
-            message: row.message,
-            attempts: row.attempts,
-            last_at: row.failed_at,
-            referrer: referrers.first().cloned(),
-            referrers,
-            seq: row.seq,
+        let (referrer, place) = (referrers.first().cloned(), row.place());
+        match row {
+            RunFailure::Url(failed) => FailedItem {
+                url: failed.url,
+                kind: failed.kind,
+                message: failed.message,
+                plugin: None,
+                attempts: failed.attempts,
+                last_at: failed.failed_at,
+                referrer,
+                referrers,
+                place,
+            },
+            RunFailure::Plugin(note) => FailedItem {
+                url: note.url,
+                kind: NoteKind::Plugin.as_str().to_owned(),
+                message: note.message,
+                plugin: Some(note.plugin),
+                attempts: 1,
+                last_at: note.noted_at,
+                referrer,
+                referrers,
+                place,
+            },
         }
     }
 }
@@ -167,11 +187,11 @@ impl Source for Errors {
     async fn read(&mut self, skip: u64, limit: u32) -> Result<Vec<FailedItem>, StoreError> {
         let rows = self
             .store
-            .run_errors(self.project, self.run, self.after, skip, limit)
+            .run_failures(self.project, self.run, self.after, skip, limit)
             .await?;
         let mut pages: Vec<PageId> = rows
             .iter()
-            .filter_map(|row| self.referrers.get(&row.key_hash))
+            .filter_map(|row| self.referrers.get(&row.key_hash()))
             .flatten()
             .copied()
             .collect();
@@ -185,7 +205,7 @@ impl Source for Errors {
     }
 
     fn keep(&mut self, items: &[FailedItem]) {
-        self.after = items.last().map_or(self.after, |item| item.seq);
+        self.after = items.last().map_or(self.after, |item| item.place);
     }
 
     fn record(item: &FailedItem) -> Vec<String> {

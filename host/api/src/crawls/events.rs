@@ -125,7 +125,9 @@ fn sequence(run: &Run) -> u64 {
         RunState::Running => 1,
         RunState::Done | RunState::Failed => 2,
     };
-    progress.fetched + progress.failed + progress.skipped.values().sum::<u64>() + state
+    let skipped: u64 = progress.skipped.values().sum();
+    let plugins = progress.plugin_errors + progress.dropped;
+    progress.fetched + progress.failed + skipped + plugins + state
 }
 
 struct Follower {

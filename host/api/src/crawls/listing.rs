@@ -52,6 +52,8 @@ pub(super) trait Source: Send + 'static {
     type Item: Serialize + Send;
     /// Names of the columns of CSV.
     const COLUMNS: &'static [&'static str];
+    /// Items read and written at a time: fewer where one may be large.
+    const CHUNK: u32 = CHUNK;
 
     /// The next items: `skip` are left out first, and at most `limit` are read.
     fn read(
@@ -117,7 +119,7 @@ impl<S: Source> Listing<S> {
         if self.state == State::End {
             return Ok(None);
         }
-        let take = self.left.min(CHUNK);
+        let take = self.left.min(S::CHUNK);
         // One more than is sent tells whether there is another page.
         let mut items = self.source.read(self.skip, take + 1).await?;
         let more = items.len() > take as usize;

@@ -15,6 +15,8 @@ mod orphans;
 mod page;
 mod pages;
 pub(super) mod path;
+mod records;
+mod skipped;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -29,6 +31,8 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(pages::list_pages))
         .routes(routes!(export::export_crawl))
         .routes(routes!(errors::list_errors))
+        .routes(routes!(skipped::list_skipped))
+        .routes(routes!(records::list_records))
         .routes(routes!(links::list_links))
         .routes(routes!(orphans::list_orphans))
         .routes(routes!(diff::diff_crawls))

@@ -1,5 +1,7 @@
 //! GET /v1/crawls/{id}.
 
+use std::collections::BTreeMap;
+
 use axum::Json;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, RunId};
@@ -50,6 +52,19 @@ pub(super) struct Detail {
     /// The monitor's run before.
     #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
     previous_run_id: Option<RunId>,
+    /// Failures of plugins on pages and requests; they are listed with the errors.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    plugin_error_count: u64,
+    /// Fetched pages that hooks did not let be stored; they count against `max_pages`.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    dropped_count: u64,
+    /// Links and URLs left out, by reason: `robots`, `scope`, `excluded`, `depth`, `budget`,
+    /// `duplicate`, `hook`.
+    #[schema(
+        value_type = std::collections::HashMap<String, u64>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    skipped: BTreeMap<&'static str, u64>,
 }
 
 impl TryFrom<Run> for Detail {
@@ -79,6 +94,14 @@ impl TryFrom<Run> for Detail {
             webhook_last_error: run.webhook_last_error,
             monitor_id: run.monitor,
             previous_run_id: run.previous,
+            plugin_error_count: run.progress.plugin_errors,
+            dropped_count: run.progress.dropped,
+            skipped: run
+                .progress
+                .skipped
+                .iter()
+                .map(|(reason, count)| (reason.as_str(), *count))
+                .collect(),
         })
     }
 }

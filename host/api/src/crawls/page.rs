@@ -9,7 +9,7 @@ use crate::answer::raw_json;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
-use orbweaver_pipeline::{PageContent, Parts, StoredError};
+use orbweaver_pipeline::{ExtractorOptions, PageContent, Parts, StoredError};
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -21,6 +21,10 @@ pub(super) struct Params {
     /// Markdown without navigation, footer and sidebars.
     #[param(default = false, extensions(("x-extension" = json!(true))))]
     only_main_content: Option<bool>,
+    /// Options of the extractors that `format` runs, by role: a JSON object of objects that
+    /// satisfy their schemas, such as `{"markdown":{"only_main_content":true}}`.
+    #[param(max_length = 65_536)]
+    extractor_options: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
@@ -73,9 +77,20 @@ pub(super) async fn get_page(
     let record = record.ok_or_else(path::no_page)?;
     let main_content = query.0.only_main_content.unwrap_or(false);
     let parts = query.0.format.unwrap_or_default().parts(main_content);
+    let options = match &query.0.extractor_options {
+        None => ExtractorOptions::new(),
+        Some(text) => {
+            let given = serde_json::from_str(text).map_err(|_| {
+                ApiError::invalid("extractor_options", "must be a JSON object of objects")
+            })?;
+            app.pipeline
+                .check_extractor_options(given, &|role| parts.runs(role))
+                .await?
+        }
+    };
     match app
         .pipeline
-        .stored(&app.store, project, record, parts)
+        .stored(&app.store, project, record, parts, &options)
         .await
     {
         Ok(json) => Ok(raw_json(json)),

@@ -1,7 +1,7 @@
 //! A plugin as answers show it.
 
 use chrono::{DateTime, Utc};
-use orbweaver_engine::{Kind, Limits, Permissions, PluginInfo, Source};
+use orbweaver_engine::{HookPoint, Kind, Limits, Permissions, PluginInfo, Source};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 /// A plugin that serves.
 #[derive(Serialize, ToSchema)]
 pub(super) struct PluginItem {
-    /// What it is for: extractor, actor or fetcher.
+    /// What it is for: extractor, actor, fetcher or hook.
     #[schema(value_type = String)]
     kind: Kind,
     /// Its name, unique within its kind.
@@ -20,6 +20,9 @@ pub(super) struct PluginItem {
     description: String,
     /// Roles of an extractor.
     roles: Vec<String>,
+    /// What a hook takes part in: discover, record, request, response.
+    #[schema(value_type = Vec<String>)]
+    hooks: Vec<HookPoint>,
     /// SHA-256 of the component, lower-case hex.
     digest: String,
     /// Its length in bytes.
@@ -35,6 +38,8 @@ pub(super) struct PluginItem {
     /// Budgets of one call.
     #[schema(value_type = Object)]
     limits: Limits,
+    /// Limits that its manifest asks above the operator's maximum, one line each.
+    limits_cut: Vec<String>,
     /// JSON Schema of its input.
     #[schema(value_type = Option<Object>)]
     input_schema: Option<Value>,
@@ -65,6 +70,7 @@ impl From<PluginInfo> for PluginItem {
             version: plugin.version,
             description: plugin.description,
             roles: plugin.roles,
+            hooks: plugin.hooks,
             digest: plugin.digest,
             size: plugin.size,
             source: match plugin.source {
@@ -74,6 +80,7 @@ impl From<PluginInfo> for PluginItem {
             asked: plugin.asked,
             granted: plugin.granted,
             limits: plugin.limits,
+            limits_cut: plugin.limits_cut,
             input_schema: plugin.input_schema,
             output_schema: plugin.output_schema,
             domains: plugin.fetcher.map(|info| info.domains).unwrap_or_default(),

@@ -1,9 +1,7 @@
-//! `{name}` in a path: NAME, or `actor-NAME`, `extract-NAME`, `site-NAME` where several
-//! kinds share it.
+//! `{name}` in a path: NAME, or `actor-NAME`, `extract-NAME`, `site-NAME`, `hook-NAME`
+//! where several kinds share it.
 
 use orbweaver_engine::Kind;
-
-const KINDS: [Kind; 3] = [Kind::Extractor, Kind::Actor, Kind::Fetcher];
 
 /// Whether `given` may stand for a plugin of this kind and name.
 pub(super) fn means(given: &str, kind: Kind, name: &str) -> bool {
@@ -30,7 +28,7 @@ pub(super) fn find(
             ));
         }
     }
-    let prefixed = KINDS.into_iter().find_map(|kind| {
+    let prefixed = Kind::ALL.into_iter().find_map(|kind| {
         let name = given.strip_prefix(kind.file_prefix())?;
         plugins
             .iter()

@@ -1,5 +1,6 @@
 //! POST /v1/scan/bulk.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::response::{IntoResponse as _, Response};
@@ -8,6 +9,7 @@ use futures::StreamExt as _;
 use orbweaver_core::json_number::whole;
 use orbweaver_store::{CloudMode, Principal};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -19,6 +21,7 @@ use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
+use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanResult, ScanSpec};
 
 const MAX_URLS: usize = 100;
@@ -45,6 +48,15 @@ pub(super) struct BulkRequest {
     /// User agent to send; by default one of current browsers.
     #[schema(max_length = 1024, pattern = r"^[\t -~]*$")]
     user_agent: Option<String>,
+    /// Further extractors; their outputs are under `extensions`.
+    #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
+    extractors: Option<Vec<String>>,
+    /// Options of extractors, by role: objects that satisfy their schemas.
+    #[schema(
+        value_type = Option<std::collections::HashMap<String, Object>>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    extractor_options: Option<BTreeMap<String, Value>>,
 }
 
 /// One item per URL, in the order of the request.
@@ -77,7 +89,7 @@ struct Batch {
 }
 
 impl BulkRequest {
-    fn check(self) -> Result<Batch, ApiError> {
+    async fn check(self, app: &App) -> Result<Batch, ApiError> {
         if self.urls.is_empty() {
             return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
         }
@@ -90,6 +102,18 @@ impl BulkRequest {
         }
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
+        let extractors = self.extractors.unwrap_or_default();
+        for name in extractors.iter().take(MAX_EXTRACTORS) {
+            app.pipeline.engine.await_role(name).await;
+        }
+        validate::extractors(app, &extractors)?;
+        let content = Content {
+            metadata_only: self.metadata_only.unwrap_or(false),
+            extractors,
+            ..Content::default()
+        };
+        let options = self.extractor_options.unwrap_or_default();
+        let content = validate::with_options(app, content, options).await?;
         Ok(Batch {
             urls: self.urls,
             concurrency: usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1),
@@ -99,10 +123,7 @@ impl BulkRequest {
                 max_age_seconds: self.max_age_seconds,
                 // A batch has no mode of its own and is billed as standard pages.
                 cloud_mode: CloudMode::None,
-                content: Content {
-                    metadata_only: self.metadata_only.unwrap_or(false),
-                    ..Content::default()
-                },
+                content,
             },
         })
     }
@@ -129,7 +150,7 @@ pub(super) async fn scan_bulk(
     payload: Payload<BulkRequest>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let batch = payload.value.check()?;
+    let batch = payload.value.check(&ctx.app).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         match run(app, principal, batch, token).await {

@@ -1,9 +1,12 @@
 //! POST /v1/scan.
 
+use std::collections::BTreeMap;
+
 use axum::response::{IntoResponse as _, Response};
 use orbweaver_core::json_number::whole;
 use orbweaver_store::CloudMode;
 use serde::Deserialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::answer::raw_json;
@@ -52,6 +55,12 @@ pub(super) struct ScanRequest {
     /// Further extractors; their outputs are under `extensions`.
     #[schema(max_items = 16, extensions(("x-extension" = json!(true))))]
     extractors: Option<Vec<String>>,
+    /// Options of extractors, by role: objects that satisfy their schemas.
+    #[schema(
+        value_type = Option<std::collections::HashMap<String, Object>>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    extractor_options: Option<BTreeMap<String, Value>>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -80,24 +89,27 @@ impl From<CloudModeWord> for CloudMode {
 }
 
 impl ScanRequest {
-    fn check(self, app: &App, default: CloudMode) -> Result<ScanSpec, ApiError> {
+    async fn check(self, app: &App, default: CloudMode) -> Result<ScanSpec, ApiError> {
         validate::url(app, "url", &self.url)?;
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
         let extractors = self.extractors.unwrap_or_default();
         validate::extractors(app, &extractors)?;
+        let content = Content {
+            metadata_only: self.metadata_only.unwrap_or(false),
+            only_main_content: self.only_main_content.unwrap_or(false),
+            include_links: self.include_links.unwrap_or(false),
+            screenshot: self.screenshot_inline.unwrap_or(false),
+            extractors,
+            ..Content::default()
+        };
+        let options = self.extractor_options.unwrap_or_default();
         Ok(ScanSpec {
             url: self.url,
             user_agent: self.user_agent,
             max_age_seconds: self.max_age_seconds,
             cloud_mode: self.cloud_mode.map_or(default, CloudMode::from),
-            content: Content {
-                metadata_only: self.metadata_only.unwrap_or(false),
-                only_main_content: self.only_main_content.unwrap_or(false),
-                include_links: self.include_links.unwrap_or(false),
-                screenshot: self.screenshot_inline.unwrap_or(false),
-                extractors,
-            },
+            content: validate::with_options(app, content, options).await?,
         })
     }
 }
@@ -125,7 +137,10 @@ pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Resp
     for name in extractors.take(MAX_EXTRACTORS) {
         ctx.app.pipeline.engine.await_role(name).await;
     }
-    let spec = payload.value.check(&ctx.app, ctx.principal.cloud_mode)?;
+    let spec = payload
+        .value
+        .check(&ctx.app, ctx.principal.cloud_mode)
+        .await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let bill = Bill {

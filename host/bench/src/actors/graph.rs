@@ -100,6 +100,7 @@ async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Res
             discovered: Vec::new(),
             changes: Vec::new(),
             errors: Vec::new(),
+            notes: Vec::new(),
             usage: Vec::new(),
         };
         let done = store.commit_crawl(&[batch]).await?;
@@ -121,6 +122,7 @@ fn url(number: u32) -> String {
 fn page(leased: &LeasedRun, number: u32, now: DateTime<Utc>, links: Vec<u8>) -> CrawledPage {
     let url = url(number);
     CrawledPage {
+        records: Vec::new(),
         key_hash: key_hash(&url),
         page: NewPage {
             project: leased.lease.project,

@@ -198,7 +198,7 @@ impl Content {
         let parts = self.include.parts(self.main_content);
         let content = self
             .pipeline
-            .stored_content(&self.store, self.project, record, parts);
+            .stored_content(&self.store, self.project, record, parts, &ExtractorOptions::new());
         match content.await {
             Ok(content) => page.fill(&self.include, content),
             Err(StoredError::NoBody) => {}

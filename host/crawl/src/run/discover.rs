@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use orbweaver_core::key_hash::key_hash;
-use orbweaver_core::page::Links;
+use orbweaver_core::page::{Link, Links};
+use orbweaver_engine::{JudgedLink, Visit};
 use orbweaver_fetch::FetchError;
 use orbweaver_store::crawl::{FailedUrl, NewFrontier, SkipReason, unpack_links};
 use orbweaver_urls::{Resolved, key_of};
@@ -16,6 +17,9 @@ use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
 use crate::follow;
 use crate::frontier::REFILL;
+use crate::hooks;
+use crate::hooks::report::Noted;
+use crate::hooks::verdict::Hooked;
 use crate::scope::Verdict;
 use crate::seed::{self, Listed};
 use crate::spec::SeedKind;
@@ -44,6 +48,7 @@ impl Crawler {
             after = last.seq;
             for row in rows {
                 self.seen.insert(row.key_hash, depth(row.depth));
+                shared.hooks.know(row.key_hash);
                 if !shared.spec.list
                     && let Some(url) = Resolved::parse(&row.url)
                 {
@@ -65,10 +70,14 @@ impl Crawler {
         if self.next_seq > 0 && self.pending == 0 && self.rows == 0 && !shared.spec.list {
             self.failure = Some("the seed could not be fetched".to_owned());
         }
+        if self.next_seq > 0 {
+            let stored = shared.crawls.store.count_run_notes(run).await?;
+            self.noted = Noted::resumed(stored);
+        }
         let mut progress = self.handle.progress.lock();
         progress.queued = self.pending;
         progress.failed = failed;
-        progress.fetched = self.rows;
+        progress.fetched = self.rows.saturating_sub(progress.dropped);
         Ok(())
     }
 
@@ -79,7 +88,7 @@ impl Crawler {
                 let url = seed.without_fragment().to_owned();
                 let hash = self.hash(seed);
                 let mut found = Vec::new();
-                self.admit(seed, url, hash, 0, &mut found);
+                self.admit(seed, url, hash, (0, 0), &mut found);
                 let item = self.item();
                 let discovered = found;
                 self.send(CommitItem { discovered, ..item }).await;
@@ -111,6 +120,9 @@ impl Crawler {
         let mut next = from;
         for row in rows {
             next = row.seq + 1;
+            if self.window.is_ahead(row.seq) {
+                continue;
+            }
             let Some(url) = Resolved::parse(&row.url) else {
                 continue;
             };
@@ -123,6 +135,7 @@ impl Crawler {
                 url: row.url,
                 depth: row.depth,
                 attempts: row.attempts,
+                priority: row.priority,
             };
             match (row.next_at - clock).to_std() {
                 Ok(wait) if !wait.is_zero() => {
@@ -141,6 +154,7 @@ impl Crawler {
         &mut self,
         links: &Links,
         targets: &[(u64, u32)],
+        hooked: Option<&Hooked>,
         distance: u32,
         found: &mut Vec<NewFrontier>,
     ) {
@@ -165,33 +179,75 @@ impl Crawler {
                 deep += 1;
                 continue;
             }
+            let mut priority = 0;
+            if let Some(judged) = hooked.and_then(|hooked| hooked.link(*index)) {
+                if judged.skipped.is_some() {
+                    continue;
+                }
+                if judged.is_changed {
+                    self.admit_changed(judged, next, found);
+                    continue;
+                }
+                priority = judged.priority;
+            }
             let link = links.get(*index as usize);
             let Some(url) = link.and_then(|link| Resolved::parse(link.to)) else {
                 continue;
             };
             let to = url.without_fragment().to_owned();
-            budget += u64::from(!self.admit(&url, to, *hash, next, found));
+            budget += u64::from(!self.admit(&url, to, *hash, (next, priority), found));
         }
         self.skip(SkipReason::Depth, deep);
         self.skip(SkipReason::Budget, budget);
+        if let Some(hooked) = hooked {
+            self.skip(SkipReason::Hook, hooked.skipped);
+            for judged in &hooked.added {
+                self.admit_changed(judged, next, found);
+            }
+        }
     }
 
-    /// Takes a new URL into the frontier, within the budgets.
+    /// Takes a URL that a hook wrote, within the scope, the depth and the budgets.
+    fn admit_changed(&mut self, judged: &JudgedLink, next: u32, found: &mut Vec<NewFrontier>) {
+        if next > self.shared.spec.depth {
+            return self.skip(SkipReason::Depth, 1);
+        }
+        let Some(url) = Resolved::parse(&judged.url) else {
+            return self.skip(SkipReason::Scope, 1);
+        };
+        match self.shared.scope.load().judge(&url) {
+            Verdict::Out => return self.skip(SkipReason::Scope, 1),
+            Verdict::Excluded => return self.skip(SkipReason::Excluded, 1),
+            Verdict::In => {}
+        }
+        let hash = self.hash(&url);
+        if self.seen.contains_key(&hash) {
+            return;
+        }
+        let to = url.without_fragment().to_owned();
+        if !self.admit(&url, to, hash, (next, judged.priority), found) {
+            self.skip(SkipReason::Budget, 1);
+        }
+    }
+
+    /// Takes a new URL into the frontier, within the budgets: its links from the seed, and its
+    /// priority.
     pub(super) fn admit(
         &mut self,
         url: &Resolved,
         to: String,
         hash: u64,
-        distance: u32,
+        (distance, priority): (u32, i32),
         found: &mut Vec<NewFrontier>,
     ) -> bool {
-        if self.has_enough() || !self.traps.admit(url) {
+        if self.has_enough_of(priority) || !self.traps.admit(url) {
             return false;
         }
         let Some(host) = self.host(url) else {
             return false;
         };
         self.seen.insert(hash, depth(distance));
+        self.shared.hooks.know(hash);
         let seq = self.next_seq;
         self.next_seq += 1;
         self.pending += 1;
@@ -200,6 +256,7 @@ impl Crawler {
             url: to.clone(),
             key_hash: hash,
             depth: distance,
+            priority,
         });
         let entry = Entry {
             seq,
@@ -207,6 +264,7 @@ impl Crawler {
             hash,
             depth: distance,
             attempts: 0,
+            priority,
         };
         self.window.discover(host, entry);
         true
@@ -258,8 +316,23 @@ impl Crawler {
             let stored = unpack_links(&row.links)?;
             let (links, found) = follow::stored_links(&shared, &stored);
             let distance = self.seen.get(&key_hash(&key)).copied().unwrap_or(u8::MAX);
+            let visit = Visit {
+                url: row.final_url,
+                status: row.status,
+                depth: u32::from(distance),
+                attempts: 0,
+            };
+            let (hooked, report) = hooks::page::judge_again(&shared, visit, &links, &found).await;
             let mut item = self.item();
-            self.discover(&links, &found, u32::from(distance), &mut item.discovered);
+            item.notes = self.take_report(report);
+            let distance = u32::from(distance);
+            self.discover(
+                &links,
+                &found,
+                Some(&hooked),
+                distance,
+                &mut item.discovered,
+            );
             self.send(item).await;
         }
         Ok(())
@@ -280,7 +353,8 @@ impl Crawler {
         let mut item = self.item();
         let scope = self.shared.scope.load_full();
         let (mut out, mut excluded, mut budget) = (0, 0, 0);
-        for url in &urls {
+        let mut listed = Vec::new();
+        for (url, index) in urls.iter().zip(0_u32..) {
             let Some(url) = Resolved::parse(url) else {
                 continue;
             };
@@ -290,13 +364,35 @@ impl Crawler {
                 Verdict::In => {
                     let hash = self.hash(&url);
                     if !self.seen.contains_key(&hash) {
-                        let to = url.without_fragment().to_owned();
-                        let admitted = self.admit(&url, to, hash, 0, &mut item.discovered);
-                        budget += u64::from(!admitted);
+                        listed.push((url, hash, index));
                     }
                 }
             }
         }
+        let hooked = self.judge_listed(&urls, &listed, &mut item).await;
+        for (url, hash, index) in listed {
+            if self.seen.contains_key(&hash) {
+                continue;
+            }
+            let mut priority = 0;
+            if let Some(judged) = hooked.link(index) {
+                if judged.skipped.is_some() {
+                    continue;
+                }
+                if judged.is_changed {
+                    self.admit_changed(judged, 0, &mut item.discovered);
+                    continue;
+                }
+                priority = judged.priority;
+            }
+            let to = url.without_fragment().to_owned();
+            let admitted = self.admit(&url, to, hash, (0, priority), &mut item.discovered);
+            budget += u64::from(!admitted);
+        }
+        for judged in &hooked.added {
+            self.admit_changed(judged, 0, &mut item.discovered);
+        }
+        self.skip(SkipReason::Hook, hooked.skipped);
         self.skip(SkipReason::Scope, out);
         self.skip(SkipReason::Excluded, excluded);
         self.skip(SkipReason::Budget, budget);
@@ -310,6 +406,37 @@ impl Crawler {
 }
 
 impl Crawler {
+    /// Lets hooks judge what a sitemap lists.
+    async fn judge_listed(
+        &mut self,
+        urls: &[String],
+        listed: &[(Resolved, u64, u32)],
+        item: &mut CommitItem,
+    ) -> Hooked {
+        if self.shared.hooks.is_empty() {
+            return Hooked::default();
+        }
+        let shared = Arc::clone(&self.shared);
+        let links = urls.iter().map(|url| Link {
+            to: url,
+            anchor: "",
+            rel: "",
+            nofollow: false,
+        });
+        let links: Links = links.collect();
+        let found: Vec<(u64, u32)> = listed
+            .iter()
+            .map(|(_, hash, index)| (*hash, *index))
+            .collect();
+        let visit = Visit {
+            url: shared.spec.url.clone(),
+            ..Visit::default()
+        };
+        let (hooked, report) = hooks::page::judge_again(&shared, visit, &links, &found).await;
+        item.notes = self.take_report(report);
+        hooked
+    }
+
     async fn end_sitemaps(&mut self) {
         if let Some(mut sitemaps) = self.sitemaps.take() {
             match (&mut sitemaps.task).await {

@@ -75,6 +75,9 @@ impl Crawler {
             if *fate.borrow() != Fate::Going {
                 return self.wind_up().await;
             }
+            if let Some(why) = self.broken.take() {
+                return self.broken_off(why).await;
+            }
             if let Err(error) = self.refill().await {
                 return gave_up(&error);
             }
@@ -154,6 +157,23 @@ impl Crawler {
             ..item
         };
         self.send(item).await;
+    }
+
+    /// Ends the run as failed, with what it has, because a hook failed that must not.
+    async fn broken_off(&mut self, why: String) -> Option<Ending> {
+        self.fetches.abort_all();
+        self.sitemaps = None;
+        if let Some(site) = self.site.take() {
+            site.abort();
+        }
+        self.flush().await;
+        if *self.handle.fate.borrow() != Fate::Going {
+            return None;
+        }
+        Some(Ending {
+            done: false,
+            error_message: Some(why),
+        })
     }
 
     /// Lets requests under way end, and what they bring be written.

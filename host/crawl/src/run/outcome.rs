@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use orbweaver_fetch::Kind;
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, NewNote, SkipReason};
 use orbweaver_urls::Resolved;
 use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
@@ -18,6 +18,8 @@ use crate::commit::CommitItem;
 use crate::entry::{End, Entry, Fetched, Outcome};
 use crate::fetch;
 use crate::follow;
+use crate::hooks::report::PluginReport;
+use crate::hooks::verdict::Fate;
 use crate::spec::SeedKind;
 use orbweaver_accounts::clock::Clock;
 
@@ -30,6 +32,7 @@ impl Crawler {
             end,
             redirects,
             chain,
+            report,
         } = outcome;
         let now = Instant::now();
         if redirects > 0
@@ -39,6 +42,7 @@ impl Crawler {
         }
         let mut item = self.item();
         item.room = room;
+        item.notes = self.take_report(report);
         match end {
             End::Page(fetched) => {
                 let status = fetched.row.page.status;
@@ -51,8 +55,17 @@ impl Crawler {
                 if let Some(wait) = wait {
                     self.close_host(host, wait).await;
                 }
-                if matches!(status, 429 | 502 | 503 | 504) && self.may_retry(&entry) {
+                let hooks_wait = fetched
+                    .hooked
+                    .as_ref()
+                    .and_then(|hooked| match hooked.fate {
+                        Fate::Retry(wait) => Some(wait),
+                        Fate::Kept | Fate::Dropped => None,
+                    });
+                let is_busy = matches!(status, 429 | 502 | 503 | 504);
+                if (is_busy || hooks_wait.is_some()) && self.may_retry(&entry) {
                     self.shared.unclaim(&chain);
+                    let wait = wait.into_iter().chain(hooks_wait).max();
                     item.changes = vec![self.again(host, entry, wait.unwrap_or_default(), now)];
                 } else {
                     self.accept(entry, *fetched, &mut item);
@@ -165,6 +178,15 @@ impl Crawler {
         }
     }
 
+    /// Takes what plugins did to a URL: its notes, as far as they are new.
+    pub(super) fn take_report(&mut self, report: PluginReport) -> Vec<NewNote> {
+        if report.failures > 0 {
+            self.handle.progress.lock().plugin_errors += report.failures;
+        }
+        self.broken = self.broken.take().or(report.broken);
+        self.noted.admit(report.notes)
+    }
+
     /// A page row, and what it leads to.
     fn accept(&mut self, entry: Entry, mut fetched: Fetched, item: &mut CommitItem) {
         self.rows += 1;
@@ -178,11 +200,20 @@ impl Crawler {
             self.discover(
                 &fetched.links,
                 &fetched.found,
+                fetched.hooked.as_deref(),
                 entry.depth,
                 &mut item.discovered,
             );
         }
-        self.handle.progress.lock().fetched += 1;
+        let is_dropped = fetched
+            .hooked
+            .as_ref()
+            .is_some_and(|hooked| hooked.fate == Fate::Dropped);
+        {
+            let mut progress = self.handle.progress.lock();
+            progress.fetched += u64::from(!is_dropped);
+            progress.dropped += u64::from(is_dropped);
+        }
         let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
         item.usage = match fetched.cloud.take() {
             Some(mut cloud) => Some(cloud.usage(token, "crawl", Amount::cloud(1), 0)),
@@ -196,7 +227,7 @@ impl Crawler {
             seq: entry.seq,
             redirect_to: fetched.redirect_to,
         }];
-        item.page = Some(fetched.row);
+        item.page = (!is_dropped).then_some(fetched.row);
     }
 
     /// The seed's answer says which host is in scope besides its own.

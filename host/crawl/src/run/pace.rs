@@ -15,6 +15,7 @@ use super::host::Robots;
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
+use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::quota::{QuotaError, Reservation};
@@ -318,6 +319,7 @@ async fn fetch_in_turn(
             end: End::Broken("a fault of ours".to_owned()),
             redirects: 0,
             chain: Vec::new(),
+            report: PluginReport::default(),
             entry: entry.clone(),
         },
     }

@@ -24,6 +24,8 @@ use crate::context::Crawls;
 use crate::entry::Outcome;
 use crate::frontier::{Seen, Window};
 use crate::handle::{Fate, RunHandle};
+use crate::hooks::Hooks;
+use crate::hooks::report::Noted;
 use crate::patterns::PathPatterns;
 use crate::politeness::Turns;
 use crate::scope::Scope;
@@ -44,6 +46,9 @@ pub(super) struct Notes {
 
 /// URLs admitted beyond `max_pages`, in place of those that fail.
 const SPARE: u64 = 1_024;
+
+/// URLs admitted beyond these, at least, if a hook gives them a priority.
+const PREFERRED: u64 = 8_192;
 
 /// For what is beyond the clock's range: a hundred years.
 const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -79,7 +84,7 @@ pub(super) struct Crawler {
     pub(super) next_seq: i64,
     /// URLs admitted and neither done, failed nor left out.
     pub(super) pending: u64,
-    /// Page rows, those that are still to be written included.
+    /// Page rows, those that are still to be written included, and pages that hooks dropped.
     pub(super) rows: u64,
     /// Items handed to the committer.
     pub(super) sent: u64,
@@ -95,6 +100,9 @@ pub(super) struct Crawler {
     pub(super) failed_sitemaps: i64,
     /// Why there is no seed.
     pub(super) failure: Option<String>,
+    /// Why a hook ends the run as failed.
+    pub(super) broken: Option<String>,
+    pub(super) noted: Noted,
     pub(super) random: fastrand::Rng,
 }
 
@@ -166,6 +174,7 @@ impl Crawler {
             previous: leased.run.previous,
             extractors,
             rendering: Default::default(),
+            hooks: Hooks::new(&spec.hooks),
             spec,
             crawls,
         };
@@ -191,7 +200,7 @@ impl Crawler {
             nearer_bytes: 0,
             next_seq: 0,
             pending: 0,
-            rows: leased.run.page_count,
+            rows: leased.run.page_count + leased.run.progress.dropped,
             sent: 0,
             reserved: None,
             cut: false,
@@ -199,6 +208,8 @@ impl Crawler {
             end: Some(end),
             failed_sitemaps: 0,
             failure: None,
+            broken: None,
+            noted: Noted::default(),
             random: fastrand::Rng::with_seed(random::seed()),
         };
         engine.resume().await?;
@@ -209,7 +220,15 @@ impl Crawler {
     /// Whether no URL more can be used: as many wait as pages are wanted, and spare ones in
     /// place of those that fail.
     pub(super) fn has_enough(&self) -> bool {
-        self.rows + self.pending >= u64::from(self.shared.spec.max_pages) + SPARE
+        self.has_enough_of(0)
+    }
+
+    /// As [`has_enough`](Self::has_enough), for URLs of a priority: those that a hook prefers come
+    /// in place of others that wait.
+    pub(super) fn has_enough_of(&self, priority: i32) -> bool {
+        let max = u64::from(self.shared.spec.max_pages);
+        let preferred = if priority > 0 { max.max(PREFERRED) } else { 0 };
+        self.rows + self.pending >= max + SPARE + preferred
     }
 
     /// Ends the run, as at a cap, once it is too old. When that is.
@@ -256,6 +275,7 @@ impl Crawler {
             discovered: Vec::new(),
             changes: Vec::new(),
             errors: Vec::new(),
+            notes: Vec::new(),
             usage: None,
             room: None,
             url_room: None,

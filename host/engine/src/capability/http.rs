@@ -150,8 +150,20 @@ pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), 
     }
     Err(HostError::Denied(format!(
         "permission http does not cover {}",
-        parsed.host_str().unwrap_or_default()
+        shown(&parsed)
     )))
+}
+
+/// Scheme, host and port, the parts that a host pattern names.
+fn shown(url: &url::Url) -> String {
+    let port = url
+        .port_or_known_default()
+        .map_or(String::new(), |port| format!(":{port}"));
+    format!(
+        "{}://{}{port}",
+        url.scheme(),
+        url.host_str().unwrap_or_default()
+    )
 }
 
 /// Runs calls, `width` in parallel, and collects their answers in order. Ends at the first

@@ -105,9 +105,13 @@ fn top_level_sections(component: &[u8]) -> Result<Vec<(usize, usize)>, LoadError
 
 /// Converts the parser's error.
 pub(crate) fn not_a_component(error: wasmparser::BinaryReaderError) -> LoadError {
+    let message = error.to_string();
+    // It prints eight bytes as a Rust array, which says nothing to a reader.
+    if message.contains("bad magic") {
+        return LoadError::NotAComponent("it is no WebAssembly file".to_owned());
+    }
     // Some of its messages have a hint on a separate line.
-    let words: Vec<String> = error
-        .to_string()
+    let words: Vec<String> = message
         .lines()
         .map(|line| line.trim().to_owned())
         .filter(|line| !line.is_empty())
@@ -170,6 +174,12 @@ mod tests {
     fn a_missing_manifest_is_reported() {
         let error = read_text(&EMPTY).unwrap_err().to_string();
         assert!(error.contains(SECTION), "{error}");
+    }
+
+    #[test]
+    fn a_text_file_is_no_webassembly() {
+        let error = read_text(b"name = \"links\"\n").unwrap_err().to_string();
+        assert_eq!(error, "not a component: it is no WebAssembly file");
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod bindings;
 mod crawl_data;
 pub(crate) mod errors;
 mod extraction;
+pub(crate) mod hooking;
 mod http;
 pub(crate) mod linker;
 mod log;

@@ -13,6 +13,7 @@
 mod actors;
 mod extract;
 mod fuel;
+mod hooks;
 mod hostile;
 mod hostile_actors;
 mod hostile_async;

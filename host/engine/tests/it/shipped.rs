@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CrawlDataHost, Engine, ExtractionHost, FetchRequest, Host, HostError, HttpHost, Kind,
-    LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo, WaitFor,
+    CrawlDataHost, Engine, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Kind,
+    LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo, Source, WaitFor,
 };
 use serde_json::{Value, json};
 
@@ -352,4 +352,18 @@ async fn schemas_have_the_limits_of_the_api(engine: &Engine) {
     for actor in ACTORS {
         assert!(engine.plugin(Kind::Actor, actor).is_some(), "{actor}");
     }
+}
+
+#[tokio::test]
+async fn a_role_that_the_component_does_not_serve_is_refused() {
+    let manifest = "name = \"links\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\n\
+                    roles = [\"links\", \"lynx\"]\n";
+    let packed = orbweaver_engine::manifest::embed(&plugin("extract-links"), manifest).unwrap();
+    let engine = engine();
+    let loaded = engine
+        .load_bytes(packed, Source::Upload, Grants::Configured)
+        .await;
+    let said = loaded.unwrap_err().to_string();
+    let expected = "self-test: role: this plugin does not serve \"lynx\"";
+    assert_eq!(said, expected);
 }

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest};
+use orbweaver_engine::{
+    Engine, Grants, Inspection, Permissions, Source, Verdict, file_name, manifest,
+};
 
 use super::Common;
 use super::out::out;
@@ -20,6 +22,10 @@ pub(super) enum Plugin {
     /// Show a component's manifest and interface, without running it.
     #[command(after_help = "Example:\n  orbweaver plugin inspect extract-markdown.wasm")]
     Inspect(Inspect),
+    /// Compile a component and run its self-test, as loading it does, and say all that the host
+    /// would refuse.
+    #[command(after_help = "Example:\n  orbweaver plugin check hook-news.wasm")]
+    Check(Check),
     /// Embed a manifest in a component, for tool chains that cannot.
     #[command(after_help = "Example:\n  \
         orbweaver plugin pack word-count.wasm --manifest plugin.toml -o plugins/actor-word-count.wasm")]
@@ -43,6 +49,15 @@ pub(super) struct Inspect {
 }
 
 #[derive(Args)]
+pub(super) struct Check {
+    /// The component.
+    file: PathBuf,
+    /// Permissions to grant, as in an upload's `grant`; all that it asks for if none is given.
+    #[arg(long, value_name = "GRANT")]
+    grant: Vec<String>,
+}
+
+#[derive(Args)]
 pub(super) struct Pack {
     /// The component.
     input: PathBuf,
@@ -59,7 +74,8 @@ impl Plugin {
         match self {
             Self::List(list) => list.run(common).await,
             Self::Inspect(inspect) => inspect.run(common),
-            Self::Pack(pack) => pack.run(),
+            Self::Check(check) => check.run(common).await,
+            Self::Pack(pack) => pack.run(common),
         }
     }
 }
@@ -121,12 +137,60 @@ impl Inspect {
         let found = engine
             .inspect(&bytes)
             .with_context(|| format!("{} is not a plugin", self.file.display()))?;
+        let verdict = engine.verdict(&found);
+        let is_refused = verdict.refused.is_some();
         if self.json {
-            out!("{}", serde_json::to_string_pretty(&found)?)?;
+            let mut shown = serde_json::to_value(&found)?;
+            if let Some(fields) = shown.as_object_mut() {
+                fields.insert("verdict".to_owned(), serde_json::to_value(&verdict)?);
+            }
+            out!("{}", serde_json::to_string_pretty(&shown)?)?;
         } else {
             show(&found)?;
+            show_verdict(&verdict)?;
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(if is_refused {
+            ExitCode::FAILURE
+        } else {
+            ExitCode::SUCCESS
+        })
+    }
+}
+
+fn show_verdict(verdict: &Verdict) -> std::io::Result<()> {
+    for cut in &verdict.limits_cut {
+        out!("limit        {cut}")?;
+    }
+    match &verdict.refused {
+        Some(why) => out!("verdict      refused: {why}"),
+        None => out!("verdict      may be loaded; `orbweaver plugin check` compiles and tests it"),
+    }
+}
+
+impl Check {
+    async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let config = common.load()?.config;
+        let bytes = read(&self.file)?;
+        let engine = Engine::new(config.plugins)?;
+        let grants = if self.grant.is_empty() {
+            Grants::All
+        } else {
+            Grants::Only(Permissions::from_names(&self.grant).map_err(anyhow::Error::msg)?)
+        };
+        match engine.load_bytes(bytes, Source::Upload, grants).await {
+            Ok(plugin) => {
+                for cut in &plugin.limits_cut {
+                    out!("limit        {cut}")?;
+                }
+                let (kind, name, version) = (plugin.kind, &plugin.name, &plugin.version);
+                out!("{kind} {name} {version} loads and passes its self-test")?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) => {
+                eprintln!("{} would be refused: {error}", self.file.display());
+                Ok(ExitCode::FAILURE)
+            }
+        }
     }
 }
 
@@ -188,7 +252,7 @@ fn permissions(asked: &Permissions) -> String {
 }
 
 impl Pack {
-    fn run(self) -> anyhow::Result<ExitCode> {
+    fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         let component = read(&self.input)?;
         let text = std::fs::read_to_string(&self.manifest).with_context(|| {
             format!(
@@ -200,6 +264,12 @@ impl Pack {
             .with_context(|| self.manifest.display().to_string())?;
         let packed =
             manifest::embed(&component, &text).with_context(|| self.input.display().to_string())?;
+        // A manifest of another kind than the component's would be refused by every server.
+        let engine = Engine::new(common.load()?.config.plugins)?;
+        let found = engine.inspect(&packed)?;
+        if let Some(why) = engine.verdict(&found).refused {
+            bail!("{} would be refused: {why}", self.input.display());
+        }
         let wanted = file_name(parsed.kind, &parsed.name);
         let output = self.output.unwrap_or_else(|| PathBuf::from(&wanted));
         write(&output, &packed)?;

@@ -1,4 +1,4 @@
-//! The commit of a crawl's work: pages, their links, bodies and words, discovered URLs, new states
+//! The commit of a crawl's work: pages, their links, bodies, records and words, discovered URLs, new states
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
 //! loses nor duplicates a page.
 
@@ -8,6 +8,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::errors::FailedUrl;
 use super::frontier::{FrontierChange, NewFrontier};
+use super::notes::NewNote;
 use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
 use crate::db::{Store, transact};
@@ -35,6 +36,8 @@ pub struct RunBatch {
     pub changes: Vec<FrontierChange>,
     /// URLs that were given up, for the count and the list.
     pub errors: Vec<FailedUrl>,
+    /// What plugins said of URLs.
+    pub notes: Vec<NewNote>,
     /// Usage events of the pages. Their tokens name the pages, so that each is billed once.
     pub usage: Vec<NewUsage>,
 }
@@ -62,11 +65,13 @@ impl Store {
             let ids = sql::pages::insert_crawled(tx, &pages).await?;
             sql::bodies::release(tx, unused(&pages, &ids)).await?;
             sql::page_links::insert(tx, &linked(&pages, &ids)).await?;
+            sql::page_records::insert(tx, &recorded(&pages, &ids)).await?;
             for batch in &live {
                 let run = batch.lease.run;
                 sql::frontier::insert(tx, run, &batch.discovered).await?;
                 sql::frontier::change(tx, run, &batch.changes).await?;
                 sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
+                sql::run_notes::insert(tx, batch.lease, &batch.notes).await?;
                 sql::runs::count_pages(tx, run, count(batch, &ids)).await?;
             }
             sql::usage::bill(tx, &usage(&live)).await?;
@@ -167,6 +172,18 @@ fn linked<'a>(
     pages
         .iter()
         .filter(|(page, _)| !page.links.is_empty())
+        .filter_map(|(page, _)| Some((id_of(page, ids)?, *page)))
+        .collect()
+}
+
+/// Stored pages with records, with their ids.
+fn recorded<'a>(
+    pages: &[(&'a CrawledPage, Option<i64>)],
+    ids: &PageIds,
+) -> Vec<(i64, &'a CrawledPage)> {
+    pages
+        .iter()
+        .filter(|(page, _)| !page.records.is_empty())
         .filter_map(|(page, _)| Some((id_of(page, ids)?, *page)))
         .collect()
 }

@@ -21,6 +21,8 @@ pub struct NewFrontier {
     pub key_hash: u64,
     /// Number of links from the seed.
     pub depth: u32,
+    /// URLs of higher priority are fetched first.
+    pub priority: i32,
 }
 
 /// New state of a URL.
@@ -67,6 +69,8 @@ pub struct FrontierRow {
     pub attempts: u32,
     /// Earliest time of the next fetch.
     pub next_at: DateTime<Utc>,
+    /// URLs of higher priority are fetched first.
+    pub priority: i32,
 }
 
 /// A URL that a run has discovered, in any state.
@@ -97,6 +101,7 @@ struct QueuedRow {
     depth: i64,
     attempts: i64,
     next_at: i64,
+    priority: i64,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -185,7 +190,7 @@ per_database! {
     ) -> Result<(), StoreError> {
         for piece in pieces(discovered) {
             let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO frontier (run_id, seq, url, key_hash, depth, state) ",
+                "INSERT INTO frontier (run_id, seq, url, key_hash, depth, priority, state) ",
             );
             insert.push_values(piece, |mut row, new| {
                 row.push_bind(run.get())
@@ -193,6 +198,7 @@ per_database! {
                     .push_bind(new.url.as_str())
                     .push_bind(new.key_hash.cast_signed())
                     .push_bind(i64::from(new.depth))
+                    .push_bind(i64::from(new.priority))
                     .push("0");
             });
             insert.build().execute(&mut *conn).await?;
@@ -264,7 +270,7 @@ impl Store {
     ) -> Result<Vec<FrontierRow>, StoreError> {
         let rows: Vec<QueuedRow> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT seq, url, depth, attempts, next_at FROM frontier
+                "SELECT seq, url, depth, attempts, next_at, priority FROM frontier
                  WHERE run_id = $1 AND seq > $2 AND state = 0 ORDER BY seq LIMIT $3",
             )
             .bind(run.get())
@@ -281,6 +287,7 @@ impl Store {
                 depth: u32::try_from(row.depth).unwrap_or_default(),
                 attempts: u32::try_from(row.attempts).unwrap_or_default(),
                 next_at: from_ms(row.next_at),
+                priority: i32::try_from(row.priority).unwrap_or_default(),
             })
             .collect())
     }

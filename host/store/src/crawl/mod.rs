@@ -6,10 +6,12 @@ pub(crate) mod errors;
 pub(crate) mod frontier;
 mod hosts;
 mod list;
+pub(crate) mod notes;
 
 pub use crate::pages::{
-    CrawledPage, DifferentPage, LinkRows, LinkSlice, Orphan, PackedLinks, PageItem, PageRange,
-    PageRecord, PageSummary, PreviousPage, RunDiff, StoredLink, each_link, pack_links,
+    CrawledPage, DifferentPage, LinkRows, LinkSlice, NewRecord, Orphan, PackedLinks, PageItem,
+    PageRange, PageRecord, PageSummary, PreviousPage, RunDiff, RunRecord, StoredLink, each_link,
+    pack_links,
     pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
@@ -19,3 +21,4 @@ pub use crate::runs::{
 pub use commit::{Committed, RunBatch};
 pub use errors::FailedUrl;
 pub use frontier::{FrontierChange, FrontierRow, KnownRow, NewFrontier};
+pub use notes::{FailurePlace, NewNote, NoteKind, RunFailure, RunNote};

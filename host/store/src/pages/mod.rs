@@ -1,4 +1,5 @@
-//! Stored pages, of scans and of crawl runs: every statement on `pages` and `page_links`.
+//! Stored pages, of scans and of crawl runs: every statement on `pages`, `page_links` and
+//! `page_records`.
 
 mod diff;
 mod graph;
@@ -6,6 +7,7 @@ pub(crate) mod links;
 mod list;
 mod packed;
 mod previous;
+pub(crate) mod records;
 pub(crate) mod rows;
 
 pub use diff::{DifferentPage, RunDiff};
@@ -17,6 +19,7 @@ pub use packed::{
     unpack_targets,
 };
 pub use previous::PreviousPage;
+pub use records::{NewRecord, RunRecord};
 pub use rows::CrawledPage;
 
 use chrono::{DateTime, Utc};

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
+use super::records::NewRecord;
 use super::{NewPage, kind_word};
 use crate::db::{Store, per_database, pieces, read, signed};
 use crate::error::StoreError;
@@ -42,6 +43,8 @@ pub struct CrawledPage {
     pub targets: Vec<u8>,
     /// Its links, compressed; empty if it has none.
     pub links: Vec<u8>,
+    /// What hooks made of it, in their order.
+    pub records: Vec<NewRecord>,
     /// Its words for search, of a page that has a body and answered with 200. Without them it is
     /// indexed later.
     pub words: Option<PageWords>,
@@ -156,7 +159,7 @@ per_database! {
         Ok(ids)
     }
 
-    /// Deletes the first pages of a run, at most `limit`, with their links.
+    /// Deletes the first pages of a run, at most `limit`, with their links and records.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
         run: RunId,
@@ -171,6 +174,7 @@ per_database! {
         .await?;
         if let (Some((first, _)), Some((last, _))) = (pages.first(), pages.last()) {
             sql::page_links::delete_between(conn, run, *first, *last).await?;
+            sql::page_records::delete_between(conn, run, *first, *last).await?;
             sqlx::query("DELETE FROM pages WHERE run_id = $1 AND id BETWEEN $2 AND $3")
                 .bind(run.get())
                 .bind(*first)

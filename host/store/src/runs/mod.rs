@@ -89,17 +89,20 @@ pub enum SkipReason {
     Budget,
     /// Another URL redirects to it.
     Duplicate,
+    /// A hook of the crawl request left it out.
+    Hook,
 }
 
 impl SkipReason {
     /// Every reason, in the order of the columns.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Robots,
         Self::Scope,
         Self::Excluded,
         Self::Depth,
         Self::Budget,
         Self::Duplicate,
+        Self::Hook,
     ];
 
     /// The name in answers.
@@ -111,6 +114,7 @@ impl SkipReason {
             Self::Depth => "depth",
             Self::Budget => "budget",
             Self::Duplicate => "duplicate",
+            Self::Hook => "hook",
         }
     }
 }
@@ -126,6 +130,10 @@ pub struct Progress {
     pub failed: u64,
     /// Number of skipped links and URLs by reason; reasons with none are absent.
     pub skipped: BTreeMap<SkipReason, u64>,
+    /// Number of failures of plugins on pages and requests.
+    pub plugin_errors: u64,
+    /// Number of fetched pages that hooks did not let be stored.
+    pub dropped: u64,
 }
 
 impl Progress {

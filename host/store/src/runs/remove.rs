@@ -90,7 +90,8 @@ impl Store {
                 return Ok(DeletionStep { rows: pages.len() as u64, bytes, finished: false });
             }
             let urls = sql::frontier::delete_of_run(tx, run, URLS).await?
-                + sql::run_errors::delete_of_run(tx, run, URLS).await?;
+                + sql::run_errors::delete_of_run(tx, run, URLS).await?
+                + sql::run_notes::delete_of_run(tx, run, URLS).await?;
             if urls == 0 {
                 sqlx::query("DELETE FROM run_deletions WHERE run_id = $1")
                     .bind(run.get())

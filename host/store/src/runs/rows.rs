@@ -41,6 +41,8 @@ pub(super) struct RunRow {
     failed: i64,
     #[sqlx(flatten)]
     skipped: SkippedRow,
+    plugin_errors: i64,
+    dropped: i64,
 }
 
 /// Number of skipped links and URLs, by [`SkipReason`].
@@ -52,6 +54,7 @@ struct SkippedRow {
     skipped_depth: i64,
     skipped_budget: i64,
     skipped_duplicate: i64,
+    skipped_hook: i64,
 }
 
 impl SkippedRow {
@@ -63,6 +66,7 @@ impl SkippedRow {
             self.skipped_depth,
             self.skipped_budget,
             self.skipped_duplicate,
+            self.skipped_hook,
         ];
         SkipReason::ALL
             .into_iter()
@@ -79,7 +83,8 @@ macro_rules! columns {
          error_count, enqueued_at, started_at, finished_at, error_message, proxy_url,
          ai_bot_policy, llms_txt, llms_full_txt, webhook_status, webhook_attempts,
          webhook_last_error, seed_is_page, queued, fetched, failed, skipped_robots,
-         skipped_scope, skipped_excluded, skipped_depth, skipped_budget, skipped_duplicate"
+         skipped_scope, skipped_excluded, skipped_depth, skipped_budget, skipped_duplicate,
+         skipped_hook, plugin_errors, dropped"
     };
 }
 pub(super) use columns;
@@ -116,6 +121,8 @@ impl TryFrom<RunRow> for Run {
                 fetched: row.fetched.unsigned_abs(),
                 failed: row.failed.unsigned_abs(),
                 skipped: row.skipped.by_reason(),
+                plugin_errors: row.plugin_errors.unsigned_abs(),
+                dropped: row.dropped.unsigned_abs(),
             },
         })
     }
@@ -138,7 +145,8 @@ per_database! {
                 "UPDATE runs SET engine_state = COALESCE($3, engine_state),
                      error_count = error_count + $4, queued = $5, fetched = $6, failed = $7,
                      skipped_robots = $8, skipped_scope = $9, skipped_excluded = $10,
-                     skipped_depth = $11, skipped_budget = $12, skipped_duplicate = $13
+                     skipped_depth = $11, skipped_budget = $12, skipped_duplicate = $13,
+                     skipped_hook = $14, plugin_errors = $15, dropped = $16
                  WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
             )
             .bind(batch.lease.run.get())
@@ -151,6 +159,9 @@ per_database! {
             for reason in SkipReason::ALL {
                 update = update.bind(signed(progress.skipped_for(reason)));
             }
+            update = update
+                .bind(signed(progress.plugin_errors))
+                .bind(signed(progress.dropped));
             let done = update.execute(&mut *conn).await?;
             if done.rows_affected() == 1
                 && let Some(slot) = committed.get_mut(at)

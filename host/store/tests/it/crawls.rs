@@ -89,6 +89,7 @@ fn batch(leased: &LeasedRun) -> RunBatch {
         discovered: Vec::new(),
         changes: Vec::new(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: Vec::new(),
     }
 }
@@ -121,6 +122,7 @@ fn failed(seq: i64) -> FailedUrl {
 fn page(leased: &LeasedRun, seq: i64, body: &[u8]) -> CrawledPage {
     let url = format!("https://example.org/{seq}");
     CrawledPage {
+        records: Vec::new(),
         page: NewPage {
             project: leased.lease.project,
             run: Some(leased.lease.run),
@@ -161,6 +163,7 @@ fn found(seq: i64) -> NewFrontier {
         url: format!("https://example.org/{seq}"),
         key_hash: u64::MAX - u64::try_from(seq).unwrap(),
         depth: 1,
+        priority: 0,
     }
 }
 
@@ -309,7 +312,9 @@ async fn a_commit_writes_pages_links_frontier_and_usage_together(options: Option
         queued: 3,
         fetched: 100,
         failed: 1,
-        skipped: [(SkipReason::Robots, 2)].into(),
+        skipped: [(SkipReason::Robots, 2), (SkipReason::Hook, 4)].into(),
+        plugin_errors: 5,
+        dropped: 6,
     };
     let first = RunBatch {
         progress: progress.clone(),

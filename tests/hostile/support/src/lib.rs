@@ -117,6 +117,24 @@ pub mod fetcher {
     });
 }
 
+/// The world `hook`.
+pub mod hook {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/hook",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_hook",
+        default_bindings_module: "::hostile_support::hook",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
 pub use host::pages::Page;
 pub use host::types::Error;
 

@@ -84,5 +84,35 @@ pub(crate) mod fetcher {
     });
 }
 
+/// Hooks through the synchronous API, without fibers.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod hook {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "hook",
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+        },
+    });
+}
+
+/// Hooks through the asynchronous API: interpreters, and those with WASI grants.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod hook_async {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "hook",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+        },
+        require_store_data_send: true,
+    });
+}
+
 /// The version of the WIT package.
 pub(crate) const VERSION: &str = "0.1.0";

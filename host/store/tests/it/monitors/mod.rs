@@ -85,6 +85,7 @@ type Page = (&'static str, u16, &'static str);
 fn page(leased: &LeasedRun, seq: i64, (path, status, content): Page) -> CrawledPage {
     let url = format!("https://example.org{path}");
     CrawledPage {
+        records: Vec::new(),
         page: NewPage {
             project: leased.lease.project,
             run: Some(leased.lease.run),
@@ -155,6 +156,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
                 url: format!("https://example.org{path}"),
                 key_hash: key_hash(path),
                 depth: 1,
+                priority: 0,
             })
             .collect(),
         changes: (0_i64..)
@@ -171,6 +173,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
             })
             .collect(),
         errors: Vec::new(),
+        notes: Vec::new(),
         usage: Vec::new(),
     };
     assert_eq!(

@@ -1,0 +1,247 @@
+//! Runs hooks: one new instance for each hook and page, or request.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::call::{
+    PAGE_POINTS, first_of, lost, page_as_task, page_on_this_thread, request_as_task,
+    request_on_this_thread,
+};
+use super::verdict::PageState;
+use super::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
+use crate::error::PluginError;
+use crate::inner::Inner;
+use crate::kind::Kind;
+use crate::manifest::HookPoint;
+use crate::meter::Meter;
+use crate::plugin::{Code, Plugin};
+
+/// A hook with the plugin that serves it.
+struct Step {
+    hook: HookUse,
+    plugin: Arc<Plugin>,
+}
+
+impl Step {
+    fn is_pooled(&self) -> bool {
+        matches!(&*self.plugin.code, Code::Hook(_))
+    }
+}
+
+/// Meters of running guests, which are interrupted when nobody waits for them any more.
+#[derive(Default)]
+struct Running(Mutex<(bool, Vec<Arc<Meter>>)>);
+
+impl Running {
+    fn begin(&self, plugin: &Plugin) -> Arc<Meter> {
+        let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
+        let mut running = self.0.lock();
+        if running.0 {
+            meter.cancel();
+        }
+        running.1.push(Arc::clone(&meter));
+        meter
+    }
+}
+
+struct CancelOnDrop(Arc<Running>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        let mut running = self.0.0.lock();
+        running.0 = true;
+        for meter in &running.1 {
+            meter.cancel();
+        }
+    }
+}
+
+impl Inner {
+    /// Which functions these hooks have; a hook that is not loaded has all, so that its absence is
+    /// noticed.
+    pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
+        let registry = self.registry();
+        let points = hooks
+            .iter()
+            .map(|hook| match registry.get(Kind::Hook, &hook.name) {
+                Some(plugin) => HookPoints::of(&plugin.manifest.hooks),
+                None => HookPoints::of(&PAGE_POINTS),
+            });
+        points.fold(HookPoints::NONE, HookPoints::or)
+    }
+
+    /// The hooks that have one of these functions, each with its plugin, and failures for those that
+    /// are not loaded.
+    fn steps(&self, hooks: &[HookUse], points: HookPoints) -> (Vec<Step>, Vec<HookFailure>) {
+        let registry = self.registry();
+        let (mut steps, mut missing) = (Vec::new(), Vec::new());
+        for hook in hooks {
+            match registry.get(Kind::Hook, &hook.name) {
+                Some(plugin)
+                    if HookPoints::of(&plugin.manifest.hooks)
+                        .and(points)
+                        .is_empty() => {}
+                Some(plugin) => steps.push(Step {
+                    hook: hook.clone(),
+                    plugin: Arc::clone(plugin),
+                }),
+                None => missing.push(HookFailure {
+                    hook: hook.name.clone(),
+                    point: first_of(points),
+                    error: PluginError::NotFound {
+                        kind: Kind::Hook.as_str(),
+                        name: hook.name.clone(),
+                    },
+                }),
+            }
+        }
+        (steps, missing)
+    }
+
+    /// Passes a page through hooks, one after the other.
+    #[crate::boxed]
+    pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
+        let (steps, missing) = self.steps(hooks, work.points);
+        let mut state = PageState::new(work);
+        for failure in missing {
+            state.failed(&failure.hook, failure.point, failure.error);
+        }
+        let mut steps = steps.into_iter().peekable();
+        while let Some(step) = steps.next() {
+            let last = (step.hook.name.clone(), first_of(state.work.points));
+            let next = if step.is_pooled() {
+                let mut group = vec![step];
+                while let Some(step) = steps.next_if(Step::is_pooled) {
+                    group.push(step);
+                }
+                self.pooled_steps(group, state).await
+            } else {
+                self.on_demand_step(step, state).await
+            };
+            state = match next {
+                Ok(state) => state,
+                // The links are lost with the state: they count as not judged.
+                Err(error) => {
+                    return PageVerdict {
+                        failures: vec![HookFailure {
+                            hook: last.0,
+                            point: last.1,
+                            error,
+                        }],
+                        ..PageVerdict::default()
+                    };
+                }
+            };
+        }
+        state.finish()
+    }
+
+    /// What hooks change of a request, each with its name, and failures. A hook is asked only if its
+    /// permission `http` covers the URL.
+    #[crate::boxed]
+    pub async fn request_hooks(
+        &self,
+        hooks: &[HookUse],
+        url: &str,
+        depth: u32,
+        attempts: u32,
+    ) -> (Vec<(String, RequestChange)>, Vec<HookFailure>) {
+        let points = HookPoints::of(&[HookPoint::Request]);
+        let (steps, mut failures) = self.steps(hooks, points);
+        let mut changes = Vec::new();
+        for step in steps {
+            if !step.plugin.grants.http.allows(url) {
+                continue;
+            }
+            let name = step.hook.name.clone();
+            match self.request_step(step, url, depth, attempts).await {
+                Ok(change) => changes.push((name, change)),
+                Err(error) => failures.push(HookFailure {
+                    hook: name,
+                    point: HookPoint::Request,
+                    error,
+                }),
+            }
+        }
+        (changes, failures)
+    }
+
+    async fn pooled_steps(
+        &self,
+        steps: Vec<Step>,
+        mut state: PageState,
+    ) -> Result<PageState, PluginError> {
+        let runtime = Arc::clone(&self.runtime);
+        self.in_pool(move |running| {
+            for step in &steps {
+                let meter = running.begin(&step.plugin);
+                page_on_this_thread(&runtime, &step.plugin, &step.hook, &meter, &mut state);
+            }
+            state
+        })
+        .await
+    }
+
+    async fn on_demand_step(
+        &self,
+        step: Step,
+        mut state: PageState,
+    ) -> Result<PageState, PluginError> {
+        let slot = Arc::clone(&self.interpreter_slots).acquire_owned().await;
+        let slot = slot.map_err(|_| lost())?;
+        let runtime = Arc::clone(&self.runtime);
+        let task = self.tasks.spawn(async move {
+            page_as_task(&runtime, &step.plugin, &step.hook, &mut state).await;
+            drop(slot);
+            state
+        });
+        task.await
+    }
+
+    async fn request_step(
+        &self,
+        step: Step,
+        url: &str,
+        depth: u32,
+        attempts: u32,
+    ) -> Result<RequestChange, PluginError> {
+        let runtime = Arc::clone(&self.runtime);
+        let url = url.to_owned();
+        let Step { hook, plugin } = step;
+        if matches!(&*plugin.code, Code::Hook(_)) {
+            let work = move |running: &Running| {
+                let meter = running.begin(&plugin);
+                request_on_this_thread(&runtime, &plugin, &hook, &meter, &url, depth, attempts)
+            };
+            return self.in_pool(work).await?;
+        }
+        let slot = Arc::clone(&self.interpreter_slots).acquire_owned().await;
+        let slot = slot.map_err(|_| lost())?;
+        let task = self.tasks.spawn(async move {
+            let change = request_as_task(&runtime, &plugin, &hook, &url, depth, attempts).await;
+            drop(slot);
+            change
+        });
+        task.await?
+    }
+
+    /// Runs work on a worker thread; guests are interrupted if the future is dropped.
+    async fn in_pool<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Running) -> T + Send + 'static,
+    ) -> Result<T, PluginError> {
+        let _slot = self.page_slots.acquire().await.map_err(|_| lost())?;
+        let running = Arc::new(Running::default());
+        let guard = CancelOnDrop(Arc::clone(&running));
+        let (done, result) = oneshot::channel();
+        self.pool.spawn(move |_| {
+            // Nobody waits any more if this fails.
+            let _ = done.send(work(&running));
+        });
+        let result = result.await.map_err(|_| lost());
+        drop(guard);
+        result
+    }
+}

@@ -1,0 +1,69 @@
+//! The test that a hook passes before it serves.
+
+use std::sync::Arc;
+
+use super::call::{PAGE_POINTS, lost, page_as_task, page_on_this_thread};
+use super::verdict::PageState;
+use super::{FoundLink, HookPoints, HookUse, PageWork, Visit};
+use crate::error::PluginError;
+use crate::extract::ends_instance;
+use crate::meter::Meter;
+use crate::page::Page;
+use crate::plugin::{Code, Plugin};
+use crate::runtime::Runtime;
+
+/// Runs every function of a hook on a page that no server sent, as a test of a new plugin: the
+/// first failure that is not the hook's own answer.
+pub(crate) async fn self_test(
+    runtime: Arc<Runtime>,
+    plugin: Arc<Plugin>,
+    page: Arc<Page>,
+) -> Option<PluginError> {
+    let accepts_no_config = plugin
+        .input
+        .as_ref()
+        .is_none_or(|schema| crate::schema::check(schema, &serde_json::json!({})).is_ok());
+    let points = if accepts_no_config {
+        HookPoints::of(&PAGE_POINTS)
+    } else {
+        HookPoints::NONE
+    };
+    let link = FoundLink {
+        url: format!("{}other", page.parts().url),
+        anchor: "links".to_owned(),
+        ..FoundLink::default()
+    };
+    let mut state = PageState::new(PageWork {
+        visit: Visit {
+            url: page.parts().url.clone(),
+            ..Visit::default()
+        },
+        page,
+        points,
+        outputs: Vec::new(),
+        links: vec![link],
+        may_retry: true,
+    });
+    let hook = HookUse {
+        name: plugin.name().to_owned(),
+        config: Arc::from("{}"),
+    };
+    let state = if matches!(&*plugin.code, Code::Hook(_)) {
+        let test = move || {
+            let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
+            page_on_this_thread(&runtime, &plugin, &hook, &meter, &mut state);
+            state
+        };
+        match tokio::task::spawn_blocking(test).await {
+            Ok(state) => state,
+            Err(_) => return Some(lost()),
+        }
+    } else {
+        page_as_task(&runtime, &plugin, &hook, &mut state).await;
+        state
+    };
+    let failures = state.finish().failures.into_iter();
+    failures
+        .map(|failure| failure.error)
+        .find(|error| ends_instance(error) || matches!(error, PluginError::BadOutput(_)))
+}

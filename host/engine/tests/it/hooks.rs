@@ -1,0 +1,349 @@
+//! Hooks: their answers, budgets, isolation, grants and manifests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use orbweaver_engine::{
+    Engine, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Limit, Page, PageFate,
+    PageParts, PageVerdict, PageWork, Permissions, PluginError, Source, Visit,
+};
+use serde_json::{Value, json};
+
+use crate::support::{assert_good_still_runs, config, engine_with, fixture, load};
+
+fn tool(config: &Value) -> HookUse {
+    HookUse {
+        name: "tool".to_owned(),
+        config: Arc::from(config.to_string()),
+    }
+}
+
+fn work(points: &[HookPoint], links: &[&str]) -> PageWork {
+    let page = Page::new(PageParts {
+        url: "http://example.com/a".into(),
+        final_url: "http://example.com/b".into(),
+        status: 200,
+        body: Arc::from(&b"<p>hello"[..]),
+        html: Arc::from("<p>hello"),
+        ..PageParts::default()
+    });
+    PageWork {
+        page,
+        visit: Visit {
+            url: "http://example.com/b".to_owned(),
+            status: 200,
+            depth: 3,
+            attempts: 1,
+        },
+        points: HookPoints::of(points),
+        outputs: vec![("prices".to_owned(), "[1]".to_owned())],
+        links: links
+            .iter()
+            .map(|url| FoundLink {
+                url: (*url).to_owned(),
+                anchor: format!("to {url}"),
+                ..FoundLink::default()
+            })
+            .collect(),
+        may_retry: true,
+    }
+}
+
+const EVERY: [HookPoint; 3] = [HookPoint::Response, HookPoint::Record, HookPoint::Discover];
+
+async fn run(engine: &Engine, configs: &[Value], work: PageWork) -> PageVerdict {
+    let hooks: Vec<HookUse> = configs.iter().map(tool).collect();
+    engine.page_hooks(&hooks, work).await
+}
+
+fn only_error(verdict: &PageVerdict) -> &PluginError {
+    match verdict.failures.as_slice() {
+        [failure] => &failure.error,
+        other => panic!("not one failure: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_hook_sees_the_page_and_one_instance_serves_its_functions() {
+    let engine = engine_with("hook-tool").await;
+    for _ in 0..2 {
+        let verdict = run(&engine, &[json!({"record": {}})], work(&EVERY, &[])).await;
+        assert_eq!(verdict.failures, []);
+        let seen: Value = serde_json::from_str(&verdict.records[0].data).unwrap();
+        let expected = json!({
+            "url": "http://example.com/b", "page_url": "http://example.com/b", "status": 200,
+            "depth": 3, "attempts": 1, "html": 8, "body": 8, "outputs": ["prices"],
+            "records": 0, "calls": 2,
+        });
+        // `response` was the first call of this instance; the page before it left nothing.
+        assert_eq!(seen, expected);
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn only_the_wanted_functions_are_called() {
+    let engine = engine_with("hook-tool").await;
+    let bad = json!({"do": "trap"});
+    let config = json!({"response": bad, "record": bad, "discover": {"skip": {"x": "no"}}});
+    let verdict = run(
+        &engine,
+        &[config],
+        work(&[HookPoint::Discover], &["http://x/"]),
+    )
+    .await;
+    assert_eq!(verdict.failures, []);
+    assert_eq!(verdict.links[0].skipped.as_ref().unwrap().reason, "no");
+}
+
+#[tokio::test]
+async fn hooks_run_in_order_and_each_sees_what_the_last_one_left() {
+    let engine = engine_with("hook-tool").await;
+    let first = json!({
+        "record": {"emit": ["1", "2"]},
+        "discover": {
+            "skip": {"/secret": "private"},
+            "rewrite": {"/old": "/new"},
+            "first": {"/old": 4},
+            "add": [{"url": "http://example.com/added", "priority": 2}],
+        },
+    });
+    let second = json!({
+        "record": {"replace": ["3"]},
+        "discover": {"skip": {"/new": "not new either"}, "first": {"/added": 9}},
+    });
+    let links = [
+        "http://example.com/secret",
+        "http://example.com/old",
+        "http://example.com/c",
+    ];
+    let verdict = run(&engine, &[first, second], work(&EVERY, &links)).await;
+    assert_eq!(verdict.failures, []);
+    let records: Vec<_> = verdict
+        .records
+        .iter()
+        .map(|record| record.data.as_str())
+        .collect();
+    assert_eq!(records, ["3"]);
+    let shown: Vec<(&str, i32, Option<&str>)> = verdict
+        .links
+        .iter()
+        .map(|link| {
+            let why = link.skipped.as_ref().map(|why| why.reason.as_str());
+            (link.url.as_str(), link.priority, why)
+        })
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("http://example.com/secret", 0, Some("private")),
+            ("http://example.com/new", 4, Some("not new either")),
+            ("http://example.com/c", 0, None),
+            ("http://example.com/added", 9, None),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_drop_or_a_retry_ends_what_follows_it() {
+    let engine = engine_with("hook-tool").await;
+    let dropping = json!({"record": {"drop": "not ours"}, "discover": {"first": {"c": 1}}});
+    let trapping = json!({"record": {"do": "trap"}});
+    let verdict = run(&engine, &[dropping, trapping.clone()], work(&EVERY, &["c"])).await;
+    let PageFate::Dropped(why) = &verdict.fate else {
+        panic!("{:?}", verdict.fate);
+    };
+    assert_eq!(
+        (why.hook.as_str(), why.reason.as_str()),
+        ("tool", "not ours")
+    );
+    assert_eq!(
+        verdict.links[0].priority, 0,
+        "the second hook was asked about links"
+    );
+    assert_eq!(verdict.failures, []);
+    let retrying = json!({"response": {"retry": 2}, "record": {}});
+    let verdict = run(&engine, &[retrying, trapping], work(&EVERY, &["c"])).await;
+    assert!(
+        matches!(verdict.fate, PageFate::Retry(1, _)),
+        "{:?}",
+        verdict.fate
+    );
+    assert!(verdict.failures.is_empty() && verdict.records.is_empty());
+    // What can't be fetched again is used, with all that follows.
+    let last = PageWork {
+        may_retry: false,
+        ..work(&EVERY, &["c"])
+    };
+    let retrying = json!({"response": {"retry": 2}, "record": {}});
+    let verdict = run(&engine, &[retrying], last).await;
+    assert_eq!((verdict.fate, verdict.records.len()), (PageFate::Kept, 1));
+}
+
+#[tokio::test]
+async fn a_failed_hook_changes_nothing_and_the_next_one_runs() {
+    let engine = engine_with("hook-tool").await;
+    for bad in ["trap", "error"] {
+        let failing = json!({"record": {"do": bad}, "discover": {"skip": {"c": "x"}}});
+        let next = json!({"record": {"emit": ["1"]}});
+        let verdict = run(&engine, &[failing, next], work(&EVERY, &["c"])).await;
+        let failure = &verdict.failures[0];
+        assert_eq!(
+            (failure.hook.as_str(), failure.point),
+            ("tool", HookPoint::Record)
+        );
+        // A trap ends the instance, so that its links are not judged; an error does not.
+        assert_eq!(verdict.links[0].skipped.is_some(), bad == "error");
+        assert_eq!(verdict.records.len(), 1);
+        let message = failure.error.to_string();
+        assert!(!message.contains('\u{1b}'), "{message}");
+    }
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_hook_ends_at_its_budgets() {
+    let engine = engine_with("hook-tool").await;
+    for point in ["response", "record", "discover"] {
+        let verdict = run(
+            &engine,
+            &[json!({point: {"do": "spin"}})],
+            work(&EVERY, &["c"]),
+        )
+        .await;
+        let cpu = Limit::Cpu(Duration::from_millis(500));
+        assert_eq!(only_error(&verdict), &PluginError::Limit(cpu), "{point}");
+        let verdict = run(
+            &engine,
+            &[json!({point: {"do": "grow"}})],
+            work(&EVERY, &["c"]),
+        )
+        .await;
+        let error = only_error(&verdict);
+        assert!(
+            matches!(error, PluginError::Limit(Limit::Memory(_))),
+            "{point}: {error}"
+        );
+    }
+    let verdict = run(
+        &engine,
+        &[json!({"record": {"do": "log"}})],
+        work(&EVERY, &[]),
+    )
+    .await;
+    assert_eq!(verdict.failures, [], "lines beyond the budget are dropped");
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_request_hook_ends_at_its_cpu_time() {
+    let engine = engine_with("hook-tool").await;
+    let hooks = [tool(&json!({"request": {"do": "spin"}}))];
+    let (changes, failures) = engine
+        .request_hooks(&hooks, "http://127.0.0.1:80/", 0, 0)
+        .await;
+    assert!(changes.is_empty());
+    assert!(
+        matches!(failures[0].error, PluginError::Limit(Limit::Cpu(_))),
+        "{failures:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_answer_beyond_its_bounds_is_refused() {
+    let engine = engine_with("hook-tool").await;
+    for bad in [
+        json!({"discover": {"short": true}}),
+        json!({"discover": {"flood": 1_001}}),
+        json!({"record": {"emit": ["{"]}}),
+        json!({"record": {"emit": vec!["1"; 1_001]}}),
+        json!({"record": {"big": 2 << 20}}),
+        json!({"record": {"big": 6 << 20}}),
+    ] {
+        let verdict = run(&engine, std::slice::from_ref(&bad), work(&EVERY, &["c"])).await;
+        let error = only_error(&verdict);
+        let is_bound = matches!(
+            error,
+            PluginError::BadOutput(_) | PluginError::Limit(Limit::Output(_))
+        );
+        assert!(is_bound, "{bad}: {error}");
+        assert!(
+            verdict.records.is_empty() && verdict.links.len() == 1,
+            "{bad}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_interrupts_the_hook() {
+    let engine = engine_with("hook-tool").await;
+    let configs = [json!({"record": {"do": "spin"}})];
+    let spinning = run(&engine, &configs, work(&EVERY, &[]));
+    let cut = tokio::time::timeout(Duration::from_millis(50), spinning).await;
+    assert!(cut.is_err());
+    // Both worker threads are free again long before the budget is used up.
+    assert_good_still_runs(&engine).await;
+}
+
+#[tokio::test]
+async fn a_request_hook_is_asked_only_where_its_grant_covers_the_url() {
+    let engine = Engine::new(config()).unwrap();
+    let grants = Permissions {
+        http: vec!["http://127.0.0.1:81".to_owned()],
+        ..Permissions::default()
+    };
+    let loaded = engine
+        .load_bytes(fixture("hook-tool"), Source::Upload, Grants::Only(grants))
+        .await;
+    loaded.unwrap();
+    let hooks = [tool(
+        &json!({"request": {"headers": {"x-a": "1"}, "cookies": "a=b"}}),
+    )];
+    for (url, is_asked) in [
+        ("http://127.0.0.1:81/x", true),
+        ("http://127.0.0.1:82/x", false),
+        // Asked for by the manifest, and not granted.
+        ("http://a.test:81/x", false),
+    ] {
+        let (changes, failures) = engine.request_hooks(&hooks, url, 0, 0).await;
+        assert_eq!(failures, []);
+        assert_eq!(changes.len(), usize::from(is_asked), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn a_hook_that_is_not_loaded_is_a_failure() {
+    let engine = engine_with("hook-tool").await;
+    let missing = HookUse {
+        name: "nobody".to_owned(),
+        config: Arc::from("{}"),
+    };
+    assert!(
+        engine
+            .hook_points(std::slice::from_ref(&missing))
+            .has(HookPoint::Record)
+    );
+    let hooks = [missing, tool(&json!({"record": {"emit": ["1"]}}))];
+    let verdict = engine.page_hooks(&hooks, work(&EVERY, &["c"])).await;
+    let error = only_error(&verdict);
+    assert!(
+        matches!(error, PluginError::NotFound { kind: "hook", .. }),
+        "{error}"
+    );
+    assert_eq!((verdict.records.len(), verdict.links.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_hook_is_listed_with_its_functions_and_can_be_removed() {
+    let engine = engine_with("hook-tool").await;
+    let info = engine.plugin(Kind::Hook, "tool").unwrap();
+    assert_eq!(info.hooks.len(), 4);
+    assert_eq!((info.limits.fetches, info.roles.len()), (0, 0));
+    assert!(engine.remove(Kind::Hook, "tool"));
+    assert!(engine.plugin(Kind::Hook, "tool").is_none());
+    load(&engine, &["hook-tool"]).await;
+    let verdict = run(&engine, &[json!({"record": {}})], work(&EVERY, &[])).await;
+    assert_eq!(verdict.failures, []);
+    let calls = engine.plugin(Kind::Hook, "tool").unwrap().calls;
+    assert!(calls > 0, "calls are counted over all versions");
+}
