@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::stream::{self, BoxStream};
 use futures::{StreamExt as _, TryStreamExt as _};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
-use orbweaver_pipeline::{Pipeline, RoleError, ScanError, StoredError, blocking};
+use orbweaver_pipeline::{ExtractorOptions, Pipeline, RoleError, ScanError, StoredError, blocking};
 use orbweaver_store::crawl::{PageRange, PageRecord, PageSummary, Run};
 use orbweaver_store::{Store, StoreError};
 
@@ -196,9 +196,10 @@ impl Content {
             page.extensions = Some(serde_json::value::RawValue::from_string(json).ok());
         }
         let parts = self.include.parts(self.main_content);
-        let content = self
-            .pipeline
-            .stored_content(&self.store, self.project, record, parts, &ExtractorOptions::new());
+        let options = ExtractorOptions::new();
+        let content =
+            self.pipeline
+                .stored_content(&self.store, self.project, record, parts, &options);
         match content.await {
             Ok(content) => page.fill(&self.include, content),
             Err(StoredError::NoBody) => {}
