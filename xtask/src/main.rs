@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod dist;
 mod lint;
 mod new_plugin;
 mod setup;
@@ -43,13 +44,17 @@ enum Command {
         filter: Option<String>,
     },
     /// Formatting, rules of the workspace, unused dependencies, clippy and documentation,
-    /// warnings denied, in every workspace.
-    Lint,
+    /// warnings denied, in every workspace; the book's links, and alerts.
+    Lint {
+        /// Only steps whose name contains this.
+        filter: Option<String>,
+    },
     /// Licences, sources and advisories of dependencies.
     Audit,
     /// Benchmarks; each prints ratios against a baseline of the same run.
     #[command(subcommand)]
     Bench(bench::Bench),
+    Dist(dist::Dist),
     /// A new plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -61,9 +66,10 @@ fn main() -> Result<()> {
         Command::Plugins => build::plugins(),
         Command::BuildFixtures => build::fixtures(),
         Command::Test { filter } => test::run(filter.as_deref()),
-        Command::Lint => lint::run_all(),
+        Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Dist(dist) => dist.run(),
         Command::NewPlugin(new) => new.run(),
     }
 }

@@ -61,7 +61,7 @@ pub fn test_tools() -> Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    apt_install(&packages)
+    apt_install("tests", &packages)
 }
 
 /// The folder with PostgreSQL's server programs, newest version first.
@@ -81,32 +81,78 @@ pub fn postgres_bin() -> Option<std::path::PathBuf> {
     versions.pop().map(|(_, bin)| bin)
 }
 
-fn apt_install(packages: &[&str]) -> Result<()> {
-    let list = packages.join(" ");
-    if !on_path("apt-get") {
-        bail!("the tests need {list}; install them with this system's package manager");
+/// Installs what a task lacks: pairs of a program and the Debian package that has it.
+pub fn packages(task: &str, programs: &[(&str, &'static str)]) -> Result<()> {
+    let missing: Vec<&str> = programs
+        .iter()
+        .filter(|(program, _)| !on_path(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
     }
-    let root = output(Command::new("id").arg("-u"))? == "0";
-    let apt = || {
-        let mut command = if root {
-            Command::new("apt-get")
-        } else {
-            Command::new("sudo")
-        };
-        if !root {
-            command.args(["-n", "apt-get"]);
-        }
-        command.env("DEBIAN_FRONTEND", "noninteractive");
+    apt_install(task, &missing)
+}
+
+/// Python, with what makes environments of its own.
+pub fn python() -> Result<()> {
+    let has_venv = Command::new("python3")
+        .args(["-c", "import ensurepip, venv"])
+        .output()
+        .is_ok_and(|found| found.status.success());
+    if has_venv {
+        return Ok(());
+    }
+    apt_install("checks of documentation", &["python3", "python3-venv"])
+}
+
+/// Unpacks a Debian package into a folder, without installing it.
+pub fn apt_download(package: &str, folder: &Path) -> Result<()> {
+    let unpack =
+        "apt-get download -qq \"$1\" && dpkg-deb --extract \"$1\"_*.deb . && rm \"$1\"_*.deb";
+    let unpack = || {
+        let mut command = Command::new("sh");
+        command
+            .args(["-ec", unpack, "sh", package])
+            .current_dir(folder);
         command
     };
-    let installed = run(apt().args(["update", "-qq"])).and_then(|()| {
-        run(apt()
+    if !on_path("apt-get") {
+        bail!("{package} is needed; install it with this system's package manager");
+    }
+    // The lists of packages may be missing or old.
+    run(&mut unpack()).or_else(|_| {
+        run(apt()?.args(["update", "-qq"]))?;
+        run(&mut unpack())
+    })
+}
+
+/// `apt-get`, as root.
+fn apt() -> Result<Command> {
+    let mut command = if output(Command::new("id").arg("-u"))? == "0" {
+        Command::new("apt-get")
+    } else {
+        let mut command = Command::new("sudo");
+        command.args(["-n", "apt-get"]);
+        command
+    };
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    Ok(command)
+}
+
+fn apt_install(task: &str, packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    if !on_path("apt-get") {
+        bail!("the {task} need {list}; install them with this system's package manager");
+    }
+    let installed = run(apt()?.args(["update", "-qq"])).and_then(|()| {
+        run(apt()?
             .args(["install", "-y", "-qq", "--no-install-recommends"])
             .args(packages))
     });
     if let Err(error) = installed {
         bail!(
-            "the tests need {list}, which could not be installed ({error}); install them by hand"
+            "the {task} need {list}, which could not be installed ({error}); install them by hand"
         );
     }
     Ok(())

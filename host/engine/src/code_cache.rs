@@ -46,6 +46,15 @@ impl CodeCache {
 
     /// The compiled component, if it is there, whole, and of this engine's making.
     pub fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
+        let code = self.read(engine, digest)?;
+        // SAFETY: `code` is what `Component::serialize` wrote (the checksum says that it is
+        // whole), from a file and a folder that no other user can write to. Whether it is
+        // of this engine's version and settings, wasmtime checks.
+        unsafe { Component::deserialize(engine, &code) }.ok()
+    }
+
+    /// The serialized code, if it is there and whole.
+    pub fn read(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Vec<u8>> {
         let path = self.path(engine, digest);
         let mut file = fs::OpenOptions::new()
             .read(true)
@@ -55,15 +64,15 @@ impl CodeCache {
         only_ours(&file.metadata().ok()?).ok()?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut bytes).ok()?;
-        let (checksum, code) = bytes.split_at_checked(CHECKSUM_BYTES)?;
-        if checksum != Sha256::digest(code).as_slice() {
+        if bytes.len() < CHECKSUM_BYTES {
+            return None;
+        }
+        let code = bytes.split_off(CHECKSUM_BYTES);
+        if bytes != Sha256::digest(&code).as_slice() {
             tracing::warn!(file = %path.display(), "damaged compiled plugin ignored");
             return None;
         }
-        // SAFETY: `code` is what `Component::serialize` wrote (the checksum says that it is
-        // whole), from a file and a folder that no other user can write to. Whether it is
-        // of this engine's version and settings, wasmtime checks.
-        unsafe { Component::deserialize(engine, code) }.ok()
+        Some(code)
     }
 
     /// Keeps a compiled component.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
+use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
 use crate::error::LoadError;
 use crate::inspect::Digest;
@@ -20,7 +21,25 @@ pub(crate) struct Compiler {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
     timeout: Duration,
-    cache: Option<CodeCache>,
+    stored: Stored,
+}
+
+/// Where compiled components may be had from.
+#[derive(Clone, Default)]
+pub(crate) struct Stored {
+    /// Inside the program.
+    pub bundle: Option<Arc<Bundle>>,
+    /// In the data folder; what is compiled is kept there.
+    pub cache: Option<CodeCache>,
+}
+
+impl Stored {
+    fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
+        let bundle = self.bundle.as_ref();
+        bundle
+            .and_then(|bundle| bundle.code(engine, digest))
+            .or_else(|| self.cache.as_ref()?.load(engine, digest))
+    }
 }
 
 /// From this size on a component is large, in bytes. Those of compiled languages have some
@@ -32,16 +51,26 @@ const CONCURRENT_SMALL: usize = 2;
 const CONCURRENT_LARGE: usize = 1;
 
 impl Compiler {
-    pub fn new(timeout: Duration, cache: Option<CodeCache>) -> Self {
+    pub fn new(timeout: Duration, stored: Stored) -> Self {
         Self {
             small: Arc::new(Semaphore::new(CONCURRENT_SMALL)),
             large: Arc::new(Semaphore::new(CONCURRENT_LARGE)),
             timeout,
-            cache,
+            stored,
         }
     }
 
-    /// The component, from the cache or compiled now.
+    /// The serialized code that this engine left in the cache, if it did.
+    pub fn cached(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Vec<u8>> {
+        self.stored.cache.as_ref()?.read(engine, digest)
+    }
+
+    /// The plugins inside the program.
+    pub fn bundle(&self) -> Option<&Arc<Bundle>> {
+        self.stored.bundle.as_ref()
+    }
+
+    /// The component, as stored or compiled now.
     ///
     /// # Errors
     /// [`LoadError::Compile`] if it does not compile, or not within the time limit; the time
@@ -63,12 +92,12 @@ impl Compiler {
             .await
             .map_err(|_| LoadError::Compile("the engine is shutting down".to_owned()))?;
         let engine = engine.clone();
-        let cache = self.cache.clone();
+        let stored = self.stored.clone();
         let (done, result) = tokio::sync::oneshot::channel();
         std::thread::Builder::new()
             .name("plugin-compile".to_owned())
             .spawn(move || {
-                let compiled = compile_alone(&engine, digest, &bytes, cache.as_ref());
+                let compiled = compile_alone(&engine, digest, &bytes, &stored);
                 drop(slot);
                 // The receiver is gone when time ran out.
                 let _ = done.send(compiled);
@@ -91,9 +120,9 @@ fn compile_alone(
     engine: &wasmtime::Engine,
     digest: Digest,
     bytes: &[u8],
-    cache: Option<&CodeCache>,
+    stored: &Stored,
 ) -> Result<Component, LoadError> {
-    if let Some(component) = cache.and_then(|cache| cache.load(engine, digest)) {
+    if let Some(component) = stored.load(engine, digest) {
         return Ok(component);
     }
     let begun = Instant::now();
@@ -105,7 +134,7 @@ fn compile_alone(
         .install(|| Component::from_binary(engine, bytes))
         .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?;
     metrics::histogram!("orbweaver_plugin_compile_seconds").record(begun.elapsed());
-    if let Some(cache) = cache
+    if let Some(cache) = &stored.cache
         && let Err(error) = cache.store(engine, digest, &component)
     {
         tracing::warn!(error = %error, "compiled plugin not cached");
@@ -138,7 +167,7 @@ mod tests {
     #[tokio::test]
     async fn large_components_do_not_hold_up_small_ones() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_secs(600), None);
+        let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
         let compile = |bytes: Arc<[u8]>| {
             let digest = Digest::compute(&bytes);
             compiler.compile(&engine, digest, bytes)
@@ -161,7 +190,7 @@ mod tests {
     #[tokio::test]
     async fn a_compilation_has_a_time_limit() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_millis(1), None);
+        let compiler = Compiler::new(Duration::from_millis(1), Stored::default());
         let bytes = component(2_000, 0);
         let compiled = compiler
             .compile(&engine, Digest::compute(&bytes), bytes)

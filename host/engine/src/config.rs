@@ -38,6 +38,13 @@ settings! {
         /// `{ http, extract, render, crawl-data, wasi }`. A plugin of the folder that is not
         /// named gets all that its manifest asks.
         pub grants: GrantConfig,
+        /// A program whose plugins inside serve where the folder has none of their name: the
+        /// one that runs.
+        #[internal]
+        pub bundle: Option<PathBuf>,
+        /// Compiles for any processor of the last ten years, not just for this one.
+        #[internal]
+        pub portable_code: bool = false,
         /// Counts the instructions that extractors execute ([`crate::PluginInfo::fuel`]): for
         /// tests of their cost. It slows every guest, so no configuration file can set it.
         #[internal]

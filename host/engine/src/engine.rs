@@ -7,12 +7,12 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::config::EngineConfig;
-use crate::error::{LoadError, PluginError, StartError};
+use crate::error::{BundleError, LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::folder::{self, LoadReport};
 use crate::host::Host;
 use crate::inner::Inner;
-use crate::inspect::Inspection;
+use crate::inspect::{Digest, Inspection};
 use crate::kind::Kind;
 use crate::load::Grants;
 use crate::page::Page;
@@ -82,8 +82,8 @@ impl Engine {
             .map_err(|error| LoadError::Unreadable(error.to_string()))?
     }
 
-    /// Loads every plugin of the folder; one that is refused does not keep the others
-    /// from serving. Without a folder the report is empty.
+    /// Loads every plugin inside the program, then every plugin of the folder; one that is
+    /// refused does not keep the others from serving.
     pub async fn load_dir(&self) -> LoadReport {
         folder::load(&self.inner).await
     }
@@ -150,6 +150,18 @@ impl Engine {
             version: plugin.manifest.version.clone(),
             digest: plugin.digest.to_string(),
         })
+    }
+
+    /// A component inside the program.
+    pub(crate) fn embedded_component(&self, file_name: &str) -> Result<Arc<[u8]>, BundleError> {
+        let component = self.inner.loader.embedded_component(file_name);
+        component.map_err(|error| BundleError::Refused(error.to_string()))
+    }
+
+    /// The machine code that this process compiled a component to, for each engine that did.
+    pub(crate) fn compiled_code(&self, component: &[u8]) -> Vec<Vec<u8>> {
+        let digest = Digest::compute(component);
+        self.inner.loader.compiled_code(digest)
     }
 
     /// The folder that plugins are loaded from.

@@ -132,6 +132,23 @@ pub enum StartError {
     /// A thread could not be started.
     #[error("plugin engine: no threads: {0}")]
     Threads(#[from] std::io::Error),
+    /// The plugins inside the program cannot be read.
+    #[error("plugin engine: {0}")]
+    Bundle(#[from] BundleError),
+}
+
+/// Why plugins inside a program could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The file system failed.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The bundle is not as it was written.
+    #[error("the plugins inside the program are damaged: {0}")]
+    Damaged(&'static str),
+    /// There is nothing to put in, or something that cannot be put in.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Why a file is not (or no longer) a plugin of this host.

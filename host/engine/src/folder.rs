@@ -1,4 +1,5 @@
-//! The plugin folder: loaded at the start, then watched.
+//! The plugins inside the program, and the plugin folder over them: loaded at the start; the
+//! folder is then watched.
 //!
 //! A new or changed file is loaded beside the one that serves and takes its place only
 //! when it has passed its self-test.
@@ -19,7 +20,7 @@ use crate::plugin::{PluginInfo, Source};
 /// How often to look where no notification comes: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
 
-/// Result of loading the plugin folder.
+/// Result of loading the program's own plugins and the plugin folder.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     /// Plugins that serve now.
@@ -28,31 +29,58 @@ pub struct LoadReport {
     pub refused: Vec<(PathBuf, LoadError)>,
 }
 
-/// Loads every plugin of the folder, if there is one.
+/// Loads every plugin inside the program, then those of the folder, where there are any.
 pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
-    let Some(dir) = engine.config.plugin_dir.clone() else {
-        return LoadReport::default();
+    let embedded = Arc::clone(engine);
+    let embedded = engine
+        .tasks
+        .spawn(async move { load_embedded(&embedded).await })
+        .await
+        .map_err(|error| (PathBuf::new(), LoadError::Unreadable(error.to_string())));
+    let folder = match engine.config.plugin_dir.clone() {
+        Some(dir) => load_folder(engine, &dir)
+            .await
+            .map_err(|error| (dir, LoadError::Unreadable(error))),
+        None => Ok(()),
     };
-    let unreadable = |dir: PathBuf, error: String| LoadReport {
-        loaded: Vec::new(),
-        refused: vec![(dir, LoadError::Unreadable(error))],
-    };
-    let found = match scan(&dir) {
-        Ok(found) => found,
-        Err(error) => return unreadable(dir, error.to_string()),
-    };
+    let refused = engine.folder.lock().refused.clone();
+    let unreadable = [embedded.err(), folder.err()];
+    LoadReport {
+        loaded: engine.registry().infos(),
+        refused: unreadable.into_iter().flatten().chain(refused).collect(),
+    }
+}
+
+async fn load_folder(engine: &Arc<Inner>, dir: &Path) -> Result<(), String> {
+    let found = scan(dir).map_err(|error| error.to_string())?;
     let inner = Arc::clone(engine);
     let applied = engine
         .tasks
-        .spawn(async move { apply(&inner, found).await })
-        .await;
-    if let Err(error) = applied {
-        return unreadable(dir, error.to_string());
-    }
-    let refused = engine.folder.lock().refused.clone();
-    LoadReport {
-        loaded: engine.registry().infos(),
-        refused: refused.into_iter().collect(),
+        .spawn(async move { apply(&inner, found).await });
+    applied.await.map_err(|error| error.to_string())
+}
+
+/// Loads the plugins inside the program, all at once.
+async fn load_embedded(inner: &Inner) {
+    let names: Vec<String> = inner.loader.embedded().map(str::to_owned).collect();
+    let loads = names.iter().map(|name| load_embedded_file(inner, name));
+    futures::future::join_all(loads).await;
+}
+
+/// Loads one plugin inside the program; a refusal is noted.
+async fn load_embedded_file(inner: &Inner, name: &str) {
+    let load = async {
+        let bytes = inner.loader.embedded_component(name)?;
+        let grants = Grants::Configured;
+        inner.load(bytes, Source::Embedded, grants).await
+    };
+    match load.await {
+        Ok(plugin) => inner.change(|registry, roles| registry.insert(plugin, roles)),
+        Err(error) => {
+            tracing::warn!(file = name, "plugin inside the program refused: {error}");
+            let mut folder = inner.folder.lock();
+            folder.refused.insert(PathBuf::from(name), error);
+        }
     }
 }
 

@@ -64,7 +64,7 @@ impl Inner {
         Ok(Self {
             pool: Pool::new(threads)?,
             tasks: Tasks::new(threads)?,
-            loader: Loader::new(Arc::clone(&runtime), &config),
+            loader: Loader::new(Arc::clone(&runtime), &config)?,
             runtime,
             registry: ArcSwap::default(),
             change: Mutex::new(()),

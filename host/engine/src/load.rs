@@ -8,10 +8,11 @@ use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
+use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
-use crate::error::{LoadError, PluginError};
+use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::NoHost;
@@ -29,8 +30,8 @@ use crate::wit::v0_1_0::bindings;
 /// Permissions that an operator grants with a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grants {
-    /// Those of the configuration, else its source's default: everything that a folder's
-    /// plugin asks for, for an upload only `log` and `extract`.
+    /// Those of the configuration, else its source's default: everything that an
+    /// embedded or a folder's plugin asks for, for an upload only `log` and `extract`.
     #[default]
     Configured,
     /// Everything that it asks for.
@@ -58,20 +59,54 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    pub fn new(runtime: Arc<Runtime>, config: &EngineConfig) -> Self {
+    /// # Errors
+    /// [`StartError::Bundle`] if the plugins inside the program cannot be read.
+    pub fn new(runtime: Arc<Runtime>, config: &EngineConfig) -> Result<Self, StartError> {
+        let bundle = match &config.bundle {
+            Some(program) => Bundle::open(program)?.map(Arc::new),
+            None => None,
+        };
         let cache = config.cache_dir.as_deref().and_then(|dir| {
             CodeCache::open(dir)
                 .inspect_err(|error| tracing::warn!("compiled plugins are not cached: {error}"))
                 .ok()
         });
-        Self {
+        Ok(Self {
             runtime,
-            compiler: Compiler::new(config.compile_timeout_ms.as_duration(), cache),
+            compiler: Compiler::new(
+                config.compile_timeout_ms.as_duration(),
+                Stored { bundle, cache },
+            ),
             code: Cache::new(KEPT_COMPONENTS),
             static_limits: StaticLimits {
                 max_component_bytes: config.max_component_bytes,
             },
-        }
+        })
+    }
+
+    /// File names of the plugins inside the program.
+    pub fn embedded(&self) -> impl Iterator<Item = &str> {
+        self.compiler
+            .bundle()
+            .into_iter()
+            .flat_map(|bundle| bundle.file_names())
+    }
+
+    /// A component inside the program.
+    pub fn embedded_component(&self, file_name: &str) -> Result<Arc<[u8]>, LoadError> {
+        let missing = || LoadError::Unreadable("the program has no plugins inside".to_owned());
+        let bundle = self.compiler.bundle().ok_or_else(missing)?;
+        bundle
+            .component(file_name)
+            .map_err(|error| LoadError::Unreadable(error.to_string()))
+    }
+
+    /// The machine code that this process compiled a component to, for each engine that did.
+    pub fn compiled_code(&self, digest: Digest) -> Vec<Vec<u8>> {
+        [Placement::Pool, Placement::OnDemand]
+            .into_iter()
+            .filter_map(|placement| self.compiler.cached(self.runtime.engine(placement), digest))
+            .collect()
     }
 
     /// Reads without running.
@@ -308,7 +343,7 @@ fn granted(
         Some(Grant::Word(GrantWord::None)) => Permissions::default(),
         Some(Grant::Some(permissions)) => permissions.clone(),
         None => match source {
-            Source::Folder(_) => Permissions::all(),
+            Source::Embedded | Source::Folder(_) => Permissions::all(),
             Source::Upload => Permissions::upload_default(),
         },
     }

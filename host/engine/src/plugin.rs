@@ -24,9 +24,11 @@ use crate::wit::v0_1_0::bindings::fetcher::FetcherPre;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// A file of the plugin folder.
+    /// The program itself, which has it inside.
+    Embedded,
+    /// A file of the plugin folder; shadows an embedded plugin of the same name.
     Folder(PathBuf),
-    /// Given to the running service; shadows the folder's plugin of the same name.
+    /// Given to the running service; shadows any other plugin of the same name.
     Upload,
 }
 

@@ -18,9 +18,10 @@ pub(crate) struct Registry {
     roles: HashMap<String, Arc<Plugin>>,
 }
 
-/// The folder's plugin, and the upload that shadows it.
+/// The program's own plugin, the folder's that shadows it, and the upload that shadows both.
 #[derive(Clone, Default)]
 struct Slot {
+    embedded: Option<Arc<Plugin>>,
     folder: Option<Arc<Plugin>>,
     upload: Option<Arc<Plugin>>,
     /// Why the folder's newest file is not the one loaded.
@@ -29,7 +30,10 @@ struct Slot {
 
 impl Slot {
     fn serving(&self) -> Option<&Arc<Plugin>> {
-        self.upload.as_ref().or(self.folder.as_ref())
+        self.upload
+            .as_ref()
+            .or(self.folder.as_ref())
+            .or(self.embedded.as_ref())
     }
 }
 
@@ -90,6 +94,7 @@ impl Registry {
             .entry((plugin.kind(), plugin.name().to_owned()))
             .or_default();
         match plugin.source {
+            Source::Embedded => slot.embedded = Some(plugin),
             Source::Folder(_) => {
                 slot.folder = Some(plugin);
                 slot.problem = None;

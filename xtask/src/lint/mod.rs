@@ -1,5 +1,7 @@
 //! `cargo xtask lint` and `cargo xtask audit`: what CI checks before and after the tests.
 
+mod deploy;
+mod docs;
 mod rules;
 mod tools;
 
@@ -17,14 +19,21 @@ use tools::{DENY, MACHETE};
 const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/rust"];
 
 /// Formatting, the workspace's own rules, unused dependencies, clippy and documentation, with
-/// warnings denied, in every workspace.
-pub fn run_all() -> Result<()> {
+/// warnings denied, in every workspace; the book's links, and alerts. With a filter, only steps
+/// whose name contains it.
+pub fn run_all(filter: Option<&str>) -> Result<()> {
     let mut steps = Steps::default();
-    steps.run("rules", rules::check)?;
-    steps.run("formatting", formatting)?;
-    steps.run("unused dependencies", unused_dependencies)?;
-    steps.run("clippy: host", clippy_host)?;
-    steps.run("clippy: plugins", || {
+    let mut step = |name: &'static str, work: fn() -> Result<()>| -> Result<()> {
+        if filter.is_none_or(|part| name.contains(part)) {
+            steps.run(name, work)?;
+        }
+        Ok(())
+    };
+    step("rules", rules::check)?;
+    step("formatting", formatting)?;
+    step("unused dependencies", unused_dependencies)?;
+    step("clippy: host", clippy_host)?;
+    step("clippy: plugins", || {
         setup::wasm_target()?;
         clippy(
             "plugins",
@@ -32,20 +41,22 @@ pub fn run_all() -> Result<()> {
             &plugin_target_dir(),
         )
     })?;
-    steps.run("clippy: hostile plugins", || {
+    step("clippy: hostile plugins", || {
         clippy(
             "tests/hostile",
             &["--workspace", "--release", "--target", WASM_TARGET],
             &hostile_target_dir(),
         )
     })?;
-    steps.run("clippy: examples", || {
+    step("clippy: examples", || {
         let target = plugin_target_dir().join("examples");
         let [plugin, receiver] = EXAMPLES;
         clippy(plugin, &["--release", "--target", WASM_TARGET], &target)?;
         clippy(receiver, &["--all-targets"], &target)
     })?;
-    steps.run("documentation", documentation)?;
+    step("documentation", documentation)?;
+    step("book and links", docs::check)?;
+    step("alerts and dashboard", deploy::check)?;
     steps.summary();
     Ok(())
 }

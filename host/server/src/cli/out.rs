@@ -16,6 +16,11 @@ pub(super) fn line(text: Arguments<'_>) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
+/// Writes what is whole lines already.
+pub(super) fn out_bytes(text: &[u8]) -> io::Result<()> {
+    io::stdout().lock().write_all(text)
+}
+
 /// Whether a command failed only because nobody reads its output any more.
 pub(super) fn nobody_reads(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

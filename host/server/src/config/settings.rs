@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -14,13 +14,16 @@ use orbweaver_api::config::{ApiSettings, HttpConfig};
 use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, list, nets};
 use orbweaver_core::settings;
 use orbweaver_crawl::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
-use orbweaver_engine::EngineConfig;
+use orbweaver_engine::{EngineConfig, has_bundle};
 use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use orbweaver_pipeline::PipelineSettings;
 use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
 use serde::{Deserialize, Serialize};
 
 use super::private;
+
+/// The program that runs, also where its file was replaced meanwhile.
+pub const PROGRAM: &str = "/proc/self/exe";
 
 settings! {
     /// Every setting. `orbweaver config` prints them with their help texts.
@@ -37,7 +40,8 @@ settings! {
         #[flag = "--database-url"]
         pub database_url: Option<SafeUrl>,
         /// Folder of plugins, watched: a file that appears, changes or goes is taken over while
-        /// running. Unset, `plugins` beside the binary's folder.
+        /// running. It lies over plugins inside the program. Unset, `plugins` beside the binary's
+        /// folder; none where the program has plugins inside.
         #[flag = "--plugin-dir"]
         pub plugin_dir: Option<PathBuf>,
         /// Networks that may be fetched from besides the public internet, such as 10.0.0.0/8.
@@ -275,17 +279,18 @@ impl Config {
         })
     }
 
-    /// The plugin folder: the configured one, or `plugins` beside the binary's folder.
-    pub fn plugin_dir(&self) -> PathBuf {
-        self.plugin_dir
-            .clone()
-            .or_else(|| self.plugins.plugin_dir.clone())
-            .unwrap_or_else(|| {
-                std::env::current_exe()
-                    .ok()
-                    .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
-                    .unwrap_or_else(|| PathBuf::from("plugins"))
-            })
+    /// The plugin folder: the configured one, or `plugins` beside the binary's folder. None
+    /// where none is configured and the program has plugins inside.
+    pub fn plugin_dir(&self) -> Option<PathBuf> {
+        let configured = self.plugin_dir.clone();
+        let configured = configured.or_else(|| self.plugins.plugin_dir.clone());
+        if configured.is_some() || has_bundle(Path::new(PROGRAM)) {
+            return configured;
+        }
+        let beside = std::env::current_exe()
+            .ok()
+            .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")));
+        Some(beside.unwrap_or_else(|| PathBuf::from("plugins")))
     }
 
     /// What the pipeline is made from.
@@ -294,7 +299,8 @@ impl Config {
         fetch.allow_nets.extend(&self.allow_nets);
         let mut plugins = self.plugins.clone();
         plugins.cache_dir.get_or_insert_with(|| self.compiled_dir());
-        plugins.plugin_dir = Some(self.plugin_dir());
+        plugins.plugin_dir = self.plugin_dir();
+        plugins.bundle = Some(PathBuf::from(PROGRAM));
         PipelineSettings {
             fetch,
             plugins,
