@@ -3,6 +3,7 @@
 mod browsers;
 mod cli;
 mod crawl;
+mod embedded;
 mod life;
 mod safety;
 mod shared_file;

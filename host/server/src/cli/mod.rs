@@ -7,8 +7,10 @@ mod key;
 mod out;
 mod plugin;
 mod project;
+mod ready;
 mod scan;
 mod serve;
+mod shell;
 mod usage;
 
 use std::path::PathBuf;
@@ -52,7 +54,8 @@ struct Common {
     /// Database: postgres://… [default: a SQLite file in the data folder].
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<String>,
-    /// Plugin folder [default: `plugins` beside the binary's folder].
+    /// Plugin folder [default: `plugins` beside the binary's folder; none if the program has
+    /// plugins inside].
     #[arg(long, global = true, value_name = "DIR")]
     plugin_dir: Option<PathBuf>,
     /// Network that may be fetched besides the public internet; repeatable.
@@ -105,6 +108,13 @@ enum Command {
     Config(config::ConfigCommand),
     /// Report what is missing on this machine and how to get it.
     Doctor(doctor::Doctor),
+    /// Ask this machine's service whether it is ready.
+    Ready(ready::Ready),
+    /// Print a shell's completions.
+    Completions(shell::Completions),
+    /// Write manual pages, one for each command.
+    #[command(hide = true)]
+    Manual(shell::Manual),
 }
 
 /// Name of the command line as the actor in the history of keys.
@@ -152,6 +162,9 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Usage(command) => command.run(&cli.common).await,
             Command::Config(command) => command.run(&cli.common),
             Command::Doctor(command) => command.run(&cli.common).await,
+            Command::Ready(command) => command.run(&cli.common).await,
+            Command::Completions(command) => command.run(),
+            Command::Manual(command) => command.run(),
         }
     });
     // Abandoned blocking work must not keep the process alive.
