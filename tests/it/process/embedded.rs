@@ -65,12 +65,12 @@ async fn a_program_with_plugins_inside_needs_no_folder_and_compiles_nothing() {
 
     let ready = |address: String| {
         let mut command = alone(&with_plugins, &folder);
-        command.args(["ready", "--listen", &address]);
+        command.arg("ready").env("ORBWEAVER_LISTEN", address);
         command.output().unwrap()
     };
     let output = ready(served.address.to_string());
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("200"), "{said}");
+    assert!(output.status.success() && said.contains("200"), "{output:?}");
     served.signal("TERM");
     let address = served.address.to_string();
     served.ended();

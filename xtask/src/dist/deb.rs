@@ -1,4 +1,4 @@
-//! The Debian package, put together by dpkg-deb from `deploy/debian` and what was built.
+//! The Debian package, made by dpkg-deb from `deploy/debian` and the built files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -94,9 +94,10 @@ pub fn build(folder: &Path, version: &str) -> Result<PathBuf> {
     let control = fs::read_to_string(source.join("control"))?
         .replace("@VERSION@", version)
         .replace("@ARCHITECTURE@", &architecture)
+        .replace("@GLIBC@", &glibc(&folder.join("orbweaver"))?)
         .replace("@INSTALLED_SIZE@", &installed_kib(&stage)?);
     fs::write(stage.join("DEBIAN/control"), control)?;
-    // Folders as packages have them, whatever this process's umask is.
+    // The usual modes, whatever this process's umask is.
     run(Command::new("chmod")
         .args(["-R", "u=rwX,go=rX"])
         .arg(&stage))?;
@@ -108,7 +109,7 @@ pub fn build(folder: &Path, version: &str) -> Result<PathBuf> {
     Ok(package)
 }
 
-/// The processor as Debian names it.
+/// Debian's name of this machine's processor architecture.
 fn architecture() -> Result<String> {
     Ok(match super::architecture() {
         "x86_64" => "amd64".to_owned(),
@@ -117,7 +118,7 @@ fn architecture() -> Result<String> {
     })
 }
 
-/// As Debian's policy asks: manual pages and change logs are compressed, without a date inside.
+/// Compresses manual pages and change logs, as Debian's policy requires, without a date inside.
 fn compress(folder: &Path) -> Result<()> {
     let files =
         output(
@@ -130,6 +131,25 @@ fn compress(folder: &Path) -> Result<()> {
         .args(files.lines()))
 }
 
+/// The oldest version of glibc that has all functions that the program uses.
+fn glibc(program: &Path) -> Result<String> {
+    let symbols = output(Command::new("objdump").arg("--dynamic-syms").arg(program))?;
+    newest_glibc(&symbols).context("the program does not use glibc")
+}
+
+/// The highest version in symbols such as `GLIBC_2.34`.
+fn newest_glibc(symbols: &str) -> Option<String> {
+    let versions = symbols.split("GLIBC_").skip(1).filter_map(|text| {
+        let end = text.find(|c: char| c != '.' && !c.is_ascii_digit());
+        let (major, minor) = text.get(..end.unwrap_or(text.len()))?.split_once('.')?;
+        let minor = minor.split('.').next()?;
+        Some((major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?))
+    });
+    versions
+        .max()
+        .map(|(major, minor)| format!("{major}.{minor}"))
+}
+
 fn installed_kib(stage: &Path) -> Result<String> {
     let size = output(
         Command::new("du")
@@ -138,4 +158,16 @@ fn installed_kib(stage: &Path) -> Result<String> {
     )?;
     let size = size.split_whitespace().next();
     Ok(size.context("du printed nothing")?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::newest_glibc;
+
+    #[test]
+    fn the_newest_symbol_decides_the_glibc_version() {
+        let symbols = "DF *UND* (GLIBC_2.2.5) write\nDF *UND* (GLIBC_2.34) dlsym\n(GLIBC_2.9) x";
+        assert_eq!(newest_glibc(symbols).as_deref(), Some("2.34"));
+        assert_eq!(newest_glibc("(GCC_3.0) _Unwind"), None);
+    }
 }

@@ -1,5 +1,5 @@
-//! Container images of the program that was built, on a base made from Debian's packages: no
-//! image is downloaded.
+//! Container images of the built program, on a base made from Debian packages. No image is
+//! downloaded.
 
 use std::fs;
 use std::path::Path;
@@ -11,15 +11,15 @@ use super::VERSION;
 use crate::setup;
 use crate::shell::{output, root, run};
 
-/// Debian's release that images are made from.
+/// The Debian release of images and of the package's test.
 pub const RELEASE: &str = "bookworm";
 
-/// What the program needs besides itself.
+/// Packages that the program needs.
 const BASE_PACKAGES: &str = "libc6,libgcc-s1,ca-certificates,netbase,tzdata";
-/// What rendering needs besides.
+/// Packages that rendering needs in addition.
 const BROWSER_PACKAGES: &str = "chromium-headless-shell,fonts-liberation";
 
-/// Parts of packages that a service never reads.
+/// Files of packages that a service never reads.
 const UNUSED: [&str; 4] = [
     "/usr/share/doc/*",
     "/usr/share/man/*",
@@ -27,11 +27,16 @@ const UNUSED: [&str; 4] = [
     "/usr/share/locale/*",
 ];
 
-/// Builds `localhost/orbweaver:VERSION` and `localhost/orbweaver:VERSION-browser`.
+/// Builds and tests `localhost/orbweaver:VERSION` and `localhost/orbweaver:VERSION-browser`.
 pub fn build(folder: &Path) -> Result<()> {
     setup::packages(
         "container images",
-        &[("buildah", "buildah"), ("mmdebstrap", "mmdebstrap")],
+        &[
+            ("buildah", "buildah"),
+            ("podman", "podman"),
+            ("mmdebstrap", "mmdebstrap"),
+            ("curl", "curl"),
+        ],
     )?;
     variant(folder, "", BASE_PACKAGES)?;
     variant(
@@ -42,6 +47,7 @@ pub fn build(folder: &Path) -> Result<()> {
 }
 
 fn variant(folder: &Path, suffix: &str, packages: &str) -> Result<()> {
+    let image = format!("localhost/orbweaver:{VERSION}{suffix}");
     let base = format!("localhost/orbweaver-base{suffix}:{RELEASE}");
     let files = folder.join(format!(".base{suffix}.tar"));
     let mut debstrap = Command::new("mmdebstrap");
@@ -74,11 +80,13 @@ fn variant(folder: &Path, suffix: &str, packages: &str) -> Result<()> {
         ])
         .arg("--build-arg")
         .arg(format!("BASE={base}"))
-        .arg("--tag")
-        .arg(format!("localhost/orbweaver:{VERSION}{suffix}"))
+        .args(["--tag", &image])
         .arg("--file")
         .arg(root().join("deploy/image/Containerfile"))
-        .arg(folder))
+        .arg(folder))?;
+    run(Command::new("sh")
+        .arg(root().join("deploy/image/test.sh"))
+        .arg(&image))
 }
 
 fn buildah() -> Command {

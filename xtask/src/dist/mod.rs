@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use crate::build;
-use crate::shell::{cargo, output, root, run, target_dir};
+use crate::shell::{output, root, run, target_dir};
 use crate::steps::Steps;
 
 /// Maximum size of the program with its plugins inside, in bytes.
@@ -138,10 +138,6 @@ fn archive(folder: &Path) -> Result<()> {
     for file in ["README.md", "LICENSE", "CHANGELOG.md"] {
         copy(&root().join(file), &top.join(file))?;
     }
-    copy(
-        &root().join("deploy/orbweaver.toml"),
-        &top.join("orbweaver.toml"),
-    )?;
     run(Command::new("cp")
         .args(["--recursive", "orbweaver", "completions", "man", &name])
         .current_dir(folder))?;

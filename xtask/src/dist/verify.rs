@@ -1,7 +1,9 @@
-//! The Debian package in a fresh Debian: installed, started, upgraded, removed.
+//! Tests the Debian package in a new Debian system that runs systemd: installed, started, used,
+//! upgraded, removed. The system is made from Debian's packages and boots in namespaces
+//! (`deploy/debian/test/machine.sh`).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -9,70 +11,55 @@ use anyhow::{Result, bail};
 use super::image::RELEASE;
 use super::{VERSION, deb};
 use crate::setup;
-use crate::shell::{output, root, run};
+use crate::shell::{output, root, run, target_dir};
 
-/// Runs `deploy/debian/test.sh` in a root file system of its own, and checks the unit.
+/// Packages of the system besides the essential ones, and the tools of the test.
+const PACKAGES: &str = "systemd-sysv,dbus,adduser,libgcc-s1,ca-certificates,curl,iproute2";
+
+/// Runs `deploy/debian/test/package.sh` with this package, and with the same as a newer version.
 pub fn package(folder: &Path, package: &Path) -> Result<()> {
     if output(Command::new("id").arg("-u"))? != "0" {
-        bail!("--test installs a package in a chroot, which only root may do");
+        bail!("--test boots a Debian system in namespaces, which needs root");
     }
-    setup::packages(
-        "package's tests",
-        &[
-            ("mmdebstrap", "mmdebstrap"),
-            ("systemd-analyze", "systemd"),
-            ("curl", "curl"),
-        ],
-    )?;
-    let chroot = folder.join(".debian");
-    let _ = fs::remove_dir_all(&chroot);
-    run(Command::new("mmdebstrap")
-        .args([
-            "--quiet",
-            "--variant=minbase",
-            "--mode=root",
-            "--format=directory",
-        ])
-        .args(["--include=adduser,libgcc-s1,curl,ca-certificates,iproute2"])
-        .arg(RELEASE)
-        .arg(&chroot))?;
-    let newer = format!("{VERSION}+test1");
-    let upgrade = deb::build(folder, &newer)?;
+    let machine = folder.join(".machine");
+    let _ = fs::remove_dir_all(&machine);
+    run(Command::new("cp")
+        .args(["--archive", "--reflink=auto"])
+        .args([&system()?, &machine]))?;
+    let upgrade = deb::build(folder, &format!("{VERSION}+test1"))?;
+    let tests = root().join("deploy/debian/test");
     for (from, to) in [
         (package, "old.deb"),
         (&upgrade, "new.deb"),
-        (&root().join("deploy/debian/test.sh"), "test.sh"),
+        (&tests.join("package.sh"), "package.sh"),
     ] {
-        fs::copy(from, chroot.join(to))?;
+        fs::copy(from, machine.join(to))?;
     }
     fs::remove_file(upgrade)?;
-    let tested = run(Command::new("unshare")
-        .args(["--mount", "--net", "--pid", "--fork", "--kill-child"])
-        .arg(format!("--root={}", chroot.display()))
-        .args([
-            "sh",
-            "-c",
-            "mount -t proc proc /proc && ip link set lo up && exec sh /test.sh",
-        ]))
-    .and_then(|()| unit(&chroot));
-    fs::remove_dir_all(&chroot)?;
+    let tested = run(Command::new("sh")
+        .arg(tests.join("machine.sh"))
+        .arg(&machine)
+        .args(["sh", "/package.sh"]));
+    fs::remove_dir_all(&machine)?;
     tested
 }
 
-/// Checks that systemd understands the unit, and how much it is confined.
-fn unit(chroot: &Path) -> Result<()> {
-    let unit = chroot.join("orbweaver.service");
-    let text = fs::read_to_string(root().join("deploy/orbweaver.service"))?;
-    // Where it is checked, the program is not installed.
-    let program = chroot.join("program");
-    fs::write(&program, "")?;
-    run(Command::new("chmod").arg("+x").arg(&program))?;
-    let text = text.replace("/usr/bin/orbweaver", &program.display().to_string());
-    fs::write(&unit, text)?;
-    run(Command::new("systemd-analyze")
-        .args(["verify", "--man=no", "--recursive-errors=no"])
-        .arg(&unit))?;
-    run(Command::new("systemd-analyze")
-        .args(["security", "--offline=true", "--threshold=30", "--no-pager"])
-        .arg(&unit))
+/// The folder of a Debian system, made once.
+fn system() -> Result<PathBuf> {
+    let folder = target_dir().join("tools").join(format!("debian-{RELEASE}"));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    setup::packages("tests of the package", &[("mmdebstrap", "mmdebstrap")])?;
+    let partial = folder.with_extension("partial");
+    let _ = fs::remove_dir_all(&partial);
+    fs::create_dir_all(target_dir().join("tools"))?;
+    run(Command::new("mmdebstrap")
+        .args(["--quiet", "--mode=root", "--variant=minbase"])
+        .arg("--format=directory")
+        .arg(format!("--include={PACKAGES}"))
+        .arg(RELEASE)
+        .arg(&partial))?;
+    fs::rename(&partial, &folder)?;
+    Ok(folder)
 }
