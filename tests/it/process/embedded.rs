@@ -70,7 +70,10 @@ async fn a_program_with_plugins_inside_needs_no_folder_and_compiles_nothing() {
     };
     let output = ready(served.address.to_string());
     let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("200"), "{output:?}");
+    assert!(
+        output.status.success() && said.contains("200"),
+        "{output:?}"
+    );
     served.signal("TERM");
     let address = served.address.to_string();
     served.ended();
