@@ -9,6 +9,7 @@
 //! - [`Host`] is what an actor may request, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
+mod bulk;
 mod bundle;
 mod capability;
 mod classify;
@@ -27,6 +28,7 @@ mod host;
 mod imports;
 mod inner;
 mod inspect;
+mod interrupt;
 mod kind;
 mod limiter;
 mod limits;

@@ -19,6 +19,9 @@ use crate::steps::Steps;
 /// Maximum size of the program with its plugins inside, in bytes.
 const MAX_PROGRAM_BYTES: u64 = 80_000_000;
 
+/// Asks the server's build script to link a smaller program.
+const LINK_SMALL: &str = "ORBWEAVER_LINK_SMALL";
+
 /// Version of all files.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -41,7 +44,9 @@ impl Dist {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder)?;
         steps.run("build plugins", build::plugins)?;
-        steps.run("build program", build::host)?;
+        steps.run("build program", || {
+            run(build::host_command().env(LINK_SMALL, "1"))
+        })?;
         let bare = steps.run("strip symbols", || strip(&folder))?;
         let program = folder.join("orbweaver");
         steps.run("put plugins into the program", || embed(&bare, &program))?;

@@ -18,6 +18,7 @@ mod hostile;
 mod hostile_actors;
 mod hostile_async;
 mod hostile_memory;
+mod interrupts;
 mod load;
 mod shipped;
 mod support;
