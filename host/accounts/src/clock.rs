@@ -46,6 +46,7 @@ impl Clock {
     }
 
     /// Returns once it is `at` or later; never for `None`. Costs nothing while it waits.
+    #[crate::boxed]
     pub async fn wait_until(&self, at: Option<DateTime<Utc>>) {
         let Some(at) = at else {
             return std::future::pending().await;

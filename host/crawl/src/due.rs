@@ -42,7 +42,7 @@ impl Due {
     }
 
     /// Returns when it is time to look. May be dropped and called again.
-    pub async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         sleep_until(self.earliest).await;
         tokio::select! {
             () = self.pulse.changed() => {}

@@ -34,6 +34,7 @@ pub struct Pulse(watch::Receiver<u64>);
 impl Pulse {
     /// Returns once the database may have changed since the last return, or since
     /// [`Store::pulse`]; at once where it has. May return without a change.
+    #[crate::boxed]
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             // The store is closed: nothing changes any more.
