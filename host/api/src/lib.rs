@@ -31,6 +31,7 @@ mod origin;
 mod plugins;
 mod rates;
 mod request_log;
+mod rest;
 mod robots;
 mod router;
 mod scan;

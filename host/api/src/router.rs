@@ -1,19 +1,13 @@
 //! The router: every operation, and what stands around it.
 
 use axum::Router;
-use axum::response::IntoResponse as _;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::app::App;
 use crate::entry::Entry;
-use crate::error::ApiError;
-use crate::inside::Inside;
+use crate::rest::{finished, inside, operations};
 use crate::warnings::Operations;
-use crate::{
-    actors, billing, cloud, console, crawls, crons, deliveries, fetchers, health, keys, llms, logs,
-    mcp, metrics, openapi, plugins, robots, scan, signup, usage, webhook,
-};
+use crate::{console, mcp, metrics, openapi};
 
 /// The whole service.
 pub fn service(app: App) -> Entry {
@@ -35,15 +29,6 @@ pub fn service(app: App) -> Entry {
     enter(router, app, paths, operations)
 }
 
-/// The API alone, for the faces of this process.
-pub(crate) fn inside(app: &App) -> Inside {
-    let (router, document) = operations().split_for_parts();
-    let operations = Operations::of(&openapi::value(&document));
-    let document = openapi::value(&openapi::complete(document));
-    let limit = app.settings.request_timeout;
-    Inside::new(finished(router, app), operations, document, limit)
-}
-
 /// A router with what stands around every route: ids, the envelope, the net for panics,
 /// time limits, metrics, the request log. `paths` are the routes that metrics tell apart.
 pub fn around(router: Router<App>, app: App, paths: Vec<String>) -> Entry {
@@ -55,13 +40,6 @@ fn enter(router: Router<App>, app: App, paths: Vec<String>, operations: Operatio
     Entry::new(app, router, paths, operations)
 }
 
-fn finished(router: Router<App>, app: &App) -> Router {
-    router
-        .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
-        .fallback(async || ApiError::no_such_path().into_response())
-        .with_state(app.clone())
-}
-
 /// The OpenAPI document of what this version serves.
 pub fn document() -> OpenApi {
     let faces = console::described().merge(mcp::described());
@@ -71,25 +49,4 @@ pub fn document() -> OpenApi {
 /// Prometheus metrics alone, for a port of their own.
 pub fn metrics_service(app: App) -> Entry {
     around(metrics::routes(), app, Vec::new())
-}
-
-fn operations() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi::base())
-        .merge(health::routes())
-        .merge(crawls::routes())
-        .merge(crons::routes())
-        .merge(deliveries::routes())
-        .merge(scan::routes())
-        .merge(cloud::routes())
-        .merge(robots::routes())
-        .merge(logs::routes())
-        .merge(usage::routes())
-        .merge(keys::routes())
-        .merge(webhook::routes())
-        .merge(signup::routes())
-        .merge(billing::routes())
-        .merge(actors::routes())
-        .merge(llms::routes())
-        .merge(fetchers::routes())
-        .merge(plugins::routes())
 }

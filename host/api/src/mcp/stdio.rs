@@ -8,7 +8,7 @@ use rmcp::transport::io::stdio_pipes;
 use super::face::{Caller, Face};
 use crate::app::App;
 use crate::context::Ctx;
-use crate::router;
+use crate::rest;
 use crate::scope::Scope;
 use orbweaver_store::Principal;
 
@@ -18,7 +18,7 @@ use orbweaver_store::Principal;
 /// When the client breaks the protocol's handshake.
 pub async fn serve_stdio(app: App, principal: Principal) -> std::io::Result<()> {
     let principal = Arc::new(principal);
-    let inside = router::inside(&app);
+    let inside = rest::inside(&app);
     let local = {
         let app = app.clone();
         move || {
