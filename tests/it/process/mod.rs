@@ -4,6 +4,7 @@ mod browsers;
 mod cli;
 mod crawl;
 mod life;
+mod mcp;
 mod safety;
 mod shared_file;
 mod traces;
