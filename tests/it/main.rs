@@ -31,6 +31,7 @@ mod idempotency;
 mod keys;
 mod logs;
 mod manners;
+mod mcp;
 mod monitor_runs;
 mod monitors;
 mod openapi;

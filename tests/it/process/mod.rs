@@ -5,6 +5,7 @@ mod cli;
 mod crawl;
 mod embedded;
 mod life;
+mod mcp;
 mod safety;
 mod shared_file;
 mod traces;

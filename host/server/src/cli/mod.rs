@@ -4,6 +4,7 @@ mod config;
 mod crawl;
 mod doctor;
 mod key;
+mod mcp;
 mod out;
 mod plugin;
 mod project;
@@ -93,6 +94,8 @@ enum Command {
     Scan(scan::Scan),
     /// Crawl a site and write its pages to a file or folder.
     Crawl(Box<crawl::Crawl>),
+    /// Serve the tools of an agent over standard input and output (Model Context Protocol).
+    Mcp(mcp::Mcp),
     /// List, inspect and pack plugins.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -134,7 +137,7 @@ async fn project_named(store: &Store, name: &str) -> anyhow::Result<Project> {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Serve(_)) {
+    if matches!(cli.command, Command::Serve(_) | Command::Mcp(_)) {
         serve::close_umask();
     }
     match run(cli) {
@@ -156,6 +159,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Serve(command) => command.run(&cli.common).await,
             Command::Scan(command) => command.run(&cli.common).await,
             Command::Crawl(command) => command.run(&cli.common).await,
+            Command::Mcp(command) => command.run(&cli.common).await,
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
             Command::Key(command) => command.run(&cli.common).await,
