@@ -15,7 +15,6 @@ async fn unknown_paths_and_methods_use_the_envelope() {
     let service = Service::start().await;
     let client = service.client();
     for path in [
-        "/",
         "/v1",
         "/v1/nothing",
         "/v1/scan/",

@@ -36,6 +36,7 @@ mod keys;
 mod logs;
 mod manners;
 mod map;
+mod mcp;
 mod monitor_runs;
 mod monitors;
 mod openapi;

@@ -41,7 +41,14 @@ pub fn all() -> Result<()> {
 
 /// Builds only the server, in release mode.
 pub fn host() -> Result<()> {
-    run(cargo(root()).args(["build", "--release", "--workspace", "--bin", "orbweaver"]))
+    run(&mut host_command())
+}
+
+/// The command that builds only the server, in release mode.
+pub fn host_command() -> Command {
+    let mut build = cargo(root());
+    build.args(["build", "--release", "--workspace", "--bin", "orbweaver"]);
+    build
 }
 
 /// `cargo xtask plugins`.

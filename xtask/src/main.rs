@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod dist;
 mod eval;
 mod fuzz;
 mod lint;
@@ -67,6 +68,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    Dist(dist::Dist),
     /// Create a plugin project that builds and passes its test.
     NewPlugin(new_plugin::NewPlugin),
 }
@@ -81,6 +83,7 @@ fn main() -> Result<()> {
         Command::Lint { filter } => lint::run_all(filter.as_deref()),
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
+        Command::Dist(dist) => dist.run(),
         Command::Eval(eval) => eval.run(),
         Command::Fuzz(fuzz) => fuzz.run(),
         Command::Soak { args } => bench::Bench::Soak { args }.run(),

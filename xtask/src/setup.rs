@@ -81,6 +81,19 @@ pub fn postgres_bin() -> Option<std::path::PathBuf> {
     versions.pop().map(|(_, bin)| bin)
 }
 
+/// Installs what a task lacks: pairs of a program and the Debian package that contains it.
+pub fn packages(task: &str, programs: &[(&str, &'static str)]) -> Result<()> {
+    let missing: Vec<&str> = programs
+        .iter()
+        .filter(|(program, _)| !on_path(program))
+        .map(|(_, package)| *package)
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    apt_install(task, &missing)
+}
+
 /// Python, with what makes environments of its own.
 pub fn python() -> Result<()> {
     let has_venv = Command::new("python3")

@@ -27,43 +27,25 @@ pub struct Ctx {
     pub path: String,
 }
 
+/// Marks a request that this process makes itself, for a caller whose key was accepted already.
+/// Nothing that comes over the network can set it.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted(pub(crate) Ctx);
+
 impl FromRequestParts<App> for Ctx {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        if let Some(Admitted(ctx)) = parts.extensions.get::<Admitted>() {
+            return Ok(Self {
+                path: parts.uri.path().to_owned(),
+                ..ctx.clone()
+            });
+        }
         let Some(scope) = parts.extensions.get::<Scope>().cloned() else {
             return Err(ApiError::internal(&"the scope layer is missing"));
         };
-        let key = bearer(parts)?;
-        let keys = &app.accounts.keys;
-        // Whoever guesses keys asks the database in turns, so that a flood of guesses holds one
-        // of its connections. A key that is valid is not refused for its neighbours' guesses.
-        let guesses = scope
-            .client_ip()
-            .is_some_and(|ip| app.rates.is_keyless_empty(ip));
-        let turn = match guesses && !keys.has_seen(key) {
-            true => keys.doubtful_turn().await,
-            false => None,
-        };
-        let now = app.clock.now();
-        let Some(principal) = keys.authenticate(key, now).await? else {
-            return Err(ApiError::unauthorized("the key is not valid"));
-        };
-        drop(turn);
-        scope.identify(&principal, now);
-        match app.rates.count_key(principal.key) {
-            Ok(verdict) => verdict
-                .into_iter()
-                .for_each(|verdict| scope.note_rate(verdict)),
-            Err(refused) => {
-                let refusal = refused.refusal();
-                scope.note_rate(refused);
-                return Err(refusal);
-            }
-        }
-        if principal.suspended {
-            return Err(ApiError::forbidden("the project is suspended"));
-        }
+        let principal = admit(app, &scope, bearer(parts)?).await?;
         let idempotency_key = match parts.headers.get("idempotency-key") {
             None => None,
             Some(value) => Some(
@@ -82,6 +64,43 @@ impl FromRequestParts<App> for Ctx {
             path: parts.uri.path().to_owned(),
         })
     }
+}
+
+/// Whose key it is, counted as one request of that key.
+///
+/// # Errors
+/// 401 for a key that is not valid, 429 for one that asks too often, 403 for a suspended project.
+pub(crate) async fn admit(app: &App, scope: &Scope, key: &str) -> Result<Arc<Principal>, ApiError> {
+    let keys = &app.accounts.keys;
+    // Whoever guesses keys asks the database in turns, so that a flood of guesses holds one
+    // of its connections. A key that is valid is not refused for its neighbours' guesses.
+    let guesses = scope
+        .client_ip()
+        .is_some_and(|ip| app.rates.is_keyless_empty(ip));
+    let turn = match guesses && !keys.has_seen(key) {
+        true => keys.doubtful_turn().await,
+        false => None,
+    };
+    let now = app.clock.now();
+    let Some(principal) = keys.authenticate(key, now).await? else {
+        return Err(ApiError::unauthorized("the key is not valid"));
+    };
+    drop(turn);
+    scope.identify(&principal, now);
+    match app.rates.count_key(principal.key) {
+        Ok(verdict) => verdict
+            .into_iter()
+            .for_each(|verdict| scope.note_rate(verdict)),
+        Err(refused) => {
+            let refusal = refused.refusal();
+            scope.note_rate(refused);
+            return Err(refusal);
+        }
+    }
+    if principal.suspended {
+        return Err(ApiError::forbidden("the project is suspended"));
+    }
+    Ok(principal)
 }
 
 fn bearer(parts: &Parts) -> Result<&str, ApiError> {

@@ -281,7 +281,10 @@ fn protect(headers: &mut HeaderMap) {
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
     if is_html {
-        headers.insert(header::CONTENT_SECURITY_POLICY, PAGE_POLICY);
+        // The console's pages have a stricter one.
+        headers
+            .entry(header::CONTENT_SECURITY_POLICY)
+            .or_insert(PAGE_POLICY);
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         let referrer = HeaderValue::from_static("no-referrer");
         headers.insert(header::REFERRER_POLICY, referrer);

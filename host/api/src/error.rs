@@ -251,6 +251,22 @@ impl ApiError {
         self.status
     }
 
+    /// What its body says, and the headers that go with it.
+    fn into_parts(self) -> (ErrorDetail, Vec<(HeaderName, HeaderValue)>) {
+        let detail = ErrorDetail {
+            code: self.code,
+            message: self.message.into_owned(),
+            retry_after_seconds: self.retry_after,
+            crawl_id: self.crawl,
+        };
+        (detail, self.headers)
+    }
+
+    /// What its body says.
+    pub(crate) fn into_detail(self) -> ErrorDetail {
+        self.into_parts().0
+    }
+
     /// Its message.
     pub fn message(&self) -> &str {
         &self.message
@@ -259,17 +275,11 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let body = ErrorBody {
-            error: ErrorDetail {
-                code: self.code,
-                message: self.message.into_owned(),
-                retry_after_seconds: self.retry_after,
-                crawl_id: self.crawl,
-            },
-        };
-        let mut response = (self.status, axum::Json(body)).into_response();
-        response.headers_mut().extend(self.headers);
-        if let Some(seconds) = self.retry_after {
+        let (status, retry_after) = (self.status, self.retry_after);
+        let (error, headers) = self.into_parts();
+        let mut response = (status, axum::Json(ErrorBody { error })).into_response();
+        response.headers_mut().extend(headers);
+        if let Some(seconds) = retry_after {
             response
                 .headers_mut()
                 .insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -61,6 +61,8 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
         (name = "Keys and secrets", description = "The project's keys, and what signs its webhooks."),
         (name = "Signup and billing", description = "How strangers get a project; public."),
         (name = "Plugins", description = "Administration of plugins."),
+        (name = "MCP", description = "The endpoints and actors as tools of an agent."),
+        (name = "Console", description = "The web console; public, with a sign-in of its own."),
         (name = "Usage and logs", description = "What the project asked and what it cost."),
     )
 )]

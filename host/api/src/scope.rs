@@ -38,6 +38,19 @@ impl Scope {
         }))
     }
 
+    /// For a further request to the API that this one causes: the same id, client and key, its
+    /// own rate limit and unknown names.
+    pub(super) fn inside(&self) -> Self {
+        Self(Arc::new(Inner {
+            id: self.0.id.clone(),
+            client: Arc::clone(&self.0.client),
+            is_peer_trusted: self.0.is_peer_trusted,
+            known: self.0.known.clone(),
+            rate: OnceLock::new(),
+            unknown: OnceLock::new(),
+        }))
+    }
+
     /// The request's id, as in `X-Request-Id`.
     pub fn id(&self) -> &str {
         &self.0.id

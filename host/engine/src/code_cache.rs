@@ -46,24 +46,49 @@ impl CodeCache {
 
     /// The compiled component, if it is cached, undamaged, and made by this engine.
     pub fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
-        let path = self.path(engine, digest);
+        let code = Self::read(&self.path(engine, digest))?;
+        // SAFETY: `code` was written by `Component::serialize` (the checksum shows that it is
+        // complete), in a file and a folder to which no other user can write. wasmtime checks
+        // that it was made with this engine's version and settings.
+        unsafe { Component::deserialize(engine, &code) }.ok()
+    }
+
+    /// Every cached file, with the digest of its component in lower-case hex.
+    pub fn files(&self) -> std::io::Result<Vec<(String, PathBuf)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let path = entry?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            if let Some(name) = name
+                && let Some(stem) = name.strip_suffix(".cwasm")
+                && let Some((digest, _)) = stem.split_once('-')
+            {
+                files.push((digest.to_owned(), path.clone()));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// The serialized code of a cached file, if it is undamaged.
+    pub fn read(path: &Path) -> Option<Vec<u8>> {
         let mut file = fs::OpenOptions::new()
             .read(true)
             .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
+            .open(path)
             .ok()?;
         only_ours(&file.metadata().ok()?).ok()?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut file, &mut bytes).ok()?;
-        let (checksum, code) = bytes.split_at_checked(CHECKSUM_BYTES)?;
-        if checksum != Sha256::digest(code).as_slice() {
+        if bytes.len() < CHECKSUM_BYTES {
+            return None;
+        }
+        let code = bytes.split_off(CHECKSUM_BYTES);
+        if bytes != Sha256::digest(&code).as_slice() {
             tracing::warn!(file = %path.display(), "damaged compiled plugin ignored");
             return None;
         }
-        // SAFETY: `code` was written by `Component::serialize` (the checksum shows that it is
-        // complete), in a file and a folder to which no other user can write. wasmtime checks
-        // that it was made with this engine's version and settings.
-        unsafe { Component::deserialize(engine, code) }.ok()
+        Some(code)
     }
 
     /// Caches a compiled component.

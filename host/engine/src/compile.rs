@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
+use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
 use crate::error::LoadError;
 use crate::inspect::Digest;
@@ -20,7 +21,25 @@ pub(crate) struct Compiler {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
     timeout: Duration,
-    cache: Option<CodeCache>,
+    stored: Stored,
+}
+
+/// Sources of components that are compiled already.
+#[derive(Clone, Default)]
+pub(crate) struct Stored {
+    /// The program itself.
+    pub bundle: Option<Arc<Bundle>>,
+    /// A folder, in which newly compiled components are kept.
+    pub cache: Option<CodeCache>,
+}
+
+impl Stored {
+    fn load(&self, engine: &wasmtime::Engine, digest: Digest) -> Option<Component> {
+        let bundle = self.bundle.as_ref();
+        bundle
+            .and_then(|bundle| bundle.code(engine, digest))
+            .or_else(|| self.cache.as_ref()?.load(engine, digest))
+    }
 }
 
 /// Size in bytes from which a component counts as large. Components of compiled languages have
@@ -32,16 +51,16 @@ const CONCURRENT_SMALL: usize = 2;
 const CONCURRENT_LARGE: usize = 1;
 
 impl Compiler {
-    pub fn new(timeout: Duration, cache: Option<CodeCache>) -> Self {
+    pub fn new(timeout: Duration, stored: Stored) -> Self {
         Self {
             small: Arc::new(Semaphore::new(CONCURRENT_SMALL)),
             large: Arc::new(Semaphore::new(CONCURRENT_LARGE)),
             timeout,
-            cache,
+            stored,
         }
     }
 
-    /// The compiled component, from the cache or newly compiled.
+    /// The compiled component, stored or newly compiled.
     ///
     /// # Errors
     /// [`LoadError::Compile`] if it fails to compile or exceeds the time limit; waiting for a turn
@@ -64,12 +83,12 @@ impl Compiler {
             .await
             .map_err(|_| LoadError::Compile("the engine is shutting down".to_owned()))?;
         let engine = engine.clone();
-        let cache = self.cache.clone();
+        let stored = self.stored.clone();
         let (done, result) = tokio::sync::oneshot::channel();
         std::thread::Builder::new()
             .name("plugin-compile".to_owned())
             .spawn(move || {
-                let compiled = compile_alone(&engine, digest, &bytes, cache.as_ref());
+                let compiled = compile_alone(&engine, digest, &bytes, &stored);
                 drop(slot);
                 // The receiver is dropped if the time limit passed.
                 let _ = done.send(compiled);
@@ -92,9 +111,9 @@ fn compile_alone(
     engine: &wasmtime::Engine,
     digest: Digest,
     bytes: &[u8],
-    cache: Option<&CodeCache>,
+    stored: &Stored,
 ) -> Result<Component, LoadError> {
-    if let Some(component) = cache.and_then(|cache| cache.load(engine, digest)) {
+    if let Some(component) = stored.load(engine, digest) {
         return Ok(component);
     }
     let begun = Instant::now();
@@ -106,7 +125,7 @@ fn compile_alone(
         .install(|| Component::from_binary(engine, bytes))
         .map_err(|e| LoadError::Compile(clean(&format!("{e:#}"), 1_000)))?;
     metrics::histogram!("orbweaver_plugin_compile_seconds").record(begun.elapsed());
-    if let Some(cache) = cache
+    if let Some(cache) = &stored.cache
         && let Err(error) = cache.store(engine, digest, &component)
     {
         tracing::warn!(error = %error, "compiled plugin not cached");
@@ -139,7 +158,7 @@ mod tests {
     #[tokio::test]
     async fn large_components_do_not_delay_small_ones() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_secs(600), None);
+        let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
         let compile = |bytes: Arc<[u8]>| {
             let digest = Digest::compute(&bytes);
             compiler.compile(&engine, digest, bytes)
@@ -162,7 +181,7 @@ mod tests {
     #[tokio::test]
     async fn a_compilation_has_a_time_limit() {
         let engine = wasmtime::Engine::default();
-        let compiler = Compiler::new(Duration::from_millis(1), None);
+        let compiler = Compiler::new(Duration::from_millis(1), Stored::default());
         let bytes = component(2_000, 0);
         let compiled = compiler
             .compile(&engine, Digest::compute(&bytes), bytes)

@@ -41,6 +41,13 @@ settings! {
         /// `{ http, extract, render, crawl-data, wasi }`. A plugin of the folder that is not listed
         /// gets all that its manifest requests.
         pub grants: GrantConfig,
+        /// A program file with plugins inside ([`crate::write_bundle`]), which serve unless the
+        /// folder has a plugin of the same name: the running program.
+        #[internal]
+        pub bundle: Option<PathBuf>,
+        /// Whether to compile for any recent processor (x86-64-v3) instead of only for this one.
+        #[internal]
+        pub portable_code: bool = false,
         /// Whether to count the instructions that extractors execute ([`crate::PluginInfo::fuel`]),
         /// for tests of their cost. It slows every guest, so it is not a configuration setting.
         #[internal]
@@ -66,8 +73,8 @@ impl EngineConfig {
 }
 
 /// Permissions that the operator grants. A plugin that is not listed gets the default of its
-/// source: one of the folder everything that its manifest requests (the operator put it
-/// there), an upload only `log` and `extract`.
+/// source: one of the program or the folder everything that its manifest requests (the operator
+/// put it there), an upload only `log` and `extract`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GrantConfig {

@@ -90,14 +90,15 @@ impl Engine {
             .map_err(|error| LoadError::Unreadable(error.to_string()))?
     }
 
-    /// Loads every plugin of the folder; one that fails does not prevent the others from
-    /// serving. If no folder is configured, the report is empty.
+    /// Loads every plugin inside the program and of the folder; one that fails does not prevent
+    /// the others from serving. If there is neither, the report is empty.
     #[crate::boxed]
     pub async fn load_dir(&self) -> LoadReport {
         folder::load(&self.inner).await
     }
 
-    /// Loads the folder in the background and then watches it. Calls wait for the plugins
+    /// Loads the plugins inside the program and of the folder in the background, and then
+    /// watches the folder. Calls wait for the plugins
     /// that they need, which are loaded first. A refused file is logged.
     pub fn load_dir_behind(&self) {
         folder::load_behind(&self.inner);
@@ -127,7 +128,7 @@ impl Engine {
             .await;
     }
 
-    /// Waits until all files of the folder are loaded.
+    /// Waits until all plugins inside the program and of the folder are loaded.
     #[crate::boxed]
     pub async fn await_all(&self) {
         self.inner.arrival(|_| true).await;
@@ -139,8 +140,8 @@ impl Engine {
         folder::watch(&self.inner);
     }
 
-    /// Removes an upload; the folder's plugin of that name, if any, serves again. False if there
-    /// is no such upload.
+    /// Removes an upload; the plugin that it overrode, if any, serves again. False if there is no
+    /// such upload.
     pub fn remove(&self, kind: Kind, name: &str) -> bool {
         let id = (kind, name.to_owned());
         self.inner
@@ -152,7 +153,8 @@ impl Engine {
         self.inner.registry().infos()
     }
 
-    /// Files of the folder whose current content failed to load, and why.
+    /// Files whose current content failed to load, and why: paths in the folder, and bare file
+    /// names for plugins inside the program.
     pub fn refused(&self) -> Vec<(PathBuf, LoadError)> {
         let folder = self.inner.folder.lock();
         folder

@@ -132,6 +132,23 @@ pub enum StartError {
     /// A thread could not be started.
     #[error("plugin engine: cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
+    /// The program has plugins inside that cannot be read.
+    #[error("plugin engine: {0}")]
+    Bundle(#[from] BundleError),
+}
+
+/// Why the plugins inside a program could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// An error of the file system.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The content was changed after it was written.
+    #[error("the plugins inside the program are damaged: {0}")]
+    Damaged(&'static str),
+    /// There is no plugin to write, or one that cannot be written.
+    #[error("{0}")]
+    Refused(String),
 }
 
 /// Why a file is not, or no longer, a usable plugin.

@@ -1,21 +1,25 @@
-//! The plugin folder: loaded at start, then watched.
+//! The plugins inside the program and those of the plugin folder: loaded at start; the folder is
+//! then watched.
 //!
 //! A new or changed file is loaded while the old plugin serves, and replaces it only after it
 //! passed its self-test.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use notify::Watcher as _;
 
+use crate::bundle::Bundle;
+use crate::coming::PluginFile;
 use crate::error::LoadError;
 use crate::folder_scan::{Fingerprint, STILL, scan, settle};
 use crate::inner::Inner;
 use crate::kind::Kind;
-use crate::load::Grants;
-use crate::plugin::{PluginInfo, Source};
+use crate::load::{Grants, file_name};
+use crate::plugin::{Plugin, PluginInfo, Source};
 
 /// Polling interval where no notifications arrive: network and overlay file systems.
 const POLL: Duration = Duration::from_secs(1);
@@ -25,59 +29,45 @@ const AT_ONCE: usize = 4;
 /// Files of at least this many bytes are loaded after all others.
 const LARGE_BYTES: u64 = 2 << 20;
 
-/// Result of loading the plugin folder.
+/// Result of loading the plugins inside the program and those of the folder.
 #[derive(Clone, Debug, Default)]
 pub struct LoadReport {
     /// Plugins in service.
     pub loaded: Vec<PluginInfo>,
-    /// Files that failed to load, and why.
+    /// Files that failed to load, and why: paths in the folder, and bare file names for plugins
+    /// inside the program.
     pub refused: Vec<(PathBuf, LoadError)>,
 }
 
-/// Loads every plugin of the folder, if one is configured.
+/// Loads the plugins inside the program and those of the folder.
 pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
-    let Some(dir) = engine.config.plugin_dir.clone() else {
-        return LoadReport::default();
-    };
-    let unreadable = |dir: PathBuf, error: String| LoadReport {
-        loaded: Vec::new(),
-        refused: vec![(dir, LoadError::Unreadable(error))],
-    };
-    let found = match scan(&dir) {
-        Ok(found) => found,
-        Err(error) => return unreadable(dir, error.to_string()),
-    };
+    let unreadable = begin(engine)
+        .map_err(|(dir, error)| (dir, LoadError::Unreadable(error.to_string())))
+        .err();
     let inner = Arc::clone(engine);
-    let applied = engine
-        .tasks
-        .spawn(async move { apply(&inner, found).await })
-        .await;
-    if let Err(error) = applied {
-        return unreadable(dir, error.to_string());
-    }
+    let load = engine.tasks.spawn(async move { load_coming(&inner).await });
+    let failed = load.await.map_err(|error| {
+        let dir = engine.config.plugin_dir.clone().unwrap_or_default();
+        (dir, LoadError::Unreadable(error.to_string()))
+    });
     let refused = engine.folder.lock().refused.clone();
     LoadReport {
         loaded: engine.registry().infos(),
-        refused: refused.into_iter().collect(),
+        refused: unreadable
+            .into_iter()
+            .chain(failed.err())
+            .chain(refused)
+            .collect(),
     }
 }
 
-/// Loads the folder in the background, then watches it. Meanwhile requests wait for the plugins
-/// that they need ([`Inner::arrival`]).
+/// Loads the plugins inside the program and those of the folder in the background, then watches
+/// the folder. Meanwhile requests wait for the plugins that they need ([`Inner::arrival`]).
 pub(crate) fn load_behind(engine: &Arc<Inner>) {
-    let Some(dir) = engine.config.plugin_dir.clone() else {
-        return;
-    };
-    let found = match scan(&dir) {
-        Ok(found) => found,
-        Err(error) => {
-            tracing::error!(dir = %dir.display(), "the plugin folder cannot be read: {error}");
-            return watch(engine);
-        }
-    };
     // Listed before the first request arrives.
-    let changed = changes(engine, found);
-    engine.coming.add(changed);
+    if let Err((dir, error)) = begin(engine) {
+        tracing::error!(dir = %dir.display(), "the plugin folder cannot be read: {error}");
+    }
     let inner = Arc::clone(engine);
     engine.tasks.handle().spawn(async move {
         load_coming(&inner).await;
@@ -88,6 +78,33 @@ pub(crate) fn load_behind(engine: &Arc<Inner>) {
         );
         watch(&inner);
     });
+}
+
+/// Lists the plugins to load: first those inside the program, which load fastest because they
+/// are compiled, then those of the folder. An error is the folder's, with its path.
+fn begin(inner: &Inner) -> Result<(), (PathBuf, io::Error)> {
+    let embedded = inner
+        .loader
+        .bundle()
+        .into_iter()
+        .flat_map(Bundle::components);
+    let mut embedded: Vec<(PluginFile, u64)> = embedded
+        .map(|(name, size)| (PluginFile::Embedded(name.to_owned()), size))
+        .filter(|(file, _)| is_needed(inner, file))
+        .collect();
+    embedded.sort_by_key(|(file, size)| rank(file, *size));
+    inner.coming.add(embedded.into_iter().map(|(file, _)| file));
+    if let Some(dir) = &inner.config.plugin_dir {
+        let found = scan(dir).map_err(|error| (dir.clone(), error))?;
+        inner.coming.add(changes(inner, found));
+    }
+    Ok(())
+}
+
+/// Whether the configuration asks for this file: for all, or for some.
+fn is_needed(inner: &Inner, file: &PluginFile) -> bool {
+    let only = inner.config.only_files.as_ref();
+    only.is_none_or(|only| only.iter().any(|name| *name == file.name()))
 }
 
 /// Watches the folder, if there is one, until the engine is dropped.
@@ -138,22 +155,17 @@ async fn apply(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) {
 
 /// Records this state of the folder and removes the plugins of missing files; returns the files
 /// to load, in their order.
-fn changes(inner: &Inner, mut found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PathBuf> {
-    if let Some(only) = &inner.config.only_files {
-        found.retain(|path, _| {
-            let name = path.file_name().map(|name| name.to_string_lossy());
-            name.is_some_and(|name| only.iter().any(|known| *known == name))
-        });
-    }
+fn changes(inner: &Inner, found: BTreeMap<PathBuf, Fingerprint>) -> Vec<PluginFile> {
     let (changed, gone) = {
         let mut folder = inner.folder.lock();
-        let mut changed: Vec<(PathBuf, u64)> = found
+        let mut changed: Vec<(PluginFile, u64)> = found
             .iter()
             .filter(|(path, print)| folder.seen.get(*path) != Some(*print))
-            .map(|(path, print)| (path.clone(), print.size))
+            .map(|(path, print)| (PluginFile::Folder(path.clone()), print.size))
+            .filter(|(file, _)| is_needed(inner, file))
             .collect();
-        changed.sort_by_key(|(path, size)| rank(path, *size));
-        let changed: Vec<PathBuf> = changed.into_iter().map(|(path, _)| path).collect();
+        changed.sort_by_key(|(file, size)| rank(file, *size));
+        let changed = changed.into_iter().map(|(file, _)| file).collect();
         let gone: Vec<PathBuf> = folder
             .seen
             .keys()
@@ -174,12 +186,12 @@ fn changes(inner: &Inner, mut found: BTreeMap<PathBuf, Fingerprint>) -> Vec<Path
     changed
 }
 
-/// Loads all waiting files, several at the same time.
+/// Loads all waiting plugins, several at the same time.
 async fn load_coming(inner: &Inner) {
     let worker = || async {
-        while let Some(path) = inner.coming.next() {
-            load_file(inner, &path).await;
-            inner.arrived(&path);
+        while let Some(file) = inner.coming.next() {
+            load_file(inner, &file).await;
+            inner.arrived(&file);
         }
     };
     futures::future::join_all((0..AT_ONCE).map(|_| worker())).await;
@@ -187,25 +199,19 @@ async fn load_coming(inner: &Inner) {
 
 /// The order in which files are loaded: interpreters, which take longest, are last; before them
 /// extractors, which every page needs, then hooks, actors and fetchers.
-fn rank(path: &Path, size: u64) -> (bool, usize) {
-    let name = path.file_name().map(|name| name.to_string_lossy());
+fn rank(file: &PluginFile, size: u64) -> (bool, usize) {
+    let name = file.name();
     let kinds = Kind::ALL;
-    let kind = kinds.iter().position(|kind| {
-        name.as_ref()
-            .is_some_and(|name| name.starts_with(kind.file_prefix()))
-    });
+    let kind = kinds
+        .iter()
+        .position(|kind| name.starts_with(kind.file_prefix()));
     (size >= LARGE_BYTES, kind.unwrap_or(kinds.len()))
 }
 
 /// Loads one file. If it fails, the error is recorded and the old plugin keeps serving.
-async fn load_file(inner: &Inner, path: &Path) {
-    let load = async {
-        let bytes = inner.loader.read(path.to_owned()).await?;
-        inner
-            .load(bytes, Source::Folder(path.to_owned()), Grants::Configured)
-            .await
-    };
-    match load.await {
+async fn load_file(inner: &Inner, file: &PluginFile) {
+    let path = file.path();
+    match load_plugin(inner, file).await {
         Ok(plugin) => {
             tracing::info!(
                 plugin = &*plugin.label,
@@ -229,6 +235,27 @@ async fn load_file(inner: &Inner, path: &Path) {
             let problem = error.to_string();
             inner.folder.lock().refused.insert(path.to_owned(), error);
             inner.change(|registry, _| registry.note(path, &problem));
+        }
+    }
+}
+
+async fn load_plugin(inner: &Inner, file: &PluginFile) -> Result<Arc<Plugin>, LoadError> {
+    match file {
+        PluginFile::Folder(path) => {
+            let bytes = inner.loader.read(path.clone()).await?;
+            let source = Source::Folder(path.clone());
+            inner.load(bytes, source, Grants::Configured).await
+        }
+        PluginFile::Embedded(name) => {
+            let bytes = inner.loader.read_embedded(name.clone()).await?;
+            let source = Source::Embedded;
+            let plugin = inner.load(bytes, source, Grants::Configured).await?;
+            let expected = file_name(plugin.kind(), plugin.name());
+            if expected != *name {
+                let what = format!("the program contains {expected} under the name {name}");
+                return Err(LoadError::FileName(what).cleaned());
+            }
+            Ok(plugin)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! State shared by all clones of an [`Engine`](crate::Engine).
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
-use crate::coming::Coming;
+use crate::coming::{Coming, PluginFile};
 use crate::config::EngineConfig;
 use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
@@ -37,7 +37,7 @@ pub(crate) struct Inner {
     pub loader: Loader,
     /// State of the plugin folder at the last scan, and the files that failed to load.
     pub folder: Mutex<FolderState>,
-    /// Files of the folder that are not loaded yet.
+    /// Plugins of the program and the folder that are not loaded yet.
     pub coming: Coming,
     pub pool: Pool,
     registry: ArcSwap<Registry>,
@@ -67,7 +67,7 @@ impl Inner {
         Ok(Self {
             pool: Pool::new(threads)?,
             tasks: Tasks::new(threads)?,
-            loader: Loader::new(Arc::clone(&runtime), &config),
+            loader: Loader::new(Arc::clone(&runtime), &config)?,
             runtime,
             registry: ArcSwap::default(),
             change: Mutex::new(()),
@@ -119,8 +119,7 @@ impl Inner {
         self.changes.subscribe()
     }
 
-    /// Waits for files of the folder that are not loaded yet: those whose names match
-    /// `is_wanted`.
+    /// Waits for plugins that are not loaded yet: those whose file names match `is_wanted`.
     pub async fn arrival(&self, is_wanted: impl Fn(&str) -> bool) {
         if self.coming.is_empty() {
             return;
@@ -134,7 +133,7 @@ impl Inner {
     }
 
     /// Wakes the waiting tasks because a file is loaded or refused.
-    pub fn arrived(&self, file: &Path) {
+    pub fn arrived(&self, file: &PluginFile) {
         self.coming.done(file);
         self.changes.send_modify(|count| *count += 1);
     }

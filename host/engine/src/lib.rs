@@ -10,12 +10,14 @@
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
 mod bulk;
+mod bundle;
 mod capability;
 mod classify;
 mod code_cache;
 mod coming;
 mod compile;
 mod config;
+mod embed;
 mod engine;
 mod error;
 mod extract;
@@ -52,10 +54,12 @@ mod verdict;
 mod wasi;
 mod wit;
 
+pub use bundle::has_bundle;
 pub use capability::log::LogLevel;
 pub use config::{EngineConfig, Grant, GrantConfig, GrantWord};
+pub use embed::{BundleReport, write_bundle};
 pub use engine::{Engine, PluginRef};
-pub use error::{HostError, Limit, LoadError, PluginError, StartError};
+pub use error::{BundleError, HostError, Limit, LoadError, PluginError, StartError};
 pub use extract::RoleCall;
 pub use folder::LoadReport;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};

@@ -9,10 +9,11 @@ use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
 use crate::bulk;
+use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
-use crate::compile::Compiler;
+use crate::compile::{Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
-use crate::error::{LoadError, PluginError};
+use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::hook;
@@ -32,8 +33,8 @@ use crate::wit::v0_1_0::bindings;
 /// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Grants {
-    /// Those of the configuration, else the default of its source: for a plugin of the folder all
-    /// that it requests, for an upload only `log` and `extract`.
+    /// Those of the configuration, else the default of its source: for a plugin of the program or
+    /// the folder all that it requests, for an upload only `log` and `extract`.
     #[default]
     Configured,
     /// Everything that it requests.
@@ -54,6 +55,8 @@ const KEPT_COMPONENTS: u64 = 128;
 /// Loads plugins.
 pub(crate) struct Loader {
     runtime: Arc<Runtime>,
+    /// The plugins inside the program.
+    bundle: Option<Arc<Bundle>>,
     compiler: Compiler,
     /// By component and grants, because the linker depends on the grants.
     code: Cache<(Digest, [u8; 32]), Arc<Code>>,
@@ -61,25 +64,54 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    pub fn new(runtime: Arc<Runtime>, config: &EngineConfig) -> Self {
+    /// # Errors
+    /// [`StartError::Bundle`] if the program contains plugins that cannot be read.
+    pub fn new(runtime: Arc<Runtime>, config: &EngineConfig) -> Result<Self, StartError> {
+        let bundle = match &config.bundle {
+            Some(program) => Bundle::open(program)?.map(Arc::new),
+            None => None,
+        };
         let cache = config.cache_dir.as_deref().and_then(|dir| {
             CodeCache::open(dir)
                 .inspect_err(|error| tracing::warn!("compiled plugins are not cached: {error}"))
                 .ok()
         });
-        Self {
+        // Portable code is compiled for a new bundle, and must be written to the cache.
+        let stored = Stored {
+            bundle: bundle.clone().filter(|_| !config.portable_code),
+            cache,
+        };
+        Ok(Self {
             runtime,
-            compiler: Compiler::new(config.compile_timeout_ms.as_duration(), cache),
+            bundle,
+            compiler: Compiler::new(config.compile_timeout_ms.as_duration(), stored),
             code: Cache::new(KEPT_COMPONENTS),
             static_limits: StaticLimits {
                 max_component_bytes: config.max_component_bytes,
             },
-        }
+        })
+    }
+
+    /// The plugins inside the program.
+    pub fn bundle(&self) -> Option<&Bundle> {
+        self.bundle.as_deref()
     }
 
     /// Inspects a component without running it.
     pub fn inspect(&self, bytes: &[u8]) -> Result<Inspection, LoadError> {
         inspect(bytes, self.static_limits)
+    }
+
+    /// Reads a component inside the program.
+    #[crate::boxed]
+    pub async fn read_embedded(&self, file_name: String) -> Result<Arc<[u8]>, LoadError> {
+        let bundle = self.bundle.clone();
+        blocking(move || {
+            let missing = || LoadError::Unreadable("the program contains no plugins".to_owned());
+            let component = bundle.ok_or_else(missing)?.component(&file_name);
+            component.map_err(|error| LoadError::Unreadable(error.to_string()))
+        })
+        .await
     }
 
     /// Reads a plugin file, up to the allowed size.
@@ -348,7 +380,7 @@ fn granted(
         Some(Grant::Word(GrantWord::None)) => Permissions::default(),
         Some(Grant::Some(permissions)) => permissions.clone(),
         None => match source {
-            Source::Folder(_) => Permissions::all(),
+            Source::Embedded | Source::Folder(_) => Permissions::all(),
             Source::Upload => Permissions::upload_default(),
         },
     }

@@ -29,9 +29,11 @@ use crate::wit::v0_1_0::bindings::hook_async::HookPre as HookAsyncPre;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// A file of the plugin folder.
+    /// The program itself, which contains it.
+    Embedded,
+    /// A file of the plugin folder; overrides the program's plugin of the same name.
     Folder(PathBuf),
-    /// Uploaded to the running service; overrides the folder's plugin of the same name.
+    /// Uploaded to the running service; overrides every other plugin of the same name.
     Upload,
 }
 

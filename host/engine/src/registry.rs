@@ -18,9 +18,10 @@ pub(crate) struct Registry {
     roles: HashMap<String, Arc<Plugin>>,
 }
 
-/// The folder's plugin, and the upload that overrides it.
+/// The program's own plugin, the folder's, which overrides it, and the upload, which overrides both.
 #[derive(Clone, Default)]
 struct Slot {
+    embedded: Option<Arc<Plugin>>,
     folder: Option<Arc<Plugin>>,
     upload: Option<Arc<Plugin>>,
     /// Why the newest file of the folder failed to load.
@@ -29,7 +30,10 @@ struct Slot {
 
 impl Slot {
     fn serving(&self) -> Option<&Arc<Plugin>> {
-        self.upload.as_ref().or(self.folder.as_ref())
+        self.upload
+            .as_ref()
+            .or(self.folder.as_ref())
+            .or(self.embedded.as_ref())
     }
 }
 
@@ -83,13 +87,14 @@ impl Registry {
             .find(is_it)
     }
 
-    /// Inserts or replaces a plugin.
+    /// Inserts a plugin, or replaces the one of its name and source.
     pub fn insert(&mut self, plugin: Arc<Plugin>, overrides: &BTreeMap<String, String>) {
         let slot = self
             .slots
             .entry((plugin.kind(), plugin.name().to_owned()))
             .or_default();
         match plugin.source {
+            Source::Embedded => slot.embedded = Some(plugin),
             Source::Folder(_) => {
                 slot.folder = Some(plugin);
                 slot.problem = None;

@@ -50,9 +50,9 @@ pub(crate) struct Runtime {
 
 impl Runtime {
     pub fn new(config: &EngineConfig) -> wasmtime::Result<Self> {
-        let pool = wasmtime::Engine::new(&pooled(config))?;
+        let pool = wasmtime::Engine::new(&pooled(config)?)?;
         let on_demand = wasmtime::Engine::new(
-            common(config)
+            common(config)?
                 // Adapters between two components composed into one access the memories of both,
                 // and wasmtime panics if that is disabled.
                 .wasm_multi_memory(true)
@@ -152,8 +152,11 @@ impl Runtime {
 
 /// Settings of both engines. Features that no supported tool chain uses are disabled, to reduce
 /// the attack surface.
-fn common(engine: &EngineConfig) -> Config {
+fn common(engine: &EngineConfig) -> wasmtime::Result<Config> {
     let mut config = Config::new();
+    if engine.portable_code {
+        target_any_recent_processor(&mut config)?;
+    }
     config
         .consume_fuel(engine.count_fuel)
         .epoch_interruption(true)
@@ -164,10 +167,48 @@ fn common(engine: &EngineConfig) -> Config {
         .wasm_memory64(false)
         .wasm_multi_memory(false)
         .wasm_relaxed_simd(false);
-    config
+    Ok(config)
 }
 
-fn pooled(config: &EngineConfig) -> Config {
+/// Features of a processor of level `x86-64-v3` (System V ABI): Intel since 2013, AMD since 2015.
+#[cfg(target_arch = "x86_64")]
+const RECENT_FEATURES: &[&str] = &[
+    "has_sse3",
+    "has_ssse3",
+    "has_sse41",
+    "has_sse42",
+    "has_popcnt",
+    "has_cmpxchg16b",
+    "has_avx",
+    "has_avx2",
+    "has_bmi1",
+    "has_bmi2",
+    "has_fma",
+    "has_lzcnt",
+];
+/// On other architectures only the features of the first version are used.
+#[cfg(not(target_arch = "x86_64"))]
+const RECENT_FEATURES: &[&str] = &[];
+
+/// Compiles for any recent processor of this architecture instead of only for this machine's.
+/// If the target is named, wasmtime does not detect the features of this processor.
+fn target_any_recent_processor(config: &mut Config) -> wasmtime::Result<()> {
+    let libc = if cfg!(target_env = "musl") {
+        "musl"
+    } else {
+        "gnu"
+    };
+    let target = format!("{}-unknown-linux-{libc}", std::env::consts::ARCH);
+    config.target(&target)?;
+    for feature in RECENT_FEATURES {
+        // SAFETY: the code is only wrong on a processor without the feature, and there wasmtime
+        // refuses to load it.
+        unsafe { config.cranelift_flag_enable(feature) };
+    }
+    Ok(())
+}
+
+fn pooled(config: &EngineConfig) -> wasmtime::Result<Config> {
     let instances = config.max_instances.max(1);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(instances)
@@ -183,10 +224,10 @@ fn pooled(config: &EngineConfig) -> Config {
         .linear_memory_keep_resident(KEEP_RESIDENT)
         .table_keep_resident(64 << 10)
         .pagemap_scan(Enabled::Auto);
-    let mut common = common(config);
+    let mut common = common(config)?;
     common
         .epoch_interruption(!is_supported())
         .concurrency_support(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
-    common
+    Ok(common)
 }

@@ -3,7 +3,9 @@
 mod browsers;
 mod cli;
 mod crawl;
+mod embedded;
 mod life;
+mod mcp;
 mod safety;
 mod shared_file;
 mod traces;

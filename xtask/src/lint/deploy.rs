@@ -1,5 +1,5 @@
-//! What operators deploy: alerts and dashboard name metrics that exist, and each alert fires
-//! where it should.
+//! What operators deploy: alerts and dashboard name metrics that exist, each alert fires where it
+//! should, and the Compose file follows its specification.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::docs;
 use crate::setup;
 use crate::shell::{on_path, root, run, target_dir};
 
@@ -17,7 +18,7 @@ const FILES: [&str; 2] = [
     "deploy/grafana/orbweaver.json",
 ];
 
-/// Checks names of metrics, and runs the tests of the alerts.
+/// Checks names of metrics and the Compose file, and runs the tests of the alerts.
 pub fn check() -> Result<()> {
     let mut source = String::new();
     read_sources(&root().join("host"), &mut source)?;
@@ -34,6 +35,9 @@ pub fn check() -> Result<()> {
     if !unknown.is_empty() {
         bail!("{}", unknown.join("\n"));
     }
+    run(Command::new(docs::tools()?.join("check-jsonschema"))
+        .args(["--builtin-schema", "vendor.compose-spec"])
+        .arg(root().join("deploy/compose.yaml")))?;
     run(Command::new(promtool()?)
         .args(["test", "rules", "alerts.test.yaml"])
         .current_dir(root().join("deploy/prometheus")))

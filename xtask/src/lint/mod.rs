@@ -57,7 +57,7 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
     })?;
     step("documentation", documentation)?;
     step("book and links", docs::check)?;
-    step("alerts and dashboard", deploy::check)?;
+    step("alerts, dashboard and Compose", deploy::check)?;
     steps.summary();
     Ok(())
 }

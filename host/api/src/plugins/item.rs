@@ -27,7 +27,8 @@ pub(super) struct PluginItem {
     digest: String,
     /// Its length in bytes.
     size: u64,
-    /// `folder`, or `upload`, which stands in front of a folder's plugin of its name.
+    /// `embedded` in the program, `folder`, or `upload`; each takes the place of a plugin of its
+    /// name in an earlier one.
     source: &'static str,
     /// What its manifest asks.
     #[schema(value_type = Object)]
@@ -74,6 +75,7 @@ impl From<PluginInfo> for PluginItem {
             digest: plugin.digest,
             size: plugin.size,
             source: match plugin.source {
+                Source::Embedded => "embedded",
                 Source::Folder(_) => "folder",
                 Source::Upload => "upload",
             },

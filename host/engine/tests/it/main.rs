@@ -11,6 +11,7 @@
 )]
 
 mod actors;
+mod bundle;
 mod extract;
 mod fuel;
 mod hooks;

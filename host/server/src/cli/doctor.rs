@@ -1,14 +1,16 @@
 //! `orbweaver doctor`.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
+use orbweaver_engine::has_bundle;
 use orbweaver_store::Store;
 
 use super::Common;
 use super::out::out;
-use crate::config::Config;
+use crate::config::{Config, PROGRAM};
 use crate::insecure_settings::insecure_settings;
 use orbweaver_pipeline::Pipeline;
 
@@ -106,7 +108,7 @@ async fn database(config: &Config) -> Finding {
 
 async fn plugins(config: &Config) -> Finding {
     let what = "plugins";
-    let folder = config.plugin_dir();
+    let place = plugin_place(config);
     let engine = match Pipeline::start(config.pipeline()).await {
         Ok(pipeline) => pipeline.engine,
         Err(error) => return finding(what, State::Bad, format!("{error:#}")),
@@ -124,21 +126,25 @@ async fn plugins(config: &Config) -> Finding {
         .collect();
     if missing.is_empty() {
         let count = engine.plugins().len();
-        finding(
-            what,
-            State::Good,
-            format!("{count} in {}", folder.display()),
-        )
+        finding(what, State::Good, format!("{count} in {place}"))
     } else {
         let roles = missing.join(", ");
         finding(
             what,
             State::Bad,
-            format!(
-                "no plugin in {} provides {roles}; `cargo xtask plugins` builds them",
-                folder.display()
-            ),
+            format!("no plugin in {place} provides {roles}; `cargo xtask plugins` builds them"),
         )
+    }
+}
+
+/// Where plugins are loaded from, for messages.
+pub(super) fn plugin_place(config: &Config) -> String {
+    let folder = config.plugin_dir();
+    let folder = folder.map(|folder| folder.display().to_string());
+    match (folder, has_bundle(Path::new(PROGRAM))) {
+        (Some(folder), true) => format!("the program and {folder}"),
+        (Some(folder), false) => folder,
+        (None, _) => "the program".to_owned(),
     }
 }
 

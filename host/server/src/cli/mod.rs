@@ -4,11 +4,14 @@ mod config;
 mod crawl;
 mod doctor;
 mod key;
+mod mcp;
 mod out;
 mod plugin;
 mod project;
+mod ready;
 mod scan;
 mod serve;
+mod shell;
 mod usage;
 
 use std::path::PathBuf;
@@ -52,7 +55,8 @@ struct Common {
     /// Database: postgres://… [default: a SQLite file in the data folder].
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<String>,
-    /// Plugin folder [default: `plugins` beside the binary's folder].
+    /// Plugin folder [default: `plugins` beside the binary's folder; none if the program has
+    /// plugins inside].
     #[arg(long, global = true, value_name = "DIR")]
     plugin_dir: Option<PathBuf>,
     /// Network that may be fetched besides the public internet; repeatable.
@@ -90,6 +94,8 @@ enum Command {
     Scan(scan::Scan),
     /// Crawl a site and write its pages to a file or folder.
     Crawl(Box<crawl::Crawl>),
+    /// Serve the tools of an agent over standard input and output (Model Context Protocol).
+    Mcp(mcp::Mcp),
     /// List, inspect and pack plugins.
     #[command(subcommand)]
     Plugin(plugin::Plugin),
@@ -105,6 +111,13 @@ enum Command {
     Config(config::ConfigCommand),
     /// Report what is missing on this machine and how to get it.
     Doctor(doctor::Doctor),
+    /// Ask this machine's service whether it is ready.
+    Ready(ready::Ready),
+    /// Print a shell's completions.
+    Completions(shell::Completions),
+    /// Write manual pages, one for each command.
+    #[command(hide = true)]
+    Manual(shell::Manual),
 }
 
 /// Name of the command line as the actor in the history of keys.
@@ -124,7 +137,7 @@ async fn project_named(store: &Store, name: &str) -> anyhow::Result<Project> {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    if matches!(cli.command, Command::Serve(_)) {
+    if matches!(cli.command, Command::Serve(_) | Command::Mcp(_)) {
         serve::close_umask();
     }
     match run(cli) {
@@ -146,12 +159,16 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Serve(command) => command.run(&cli.common).await,
             Command::Scan(command) => command.run(&cli.common).await,
             Command::Crawl(command) => command.run(&cli.common).await,
+            Command::Mcp(command) => command.run(&cli.common).await,
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
             Command::Key(command) => command.run(&cli.common).await,
             Command::Usage(command) => command.run(&cli.common).await,
             Command::Config(command) => command.run(&cli.common),
             Command::Doctor(command) => command.run(&cli.common).await,
+            Command::Ready(command) => command.run(&cli.common).await,
+            Command::Completions(command) => command.run(),
+            Command::Manual(command) => command.run(),
         }
     });
     // Abandoned blocking work must not keep the process alive.

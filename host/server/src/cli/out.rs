@@ -16,6 +16,11 @@ pub(super) fn line(text: Arguments<'_>) -> io::Result<()> {
     writeln!(io::stdout().lock(), "{text}")
 }
 
+/// Writes text that already has line ends.
+pub(super) fn out_bytes(text: &[u8]) -> io::Result<()> {
+    io::stdout().lock().write_all(text)
+}
+
 /// Whether a command failed only because the reader closed its output.
 pub(super) fn nobody_reads(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {

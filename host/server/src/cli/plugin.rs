@@ -5,12 +5,18 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
+<<<<<<< HEAD
 use orbweaver_engine::{
     Engine, Grants, Inspection, Permissions, Source, Verdict, file_name, manifest,
 };
+=======
+use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest, write_bundle};
+>>>>>>> w/next
 
 use super::Common;
+use super::doctor::plugin_place;
 use super::out::out;
+use crate::config::PROGRAM;
 use crate::telemetry;
 use orbweaver_pipeline::Pipeline;
 
@@ -30,6 +36,11 @@ pub(super) enum Plugin {
     #[command(after_help = "Example:\n  \
         orbweaver plugin pack word-count.wasm --manifest plugin.toml -o plugins/actor-word-count.wasm")]
     Pack(Pack),
+    /// Write a copy of this program with plugins and their compiled code inside: one file that
+    /// serves without a plugin folder.
+    #[command(after_help = "Example:\n  \
+        orbweaver plugin embed --plugin-dir my-plugins --output orbweaver-mine")]
+    Embed(Embed),
 }
 
 #[derive(Args)]
@@ -69,13 +80,26 @@ pub(super) struct Pack {
     output: Option<PathBuf>,
 }
 
+#[derive(Args)]
+pub(super) struct Embed {
+    /// The file to write. It has the plugins of the folder, and those inside this program
+    /// that the folder does not override.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
 impl Plugin {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         match self {
             Self::List(list) => list.run(common).await,
             Self::Inspect(inspect) => inspect.run(common),
+<<<<<<< HEAD
             Self::Check(check) => check.run(common).await,
             Self::Pack(pack) => pack.run(common),
+=======
+            Self::Pack(pack) => pack.run(),
+            Self::Embed(embed) => embed.run(common).await,
+>>>>>>> w/next
         }
     }
 }
@@ -118,7 +142,7 @@ impl List {
             eprintln!(
                 "There are no plugins in {}; `cargo xtask plugins` builds them, --plugin-dir names \
                  another folder.",
-                config.plugin_dir().display()
+                plugin_place(&config)
             );
         }
         Ok(if refused.is_empty() {
@@ -280,6 +304,24 @@ impl Pack {
         {
             eprintln!("In the plugin folder it must be named {wanted}.");
         }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Embed {
+    async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let config = common.load()?.config;
+        let plugins = config.pipeline().plugins;
+        let report = write_bundle(plugins, Path::new(PROGRAM), &self.output)
+            .await
+            .with_context(|| format!("cannot write {}", self.output.display()))?;
+        eprintln!(
+            "Wrote {}: {} plugin(s), {} bytes, {} of them the program.",
+            self.output.display(),
+            report.plugins.len(),
+            report.total_bytes,
+            report.program_bytes,
+        );
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -8,4 +8,4 @@ mod settings;
 
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
-pub use settings::{Config, DatabaseConfig, LogConfig, LogFormat, MetricsConfig, Role};
+pub use settings::{Config, DatabaseConfig, LogConfig, LogFormat, MetricsConfig, PROGRAM, Role};

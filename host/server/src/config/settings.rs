@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -14,13 +14,16 @@ use orbweaver_api::config::{ApiSettings, HttpConfig};
 use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, list, nets};
 use orbweaver_core::settings;
 use orbweaver_crawl::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
-use orbweaver_engine::EngineConfig;
+use orbweaver_engine::{EngineConfig, has_bundle};
 use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use orbweaver_pipeline::PipelineSettings;
 use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
 use serde::{Deserialize, Serialize};
 
 use super::private;
+
+/// The file of the running program, even if it was replaced meanwhile.
+pub const PROGRAM: &str = "/proc/self/exe";
 
 settings! {
     /// Every setting. `orbweaver config` prints them with their help texts.
@@ -36,7 +39,8 @@ settings! {
         #[flag = "--database-url"]
         pub database_url: Option<SafeUrl>,
         /// Folder of plugins. It is watched: new, changed and removed files take effect while
-        /// running. Unset: `plugins` beside the binary's folder.
+        /// running. A plugin overrides one of its name inside the program. Unset: `plugins` beside
+        /// the binary's folder; none if the program has plugins inside.
         #[flag = "--plugin-dir"]
         pub plugin_dir: Option<PathBuf>,
         /// Networks that may be fetched besides the public internet, such as 10.0.0.0/8.
@@ -274,17 +278,18 @@ impl Config {
         })
     }
 
-    /// The plugin folder: the configured one, or `plugins` beside the binary's folder.
-    pub fn plugin_dir(&self) -> PathBuf {
-        self.plugin_dir
-            .clone()
-            .or_else(|| self.plugins.plugin_dir.clone())
-            .unwrap_or_else(|| {
-                std::env::current_exe()
-                    .ok()
-                    .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")))
-                    .unwrap_or_else(|| PathBuf::from("plugins"))
-            })
+    /// The plugin folder: the configured one, else none if the program has plugins inside, else
+    /// `plugins` beside the binary's folder.
+    pub fn plugin_dir(&self) -> Option<PathBuf> {
+        let configured = self.plugin_dir.clone();
+        let configured = configured.or_else(|| self.plugins.plugin_dir.clone());
+        if configured.is_some() || has_bundle(Path::new(PROGRAM)) {
+            return configured;
+        }
+        let beside = std::env::current_exe()
+            .ok()
+            .and_then(|binary| Some(binary.parent()?.parent()?.join("plugins")));
+        Some(beside.unwrap_or_else(|| PathBuf::from("plugins")))
     }
 
     /// Settings of the pipeline.
@@ -293,7 +298,9 @@ impl Config {
         fetch.allow_nets.extend(&self.allow_nets);
         let mut plugins = self.plugins.clone();
         plugins.cache_dir.get_or_insert_with(|| self.compiled_dir());
-        plugins.plugin_dir = Some(self.plugin_dir());
+        plugins.plugin_dir = self.plugin_dir();
+        // Without /proc, as in some chroots, only the folder can be read.
+        plugins.bundle = Some(PathBuf::from(PROGRAM)).filter(|program| program.exists());
         PipelineSettings {
             fetch,
             plugins,

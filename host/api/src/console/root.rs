@@ -1,0 +1,101 @@
+//! GET /.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, HeaderValue, header};
+use minijinja::context;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::render;
+use crate::app::App;
+use crate::base::base_url;
+use crate::error::ApiError;
+use crate::scope::Scope;
+use axum::Extension;
+
+/// What this is, and where to go on.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Service {
+    /// `orbweaver`.
+    name: &'static str,
+    /// Of the program.
+    version: &'static str,
+    /// The API's reference, for people.
+    docs: &'static str,
+    /// The OpenAPI document.
+    openapi: &'static str,
+    /// The Model Context Protocol.
+    mcp: &'static str,
+}
+
+/// The console to browsers; name, version and links to others.
+#[utoipa::path(
+    get,
+    path = "/",
+    operation_id = "root",
+    tag = "Console",
+    security(()),
+    extensions(("x-extension" = json!(true))),
+    responses((status = 200, description = "JSON, or HTML where Accept names text/html", body = Service))
+)]
+pub(super) async fn root(
+    State(app): State<App>,
+    Extension(scope): Extension<Scope>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let mut response = if wants_html(&headers) {
+        let base = base_url(&app, &scope, &headers);
+        render::page("welcome.html", context! { base })?
+    } else {
+        Json(Service {
+            name: "orbweaver",
+            version: env!("CARGO_PKG_VERSION"),
+            docs: "/docs",
+            openapi: "/openapi.json",
+            mcp: "/mcp",
+        })
+        .into_response()
+    };
+    let vary = HeaderValue::from_static("accept");
+    response.headers_mut().insert(header::VARY, vary);
+    Ok(response)
+}
+
+/// Whether `Accept` names HTML, as browsers do. `*/*` alone is a program's.
+pub(super) fn wants_html(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let is_html = parts
+                .next()
+                .is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"));
+            let refused = |part: &str| matches!(part, "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+            is_html && !parts.any(refused)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_who_names_html_gets_it() {
+        for (accept, expected) in [
+            ("text/html,application/xhtml+xml,*/*;q=0.8", true),
+            ("application/json, TEXT/HTML;q=0.1", true),
+            ("*/*", false),
+            ("application/json", false),
+            ("text/html;q=0, application/json", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::ACCEPT, accept.parse().unwrap())]);
+            assert_eq!(wants_html(&headers), expected, "{accept}");
+        }
+        assert!(!wants_html(&HeaderMap::new()));
+    }
+}

@@ -1,0 +1,518 @@
+//! A call of a tool: its arguments become a request to the API, the answer becomes its result.
+
+use http::Method;
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Resource};
+use serde_json::{Map, Value, json};
+
+use super::bounds::{self, DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
+use super::follow::{self, Progress};
+use super::resources;
+use super::tools::{CHARS_ARGUMENT, Endpoint, Form, MAX_ITEMS, ROLES, SCAN_PARTS, takes_chars};
+use crate::context::Ctx;
+use crate::error::ApiError;
+use crate::inside::{Call, Failure, Inside, segment};
+use orbweaver_engine::PluginInfo;
+use orbweaver_pipeline::blocking;
+
+/// Largest screenshot that a result carries, in characters of base64.
+const MAX_IMAGE: usize = 4 << 20;
+/// Pages that a finished run's result lists and links to.
+const FIRST_PAGES: u64 = 20;
+/// Resource links in one result.
+const MAX_LINKS: usize = 20;
+
+/// What an answer becomes before it is cut.
+struct Output {
+    value: Value,
+    blocks: Vec<ContentBlock>,
+    chars: usize,
+    rest: String,
+    /// A member that has its length already.
+    text: Option<(&'static str, String)>,
+}
+
+impl Output {
+    fn of(value: Value, chars: usize, rest: &str) -> Self {
+        Self {
+            value,
+            blocks: Vec::new(),
+            chars,
+            rest: rest.to_owned(),
+            text: None,
+        }
+    }
+}
+
+/// Calls the tool of an endpoint.
+pub(super) async fn endpoint(
+    inside: &Inside,
+    ctx: &Ctx,
+    endpoint: &Endpoint,
+    arguments: JsonObject,
+    progress: Option<&Progress>,
+) -> CallToolResult {
+    finish(run_endpoint(inside, ctx, endpoint, arguments, progress).await).await
+}
+
+/// Calls the tool of an actor.
+pub(super) async fn actor(
+    inside: &Inside,
+    ctx: &Ctx,
+    actor: &PluginInfo,
+    arguments: JsonObject,
+) -> CallToolResult {
+    finish(run_actor(inside, ctx, actor, arguments).await).await
+}
+
+async fn run_actor(
+    inside: &Inside,
+    ctx: &Ctx,
+    actor: &PluginInfo,
+    mut arguments: JsonObject,
+) -> Result<Output, Failure> {
+    let chars = match takes_chars(actor.input_schema.as_ref()) {
+        true => chars(&mut arguments)?,
+        false => DEFAULT_CHARS,
+    };
+    let path = format!("/v1/actors/{}", segment(&actor.name));
+    let call = Call::post(path, Value::Object(arguments));
+    let value = inside.json(ctx, call).await?;
+    let rest = "call again with a larger `max_chars` (at most 200000), or narrow the input";
+    Ok(Output::of(value, chars, rest))
+}
+
+async fn run_endpoint(
+    inside: &Inside,
+    ctx: &Ctx,
+    endpoint: &Endpoint,
+    mut arguments: JsonObject,
+    progress: Option<&Progress>,
+) -> Result<Output, Failure> {
+    let chars = chars(&mut arguments)?;
+    match endpoint.form {
+        Form::Plain => {
+            let value = inside.json(ctx, request(endpoint, arguments)?).await?;
+            Ok(Output::of(value, chars, endpoint.rest))
+        }
+        Form::Scan => scan(inside, ctx, endpoint, arguments, chars).await,
+        Form::Extract => extract(inside, ctx, endpoint, arguments, chars).await,
+        Form::Start => {
+            let seconds = wait(&mut arguments, follow::DEFAULT_WAIT)?;
+            let started = inside.json(ctx, request(endpoint, arguments)?).await?;
+            let Some(run) = started.get("id").map(Value::to_string) else {
+                // A monitor was made.
+                return Ok(Output::of(started, chars, endpoint.rest));
+            };
+            followed(inside, ctx, &run, seconds, progress, chars, endpoint.rest).await
+        }
+        Form::Follow => {
+            let seconds = wait(&mut arguments, 0)?;
+            let run = argument(&arguments, "id")?;
+            followed(inside, ctx, &run, seconds, progress, chars, endpoint.rest).await
+        }
+        Form::List | Form::Pages => {
+            whole(&arguments, "limit", 1, MAX_ITEMS)?;
+            let offset = arguments.get("offset").and_then(Value::as_u64);
+            let mut value = inside.json(ctx, request(endpoint, arguments)?).await?;
+            let kept = continued(&mut value, offset.unwrap_or(0), chars);
+            let mut output = Output::of(value, chars, endpoint.rest);
+            if let Some(cut) = kept {
+                output.value["truncated"] = json!([cut]);
+                output.value["rest"] = json!(endpoint.rest);
+            }
+            if endpoint.form == Form::Pages {
+                output.blocks = page_links(&output.value["items"]);
+            }
+            Ok(output)
+        }
+        Form::Page => page(inside, ctx, endpoint, arguments, chars).await,
+    }
+}
+
+/// The parts of a scan that were asked for; a screenshot as an image.
+async fn scan(
+    inside: &Inside,
+    ctx: &Ctx,
+    endpoint: &Endpoint,
+    mut arguments: JsonObject,
+    chars: usize,
+) -> Result<Output, Failure> {
+    let include = include(arguments.remove("include"))?;
+    let mut answer = inside.json(ctx, request(endpoint, arguments)?).await?;
+    let mut blocks = Vec::new();
+    if let Some(answer) = answer.as_object_mut() {
+        answer.retain(|name, _| !is_part(name) || include.iter().any(|part| part == name));
+        if let Some(Value::String(image)) = answer.remove("screenshot") {
+            if image.len() <= MAX_IMAGE {
+                blocks.push(ContentBlock::image(image, "image/png"));
+            } else {
+                let why = "the screenshot is too large for a result; POST /v1/scan returns it";
+                answer.insert("screenshot_error".to_owned(), json!(why));
+            }
+        }
+    }
+    Ok(Output {
+        blocks,
+        ..Output::of(answer, chars, endpoint.rest)
+    })
+}
+
+fn is_part(name: &str) -> bool {
+    SCAN_PARTS.contains(&name) && name != "errors"
+}
+
+fn include(given: Option<Value>) -> Result<Vec<String>, Failure> {
+    let Some(given) = given else {
+        return Ok(vec!["markdown".to_owned(), "metadata".to_owned()]);
+    };
+    let parts: Option<Vec<String>> = given.as_array().and_then(|parts| {
+        let known = |part: &Value| {
+            let part = part.as_str()?;
+            SCAN_PARTS.contains(&part).then(|| part.to_owned())
+        };
+        parts.iter().map(known).collect()
+    });
+    parts.ok_or_else(|| invalid("include", format!("must be an array of {SCAN_PARTS:?}")))
+}
+
+/// What one role or extractor makes of a page.
+async fn extract(
+    inside: &Inside,
+    ctx: &Ctx,
+    endpoint: &Endpoint,
+    mut arguments: JsonObject,
+    chars: usize,
+) -> Result<Output, Failure> {
+    let Some(Value::String(role)) = arguments.remove("role") else {
+        return Err(invalid("role", "is required, and must be a string"));
+    };
+    let needs_text = matches!(role.as_str(), "markdown" | "article" | "article_html");
+    arguments.insert("metadata_only".to_owned(), json!(!needs_text));
+    if role == "links" {
+        arguments.insert("include_links".to_owned(), json!(true));
+    }
+    let is_extractor = !ROLES.contains(&role.as_str());
+    if is_extractor {
+        arguments.insert("extractors".to_owned(), json!([role]));
+    }
+    let answer = inside.json(ctx, request(endpoint, arguments)?).await?;
+    let data = match is_extractor {
+        true => &answer["extensions"][&role],
+        false => &answer[&role],
+    };
+    let value = json!({
+        "url": answer["url"],
+        "final_url": answer["final_url"],
+        "status": answer["status"],
+        "role": role,
+        "data": data,
+        "errors": answer["errors"],
+    });
+    Ok(Output::of(value, chars, endpoint.rest))
+}
+
+/// A run once it ended or was waited for, with its first pages.
+async fn followed(
+    inside: &Inside,
+    ctx: &Ctx,
+    run: &str,
+    seconds: u64,
+    progress: Option<&Progress>,
+    chars: usize,
+    rest: &str,
+) -> Result<Output, Failure> {
+    if seconds > 0 {
+        follow::follow(inside, ctx, run, seconds, progress).await?;
+    }
+    let path = format!("/v1/crawls/{}", segment(run));
+    let mut value = inside.json(ctx, Call::get(&path)).await?;
+    let pages = Call::get(format!("{path}/pages")).with("limit", &FIRST_PAGES.to_string());
+    let mut pages = inside.json(ctx, pages).await?;
+    let items = pages["items"].take();
+    let blocks = page_links(&items);
+    if matches!(value["status"].as_str(), Some("queued" | "running")) {
+        value["next"] = json!("`crawl_status` with `wait_seconds` waits on");
+    }
+    value["pages"] = items;
+    value["more_pages"] = json!(!pages["next_offset"].is_null());
+    Ok(Output {
+        blocks,
+        ..Output::of(value, chars, rest)
+    })
+}
+
+/// A window of a stored page's text.
+async fn page(
+    inside: &Inside,
+    ctx: &Ctx,
+    endpoint: &Endpoint,
+    mut arguments: JsonObject,
+    chars: usize,
+) -> Result<Output, Failure> {
+    let offset = whole(&arguments, "offset", 0, u64::from(u32::MAX))?.unwrap_or(0);
+    arguments.remove("offset");
+    let format = arguments
+        .entry("format")
+        .or_insert_with(|| json!("markdown"));
+    let text = match format.as_str() {
+        Some("article") => "article_text",
+        Some("html") => "html",
+        _ => "markdown",
+    };
+    let mut value = inside.json(ctx, request(endpoint, arguments)?).await?;
+    let Some(Value::String(body)) = value.get_mut(text).map(Value::take) else {
+        return Ok(Output::of(value, chars, endpoint.rest));
+    };
+    // Half of the room at least is the text's; metadata longer than the other half is cut.
+    let others = bounds::size(&value).min(chars / 2);
+    let total = body.chars().count();
+    let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+    let part: String = body.chars().skip(skip).take(chars - others).collect();
+    let end = skip.saturating_add(part.chars().count());
+    value["total_chars"] = json!(total);
+    value["next_offset"] = match end < total {
+        true => json!(end),
+        false => Value::Null,
+    };
+    // The part was counted in characters, and may be longer as JSON: it is not cut again.
+    let mut output = Output::of(value, others.max(MIN_CHARS), endpoint.rest);
+    output.text = Some((text, part));
+    Ok(output)
+}
+
+/// Cuts a list so that its `next_offset` still leads to what was cut.
+fn continued(value: &mut Value, offset: u64, chars: usize) -> Option<bounds::Cut> {
+    let items = value.get_mut("items")?.as_array_mut()?;
+    let of = items.len();
+    let mut left = chars;
+    let kept = items
+        .iter()
+        .take_while(|item| {
+            let size = bounds::size(item) + 1;
+            let fits = size <= left;
+            left = left.saturating_sub(size);
+            fits
+        })
+        .count()
+        .max(1);
+    if kept >= of {
+        return None;
+    }
+    items.truncate(kept);
+    value["next_offset"] = json!(offset + kept as u64);
+    Some(bounds::Cut {
+        field: "/items".to_owned(),
+        kept,
+        of,
+        unit: "items",
+    })
+}
+
+fn page_links(items: &Value) -> Vec<ContentBlock> {
+    let items = items.as_array().into_iter().flatten();
+    let link = |item: &Value| {
+        let (id, url) = (item.get("id")?.as_i64()?, item.get("url")?.as_str()?);
+        let link = Resource::new(resources::page_uri(id), url).with_mime_type("text/markdown");
+        Some(ContentBlock::resource_link(link))
+    };
+    items.filter_map(link).take(MAX_LINKS).collect()
+}
+
+/// The request that these arguments make: to the path's parameters, then to query or body.
+fn request(endpoint: &Endpoint, mut arguments: JsonObject) -> Result<Call, Failure> {
+    let mut path = String::new();
+    for part in endpoint.path.split('/').skip(1) {
+        path.push('/');
+        match part
+            .strip_prefix('{')
+            .and_then(|part| part.strip_suffix('}'))
+        {
+            Some(name) => {
+                path.push_str(&segment(&argument(&arguments, name)?));
+                arguments.remove(name);
+            }
+            None => path.push_str(part),
+        }
+    }
+    match endpoint.method {
+        "get" => {
+            let mut call = Call::get(path);
+            for (name, value) in &arguments {
+                if !value.is_null() {
+                    call = call.with(name, &scalar(name, value)?);
+                }
+            }
+            Ok(call)
+        }
+        "delete" => Ok(Call::new(Method::DELETE, path)),
+        _ => Ok(Call::post(path, Value::Object(arguments))),
+    }
+}
+
+/// An argument that stands in a path.
+fn argument(arguments: &JsonObject, name: &str) -> Result<String, Failure> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Err(invalid(name, "is required")),
+        Some(value) => match scalar(name, value)? {
+            // Would be another path.
+            text if text.is_empty() => Err(invalid(name, "must not be empty")),
+            text => Ok(text),
+        },
+    }
+}
+
+fn scalar(name: &str, value: &Value) -> Result<String, Failure> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(flag) => Ok(flag.to_string()),
+        _ => Err(invalid(name, "must be a string, a number or a boolean")),
+    }
+}
+
+/// Takes out how long the result may be.
+fn chars(arguments: &mut JsonObject) -> Result<usize, Failure> {
+    let chars = whole(
+        arguments,
+        CHARS_ARGUMENT,
+        MIN_CHARS as u64,
+        MAX_CHARS as u64,
+    )?;
+    arguments.remove(CHARS_ARGUMENT);
+    Ok(chars.map_or(DEFAULT_CHARS, |chars| {
+        usize::try_from(chars).unwrap_or(DEFAULT_CHARS)
+    }))
+}
+
+/// Takes out how long to wait.
+fn wait(arguments: &mut JsonObject, default: u64) -> Result<u64, Failure> {
+    let seconds = whole(arguments, "wait_seconds", 0, follow::MAX_WAIT)?;
+    arguments.remove("wait_seconds");
+    Ok(seconds.unwrap_or(default))
+}
+
+fn whole(arguments: &JsonObject, name: &str, min: u64, max: u64) -> Result<Option<u64>, Failure> {
+    let number = match arguments.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(value) => value.as_u64(),
+    };
+    match number {
+        Some(number) if (min..=max).contains(&number) => Ok(Some(number)),
+        _ => Err(invalid(
+            name,
+            format!("must be a whole number between {min} and {max}"),
+        )),
+    }
+}
+
+fn invalid(field: &str, rule: impl std::fmt::Display) -> Failure {
+    ApiError::invalid(field, rule).into()
+}
+
+/// The result of a call: cut to its length, or the API's error.
+async fn finish(done: Result<Output, Failure>) -> CallToolResult {
+    let output = match done {
+        Ok(output) => output,
+        Err(failure) => return error(&failure),
+    };
+    let cutting = blocking(move || {
+        let Output {
+            mut value,
+            blocks,
+            chars,
+            rest,
+            text,
+        } = output;
+        let cuts = bounds::bound(&mut value, chars);
+        if !cuts.is_empty() {
+            let mut object = match value {
+                Value::Object(object) => object,
+                other => Map::from_iter([("result".to_owned(), other)]),
+            };
+            object.insert("truncated".to_owned(), json!(cuts));
+            object.insert("rest".to_owned(), json!(rest));
+            value = Value::Object(object);
+        }
+        if let Some((name, text)) = text {
+            value[name] = json!(text);
+        }
+        // Structured content is an object (MCP 2025-06-18, "Structured Content").
+        if !value.is_object() {
+            value = json!({"result": value});
+        }
+        let mut result = CallToolResult::structured(value);
+        result.content.extend(blocks);
+        result
+    });
+    match cutting.await {
+        Ok(result) => result,
+        Err(failed) => error(&ApiError::from(failed).into()),
+    }
+}
+
+/// An error as a tool's result: the model reads it and may do better.
+pub(super) fn error(failure: &Failure) -> CallToolResult {
+    CallToolResult::structured_error(json!({"error": failure.error}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::tools::ENDPOINTS;
+
+    fn call(name: &str, arguments: Value) -> Result<String, String> {
+        let endpoint = ENDPOINTS.iter().find(|one| one.name == name).unwrap();
+        let Value::Object(arguments) = arguments else {
+            panic!("an object");
+        };
+        request(endpoint, arguments)
+            .map(|call| format!("{call:?}"))
+            .map_err(|failure| failure.message().to_owned())
+    }
+
+    #[test]
+    fn arguments_cannot_leave_their_place_in_a_path() {
+        let made = call("page", json!({"id": "../../v1/keys?x#y", "format": "a&b"})).unwrap();
+        assert!(
+            made.contains("/v1/pages/%2E%2E%2F%2E%2E%2Fv1%2Fkeys%3Fx%23y\"")
+                && made.contains("format=a%26b"),
+            "{made}"
+        );
+        for (arguments, message) in [
+            (json!({}), "id: is required"),
+            (json!({"id": ""}), "id: must not be empty"),
+            (
+                json!({"id": [1]}),
+                "id: must be a string, a number or a boolean",
+            ),
+        ] {
+            assert_eq!(call("page", arguments), Err(message.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_cut_goes_on_where_it_was_cut() {
+        let items: Vec<Value> = (0..100).map(|id| json!({"id": id})).collect();
+        let mut value = json!({"items": items, "next_offset": null});
+        let cut = continued(&mut value, 40, 100).unwrap();
+        assert_eq!((cut.of, cut.unit), (100, "items"));
+        assert_eq!(value["items"].as_array().unwrap().len(), cut.kept);
+        assert_eq!(value["next_offset"], 40 + cut.kept as u64);
+        assert_eq!(continued(&mut value, 40, 10_000), None);
+    }
+
+    #[test]
+    fn numbers_out_of_bounds_name_the_field_and_the_rule() {
+        for (value, is_good) in [
+            (json!(0), true),
+            (json!(241), false),
+            (json!("9"), false),
+            (json!(-1), false),
+        ] {
+            let mut arguments = JsonObject::from_iter([("wait_seconds".to_owned(), value)]);
+            let seconds = wait(&mut arguments, 7);
+            assert_eq!(seconds.is_ok(), is_good, "{seconds:?}");
+        }
+        assert_eq!(wait(&mut JsonObject::new(), 7), Ok(7));
+    }
+}

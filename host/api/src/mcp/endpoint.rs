@@ -1,0 +1,95 @@
+//! POST /mcp.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::response::Response;
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use super::face::{Caller, Face};
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::input;
+use crate::inside::Inside;
+use crate::origin;
+
+type Server = Arc<StreamableHttpService<Face, NeverSessionManager>>;
+
+/// The route; its tools send their requests to `inside`.
+pub(crate) fn routes(app: &App, inside: &Inside) -> OpenApiRouter<App> {
+    let face = Face {
+        app: app.clone(),
+        inside: inside.clone(),
+        caller: Caller::Request,
+    };
+    // Origins are checked here, for programs as well as pages: see `crate::origin`.
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(app.settings.max_body_bytes);
+    let make = move || Ok(face.clone());
+    let sessions = Arc::<NeverSessionManager>::default();
+    let server = StreamableHttpService::new(make, sessions, config);
+    described().layer(Extension(Arc::new(server)))
+}
+
+/// The route's description.
+pub(crate) fn described() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(mcp))
+}
+
+/// The Model Context Protocol, streamable HTTP without sessions.
+///
+/// One JSON-RPC message. The tools are the endpoints that help an agent, and every loaded actor;
+/// they are checked, limited and billed as the endpoints are. An error of the API is a tool's
+/// result with `isError` and the error's code and message.
+#[utoipa::path(
+    post,
+    path = "/mcp",
+    operation_id = "mcp",
+    tag = "MCP",
+    extensions(("x-extension" = json!(true))),
+    request_body(
+        content = Object,
+        description = "A JSON-RPC 2.0 request or notification",
+        example = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+    ),
+    responses(
+        (status = 200, description = "The result, as JSON or, after progress, as server-sent events", body = Object),
+        (status = 202, description = "The notification is accepted"),
+        (status = 406, description = "Accept must name application/json and text/event-stream", body = ErrorBody),
+        (status = 415, description = "Content-Type must be application/json", body = ErrorBody),
+        CommonErrors,
+    )
+)]
+async fn mcp(
+    ctx: Ctx,
+    State(app): State<App>,
+    Extension(server): Extension<Server>,
+    request: Request<Body>,
+) -> Result<Response, ApiError> {
+    origin::check(&app, request.headers())?;
+    let (mut parts, body) = request.into_parts();
+    let limit = app.settings.max_body_bytes;
+    // Read here, for this service's own limits of size and time.
+    let head = Request::from_parts(parts.clone(), body);
+    let body = input::body(head, &app, limit).await?;
+    parts.extensions.insert(ctx);
+    let answer = server
+        .handle(Request::from_parts(parts, Full::new(body)))
+        .await;
+    let mut answer = answer.map(Body::new);
+    if answer.status() == StatusCode::ACCEPTED {
+        *answer.body_mut() = Body::empty();
+    }
+    Ok(answer)
+}

@@ -1,0 +1,53 @@
+//! The API: every operation of it, as clients and as the faces of this process reach it.
+
+use axum::Router;
+use axum::response::IntoResponse as _;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::inside::Inside;
+use crate::warnings::Operations;
+use crate::{
+    actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, openapi,
+    plugins, robots, scan, signup, usage, webhook,
+};
+
+/// The operations.
+pub(crate) fn operations() -> OpenApiRouter<App> {
+    OpenApiRouter::with_openapi(openapi::base())
+        .merge(health::routes())
+        .merge(crawls::routes())
+        .merge(crons::routes())
+        .merge(deliveries::routes())
+        .merge(scan::routes())
+        .merge(cloud::routes())
+        .merge(robots::routes())
+        .merge(logs::routes())
+        .merge(usage::routes())
+        .merge(keys::routes())
+        .merge(webhook::routes())
+        .merge(signup::routes())
+        .merge(billing::routes())
+        .merge(actors::routes())
+        .merge(llms::routes())
+        .merge(fetchers::routes())
+        .merge(plugins::routes())
+}
+
+/// The API alone, for the faces of this process.
+pub(crate) fn inside(app: &App) -> Inside {
+    let (router, document) = operations().split_for_parts();
+    let operations = Operations::of(&openapi::value(&document));
+    let document = openapi::value(&openapi::complete(document));
+    let limit = app.settings.request_timeout;
+    Inside::new(finished(router, app), operations, document, limit)
+}
+
+/// A router with the envelope for paths and methods that it has not.
+pub(crate) fn finished(router: Router<App>, app: &App) -> Router {
+    router
+        .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())
+        .fallback(async || ApiError::no_such_path().into_response())
+        .with_state(app.clone())
+}

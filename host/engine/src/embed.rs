@@ -1,0 +1,212 @@
+//! Writes plugins into a program ([`bundle`](crate::bundle)).
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::bundle::{Bundle, Content, Entry, MAGIC};
+use crate::code_cache::CodeCache;
+use crate::config::EngineConfig;
+use crate::engine::Engine;
+use crate::error::BundleError;
+use crate::load::file_name;
+use crate::plugin::{PluginInfo, Source};
+
+/// Level of compression: a high one, since entries are packed once and unpacked at every start,
+/// which takes the same time at any level.
+const LEVEL: i32 = 19;
+
+/// What was written into a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleReport {
+    /// File names of the plugins.
+    pub plugins: Vec<String>,
+    /// Size of the program without plugins, in bytes.
+    pub program_bytes: u64,
+    /// Size of the written file, in bytes.
+    pub total_bytes: u64,
+}
+
+/// Copies `program` to `output`, with the plugins of the configuration inside: those of its folder,
+/// and those of its bundle that the folder has none in place of. Their machine code is for any
+/// recent processor (x86-64-v3; on other architectures their first version).
+///
+/// Compiling takes seconds for each plugin, in a temporary folder beside `output`.
+///
+/// # Errors
+/// [`BundleError::Refused`] if there is no plugin, or one is refused; [`BundleError::Io`].
+#[crate::boxed]
+pub async fn write_bundle(
+    mut config: EngineConfig,
+    program: &Path,
+    output: &Path,
+) -> Result<BundleReport, BundleError> {
+    let work = beside(output, "compiled")?;
+    let _ = fs::remove_dir_all(&work);
+    config.cache_dir = Some(work.clone());
+    config.portable_code = true;
+    let written = compile_and_write(config, program, output, &work).await;
+    let _ = fs::remove_dir_all(&work);
+    written
+}
+
+async fn compile_and_write(
+    config: EngineConfig,
+    program: &Path,
+    output: &Path,
+    work: &Path,
+) -> Result<BundleReport, BundleError> {
+    let refused = |error: String| BundleError::Refused(error);
+    let bundle = match &config.bundle {
+        Some(program) => Bundle::open(program)?,
+        None => None,
+    };
+    let engine = Engine::new(config).map_err(|error| refused(error.to_string()))?;
+    let report = engine.load_dir().await;
+    if let Some((file, why)) = report.refused.first() {
+        let file = file.display();
+        return Err(refused(format!("{file} is refused: {why}")));
+    }
+    if report.loaded.is_empty() {
+        return Err(refused("there are no plugins".to_owned()));
+    }
+    let parts = Parts {
+        plugins: report.loaded,
+        bundle,
+        code: CodeCache::open(work).map_err(refused)?,
+    };
+    let program = program.to_owned();
+    let output = output.to_owned();
+    tokio::task::spawn_blocking(move || parts.write(&program, &output))
+        .await
+        .map_err(|error| refused(error.to_string()))?
+}
+
+/// What is written into the program.
+struct Parts {
+    plugins: Vec<PluginInfo>,
+    /// Has the components of embedded plugins.
+    bundle: Option<Bundle>,
+    /// Has the code that loading these plugins compiled, and no other.
+    code: CodeCache,
+}
+
+impl Parts {
+    /// Writes a temporary file beside `output`, which it replaces at the end.
+    fn write(&self, program: &Path, output: &Path) -> Result<BundleReport, BundleError> {
+        let partial = beside(output, "partial")?;
+        let written = self.write_to(program, &partial).and_then(|report| {
+            fs::rename(&partial, output)?;
+            Ok(report)
+        });
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written
+    }
+
+    fn write_to(&self, program: &Path, partial: &Path) -> Result<BundleReport, BundleError> {
+        let mut out = Writer::begin(program, partial)?;
+        let program_bytes = out.position;
+        let mut plugins = Vec::new();
+        for plugin in &self.plugins {
+            let name = file_name(plugin.kind, &plugin.name);
+            let component = self.component(plugin, &name)?;
+            if hex::encode(Sha256::digest(&component)) != plugin.digest {
+                let why = format!("{name} was changed while it was read");
+                return Err(BundleError::Refused(why));
+            }
+            out.add(Content::Component(name.clone()), &plugin.digest, &component)?;
+            plugins.push(name);
+        }
+        let code = self.code.files()?;
+        // Loading succeeds if compiled code cannot be kept, for example on a full disk.
+        if code.len() < plugins.len() {
+            let why = "compiled code could not be written".to_owned();
+            return Err(BundleError::Refused(why));
+        }
+        for (digest, path) in code {
+            let code = CodeCache::read(&path);
+            let code = code.ok_or(BundleError::Damaged("compiled code cannot be read"))?;
+            out.add(Content::Code, &digest, &code)?;
+        }
+        Ok(BundleReport {
+            plugins,
+            program_bytes,
+            total_bytes: out.finish()?,
+        })
+    }
+
+    fn component(&self, plugin: &PluginInfo, name: &str) -> Result<Arc<[u8]>, BundleError> {
+        match (&plugin.source, &self.bundle) {
+            (Source::Folder(path), _) => Ok(fs::read(path)?.into()),
+            (Source::Embedded, Some(bundle)) => bundle.component(name),
+            _ => Err(BundleError::Refused(format!("{name} has no file"))),
+        }
+    }
+}
+
+/// Writes a program with a bundle.
+struct Writer {
+    out: File,
+    position: u64,
+    entries: Vec<Entry>,
+}
+
+impl Writer {
+    /// Copies the program without the plugins that it has inside.
+    fn begin(program: &Path, partial: &Path) -> Result<Self, BundleError> {
+        let program_bytes = match Bundle::open(program)? {
+            Some(bundle) => bundle.program_bytes,
+            None => fs::metadata(program)?.len(),
+        };
+        let mut out = File::create(partial)?;
+        let position = io::copy(&mut File::open(program)?.take(program_bytes), &mut out)?;
+        Ok(Self {
+            out,
+            position,
+            entries: Vec::new(),
+        })
+    }
+
+    fn add(&mut self, content: Content, component: &str, bytes: &[u8]) -> io::Result<()> {
+        let packed = zstd::bulk::compress(bytes, LEVEL)?;
+        self.out.write_all(&packed)?;
+        self.entries.push(Entry {
+            content,
+            component: component.to_owned(),
+            offset: self.position,
+            packed: packed.len() as u64,
+            size: bytes.len() as u64,
+            sha256: hex::encode(Sha256::digest(bytes)),
+        });
+        self.position += packed.len() as u64;
+        Ok(())
+    }
+
+    /// Returns the size of the file, in bytes.
+    fn finish(mut self) -> io::Result<u64> {
+        let index = serde_json::to_vec(&self.entries)?;
+        self.out.write_all(&index)?;
+        self.out.write_all(&(index.len() as u64).to_le_bytes())?;
+        self.out.write_all(&Sha256::digest(&index))?;
+        self.out.write_all(MAGIC)?;
+        self.out
+            .set_permissions(fs::Permissions::from_mode(0o755))?;
+        self.out.sync_all()?;
+        Ok(self.out.metadata()?.len())
+    }
+}
+
+/// The path of a hidden file beside another.
+fn beside(output: &Path, what: &str) -> Result<PathBuf, BundleError> {
+    let name = output
+        .file_name()
+        .ok_or_else(|| BundleError::Refused(format!("{} is no file name", output.display())))?;
+    let pid = std::process::id();
+    Ok(output.with_file_name(format!(".{}.{pid}.{what}", name.to_string_lossy())))
+}

@@ -1,0 +1,74 @@
+//! `orbweaver mcp`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use orbweaver_core::ids::KeyId;
+use orbweaver_store::Principal;
+
+use super::Common;
+use crate::config::{Role, load};
+use crate::listen::open_files;
+use crate::{serve, service, telemetry};
+use orbweaver_accounts::bootstrap;
+use orbweaver_accounts::clock::Clock;
+
+/// The prefix that stands for this caller, who has no key.
+const LOCAL: &str = "local";
+
+/// Serve the tools of an agent over standard input and output (Model Context Protocol). Crawls
+/// that are not done when standard input ends go on at the next start, or in a server that works
+/// on the same data folder.
+#[derive(Args)]
+#[command(after_help = "Examples:\n  \
+    orbweaver mcp\n  \
+    orbweaver mcp --data-dir ~/.local/share/orbweaver\n\n\
+    A client's configuration:\n  \
+    {\"mcpServers\": {\"orbweaver\": {\"command\": \"orbweaver\", \"args\": [\"mcp\"]}}}\n\n\
+    A server has the same tools at its address /mcp, with a key as the bearer token.")]
+pub(super) struct Mcp {
+    /// The project that calls are made for.
+    #[arg(long, value_name = "NAME", default_value = bootstrap::PROJECT)]
+    project: String,
+}
+
+impl Mcp {
+    pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        let mut flags = common.flags();
+        flags.set("roles", Some(["worker", "scheduler"]));
+        let config = load(common.config.as_deref(), flags)?.config;
+        debug_assert!(!config.roles.contains(&Role::Api));
+        // Logs go to standard error: standard output belongs to the protocol.
+        telemetry::start_logs(&config.log)?;
+        open_files::raise();
+        let service = service::build(config, Clock::system(), None).await?;
+        bootstrap::project_alone(&service.store, &service.clock).await?;
+        let project = super::project_named(&service.store, &self.project).await?;
+        let principal = Principal {
+            project: project.id,
+            project_name: project.name,
+            key: KeyId(0),
+            prefix: LOCAL.to_owned(),
+            tier: project.tier,
+            administrator: project.administrator,
+            proxy_url: project.proxy_url,
+            cloud_mode: project.cloud_mode,
+            expires_at: None,
+            suspended: project.suspended_at.is_some(),
+        };
+        anyhow::ensure!(
+            !principal.suspended,
+            "project {} is suspended",
+            self.project
+        );
+        let app = service.app().clone();
+        let running = serve::start(service).await?;
+        let done = tokio::select! {
+            done = orbweaver_api::serve_stdio(app, principal) => done,
+            stopped = serve::stop_signal() => stopped,
+        };
+        running.stop().await;
+        done?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

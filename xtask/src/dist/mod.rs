@@ -1,0 +1,184 @@
+//! `cargo xtask dist`: the files that users download.
+
+mod deb;
+mod image;
+mod sbom;
+mod verify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+
+use crate::build;
+use crate::shell::{output, root, run, target_dir};
+use crate::steps::Steps;
+
+/// Maximum size of the program with its plugins inside, in bytes.
+const MAX_PROGRAM_BYTES: u64 = 80_000_000;
+
+/// Asks the server's build script to link a smaller program.
+const LINK_SMALL: &str = "ORBWEAVER_LINK_SMALL";
+
+/// Version of all files.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Write the downloads to target/dist: the program with the plugins inside, completions, manual
+/// pages, an archive, a Debian package, a list of dependencies (SBOM), checksums.
+#[derive(Args)]
+pub struct Dist {
+    /// Also install, start, upgrade and remove the package in a new Debian system (needs root).
+    #[arg(long)]
+    test: bool,
+    /// Also build and run container images, without and with a browser (needs root and buildah).
+    #[arg(long)]
+    images: bool,
+}
+
+impl Dist {
+    pub fn run(self) -> Result<()> {
+        let mut steps = Steps::default();
+        let folder = folder();
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder)?;
+        steps.run("build plugins", build::plugins)?;
+        steps.run("build program", || {
+            run(build::host_command().env(LINK_SMALL, "1"))
+        })?;
+        let bare = steps.run("strip symbols", || strip(&folder))?;
+        let program = folder.join("orbweaver");
+        steps.run("put plugins into the program", || embed(&bare, &program))?;
+        fs::remove_file(bare)?;
+        steps.run("completions and manual pages", || {
+            completions(&program, &folder)
+        })?;
+        steps.run("SBOM", || sbom::write(&folder.join(sbom::file_name())))?;
+        steps.run("archive", || archive(&folder))?;
+        let package = steps.run("Debian package", || deb::build(&folder, VERSION))?;
+        steps.run("checksums", || checksums(&folder))?;
+        if self.test {
+            steps.run("test the package", || verify::package(&folder, &package))?;
+        }
+        if self.images {
+            steps.run("container images", || image::build(&folder))?;
+        }
+        steps.summary();
+        Ok(())
+    }
+}
+
+/// The folder of all files.
+fn folder() -> PathBuf {
+    target_dir().join("dist")
+}
+
+/// Rust's name of this machine's processor architecture.
+fn architecture() -> &'static str {
+    std::env::consts::ARCH
+}
+
+/// The program without symbols, and without plugins inside. It is stripped here and not by the
+/// compiler: another profile would compile all dependencies again.
+fn strip(folder: &Path) -> Result<PathBuf> {
+    let bare = folder.join(".orbweaver");
+    run(Command::new("strip")
+        .arg("-o")
+        .arg(&bare)
+        .arg(target_dir().join("release/orbweaver")))?;
+    Ok(bare)
+}
+
+/// The program writes a copy of itself with the plugins inside.
+fn embed(bare: &Path, program: &Path) -> Result<()> {
+    let data = folder().join(".data");
+    let written = run(clean(bare)
+        .args(["plugin", "embed", "--plugin-dir"])
+        .arg(build::plugin_dir())
+        .arg("--data-dir")
+        .arg(&data)
+        .arg("--output")
+        .arg(program));
+    let _ = fs::remove_dir_all(&data);
+    written?;
+    let size = fs::metadata(program)?.len();
+    if size > MAX_PROGRAM_BYTES {
+        bail!("the program has {size} bytes, more than {MAX_PROGRAM_BYTES}");
+    }
+    eprintln!("{}: {size} bytes", program.display());
+    Ok(())
+}
+
+/// The program, without settings from the environment.
+fn clean(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("ORBWEAVER_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+fn completions(program: &Path, folder: &Path) -> Result<()> {
+    let completions = folder.join("completions");
+    fs::create_dir_all(&completions)?;
+    for (shell, file) in [
+        ("bash", "orbweaver.bash"),
+        ("zsh", "_orbweaver"),
+        ("fish", "orbweaver.fish"),
+    ] {
+        let script = output(clean(program).args(["completions", shell]))?;
+        fs::write(completions.join(file), script + "\n")?;
+    }
+    run(clean(program).arg("manual").arg(folder.join("man")))
+}
+
+/// An archive for systems without a package.
+fn archive(folder: &Path) -> Result<()> {
+    let name = format!("orbweaver-{VERSION}-{}-linux", architecture());
+    let top = folder.join(&name);
+    fs::create_dir_all(&top)?;
+    for file in ["README.md", "LICENSE", "CHANGELOG.md"] {
+        copy(&root().join(file), &top.join(file))?;
+    }
+    run(Command::new("cp")
+        .args(["--recursive", "orbweaver", "completions", "man", &name])
+        .current_dir(folder))?;
+    // The same input gives the same bytes.
+    run(Command::new("tar")
+        .args([
+            "--create",
+            "--gzip",
+            "--sort=name",
+            "--owner=0",
+            "--group=0",
+        ])
+        .args(["--numeric-owner", "--mtime=@0", "--file"])
+        .args([&format!("{name}.tar.gz"), &name])
+        .current_dir(folder))?;
+    fs::remove_dir_all(top)?;
+    Ok(())
+}
+
+/// Writes SHA256SUMS of all files.
+fn checksums(folder: &Path) -> Result<()> {
+    let mut names: Vec<String> = fs::read_dir(folder)?
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let sums = output(Command::new("sha256sum").args(&names).current_dir(folder))?;
+    fs::write(folder.join("SHA256SUMS"), sums + "\n")?;
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::copy(from, to).with_context(|| format!("cannot copy {}", from.display()))?;
+    Ok(())
+}
