@@ -9,8 +9,8 @@ use crate::error::ApiError;
 use crate::inside::Inside;
 use crate::warnings::Operations;
 use crate::{
-    actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, openapi,
-    plugins, robots, scan, signup, usage, webhook,
+    actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, map,
+    openapi, plugins, robots, scan, signup, usage, webhook,
 };
 
 /// The operations.
@@ -22,6 +22,7 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .merge(deliveries::routes())
         .merge(scan::routes())
         .merge(cloud::routes())
+        .merge(map::routes())
         .merge(robots::routes())
         .merge(logs::routes())
         .merge(usage::routes())

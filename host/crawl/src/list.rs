@@ -77,6 +77,7 @@ impl UrlList {
             url: url.without_fragment().to_owned(),
             key_hash,
             depth: 0,
+            priority: 0,
         });
     }
 }

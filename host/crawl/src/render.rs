@@ -29,13 +29,35 @@ pub enum RenderMode {
     Always,
 }
 
+/// An event in the life of a rendered page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+#[schema(as = CrawlWaitEvent)]
+pub enum WaitEvent {
+    /// The `load` event.
+    Load,
+    /// The `DOMContentLoaded` event.
+    DomContentLoaded,
+    /// No network request for half a second.
+    NetworkIdle,
+}
+
+impl From<WaitEvent> for WaitFor {
+    fn from(event: WaitEvent) -> Self {
+        match event {
+            WaitEvent::Load => Self::Load,
+            WaitEvent::DomContentLoaded => Self::DomContentLoaded,
+            WaitEvent::NetworkIdle => Self::NetworkIdle,
+        }
+    }
+}
+
 /// When a rendered page counts as loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(as = CrawlWait)]
 pub struct WaitSpec {
     /// The event: `load` (default), `domcontentloaded` or `networkidle`.
-    #[schema(value_type = Option<String>, pattern = "^(load|domcontentloaded|networkidle)$")]
-    pub event: Option<WaitFor>,
+    pub event: Option<WaitEvent>,
     /// A CSS selector that an element has to match. A page where none does is stored as it is
     /// when the time for rendering ends.
     #[schema(max_length = 1_024)]
@@ -55,7 +77,7 @@ pub struct WaitSpec {
 #[schema(as = CrawlWaitFor)]
 pub enum WaitRequest {
     /// `load`, `domcontentloaded` or `networkidle`.
-    Event(#[schema(value_type = String)] WaitFor),
+    Event(WaitEvent),
     /// More than an event.
     Spec(WaitSpec),
 }
@@ -149,7 +171,7 @@ mod tests {
     fn a_wait_is_an_event_or_an_object() {
         let read = |json: &str| serde_json::from_str::<WaitRequest>(json);
         let event = read("\"networkidle\"").unwrap().check().unwrap();
-        assert_eq!(event.event, Some(WaitFor::NetworkIdle));
+        assert_eq!(event.event, Some(WaitEvent::NetworkIdle));
         let spec = read(r##"{"selector": "#app p", "milliseconds": 200}"##).unwrap();
         let spec = spec.check().unwrap();
         assert_eq!(spec.selector.as_deref(), Some("#app p"));

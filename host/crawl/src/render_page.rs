@@ -62,7 +62,7 @@ pub(crate) async fn render(
     let job = Job {
         url: entry.url.clone(),
         user_agent: Some(user_agent.to_owned()),
-        render: Some(wait.event.unwrap_or(WaitFor::Load)),
+        render: Some(wait.event.map_or(WaitFor::Load, WaitFor::from)),
         proxy: shared.proxy.clone(),
         pool: spec.proxy_pool,
         country: spec.proxy_country.clone(),

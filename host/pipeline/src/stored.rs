@@ -269,9 +269,7 @@ impl Pipeline {
                 ..StoredContent::default()
             });
         };
-        let outcome = self
-            .extract(&mut document, &parts.roles(options))
-            .await?;
+        let outcome = self.extract(&mut document, &parts.roles(options)).await?;
         let page = match document.kind {
             Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
             _ => None,

@@ -1,7 +1,7 @@
 //! POST /v1/crawls.
 
 use axum::Json;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse, Response};
 use chrono::{DateTime, TimeDelta, Utc};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use orbweaver_core::ids::RunId;

@@ -19,7 +19,7 @@ pub(super) struct Params {
     #[param(inline)]
     format: Option<Format>,
     /// Markdown without navigation, footer and sidebars.
-    #[param(default = false, extensions(("x-extension" = json!(true))))]
+    #[param(default = false)]
     only_main_content: Option<bool>,
     /// Options of the extractors that `format` runs, by role: a JSON object of objects that
     /// satisfy their schemas, such as `{"markdown":{"only_main_content":true}}`.

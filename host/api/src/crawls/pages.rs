@@ -36,10 +36,10 @@ pub(super) struct Params {
     /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
     /// extensions.
-    #[param(example = "title,depth", extensions(("x-extension" = json!(true))))]
+    #[param(example = "title,depth")]
     include: Option<String>,
     /// With `include=markdown`: Markdown without navigation, footer and sidebars.
-    #[param(default = false, extensions(("x-extension" = json!(true))))]
+    #[param(default = false)]
     only_main_content: Option<bool>,
 }
 

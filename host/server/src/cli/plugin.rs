@@ -5,13 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
-<<<<<<< HEAD
 use orbweaver_engine::{
-    Engine, Grants, Inspection, Permissions, Source, Verdict, file_name, manifest,
+    Engine, Grants, Inspection, Permissions, Source, Verdict, file_name, manifest, write_bundle,
 };
-=======
-use orbweaver_engine::{Engine, Inspection, Permissions, file_name, manifest, write_bundle};
->>>>>>> w/next
 
 use super::Common;
 use super::doctor::plugin_place;
@@ -93,13 +89,9 @@ impl Plugin {
         match self {
             Self::List(list) => list.run(common).await,
             Self::Inspect(inspect) => inspect.run(common),
-<<<<<<< HEAD
             Self::Check(check) => check.run(common).await,
             Self::Pack(pack) => pack.run(common),
-=======
-            Self::Pack(pack) => pack.run(),
             Self::Embed(embed) => embed.run(common).await,
->>>>>>> w/next
         }
     }
 }

@@ -11,8 +11,7 @@ pub(crate) mod notes;
 pub use crate::pages::{
     CrawledPage, DifferentPage, LinkRows, LinkSlice, NewRecord, Orphan, PackedLinks, PageItem,
     PageRange, PageRecord, PageSummary, PreviousPage, RunDiff, RunRecord, StoredLink, each_link,
-    pack_links,
-    pack_targets, slice_links, unpack_links, unpack_targets,
+    pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
     Created, DeletionStep, Ending, Lease, LeasedRun, NewRun, Progress, Run, RunFilter, RunItem,
