@@ -239,8 +239,11 @@ async fn a_zip_has_a_markdown_file_per_page_and_an_index() {
     }
 }
 
-/// The records of a WARC file: header lines and block.
-fn records(file: &[u8]) -> Vec<(Vec<(String, String)>, Vec<u8>)> {
+/// A record of a WARC file: header fields and block.
+type Record = (Vec<(String, String)>, Vec<u8>);
+
+/// The records of a WARC file.
+fn records(file: &[u8]) -> Vec<Record> {
     let mut bytes = Vec::new();
     MultiGzDecoder::new(file).read_to_end(&mut bytes).unwrap();
     let mut rest = &bytes[..];

@@ -52,6 +52,8 @@ pub(super) struct Ask<'a> {
     pub timeout: Duration,
     /// 429 decides: the sender has a cap.
     pub is_capped: bool,
+    /// 502 decides: the page that is asked for cannot be had.
+    pub is_faulty: bool,
 }
 
 impl<'a> Ask<'a> {
@@ -64,6 +66,7 @@ impl<'a> Ask<'a> {
             body: "",
             timeout: Duration::from_secs(60),
             is_capped: false,
+            is_faulty: false,
         }
     }
 
@@ -145,7 +148,8 @@ impl<'a> Ask<'a> {
         while Instant::now() < until {
             if let Some(address) = at.get()
                 && let Ok(answer) = self.send(address)
-                && ![408, 409, 500, 502, 503, 504].contains(&answer.status)
+                && ![408, 409, 500, 503, 504].contains(&answer.status)
+                && (answer.status != 502 || self.is_faulty)
                 && (answer.status != 429 || self.is_capped)
             {
                 return Some(answer);

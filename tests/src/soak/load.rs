@@ -136,6 +136,7 @@ fn settle(
     let ask = Ask {
         idempotency: Some(id),
         is_capped: tenant.cap.is_some(),
+        is_faulty: body.contains("/fault/"),
         ..Ask::post(path, &tenant.key, body)
     };
     let answer = ask.settle(ground.at, Instant::now() + PATIENCE);
@@ -175,6 +176,7 @@ pub(super) fn finish(tenant: &Tenant, at: &Whereabouts) -> anyhow::Result<()> {
         let ask = Ask {
             idempotency: Some(&id),
             is_capped: tenant.cap.is_some(),
+            is_faulty: body.contains("/fault/"),
             ..Ask::post(&path, &tenant.key, &body)
         };
         let answer = ask.settle(at, Instant::now() + 3 * PATIENCE);
