@@ -37,11 +37,16 @@ site=$!
 trap 'kill $site; podman rm --force --volumes --time 0 "$name" >/dev/null 2>&1 || true' EXIT
 trap 'exit 1' INT TERM
 
+# Without capabilities the browser cannot make a sandbox of its own; the container is its sandbox.
+sandbox=auto
+case $image in
+*-browser) sandbox=off ;;
+esac
 podman run --detach --name "$name" --network=host --cgroups=disabled \
     --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
     --read-only --tmpfs /tmp --cap-drop=ALL --security-opt=no-new-privileges \
     --env "ORBWEAVER_LISTEN=127.0.0.1:$port" --env ORBWEAVER_METRICS__LISTEN=127.0.0.1:18292 \
-    --env ORBWEAVER_ALLOW_NETS=127.0.0.0/8 --env "ORBWEAVER_BOOTSTRAP_KEY=$key" "$image" >/dev/null
+    --env "ORBWEAVER_RENDERING__SANDBOX=$sandbox" --env ORBWEAVER_ALLOW_NETS=127.0.0.0/8 --env "ORBWEAVER_BOOTSTRAP_KEY=$key" "$image" >/dev/null
 tries=0
 until curl --silent --fail --output /dev/null "http://127.0.0.1:$port/v1/ready"; do
     tries=$((tries + 1))
