@@ -287,7 +287,7 @@ fn protect(headers: &mut HeaderMap) {
             .or_insert(PAGE_POLICY);
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         let referrer = HeaderValue::from_static("no-referrer");
-        headers.insert(header::REFERRER_POLICY, referrer);
+        headers.entry(header::REFERRER_POLICY).or_insert(referrer);
     }
 }
 
