@@ -24,7 +24,10 @@ pub enum Database {
 
 impl Database {
     /// The URL of a fresh database; none where it is the data folder's file.
-    fn fresh(self) -> Result<Option<String>> {
+    ///
+    /// # Errors
+    /// The throw-away server does not start.
+    pub fn fresh(self) -> Result<Option<String>> {
         match self {
             Self::Sqlite => Ok(None),
             Self::Postgres => Postgres::shared().database().map(Some),

@@ -27,8 +27,19 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// What the six roles say of the pages of some folders, as hashes to compare two versions
+    /// of the code by.
+    Corpus {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// A whole crawl through the API, against the spider crate and a bare client.
     Crawl {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// What servers cost that have nothing to do, on each database.
+    Idle {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
@@ -78,7 +89,9 @@ impl Bench {
             Self::Actors { args } => ("actors", args),
             Self::Call { args } => ("call", args),
             Self::Extract { args } => ("extract", args),
+            Self::Corpus { args } => ("corpus", args),
             Self::Crawl { args } => ("crawl", args),
+            Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
             Self::Soak { args } => ("soak", args),
@@ -90,7 +103,7 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "kill", "scale", "soak"].contains(&name) {
+        if ["actors", "api", "crawl", "idle", "kill", "scale", "soak"].contains(&name) {
             build::host()?;
         }
         let peer = match name {

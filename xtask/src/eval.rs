@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::shell::{cargo, plugin_target_dir, root, run, target_dir};
+use crate::train::Train;
 
 /// What is evaluated. The arguments are those of the program `orbweaver-eval`: `--data DIR`
 /// (repeatable), `--report FILE.html`, `--peers` and more; `--help` lists them.
@@ -22,6 +23,9 @@ pub enum Eval {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Train the models that find the main content, or measure them on sites that they were
+    /// not trained on.
+    Train(Train),
     /// Markdown of the main content against the article, and the fidelity probes.
     Markdown {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -33,6 +37,7 @@ impl Eval {
     /// Builds the program, and the peers where they are asked for; then runs it.
     pub fn run(self) -> Result<()> {
         let (name, args) = match self {
+            Self::Train(train) => return train.run(),
             Self::Article { args } => ("article", args),
             Self::Metadata { args } => ("metadata", args),
             Self::Markdown { args } => ("markdown", args),

@@ -13,6 +13,7 @@ mod setup;
 mod shell;
 mod steps;
 mod test;
+mod train;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

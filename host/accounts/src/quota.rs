@@ -294,7 +294,13 @@ impl Quota {
             now,
             expires: now + TTL,
         };
-        match inner.store.reserve(project, &caps, &request).await? {
+        let mut result = inner.store.reserve(project, &caps, &request).await?;
+        // The pages of a call that has just failed count as reserved until the writer has
+        // committed their release.
+        if matches!(result, ReservationResult::Capped(_)) && inner.store.released().await? {
+            result = inner.store.reserve(project, &caps, &request).await?;
+        }
+        match result {
             ReservationResult::Reserved(id, left, short) => {
                 inner.live.lock().insert(id);
                 Ok(Reservation {
@@ -324,7 +330,7 @@ impl Quota {
     /// When the database fails.
     #[crate::boxed]
     pub async fn settle(&self) -> Result<(), StoreError> {
-        self.0.store.released().await
+        self.0.store.released().await.map(drop)
     }
 
     /// Extends all reservations of this process. Called every minute.

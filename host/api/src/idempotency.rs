@@ -5,11 +5,12 @@
 //! finds its answer.
 
 use std::future::Future;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
-use orbweaver_store::{Claim, KeptAnswer};
+use orbweaver_store::{Claim, KeptAnswer, Store, StoreError};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
 
@@ -18,6 +19,10 @@ use super::error::ApiError;
 
 /// Answers that are larger are not kept; a retry works them out again, unbilled.
 const KEPT_BYTES: usize = 1 << 20;
+/// Time between two attempts to write how a request ended.
+const RETRY: Duration = Duration::from_secs(1);
+/// Attempts before a key is left to its expiry, which frees it after ten minutes.
+const RETRIES: u32 = 600;
 
 /// The header, for the OpenAPI document.
 #[derive(IntoParams)]
@@ -84,6 +89,7 @@ where
     ));
     let work = work(token);
     let ctx = ctx.clone();
+    let (store, path, unanswered) = (store.clone(), ctx.path.clone(), key.clone());
     let task = tokio::spawn(
         async move {
             let answer = Keeper {
@@ -98,8 +104,38 @@ where
     );
     match task.await {
         Ok(answer) => answer,
-        Err(error) => ApiError::internal(&error).into_response(),
+        Err(error) => {
+            // It panicked, perhaps after it was billed: a retry runs again under the same token.
+            let end = async || {
+                store
+                    .keep_answer(project, &path, &unanswered, 0, None)
+                    .await
+            };
+            if end().await.is_err() {
+                insist(move || {
+                    let (store, path, key) = (store.clone(), path.clone(), unanswered.clone());
+                    async move { store.keep_answer(project, &path, &key, 0, None).await }
+                });
+            }
+            ApiError::internal(&error).into_response()
+        }
     }
+}
+
+/// Repeats, in the background, a write that the database refused, such as on a full disk. Until it
+/// succeeds, a retry of the request is told that the first one is in progress.
+fn insist<F>(write: impl Fn() -> F + Send + 'static)
+where
+    F: Future<Output = Result<(), StoreError>> + Send,
+{
+    tokio::spawn(async move {
+        for _ in 0..RETRIES {
+            tokio::time::sleep(RETRY).await;
+            if write().await.is_ok() {
+                return;
+            }
+        }
+    });
 }
 
 struct Keeper<'a> {
@@ -118,7 +154,17 @@ impl Keeper<'_> {
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
             )
         {
-            store.release_idempotency(project, path, self.key).await?;
+            if store
+                .release_idempotency(project, path, self.key)
+                .await
+                .is_err()
+            {
+                let (store, path, key) = self.row();
+                insist(move || {
+                    let (store, path, key) = (store.clone(), path.clone(), key.clone());
+                    async move { store.release_idempotency(project, &path, &key).await }
+                });
+            }
             return Ok(answer);
         }
         let (parts, body) = answer.into_parts();
@@ -131,10 +177,33 @@ impl Keeper<'_> {
             .and_then(|value| value.to_str().ok())
             .unwrap_or("application/json");
         let kept = (body.len() <= KEPT_BYTES).then_some((content_type, &body[..]));
-        store
-            .keep_answer(project, path, self.key, status.as_u16(), kept)
-            .await?;
+        let status = status.as_u16();
+        if let Err(error) = store
+            .keep_answer(project, path, self.key, status, kept)
+            .await
+        {
+            // The work is done, so the client gets its answer now.
+            tracing::warn!(%error, "cannot keep an answer for its Idempotency-Key yet");
+            let (store, path, key) = self.row();
+            let kept = kept.map(|_| (content_type.to_owned(), body.clone()));
+            insist(move || {
+                let (store, path, key) = (store.clone(), path.clone(), key.clone());
+                let kept = kept.clone();
+                async move {
+                    let kept = kept.as_ref().map(|(kind, body)| (&**kind, &body[..]));
+                    store.keep_answer(project, &path, &key, status, kept).await
+                }
+            });
+        }
         Ok(Response::from_parts(parts, Body::from(body)))
+    }
+}
+
+impl Keeper<'_> {
+    /// What names the key's row.
+    fn row(&self) -> (Store, String, String) {
+        let Ctx { app, path, .. } = self.ctx;
+        (app.store.clone(), path.clone(), self.key.to_owned())
     }
 }
 

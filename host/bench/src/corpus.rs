@@ -28,18 +28,7 @@ pub fn generated() -> Vec<Sample> {
 
 /// From a folder of `.html` and `.html.gz`: for each size the page nearest to it.
 pub fn from_folder(dir: &Path) -> Result<Vec<Sample>> {
-    let mut pages = Vec::new();
-    for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
-        let path = entry?.path();
-        let bytes = std::fs::read(&path)?;
-        let mut html = Vec::new();
-        if path.extension().is_some_and(|e| e == "gz") {
-            flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut html)?;
-        } else {
-            html = bytes;
-        }
-        pages.push(String::from_utf8_lossy(&html).into_owned());
-    }
+    let pages = pages(dir)?;
     SIZES
         .iter()
         .map(|&size| {
@@ -53,6 +42,23 @@ pub fn from_folder(dir: &Path) -> Result<Vec<Sample>> {
             })
         })
         .collect()
+}
+
+/// Every `.html` and `.html.gz` of a folder.
+pub fn pages(dir: &Path) -> Result<Vec<String>> {
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(dir).with_context(|| dir.display().to_string())? {
+        let path = entry?.path();
+        let bytes = std::fs::read(&path)?;
+        let mut html = Vec::new();
+        if path.extension().is_some_and(|e| e == "gz") {
+            flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut html)?;
+        } else {
+            html = bytes;
+        }
+        pages.push(String::from_utf8_lossy(&html).into_owned());
+    }
+    Ok(pages)
 }
 
 fn label(bytes: usize) -> String {

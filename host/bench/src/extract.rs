@@ -18,7 +18,8 @@ use orbweaver_engine::{Engine, EngineConfig, Page, RoleCall};
 use crate::corpus::{self, Sample};
 use crate::measure::{Candidate, Rounds};
 
-const URL: &str = "https://example.com/weavers";
+/// The address that every page is taken to have.
+pub const URL: &str = "https://example.com/weavers";
 /// The roles of a scan, in the order of its answer.
 pub const ROLES: [&str; 6] = [
     "markdown",
@@ -90,7 +91,8 @@ pub fn engine() -> Result<Engine> {
     Ok(engine)
 }
 
-fn calls(roles: &[&str]) -> Vec<RoleCall> {
+/// One call of each role, without options.
+pub fn calls(roles: &[&str]) -> Vec<RoleCall> {
     roles
         .iter()
         .map(|role| RoleCall {

@@ -7,10 +7,12 @@ mod call;
 mod corpus;
 mod crawl;
 mod extract;
+mod idle;
 mod kill;
 mod measure;
 mod monitors;
 mod nasty;
+mod outputs;
 mod process;
 mod scale;
 mod soak;
@@ -38,6 +40,8 @@ enum Bench {
     Hello { address: std::net::SocketAddr },
     /// A plugin call with a fresh instance against a bare `Store::new`; calls a second.
     Call(call::Args),
+    /// What the six roles say of a folder's pages, as hashes to compare two versions by.
+    Corpus(outputs::Args),
     /// A whole crawl through the API, against the spider crate and a bare client.
     Crawl(crawl::Args),
     /// The bare client, for `crawl`.
@@ -47,6 +51,8 @@ enum Bench {
         list: PathBuf,
         connections: usize,
     },
+    /// What servers cost that have nothing to do, on each database.
+    Idle(idle::Args),
     /// The program killed again and again in the middle of a crawl, on each database.
     Kill(kill::Args),
     /// Growth of the host's work per page, and of the roles natively, on hostile documents.
@@ -67,12 +73,14 @@ fn main() -> Result<()> {
         Bench::Api(args) => api::run(&args),
         Bench::Hello { address } => api::hello(address),
         Bench::Call(args) => call::run(&args),
+        Bench::Corpus(args) => outputs::run(&args),
         Bench::Crawl(args) => crawl::run(&args),
         Bench::FetchList {
             address,
             list,
             connections,
         } => crawl::fetch_list(address, &list, connections),
+        Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
         Bench::Nasty(args) => nasty::run(&args),
         Bench::Soak(args) => soak::run(&args),

@@ -17,6 +17,22 @@ pub fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks()? + ticks()?) / TICKS))
 }
 
+/// Processor time to the nanosecond, and how often a thread was given a processor: of all
+/// threads that there are now.
+pub fn scheduled(pid: u32) -> Result<(Duration, u64)> {
+    let (mut time, mut times) = (0, 0);
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let stat = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        let mut fields = stat.split_whitespace();
+        let mut next =
+            || -> Result<u64> { Ok(fields.next().context("a short schedstat")?.parse()?) };
+        time += next()?;
+        next()?;
+        times += next()?;
+    }
+    Ok((Duration::from_nanos(time), times))
+}
+
 /// The most memory that was resident, in MiB.
 pub fn peak_mib(pid: u32) -> Result<f64> {
     status(pid, "VmHWM:")

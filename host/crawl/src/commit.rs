@@ -23,7 +23,7 @@ const WORTHWHILE: usize = 128;
 const LINGER: Duration = Duration::from_millis(40);
 /// Items that may wait for the writer; beyond that, runs wait.
 const QUEUE: usize = 512;
-/// Bytes of bodies that wait for the writer before fetches do, in KiB.
+/// Bytes of bodies and words that wait for the writer before fetches do, in KiB.
 const QUEUE_KIB: u32 = 16 << 10;
 /// KiB of discovered URLs that may wait for the writer; beyond that, runs wait.
 const QUEUE_URLS_KIB: u32 = 16 << 10;
@@ -73,7 +73,7 @@ impl Committer {
         (committer, task)
     }
 
-    /// Waits for room for a body of so many bytes.
+    /// Waits for room for a page of so many bytes.
     #[crate::boxed]
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         take_room(&self.room, bytes, QUEUE_KIB).await

@@ -11,6 +11,7 @@ mod commit;
 mod concurrency;
 pub mod config;
 mod context;
+mod due;
 mod entry;
 mod fetch;
 mod follow;

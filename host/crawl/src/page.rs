@@ -7,7 +7,7 @@ use bytes::Bytes;
 use orbweaver_core::charset;
 use orbweaver_core::content::{self, Kind};
 use orbweaver_core::key_hash::key_hash;
-use orbweaver_core::page::{Links, PageFacts, page_pass, x_robots_tag};
+use orbweaver_core::page::{Links, PageFacts, page_pass, page_text, x_robots_tag};
 use orbweaver_core::user_agent::{PRODUCT_TOKEN, is_rotated};
 use orbweaver_engine::{Page, PageParts, RoleCall};
 use orbweaver_fetch::Response;
@@ -19,6 +19,7 @@ use crate::entry::{Entry, Fetched};
 use crate::follow::{judge, pack, read};
 use crate::shared::Shared;
 use indexmap::IndexMap;
+use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
 use orbweaver_pipeline::{KeptContent, blocking};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -107,12 +108,23 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         }
         Kind::Text | Kind::Other => None,
     };
-    let mut facts = match &text {
-        Some(html) => page_pass(html, &response.final_url),
-        None => PageFacts {
-            content_hash: content::bytes_hash(&response.body),
-            ..PageFacts::default()
-        },
+    // As the background task would, which then need not read the page again.
+    let wants_words =
+        shared.spec.store_html && response.status == 200 && !shared.crawls.store.is_shared();
+    let (mut facts, words) = match &text {
+        Some(html) if wants_words => {
+            let (facts, text) = page_text(html, &response.final_url, TEXT_BYTES);
+            let words = page_words(facts.title.as_deref(), &text);
+            (facts, Some(words))
+        }
+        Some(html) => (page_pass(html, &response.final_url), None),
+        None => (
+            PageFacts {
+                content_hash: content::bytes_hash(&response.body),
+                ..PageFacts::default()
+            },
+            None,
+        ),
     };
     let header = x_robots_tag(response.headers.get_all("x-robots-tag"), PRODUCT_TOKEN);
     if header.nofollow {
@@ -173,6 +185,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         same_body: None,
         targets: pack(&found),
         links: rows(&links),
+        words,
         page: NewPage {
             project: shared.lease.project,
             run: Some(shared.lease.run),
@@ -216,6 +229,7 @@ pub(super) async fn unchanged(
         same_body: previous.blob.filter(|_| shared.spec.store_html),
         targets: pack(&found),
         links: previous.links,
+        words: None,
         page: NewPage {
             project: shared.lease.project,
             run: Some(shared.lease.run),

@@ -5,40 +5,40 @@
 //! slot, or the monitor's last run has not ended, it waits. Runs missed while no scheduler ran,
 //! or while the monitor waited, are made up for by one run.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use orbweaver_core::cron::Schedule;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::StoreError;
 use orbweaver_store::monitors::{DueMonitor, Fired, MonitorChange};
-use tokio::time::{MissedTickBehavior, interval};
 
 use crate::context::Crawls;
+use crate::due::Due;
 
-/// How often the scheduler looks.
-const LOOK: Duration = Duration::from_millis(250);
 /// Fires of one look, so that no look lasts long; the next one follows at once.
 const FIRES: usize = 64;
 
-/// Runs for as long as the process does; ends with the task that holds it.
+/// Runs for as long as the process does; ends with the task that holds it. Sleeps until the
+/// next fire is due or the database changes: a fire that waits for a free run slot, or for its
+/// monitor's last run, finds it by a change.
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut due = Due::new(&crawls);
     loop {
-        look.tick().await;
-        loop {
-            match tick(&crawls).await {
-                Ok(FIRES..) => tokio::task::yield_now().await,
-                Ok(_) => break,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot fire monitors");
-                    break;
-                }
-            }
+        due.wait().await;
+        let next = fire_all(&crawls).await;
+        if let Err(error) = &next {
+            tracing::warn!(%error, "cannot fire monitors");
         }
+        due.looked(&next);
     }
+}
+
+/// Fires all that is due; when the next monitor is, none without a monitor that will be.
+async fn fire_all(crawls: &Crawls) -> Result<Option<DateTime<Utc>>, StoreError> {
+    while tick(crawls).await? >= FIRES {
+        tokio::task::yield_now().await;
+    }
+    crawls.store.next_fire(crawls.clock.now()).await
 }
 
 /// Fires what is due; how many fires it looked into.

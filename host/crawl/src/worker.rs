@@ -4,21 +4,21 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_store::StoreError;
 use orbweaver_store::crawl::LeasedRun;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::commit::Committer;
 use crate::context::Crawls;
+use crate::due::Due;
 use crate::handle::{Fate, RunHandle};
 use crate::run;
 
-/// How often the worker looks for runs that other processes queued or lost.
-const LOOK: Duration = Duration::from_millis(500);
 /// How often hosts that are no longer in use are forgotten.
 const FORGET: Duration = Duration::from_secs(600);
 /// Time for open requests when the process stops.
@@ -33,11 +33,11 @@ pub async fn run(crawls: Crawls) {
     let lease = crawls.config.lease_ms.as_duration();
     let mut beat = interval(lease / 4);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut due = Due::new(&crawls);
     let mut forget = Instant::now() + FORGET;
     loop {
-        tokio::select! {
+        // A run that ended makes room for one that waits.
+        let more = tokio::select! {
             () = crawls.live.stopped() => break,
             _ = beat.tick() => {
                 heartbeat(&crawls, lease).await;
@@ -48,16 +48,23 @@ pub async fn run(crawls: Crawls) {
                         tracing::warn!(%error, "cannot forget hosts");
                     }
                 }
+                false
             }
-            _ = look.tick() => take(&crawls, &owner, lease, &committer, &mut runs).await,
-            () = crawls.live.woken() => {
-                take(&crawls, &owner, lease, &committer, &mut runs).await;
-            }
+            () = due.wait() => true,
+            () = crawls.live.woken() => true,
             Some(ended) = runs.join_next() => {
                 if let Err(error) = ended {
                     tracing::error!(%error, "a crawl's task ended badly");
                 }
+                true
             }
+        };
+        if more {
+            let next = take(&crawls, &owner, lease, &committer, &mut runs).await;
+            if let Err(error) = &next {
+                tracing::warn!(%error, "cannot look for crawls");
+            }
+            due.looked(&next);
         }
     }
     let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
@@ -77,37 +84,37 @@ pub async fn run(crawls: Crawls) {
     }
 }
 
-/// Takes as many runs as there is room for.
+/// Takes as many runs as there is room for; when another worker's lease runs out next. A
+/// SQLite file has one worker, which ended all leases when it began.
 async fn take(
     crawls: &Crawls,
     owner: &str,
     lease: Duration,
     committer: &Committer,
     runs: &mut JoinSet<()>,
-) {
+) -> Result<Option<DateTime<Utc>>, StoreError> {
     while runs.len() < crawls.config.runs {
         let full = full(crawls, runs.len()).await;
-        match try_take(crawls, owner, lease, &full).await {
-            Ok(None) => return,
-            Ok(Some(leased)) => {
-                let handle = RunHandle::new(leased.lease, leased.run.progress.clone());
-                crawls.live.insert(Arc::clone(&handle));
-                let (crawls, committer) = (crawls.clone(), committer.clone());
-                runs.spawn(async move {
-                    let registered = Registered {
-                        crawls: crawls.clone(),
-                        handle: Arc::clone(&handle),
-                    };
-                    run::run(crawls, leased, handle, committer).await;
-                    drop(registered);
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cannot look for crawls");
-                return;
-            }
-        }
+        let Some(leased) = try_take(crawls, owner, lease, &full).await? else {
+            break;
+        };
+        let handle = RunHandle::new(leased.lease, leased.run.progress.clone());
+        crawls.live.insert(Arc::clone(&handle));
+        let (crawls, committer) = (crawls.clone(), committer.clone());
+        runs.spawn(async move {
+            let registered = Registered {
+                crawls: crawls.clone(),
+                handle: Arc::clone(&handle),
+            };
+            run::run(crawls, leased, handle, committer).await;
+            drop(registered);
+        });
     }
+    if crawls.store.is_shared() {
+        let now = crawls.clock.now();
+        return crawls.store.next_lease_end(owner, now).await;
+    }
+    Ok(None)
 }
 
 /// Keeps a run in the process's list as long as its task lives.
@@ -127,7 +134,7 @@ async fn try_take(
     owner: &str,
     lease: Duration,
     full: &[ProjectId],
-) -> Result<Option<LeasedRun>, orbweaver_store::StoreError> {
+) -> Result<Option<LeasedRun>, StoreError> {
     let now = crawls.clock.now();
     if !crawls.store.has_waiting_run(now).await? {
         return Ok(None);

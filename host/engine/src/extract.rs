@@ -153,7 +153,7 @@ pub(crate) fn run_group(
     calls: &[(usize, RoleCall)],
     begin: impl Fn() -> Arc<Meter>,
 ) -> Vec<(usize, RoleResult)> {
-    let Code::Extractor(pre) = &*plugin.code else {
+    let Code::Extractor(pooled) = &*plugin.code else {
         let error = PluginError::Engine("not a pooled extractor".to_owned());
         return calls
             .iter()
@@ -166,14 +166,15 @@ pub(crate) fn run_group(
     for (place, call) in calls {
         let meter = begin();
         meter.enter();
-        let result = match instance.take() {
-            Some(mut instance) => {
-                instance.store.data_mut().meter = Arc::clone(&meter);
-                Ok(instance)
-            }
-            None => Instance::new(runtime, plugin, pre, page, Arc::clone(&meter)),
-        }
-        .and_then(|mut alive| {
+        let previous = instance.take();
+        let guest = || {
+            let mut alive = match previous {
+                Some(mut instance) => {
+                    instance.store.data_mut().set_meter(Arc::clone(&meter));
+                    instance
+                }
+                None => Instance::new(runtime, plugin, &pooled.pre, page, Arc::clone(&meter))?,
+            };
             let result = alive.call(plugin, call);
             plugin.stats.record_fuel(alive.spend_fuel(runtime));
             // A trap makes the instance unusable; the next role gets a new one.
@@ -181,7 +182,11 @@ pub(crate) fn run_group(
                 instance = Some(alive);
             }
             result
-        });
+        };
+        let result = match &runtime.interrupter {
+            Some(interrupter) => interrupter.run(&pooled.code, &meter, guest),
+            None => guest(),
+        };
         meter.leave();
         let memory = instance.as_ref().map_or(0, Instance::memory);
         let failure = result.as_ref().err();
@@ -233,12 +238,7 @@ impl Instance {
                 page,
                 fuel: 0,
             }),
-            Err(error) => Err(classify(
-                &plugin.label,
-                &error,
-                &store.data().limiter,
-                limits,
-            )),
+            Err(error) => Err(failure(plugin, &error, store.data())),
         }
     }
 
@@ -265,10 +265,15 @@ impl Instance {
         match answer {
             Ok(Ok(json)) => output::checked(json, &plugin.limits),
             Ok(Err(error)) => Err(error.into()),
-            Err(error) => {
-                let limiter = &self.store.data().limiter;
-                Err(classify(&plugin.label, &error, limiter, &plugin.limits))
-            }
+            Err(error) => Err(failure(plugin, &error, self.store.data())),
         }
+    }
+}
+
+/// Types an error of wasmtime. A guest that was interrupted has trapped; its meter knows why.
+fn failure(plugin: &Plugin, error: &wasmtime::Error, state: &State) -> PluginError {
+    match state.meter.check_if_overdue() {
+        Err(stop) => classify(&plugin.label, &stop.into(), &state.limiter, &plugin.limits),
+        Ok(()) => classify(&plugin.label, error, &state.limiter, &plugin.limits),
     }
 }

@@ -9,6 +9,7 @@
 //! - [`Host`] is what an actor may request, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
+mod bulk;
 mod capability;
 mod classify;
 mod code_cache;
@@ -25,6 +26,7 @@ mod host;
 mod imports;
 mod inner;
 mod inspect;
+mod interrupt;
 mod kind;
 mod limiter;
 mod limits;

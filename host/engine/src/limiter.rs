@@ -7,12 +7,14 @@ use wasmtime::ResourceLimiter;
 use crate::error::Limit;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
+use crate::meter::Meter;
 
 /// Refuses growth beyond the call's budget (the guest gets -1) and remembers the refusal: a guest
 /// out of memory usually traps with `unreachable`, which does not show the cause.
 #[derive(Debug)]
 pub(crate) struct Limiter {
     memory: Arc<MemoryBudget>,
+    meter: Arc<Meter>,
     table_budget: u64,
     table: u64,
     refused: Option<Limit>,
@@ -22,13 +24,19 @@ pub(crate) struct Limiter {
 const MAX_PER_STORE: usize = 1_000;
 
 impl Limiter {
-    pub fn new(limits: &Limits, memory: Arc<MemoryBudget>) -> Self {
+    pub fn new(limits: &Limits, memory: Arc<MemoryBudget>, meter: Arc<Meter>) -> Self {
         Self {
             memory,
+            meter,
             table_budget: limits.table_elements,
             table: 0,
             refused: None,
         }
+    }
+
+    /// Checks this meter from now on.
+    pub fn set_meter(&mut self, meter: Arc<Meter>) {
+        self.meter = meter;
     }
 
     /// The limit that was exceeded last, if any.
@@ -48,6 +56,7 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
+        self.meter.check_if_overdue()?;
         if maximum.is_some_and(|maximum| desired > maximum) {
             return Ok(false);
         }

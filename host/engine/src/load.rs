@@ -8,6 +8,7 @@ use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
+use crate::bulk;
 use crate::code_cache::CodeCache;
 use crate::compile::Compiler;
 use crate::config::{EngineConfig, Grant, GrantWord};
@@ -20,7 +21,7 @@ use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::kind::Kind;
 use crate::meter::Meter;
 use crate::page::Page;
-use crate::plugin::{Code, Plugin, Source};
+use crate::plugin::{Code, Plugin, Pooled, Source};
 use crate::runtime::{Placement, Runtime};
 use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
@@ -185,14 +186,13 @@ impl Loader {
         let pooled =
             world == World::Extractor && found.shape.suits_pool() && grants.wasi.is_empty();
         if pooled {
-            match self
-                .compile(Placement::Pool, digest, Arc::clone(&bytes))
-                .await
-            {
+            match self.compile_for_pool(Arc::clone(&bytes)).await {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
                     let pre = pre.and_then(bindings::extractor::ExtractorPre::new);
-                    return pre.map(Code::Extractor).map_err(|e| link_error(&e));
+                    return pre
+                        .map(|pre| Code::Extractor(Pooled::new(pre, &component)))
+                        .map_err(|e| link_error(&e));
                 }
                 // Perhaps only too large for a pool slot.
                 Err(error) => tracing::debug!("not in the pool: {error}"),
@@ -224,6 +224,25 @@ impl Loader {
         self.compiler
             .compile(self.runtime.engine(placement), digest, bytes)
             .await
+    }
+
+    /// Compiles an extractor for the pool, with memory copies and fills as guest code.
+    ///
+    /// # Errors
+    /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
+    async fn compile_for_pool(&self, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
+        let interrupts = self.runtime.interrupter.is_some();
+        let (bytes, digest) = blocking(move || {
+            let bytes = bulk::inline_bulk(&bytes);
+            if interrupts && !bulk::is_interruptible(&bytes) {
+                let why = "instructions that can run long in the host";
+                return Err(LoadError::Limits(why.to_owned()));
+            }
+            let digest = Digest::compute(&bytes);
+            Ok((bytes.into(), digest))
+        })
+        .await?;
+        self.compile(Placement::Pool, digest, bytes).await
     }
 
     /// Runs every role of an extractor on a small page. Other kinds are only instantiated, since

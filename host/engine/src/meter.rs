@@ -1,4 +1,4 @@
-//! Time budgets of one call, checked at every epoch tick inside the guest.
+//! Time budgets of one call, checked at every tick of the clock.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ pub(crate) struct Meter {
     /// thread had run all the time since, in nanoseconds; 0 before that tick.
     cpu_start: AtomicU64,
     cancelled: AtomicBool,
+    overdue: AtomicBool,
 }
 
 impl Meter {
@@ -34,6 +35,7 @@ impl Meter {
             span_start: AtomicU64::new(0),
             cpu_start: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
         }
     }
 
@@ -80,7 +82,29 @@ impl Meter {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the guest may continue; called by the thread that entered.
+    /// Records that a check failed while the guest ran.
+    pub fn set_overdue(&self) {
+        self.overdue.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a check has failed while the guest ran.
+    pub fn is_overdue(&self) -> bool {
+        self.overdue.load(Ordering::Relaxed)
+    }
+
+    /// Checks the budgets again if a check has failed before; for host functions.
+    ///
+    /// # Errors
+    /// Same as [`Meter::check`].
+    pub fn check_if_overdue(&self) -> Result<(), StopReason> {
+        if self.is_overdue() {
+            self.check()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the guest may continue; called by the thread that entered, also in a signal
+    /// handler. After the first failure every later check fails, too.
     pub fn check(&self) -> Result<(), StopReason> {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(StopReason::Cancelled);

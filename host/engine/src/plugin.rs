@@ -6,9 +6,11 @@ use std::time::{Duration, SystemTime};
 
 use serde::Serialize;
 use serde_json::Value;
+use wasmtime::component::Component;
 
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::inspect::Digest;
+use crate::interrupt::GuestCode;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, Manifest};
@@ -33,11 +35,27 @@ pub enum Source {
 
 /// Compiled, linked and type-checked code, ready to be instantiated.
 pub(crate) enum Code {
-    Extractor(ExtractorPre<State>),
+    Extractor(Pooled),
     ExtractorOnDemand(ExtractorAsyncPre<State>),
     Actor(ActorPre<State>),
     ActorSync(ActorSyncPre<State>),
     Fetcher(FetcherPre<State>),
+}
+
+/// An extractor of the pool.
+pub(crate) struct Pooled {
+    pub pre: ExtractorPre<State>,
+    /// Its functions, where guests are ended by signals. `pre` keeps them alive.
+    pub code: GuestCode,
+}
+
+impl Pooled {
+    pub fn new(pre: ExtractorPre<State>, component: &Component) -> Self {
+        Self {
+            pre,
+            code: GuestCode::of(component),
+        }
+    }
 }
 
 /// A loaded plugin.

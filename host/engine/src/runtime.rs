@@ -1,5 +1,7 @@
 //! The two `wasmtime::Engine`s, their linkers, and the stores of calls.
 
+use std::sync::Arc;
+
 use wasmtime::component::Linker;
 use wasmtime::{
     Config, Enabled, EngineWeak, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
@@ -9,9 +11,10 @@ use wasmtime::{
 use crate::config::EngineConfig;
 use crate::grants::EffectivePermissions;
 use crate::inspect::{POOL_CORE_INSTANCES, POOL_TABLE_ELEMENTS, POOL_TABLES};
+use crate::interrupt::{Interrupter, RETRY, is_supported};
 use crate::limits::Limits;
 use crate::state::State;
-use crate::ticker::Ticker;
+use crate::ticker::{TICK, Ticker};
 use crate::wit::v0_1_0::linker;
 
 /// Stack size of a guest: enough for recursive descent, small enough that infinite recursion ends
@@ -41,6 +44,8 @@ pub(crate) struct Runtime {
     counts_fuel: bool,
     /// Interrupts guests; stands still while none runs.
     pub ticker: Ticker,
+    /// Stops guests of the pool; `None` where their code checks epochs.
+    pub interrupter: Option<Arc<Interrupter>>,
 }
 
 impl Runtime {
@@ -54,10 +59,19 @@ impl Runtime {
                 .concurrency_support(true)
                 .wasm_component_model_async(true),
         )?;
+        let interrupter = match is_supported() {
+            true => Some(Arc::new(Interrupter::new(&pool)?)),
+            false => None,
+        };
         let engines = [pool.weak(), on_demand.weak()];
+        let to_interrupt = interrupter.clone();
         let ticker = Ticker::start(move || {
             for engine in engines.iter().filter_map(EngineWeak::upgrade) {
                 engine.increment_epoch();
+            }
+            match &to_interrupt {
+                Some(interrupter) if interrupter.tick() => RETRY,
+                _ => TICK,
             }
         })?;
         let mut pool_linker = Linker::new(&pool);
@@ -69,6 +83,7 @@ impl Runtime {
             pool_linker,
             counts_fuel: config.count_fuel,
             ticker,
+            interrupter,
         })
     }
 
@@ -95,8 +110,8 @@ impl Runtime {
         Ok(linker)
     }
 
-    /// A store for one call, with the call's limits. The guest is checked at every tick; a task
-    /// also yields to others then.
+    /// A store for one call, with the call's limits. A guest whose code checks epochs is checked at
+    /// every tick; a task also yields to others then.
     pub fn store(
         &self,
         placement: Placement,
@@ -109,10 +124,13 @@ impl Runtime {
         store.set_hostcall_fuel(usize::try_from(bytes).unwrap_or(usize::MAX));
         // Besides host resources, the guest needs handles of its own.
         store.set_max_component_handles((limits.handles as usize).saturating_add(64));
-        store.set_epoch_deadline(1);
         if self.counts_fuel {
             store.set_fuel(u64::MAX)?;
         }
+        if placement == Placement::Pool && self.interrupter.is_some() {
+            return Ok(store);
+        }
+        store.set_epoch_deadline(1);
         store.epoch_deadline_callback(move |store| {
             store.data().meter.check()?;
             Ok(match placement {
@@ -167,6 +185,7 @@ fn pooled(config: &EngineConfig) -> Config {
         .pagemap_scan(Enabled::Auto);
     let mut common = common(config);
     common
+        .epoch_interruption(!is_supported())
         .concurrency_support(false)
         .allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
     common

@@ -41,7 +41,7 @@ impl State {
         table.set_max_capacity(limits.handles as usize);
         Self {
             table,
-            limiter: Limiter::new(limits, Arc::clone(&memory)),
+            limiter: Limiter::new(limits, Arc::clone(&memory), Arc::clone(&meter)),
             log: PluginLog::new(Arc::clone(plugin), limits.log_lines),
             meter,
             memory,
@@ -50,6 +50,12 @@ impl State {
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,
         }
+    }
+
+    /// Makes this the meter of the next call of the same guest.
+    pub fn set_meter(&mut self, meter: Arc<Meter>) {
+        self.limiter.set_meter(Arc::clone(&meter));
+        self.meter = meter;
     }
 
     /// Passes a page to the guest.

@@ -126,7 +126,7 @@ pub(crate) async fn extract(
         let one = async {
             let (mut store, extractor, page) = match previous {
                 Some(mut instance) => {
-                    instance.0.data_mut().meter = Arc::clone(&meter);
+                    instance.0.data_mut().set_meter(Arc::clone(&meter));
                     instance
                 }
                 None => {

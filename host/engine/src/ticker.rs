@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// Interval of the epoch: the resolution of time budgets.
+/// Interval of the checks of running guests: the resolution of time budgets.
 pub(crate) const TICK: Duration = Duration::from_millis(10);
 
-/// Advances the engines' epochs every [`TICK`] while at least one [`RunningGuest`] exists, and
-/// sleeps otherwise. Its thread ends when this is dropped.
+/// Calls a function at every [`TICK`] while at least one [`RunningGuest`] exists, and sleeps
+/// otherwise. Its thread ends when this is dropped.
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
 }
@@ -30,11 +30,11 @@ struct Shared {
 pub(crate) struct RunningGuest<'t>(&'t Shared);
 
 impl Ticker {
-    /// Starts the thread, parked. It calls `tick` at every [`TICK`].
+    /// Starts the thread, parked. It calls `tick`, which returns the time until the next call.
     ///
     /// # Errors
     /// The operating system's error if it cannot start a thread.
-    pub fn start(tick: impl Fn() + Send + 'static) -> std::io::Result<Self> {
+    pub fn start(tick: impl Fn() -> Duration + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             running: AtomicUsize::new(0),
             parked: AtomicBool::new(false),
@@ -45,11 +45,12 @@ impl Ticker {
         });
         let clock = Arc::clone(&shared);
         thread::Builder::new()
-            .name("plugin-epoch".to_owned())
+            .name("plugin-clock".to_owned())
             .spawn(move || {
+                let mut pause = TICK;
                 while clock.wait_for_guest() {
-                    thread::sleep(TICK);
-                    tick();
+                    thread::sleep(pause);
+                    pause = tick();
                     clock.ticks.fetch_add(1, Ordering::Relaxed);
                 }
             })?;
@@ -124,6 +125,7 @@ mod tests {
         let ticker = Ticker::start(move || {
             // Fails only after the test has ended.
             let _ = ticked.send(());
+            TICK
         })
         .unwrap();
         assert_eq!(ticker.wait_until_parked(), 0, "no guest ran yet");

@@ -16,8 +16,9 @@ use codec::{Codec, Step};
 
 /// Most nested codings of one body.
 const MAX_CODINGS: usize = 2;
-/// Bytes of output per decoding step.
-const BLOCK: usize = 32 * 1024;
+/// Bytes of output per decoding step. Most pages fit, and a decoder whose stream ends in its
+/// first step keeps no copy of its output.
+const BLOCK: usize = 64 * 1024;
 
 /// Parses Content-Encoding; returns the codings in the order of decoding.
 pub(crate) fn codings<'a>(headers: impl Iterator<Item = &'a str>) -> Result<Vec<Coding>, Fault> {
@@ -72,6 +73,8 @@ pub(crate) struct Body {
 
 struct Layer {
     codec: Codec,
+    /// What is decoded for the next layer, and how much that was so far. The last layer
+    /// decodes into the body itself.
     block: Box<[u8]>,
     produced: usize,
 }
@@ -87,10 +90,13 @@ pub(crate) struct Decoded {
 impl Body {
     /// A body with these codings and at most `max` bytes; `hint` is its announced length.
     pub fn new(codings: &[Coding], max: usize, hint: Option<u64>) -> Self {
-        let layers = codings.iter().map(|&coding| Layer {
-            codec: Codec::new(coding),
-            block: vec![0; BLOCK].into_boxed_slice(),
-            produced: 0,
+        let layers = codings.iter().enumerate().map(|(index, &coding)| {
+            let is_last = index + 1 == codings.len();
+            Layer {
+                codec: Codec::new(coding),
+                block: vec![0; if is_last { 0 } else { BLOCK }].into_boxed_slice(),
+                produced: 0,
+            }
         });
         let keep_raw = match codings {
             [Coding::Gzip] => Some("gzip"),
@@ -196,14 +202,18 @@ fn push_through(
     out: &mut Vec<u8>,
     max: usize,
 ) -> Result<(), Stop> {
-    let Some((layer, rest)) = layers.split_first_mut() else {
-        let room = max - out.len().min(max);
-        out.extend_from_slice(input.get(..room.min(input.len())).unwrap_or_default());
-        return if input.len() > room {
-            Err(Stop::Full)
-        } else {
-            Ok(())
-        };
+    let (layer, rest) = match layers {
+        [] => {
+            let room = max - out.len().min(max);
+            out.extend_from_slice(input.get(..room.min(input.len())).unwrap_or_default());
+            return if input.len() > room {
+                Err(Stop::Full)
+            } else {
+                Ok(())
+            };
+        }
+        [last] => return decode_into(&mut last.codec, input, out, max),
+        [layer, rest @ ..] => (layer, rest),
     };
     let mut input = input;
     loop {
@@ -224,6 +234,33 @@ fn push_through(
             max,
         )?;
         if layer.produced > max {
+            return Err(Stop::Full);
+        }
+        if !more {
+            return Ok(());
+        }
+    }
+}
+
+/// Decodes `input` to the end of `out`, which has at most `max` bytes.
+fn decode_into(
+    codec: &mut Codec,
+    mut input: &[u8],
+    out: &mut Vec<u8>,
+    max: usize,
+) -> Result<(), Stop> {
+    loop {
+        let start = out.len();
+        // One byte more than there is room for tells that a body is too large.
+        let room = max.saturating_sub(start).saturating_add(1).min(BLOCK);
+        out.resize(start + room, 0);
+        let step = codec.step(input, out.get_mut(start..).unwrap_or_default());
+        let written = step.as_ref().map_or(0, |step| step.written);
+        out.truncate(start + written);
+        let Step { read, more, .. } = step.map_err(Stop::Malformed)?;
+        input = input.get(read..).unwrap_or_default();
+        if out.len() > max {
+            out.truncate(max);
             return Err(Stop::Full);
         }
         if !more {

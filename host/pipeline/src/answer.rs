@@ -52,6 +52,11 @@ pub struct ScanResult<'a> {
     /// The main content as HTML.
     #[schema(required = true, value_type = Option<String>)]
     pub article_html: Option<&'a RawValue>,
+    /// What type of page it is (`article`, `collection`, `documentation`, `forum`, `listing`,
+    /// `product` or `service`), and how sure that is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub page_type: Option<&'a RawValue>,
     /// Title, description and other metadata of the page.
     #[schema(required = true, value_type = Option<Metadata>)]
     pub metadata: Option<&'a RawValue>,
@@ -100,6 +105,8 @@ pub(crate) struct Article<'a> {
     pub(crate) text: &'a RawValue,
     #[serde(borrow)]
     pub(crate) html: &'a RawValue,
+    #[serde(borrow, default)]
+    pub(crate) page_type: Option<&'a RawValue>,
 }
 
 impl<'a> Article<'a> {
@@ -158,6 +165,7 @@ pub fn assemble(
         markdown: outcome.role("markdown"),
         article: article.as_ref().map(|article| article.text),
         article_html: article.as_ref().map(|article| article.html),
+        page_type: article.as_ref().and_then(|article| article.page_type),
         metadata: outcome.role("metadata"),
         signals: outcome.role("signals"),
         ai_bot_policy: site.policy.as_deref(),

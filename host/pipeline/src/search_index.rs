@@ -1,35 +1,54 @@
-//! Indexes stored pages for search, in the background and outside all requests and crawls.
+//! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
+//! background, those pages that were stored without them.
 
 use std::time::Duration;
 
 use orbweaver_core::charset;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
-use orbweaver_store::{IndexEntry, Store, StoreError, UnindexedPage};
-use tokio::time::{MissedTickBehavior, interval};
+use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, UnindexedPage};
+use tokio::time::sleep;
 
 use crate::blocking::blocking;
 
-/// How often new pages are looked for. This is also the time allowed for a transaction with
-/// a lower id to commit after one with a higher id was seen.
+/// Least time between two looks for new pages. This is also the time allowed for a transaction
+/// with a lower id to commit after one with a higher id was seen.
 const LOOK: Duration = Duration::from_millis(1_000);
 /// Pages per batch. On SQLite a batch is one transaction and one segment of the index, which is
 /// merged later: small batches cost more merging, large ones block other writers longer.
 const BATCH: u32 = 200;
 /// Most bytes of a page's text that are indexed.
-const TEXT_BYTES: usize = 256 << 10;
+pub const TEXT_BYTES: usize = 256 << 10;
 
-/// Runs as long as the process.
+/// The words of a page: of its title and the first [`TEXT_BYTES`] of its text. CPU-bound.
+pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
+    PageWords {
+        title: index_words(title.unwrap_or_default()),
+        text: index_words(text),
+    }
+}
+
+/// Runs as long as the process. Sleeps until the database changes.
 #[crate::boxed]
 pub async fn run(store: Store) {
-    let mut ticks = interval(LOOK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut pulse = store.pulse();
     let mut seen = 0;
     loop {
-        ticks.tick().await;
-        match advance(&store, seen).await {
-            Ok(newest) => seen = newest,
-            Err(error) => tracing::warn!(%error, "cannot index pages for search"),
+        let all = match advance(&store, seen).await {
+            Ok(newest) => {
+                // Where others write, too, what is new waits for the next look.
+                let all = newest == seen || !store.is_shared();
+                seen = newest;
+                all
+            }
+            Err(error) => {
+                tracing::warn!(%error, "cannot index pages for search");
+                false
+            }
+        };
+        sleep(LOOK).await;
+        if all {
+            pulse.changed().await;
         }
     }
 }
@@ -80,8 +99,7 @@ async fn read(store: &Store, page: UnindexedPage) -> Result<Option<IndexEntry>, 
             page: page.page,
             project: page.project,
             url_key: page.url_key,
-            title: index_words(&facts.title.unwrap_or_default()),
-            text: index_words(&text),
+            words: page_words(facts.title.as_deref(), &text),
         })
     })
     .await??;

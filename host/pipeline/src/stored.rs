@@ -73,6 +73,10 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub article_html: Option<Option<&'a RawValue>>,
+    /// `article`, `both`, `full`: what type of page it is, and how sure that is, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub page_type: Option<&'a RawValue>,
     /// Title, description, Open Graph …
     #[schema(required = true, value_type = Option<Value>)]
     pub metadata: Option<&'a RawValue>,
@@ -142,6 +146,7 @@ impl Pipeline {
             markdown: None,
             article_text: None,
             article_html: None,
+            page_type: None,
             metadata: None,
             signals: None,
             content_hash: None,
@@ -177,6 +182,7 @@ impl Pipeline {
             let article = Article::read(&outcome, &mut answer.errors);
             answer.article_text = Some(article.as_ref().map(|article| article.text));
             answer.article_html = Some(article.as_ref().map(|article| article.html));
+            answer.page_type = article.as_ref().and_then(|article| article.page_type);
         }
         answer.metadata = outcome.role("metadata");
         if parts.signals {

@@ -159,5 +159,6 @@ fn page(lease: Lease, seq: i64, now: DateTime<Utc>) -> CrawledPage {
         same_body: None,
         targets: pack_targets(&targets),
         links: pack_links(links.iter().map(|to| (to.as_str(), "link", "", false))),
+        words: None,
     }
 }

@@ -21,6 +21,7 @@ pub mod monitors;
 mod pages;
 mod plugins;
 mod presence;
+mod pulse;
 mod purge;
 mod quota;
 mod runs;
@@ -45,11 +46,12 @@ pub use mail::{DueMail, NewMail};
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use plugins::UploadedPlugin;
 pub use presence::{WorkerLock, WorkerLockAttempt};
+pub use pulse::Pulse;
 pub use purge::Retention;
 pub use quota::{
     Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageDay,
 };
-pub use search::{IndexEntry, SearchHit, UnindexedPage};
+pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

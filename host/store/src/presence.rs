@@ -36,6 +36,11 @@ impl Presence {
         }
     }
 
+    /// The database's file; none where it is in memory.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
     /// Releases all locks.
     pub(crate) fn leave(&self) {
         drop(self.hold(None));

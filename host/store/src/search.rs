@@ -1,16 +1,18 @@
 //! Full-text search over a project's stored pages.
 //!
-//! A page is indexed some time after it was stored, by a task that reads [`Store::unindexed`]
-//! and calls [`Store::index`]; a deleted page leaves the index in the same transaction, by
-//! foreign key. The index has one document per URL: its newest page. `core::words` defines what a
-//! word is; the databases only store words.
+//! On SQLite a crawled page whose words are known is indexed in the transaction that stores it
+//! ([`Store::commit_crawl`](crate::Store::commit_crawl)). Every other page is indexed some time
+//! after it was stored, by a task that reads [`Store::unindexed`] and calls [`Store::index`]. A
+//! deleted page leaves the index in the same transaction, by foreign key. The index has one
+//! document per URL: its newest page. `core::words` defines what a word is; the databases only
+//! store words.
 
 use std::collections::BTreeMap;
 
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
 
-use crate::db::{Db, Store, transact};
+use crate::db::{Db, Store, per_database, pieces, transact};
 use crate::error::StoreError;
 
 /// Name of the setting that holds the id up to which pages are indexed.
@@ -37,7 +39,16 @@ pub struct UnindexedPage {
     pub blob: BlobId,
 }
 
-/// The words of a page, to index.
+/// A page's words, as `core::words::index_words` makes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageWords {
+    /// Its title's.
+    pub title: String,
+    /// Its visible text's.
+    pub text: String,
+}
+
+/// The words of a stored page, to index.
 #[derive(Clone, Debug)]
 pub struct IndexEntry {
     /// The page.
@@ -46,10 +57,162 @@ pub struct IndexEntry {
     pub project: ProjectId,
     /// The normalised URL.
     pub url_key: String,
-    /// Words of its title, made by `core::words::index_words`.
-    pub title: String,
-    /// Words of its visible text.
-    pub text: String,
+    /// Its words.
+    pub words: PageWords,
+}
+
+/// As [`IndexEntry`], borrowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewDocument<'a> {
+    pub(crate) page: PageId,
+    pub(crate) project: ProjectId,
+    pub(crate) url_key: &'a str,
+    pub(crate) words: &'a PageWords,
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct KnownRow {
+    page_id: i64,
+    project_id: i64,
+    url_key: String,
+}
+
+impl KnownRow {
+    fn key(&self) -> (i64, &str) {
+        (self.project_id, &self.url_key)
+    }
+}
+
+/// One document per URL, its youngest page's.
+fn youngest<'a>(documents: &[NewDocument<'a>]) -> BTreeMap<(ProjectId, &'a str), NewDocument<'a>> {
+    let mut youngest: BTreeMap<(ProjectId, &str), NewDocument<'a>> = BTreeMap::new();
+    for document in documents {
+        let kept = youngest
+            .entry((document.project, document.url_key))
+            .or_insert(*document);
+        if kept.page < document.page {
+            *kept = *document;
+        }
+    }
+    youngest
+}
+
+per_database! {
+    /// Adds documents to the index, in place of older pages of their URLs. A document whose
+    /// URL has a younger page in the index is left out. On SQLite the last statement of a
+    /// transaction: see [`add_words`].
+    pub(crate) async fn add(
+        conn: &mut Conn,
+        documents: &[NewDocument<'_>],
+    ) -> Result<(), StoreError> {
+        let mut wanted = youngest(documents);
+        // By project and URL, so that two nodes never wait for each other.
+        let mut known = known(conn, &wanted).await?;
+        known.sort_by(|a, b| a.key().cmp(&b.key()));
+        let mut older = Vec::new();
+        wanted.retain(|(project, url_key), new| {
+            let key = (project.get(), *url_key);
+            let Ok(at) = known.binary_search_by(|row| row.key().cmp(&key)) else {
+                return true;
+            };
+            let there = known.get(at).map_or(0, |row| row.page_id);
+            let is_older = there < new.page.get();
+            older.extend(is_older.then_some(there));
+            is_older
+        });
+        for page in older {
+            sqlx::query("DELETE FROM search_docs WHERE page_id = $1")
+                .bind(page)
+                .execute(&mut *conn)
+                .await?;
+        }
+        let wanted: Vec<NewDocument<'_>> = wanted.into_values().collect();
+        let mut added = Vec::with_capacity(wanted.len());
+        for piece in pieces(&wanted) {
+            added.extend_from_slice(&add_documents(conn, piece).await?);
+        }
+        added.sort_by_key(|document| document.page);
+        add_words(conn, &added).await
+    }
+
+    /// What the index has of these URLs.
+    async fn known(
+        conn: &mut Conn,
+        wanted: &BTreeMap<(ProjectId, &str), NewDocument<'_>>,
+    ) -> Result<Vec<KnownRow>, StoreError> {
+        let mut known: Vec<KnownRow> = Vec::new();
+        let keys: Vec<(ProjectId, &str)> = wanted.keys().copied().collect();
+        for piece in pieces(&keys) {
+            let mut select = sqlx::QueryBuilder::new(
+                "SELECT page_id, project_id, url_key FROM search_docs
+                 WHERE (project_id, url_key) IN (",
+            );
+            select.push_values(piece, |mut row, (project, url_key)| {
+                row.push_bind(project.get()).push_bind(*url_key);
+            });
+            select.push(")");
+            known.extend(select.build_query_as().fetch_all(&mut *conn).await?);
+        }
+        Ok(known)
+    }
+
+    /// Adds documents without their words: those that were added, and not by somebody else
+    /// meanwhile.
+    async fn add_documents<'a>(
+        conn: &mut Conn,
+        piece: &[NewDocument<'a>],
+    ) -> Result<Vec<NewDocument<'a>>, StoreError> {
+        let mut insert =
+            sqlx::QueryBuilder::new("INSERT INTO search_docs (page_id, project_id, url_key) ");
+        insert.push_values(piece, |mut row, document| {
+            row.push_bind(document.page.get())
+                .push_bind(document.project.get())
+                .push_bind(document.url_key);
+        });
+        insert.push(" ON CONFLICT DO NOTHING RETURNING page_id");
+        let added: Vec<i64> = insert.build_query_scalar().fetch_all(&mut *conn).await?;
+        let is_added = |document: &&NewDocument<'_>| added.contains(&document.page.get());
+        Ok(piece.iter().filter(is_added).copied().collect())
+    }
+
+    /// Adds the words of documents, sorted by page. On SQLite all of them at the end of a
+    /// transaction, in the pages' order and in one statement: a lower id, or the beginning of
+    /// another statement, makes SQLite write the words so far as a piece of the index of
+    /// their own, to be merged later.
+    async fn add_words(
+        conn: &mut Conn,
+        documents: &[NewDocument<'_>],
+    ) -> Result<(), StoreError> {
+        if documents.is_empty() {
+            return Ok(());
+        }
+        if IS_SHARED {
+            for document in documents {
+                sqlx::query(
+                    "INSERT INTO search_index (page_id, words)
+                     SELECT $1, setweight(to_tsvector('simple', $2), 'A')
+                             || setweight(to_tsvector('simple', $3), 'D')",
+                )
+                .bind(document.page.get())
+                .bind(document.words.title.as_str())
+                .bind(document.words.text.as_str())
+                .execute(&mut *conn)
+                .await?;
+            }
+            return Ok(());
+        }
+        let mut insert =
+            sqlx::QueryBuilder::new("INSERT INTO search_index (rowid, owner, title, body) ");
+        insert.push_values(documents, |mut row, document| {
+            row.push_bind(document.page.get())
+                .push_bind(owner(document.project))
+                .push_bind(document.words.title.as_str())
+                .push_bind(document.words.text.as_str());
+        });
+        // Any number of rows: kept statements would push others out.
+        insert.build().persistent(false).execute(&mut *conn).await?;
+        Ok(())
+    }
 }
 
 /// A page found by a search.
@@ -83,66 +246,19 @@ impl Store {
     }
 
     async fn index_chunk(&self, entries: &[IndexEntry]) -> Result<(), StoreError> {
-        let shared = self.is_shared();
-        let insert = if shared {
-            "INSERT INTO search_index (page_id, words)
-             SELECT $1, setweight(to_tsvector('simple', $3), 'A')
-                     || setweight(to_tsvector('simple', $4), 'D') WHERE $2 <> ''"
-        } else {
-            "INSERT INTO search_index (rowid, owner, title, body) VALUES ($1, $2, $3, $4)"
-        };
-        // Only the newest page of a URL; older entries are removed before words are added.
-        let mut youngest: BTreeMap<(ProjectId, &str), &IndexEntry> = BTreeMap::new();
-        for entry in entries {
-            let kept = youngest
-                .entry((entry.project, entry.url_key.as_str()))
-                .or_insert(entry);
-            if kept.page < entry.page {
-                *kept = entry;
-            }
-        }
         transact!(quiet true, self.db, tx => {
-            let mut added = Vec::with_capacity(youngest.len());
-            for entry in youngest.values() {
-                sqlx::query(
-                    "DELETE FROM search_docs
-                     WHERE project_id = $1 AND url_key = $2 AND page_id < $3",
-                )
-                .bind(entry.project.get())
-                .bind(entry.url_key.as_str())
-                .bind(entry.page.get())
-                .execute(&mut *tx)
-                .await?;
-                if !sql::pages::hold(tx, entry.project, entry.page).await? {
-                    continue;
-                }
-                let done = sqlx::query(
-                    "INSERT INTO search_docs (page_id, project_id, url_key) VALUES ($1, $2, $3)
-                     ON CONFLICT DO NOTHING",
-                )
-                .bind(entry.page.get())
-                .bind(entry.project.get())
-                .bind(entry.url_key.as_str())
-                .execute(&mut *tx)
-                .await?;
-                if done.rows_affected() == 1 {
-                    added.push(*entry);
+            let mut documents = Vec::with_capacity(entries.len());
+            for entry in entries {
+                if sql::pages::hold(tx, entry.project, entry.page).await? {
+                    documents.push(NewDocument {
+                        page: entry.page,
+                        project: entry.project,
+                        url_key: &entry.url_key,
+                        words: &entry.words,
+                    });
                 }
             }
-            // All words last, in the order of the pages and without other statements between them:
-            // a lower id, or a statement that SQLite may have to roll back, would make it write
-            // the words so far as a separate segment.
-            added.sort_by_key(|entry| entry.page);
-            for entry in added {
-                sqlx::query(insert)
-                    .bind(entry.page.get())
-                    .bind(owner(entry.project))
-                    .bind(entry.title.as_str())
-                    .bind(entry.text.as_str())
-                    .execute(&mut *tx)
-                    .await?;
-            }
-            Ok(())
+            sql::search::add(tx, &documents).await
         })
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod lite {
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
     pub(crate) use crate::runs::rows::lite as runs;
+    pub(crate) use crate::search::lite as search;
     pub(crate) use crate::settings::lite as settings;
     pub(crate) use crate::webhook::outbox::lite as outbox;
 }
@@ -41,6 +42,7 @@ pub(crate) mod pg {
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;
     pub(crate) use crate::runs::rows::pg as runs;
+    pub(crate) use crate::search::pg as search;
     pub(crate) use crate::settings::pg as settings;
     pub(crate) use crate::webhook::outbox::pg as outbox;
 }

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{KeyId, PageId, ProjectId, ReservationId};
@@ -72,17 +72,21 @@ pub struct Writer {
     room: Arc<Semaphore>,
     task: Mutex<Option<JoinHandle<()>>>,
     lost: Arc<AtomicI64>,
+    /// Releases that wait or are being written.
+    releases: Arc<AtomicUsize>,
 }
 
 impl Writer {
     pub(crate) fn start(db: Db, queue: usize) -> Self {
         let (jobs, queue) = mpsc::channel(queue.max(1));
-        let task = tokio::spawn(run(db, queue));
+        let releases = Arc::<AtomicUsize>::default();
+        let task = tokio::spawn(run(db, queue, Arc::clone(&releases)));
         Self {
             jobs,
             room: Arc::new(Semaphore::new(QUEUE_UNITS as usize)),
             task: Mutex::new(Some(task)),
             lost: Arc::new(AtomicI64::new(0)),
+            releases,
         }
     }
 
@@ -103,9 +107,20 @@ impl Writer {
 
     /// Never blocks either: a reservation whose release is lost expires.
     pub(crate) fn release(&self, reservation: ReservationId, amount: Amount) {
-        let _ = self
-            .jobs
-            .try_send((Job::Release(reservation, amount), None));
+        self.releases.fetch_add(1, Ordering::AcqRel);
+        let job = Job::Release(reservation, amount);
+        if self.jobs.try_send((job, None)).is_err() {
+            self.releases.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Waits until every release queued before is committed. Returns whether there was one.
+    pub(crate) async fn released(&self) -> Result<bool, StoreError> {
+        if self.releases.load(Ordering::Acquire) == 0 {
+            return Ok(false);
+        }
+        self.barrier().await?;
+        Ok(true)
     }
 
     pub(crate) async fn scan(&self, page: Option<NewPage>, usage: Option<NewUsage>) -> Saved {
@@ -160,7 +175,7 @@ impl Writer {
     }
 }
 
-async fn run(db: Db, mut queue: mpsc::Receiver<Queued>) {
+async fn run(db: Db, mut queue: mpsc::Receiver<Queued>, releases: Arc<AtomicUsize>) {
     let mut jobs = Vec::with_capacity(BATCH);
     loop {
         jobs.clear();
@@ -171,6 +186,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Queued>) {
         let mut barriers = Vec::new();
         let mut rooms = Vec::new();
         let mut stop = false;
+        let mut released = 0;
         for (job, room) in jobs.drain(..) {
             rooms.extend(room);
             match job {
@@ -179,6 +195,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Queued>) {
                     batch.touched.insert(key, at);
                 }
                 Job::Release(reservation, amount) => {
+                    released += 1;
                     let sum = batch.released.entry(reservation).or_default();
                     *sum = sum.plus(amount);
                 }
@@ -188,6 +205,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Queued>) {
             }
         }
         batch.write(&db).await;
+        releases.fetch_sub(released, Ordering::AcqRel);
         drop(rooms);
         for done in barriers {
             let _ = done.send(());

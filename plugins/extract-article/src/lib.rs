@@ -1,36 +1,20 @@
-//! The `article` role: the main content of a page as plain text and as clean HTML.
-//!
-//! Three passes over the snapshot's flat list of nodes, none of them recursive:
-//! `measure` counts characters, links and running text and reads what class names say,
-//! `choose` sums that up the tree and picks the subtree that holds the content, and
-//! `clean` takes out of it what is not content. How strict each is depends on the
-//! `kind` of page: an article is one text, a forum thread or a listing is many.
+//! The `article` role: the main content of a page as plain text and as clean HTML, found by
+//! the `orbweaver-content` crate, and what the page says about it.
 
 mod article;
-mod choose;
-mod clean;
-mod html;
-mod kind;
-mod measure;
 mod meta;
-mod names;
-mod phrases;
-mod raw;
-mod sections;
-mod text;
-mod words;
 
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::{Error, Page};
 
 pub use article::{Article, article};
-pub use kind::Kind;
 pub use meta::Meta;
+pub use orbweaver_content::{Kind, PageType};
 
 orbweaver_sdk::extractor! { roles: { "article" => extract } }
 
 /// The content as `{"text", "html", "title", "byline", "published", "lang", "excerpt"}`,
-/// each null where the page has none. No options.
+/// each null where the page has none, and `page_type`, `{"name", "confidence"}`. No options.
 ///
 /// `text` has one line a paragraph and does not begin with the page's headline. `html`
 /// holds no more than plain structural elements, with absolute `http` and `https`
@@ -38,7 +22,12 @@ orbweaver_sdk::extractor! { roles: { "article" => extract } }
 pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
     let article = article(page.view()?, page.final_url(), page.base());
     let Article {
-        text, html, meta, ..
+        text,
+        html,
+        meta,
+        page_type,
+        confidence,
+        ..
     } = article;
     let filled = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let mut w = Writer::with_capacity(text.len() + html.len() + 1024);
@@ -50,6 +39,10 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         w.key("published").string_or_null(meta.published.as_deref());
         w.key("lang").string_or_null(meta.lang.as_deref());
         w.key("excerpt").string_or_null(meta.excerpt.as_deref());
+        w.key("page_type").object(|w| {
+            w.key("name").string(page_type.name());
+            w.key("confidence").raw(&format!("{confidence:.2}"));
+        });
     });
     Ok(w.finish())
 }

@@ -354,8 +354,12 @@ fn hostile_markup_stays_text_or_goes() {
 #[test]
 fn the_answer_is_json_with_nulls_for_what_is_missing() {
     let document = Document::new(URL, "<p>Hello \"you\"");
-    let answer: serde_json::Value =
+    let mut answer: serde_json::Value =
         serde_json::from_str(&extract(&document.page(), "").unwrap()).unwrap();
+    let page_type = answer.as_object_mut().unwrap().remove("page_type").unwrap();
+    assert!(page_type["name"].is_string(), "{page_type}");
+    let confidence = page_type["confidence"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&confidence), "{page_type}");
     let expected = serde_json::json!({
         "text": "Hello \"you\"", "html": "<p>Hello &quot;you&quot;</p>\n", "title": null,
         "byline": null, "published": null, "lang": null, "excerpt": "Hello \"you\"",

@@ -2,29 +2,28 @@
 //! lists, its links and images kept.
 
 mod anchors;
-mod clutter;
 mod code;
 mod destinations;
 mod escape;
 mod images;
 mod lists;
-mod main_content;
 mod marks;
 mod math;
 mod media;
 mod noscript;
+mod plan;
 mod table;
 mod table_shape;
-mod visible;
 mod walk;
 mod writer;
 
+use orbweaver_content::Content;
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::json::Writer as Json;
 use orbweaver_sdk::urls::Base;
 use orbweaver_sdk::{Error, Page, Parts};
 
-use crate::main_content::Plan;
+use crate::plan::Plan;
 use crate::walk::Walker;
 
 orbweaver_sdk::extractor! { roles: { "markdown" => extract } }
@@ -32,7 +31,8 @@ orbweaver_sdk::extractor! { roles: { "markdown" => extract } }
 /// What of a page is converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Leave out navigation, the page's header and footer, sidebars and the like.
+    /// Only the headline and what the `article` role gives as the page's content: the same words,
+    /// without navigation, the page's header and footer, sidebars and the like.
     pub only_main_content: bool,
 }
 
@@ -43,7 +43,7 @@ pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
     let options = Options {
         only_main_content: options.flag("only_main_content")?,
     };
-    let markdown = convert(page.view()?, page.base(), &options);
+    let markdown = convert(page.view()?, page.final_url(), page.base(), &options);
     let mut json = Json::with_capacity(markdown.len() + markdown.len() / 16 + 16);
     json.string(&markdown);
     Ok(json.finish())
@@ -61,7 +61,7 @@ pub fn markdown(view: &View<'_>, base_url: &str, options: &Options) -> String {
         html: "",
         view,
     };
-    convert(view, Page::from_parts(parts).base(), options)
+    convert(view, base_url, Page::from_parts(parts).base(), options)
 }
 
 /// Visible Markdown shorter than this may be a page whose content waits for a script.
@@ -69,10 +69,11 @@ const SUSPICIOUSLY_SHORT: usize = 200;
 /// Hidden content this long is taken for the page's own in that case.
 const PLAUSIBLY_CONTENT: usize = 2_000;
 
-fn convert(view: &View<'_>, base: Option<&Base>, options: &Options) -> String {
+fn convert(view: &View<'_>, url: &str, base: Option<&Base>, options: &Options) -> String {
     if options.only_main_content {
-        let plan = Plan::of_main_content(view);
-        let main = Walker::new(view, base, &plan).run();
+        let main = Content::of(view, url).rendered(view, |view, content| {
+            Walker::new(view, base, &Plan::of_content(view, content)).run()
+        });
         if has_words(&main) {
             return main;
         }

@@ -7,11 +7,11 @@ use orbweaver_sdk::urls::Base;
 use crate::destinations::Destinations;
 use crate::images::LastImage;
 use crate::lists::List;
-use crate::main_content::Plan;
 use crate::marks::Kind;
+use crate::plan::{Hidden, Plan};
 use crate::table::Table;
-use crate::visible::{self, Look};
 use crate::writer::{Container, Gap, Mode, Space, Writer};
+use orbweaver_content::visible::{self, Look};
 
 /// What is due where an element ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +87,13 @@ impl<'a> Walker<'a> {
 
     /// Converts what the plan keeps.
     pub fn run(mut self) -> String {
-        for part in &self.plan.parts {
-            self.walk(part.start, part.end);
+        if let Some(headline) = &self.plan.headline {
+            // It may be among what is left out of the part.
+            self.skip = self.plan.skips.len();
+            self.walk(headline.start, headline.end);
+            self.skip = 0;
         }
+        self.walk(self.plan.part.start, self.plan.part.end);
         self.w.finish()
     }
 
@@ -105,7 +109,9 @@ impl<'a> Walker<'a> {
                 break;
             };
             if node.is_text() {
-                self.w.text(node.text());
+                if !self.skips(id) {
+                    self.w.text(node.text());
+                }
                 id += 1;
             } else if node.is_element() {
                 let open = self.frames.len();
@@ -155,7 +161,7 @@ impl<'a> Walker<'a> {
 
     /// Whether hidden content is wanted, since there is no other.
     pub fn shows_hidden(&self) -> bool {
-        self.plan.show_hidden
+        self.plan.hidden == Hidden::Show
     }
 
     pub fn leave_container(&mut self) -> bool {
@@ -176,13 +182,15 @@ impl<'a> Walker<'a> {
     fn enter(&mut self, node: Node<'a>) -> u32 {
         let id = node.id();
         let tag = node.tag();
-        if self.plan.skips.get(self.skip) == Some(&id) {
-            self.skip += 1;
-            self.pass_skips(node.end());
-            return node.end();
+        if self.skips(id) {
+            // What is beside it stays apart.
+            if self.plan.hidden == Hidden::Planned && breaks(tag) {
+                self.w.block();
+            }
+            return self.pass(node);
         }
         let look = visible::look(node, tag);
-        if look == Look::Hidden && !self.plan.show_hidden {
+        if look == Look::Hidden && self.plan.hidden == Hidden::Omit {
             return self.pass(node);
         }
         if let Look::Heading(level) = look {
@@ -260,12 +268,12 @@ impl<'a> Walker<'a> {
             tag::AREA => return self.area(node),
             tag::INPUT => self.input(node),
             tag::BUTTON if self.drops_button(node) => return self.pass(node),
-            tag::DIALOG if !node.has_attr(attr::OPEN) && !self.plan.show_hidden => {
+            tag::DIALOG if !node.has_attr(attr::OPEN) && self.plan.hidden == Hidden::Omit => {
                 return self.pass(node);
             }
             tag::DIALOG => self.block(node),
             // A `<noscript>` that comes first stands in the head.
-            tag::HEAD if self.plan.show_hidden => {}
+            tag::HEAD if self.shows_hidden() => {}
             tag::HEAD
             | tag::TITLE
             | tag::STYLE
@@ -297,6 +305,12 @@ impl<'a> Walker<'a> {
             _ => {}
         }
         id + 1
+    }
+
+    /// Whether the plan leaves this node out.
+    pub fn skips(&mut self, id: u32) -> bool {
+        self.pass_skips(id);
+        self.plan.skips.get(self.skip) == Some(&id)
     }
 
     /// Leaves a subtree out, and what the plan would leave out in it.
@@ -426,6 +440,30 @@ impl<'a> Walker<'a> {
         }
         true
     }
+}
+
+/// Whether text before and behind an element of this tag is apart even if it is left out.
+fn breaks(tag: u16) -> bool {
+    matches!(
+        tag,
+        tag::P
+            | tag::DIV
+            | tag::SECTION
+            | tag::ARTICLE
+            | tag::HEADER
+            | tag::FOOTER
+            | tag::NAV
+            | tag::ASIDE
+            | tag::FIGURE
+            | tag::FIGCAPTION
+            | tag::FORM
+            | tag::UL
+            | tag::OL
+            | tag::DL
+            | tag::TABLE
+            | tag::BLOCKQUOTE
+            | tag::H1..=tag::H6
+    )
 }
 
 /// Whether a `<sup>` or `<sub>` is the frame of a footnote's link, which needs no other

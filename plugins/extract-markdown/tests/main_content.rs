@@ -1,4 +1,5 @@
-//! `only_main_content`: what goes, what stays, and what happens where nothing is found.
+//! `only_main_content`: the headline, then the same words as the article's text, with the Markdown
+//! of their elements.
 
 #![allow(
     clippy::unwrap_used,
@@ -7,132 +8,218 @@
     reason = "a helper that cannot do its work fails its test"
 )]
 
+use orbweaver_content::Content;
 use orbweaver_extract_markdown::{Options, markdown};
+use orbweaver_sdk::dom::tag;
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+const URL: &str = "https://host.example/blog/2026/nests";
 
 fn main_content(html: &str) -> String {
     let snapshot = orbweaver_sdk::dom::parse(html);
     let view = snapshot.view().expect("view");
-    markdown(
-        &view,
-        "https://host.example/",
-        &Options {
-            only_main_content: true,
-        },
+    let options = Options {
+        only_main_content: true,
+    };
+    markdown(&view, URL, &options)
+}
+
+/// The page's headline and the article's text.
+fn article(html: &str) -> String {
+    let snapshot = orbweaver_sdk::dom::parse(html);
+    let view = snapshot.view().expect("view");
+    let headline = view.nodes().find(|node| node.tag() == tag::H1);
+    let headline = headline.map(orbweaver_sdk::text::line).unwrap_or_default();
+    headline + "\n" + &Content::of(&view, URL).text(&view)
+}
+
+/// The words of a text.
+fn words(text: &str) -> Vec<String> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The words that a reader of the Markdown sees; descriptions of pictures aside.
+fn read(markdown: &str) -> Vec<String> {
+    let options =
+        pulldown_cmark::Options::ENABLE_TABLES | pulldown_cmark::Options::ENABLE_STRIKETHROUGH;
+    let (mut text, mut pictures) = (String::new(), 0);
+    for event in Parser::new_ext(markdown, options) {
+        match event {
+            Event::Start(Tag::Image { .. }) => pictures += 1,
+            Event::End(TagEnd::Image) => pictures -= 1,
+            Event::Text(more) | Event::Code(more) if pictures == 0 => text.push_str(&more),
+            Event::SoftBreak | Event::HardBreak => text.push('\n'),
+            Event::End(
+                TagEnd::Paragraph
+                | TagEnd::Heading(_)
+                | TagEnd::Item
+                | TagEnd::TableCell
+                | TagEnd::CodeBlock
+                | TagEnd::BlockQuote(_),
+            )
+            | Event::Start(Tag::List(_)) => text.push('\n'),
+            _ => {}
+        }
+    }
+    words(&text)
+}
+
+/// A paragraph of running text with a word to tell it by.
+fn paragraph(word: &str) -> String {
+    format!(
+        "<p>Weaver birds build nests that hang from the ends of twigs, woven of grass and leaf \
+         fibres, and the {word} keeps snakes and most other visitors out of the chamber.</p>"
     )
 }
 
-const TEXT: &str = "Weaver birds build nests that hang from the ends of twigs, woven of grass and leaf fibres, \
-                    with an entrance from below that keeps snakes and most other visitors out of the chamber.";
-
-#[test]
-fn landmarks_part_the_content_from_the_rest() {
-    let html = format!(
-        "<header><a href=/>Logo</a></header><nav><a href=/a>A</a></nav><main><h1>Nests</h1><p>{TEXT}</p>\
-         <aside>Related</aside></main><aside>Ads</aside><footer>© Birds</footer>"
-    );
-    assert_eq!(main_content(&html), format!("# Nests\n\n{TEXT}"));
+fn page(content: &str) -> String {
+    format!(
+        "<html><head><title>Nests - Birds</title><meta property=og:type content=article></head><body>\
+         <header class=site-header><a href=/>Birds</a><nav><ul><li><a href=/a>Finches</a><li><a href=/b>Owls</a></ul></nav></header>\
+         <main><article><h1>Nests</h1>{content}</article>\
+         <aside class=sidebar><h3>Popular</h3><ul><li><a href=/x>Ten gulls</a><li><a href=/y>Nine crows</a></ul></aside></main>\
+         <footer><p>Copyright 2026 Birds, all rights reserved.</p></footer></body></html>"
+    )
 }
 
 #[test]
-fn names_serve_where_there_are_no_landmarks() {
-    let html = format!(
-        "<div id=header><a href=/>Logo</a></div><div class=main-nav><ul><li><a href=/a>A</a></ul></div>\
-         <div class='page has-sidebar'><h1>Nests</h1><p>{TEXT}</p><p>{TEXT}</p>\
-         <div class=share-buttons>Tweet this</div></div>\
-         <div class=sidebar>Popular</div><div class=cookie-banner>We use cookies.</div>\
-         <div role=contentinfo>© Birds</div>"
-    );
-    assert_eq!(main_content(&html), format!("# Nests\n\n{TEXT}\n\n{TEXT}"));
-}
-
-#[test]
-fn headers_and_footers_of_an_article_are_its_own() {
-    let html = format!(
-        "<header>Site</header><article><header><h1>Nests</h1><p>By A. Finch</p></header><p>{TEXT}</p>\
-         <footer>First published in 1851.</footer></article>"
-    );
-    let expected = format!("# Nests\n\nBy A. Finch\n\n{TEXT}\n\nFirst published in 1851.");
-    assert_eq!(main_content(&html), expected);
-}
-
-#[test]
-fn a_page_header_with_the_title_stays() {
-    let html =
-        format!("<header><h1>Nests</h1><nav>Menu</nav></header><p>{TEXT}</p><footer>©</footer>");
-    assert_eq!(main_content(&html), format!("# Nests\n\n{TEXT}"));
-}
-
-#[test]
-fn notes_of_a_manual_are_content() {
-    let html =
-        format!("<main><p>{TEXT}</p><aside class=note><p>Mind the snakes.</p></aside></main>");
-    assert_eq!(main_content(&html), format!("{TEXT}\n\nMind the snakes."));
-}
-
-#[test]
-fn lists_of_links_are_content_where_they_are_all_there_is() {
-    let items: String = (0..30)
-        .map(|i| format!("<li><a href=/n{i}>How the {i}th weaver bird learned to weave</a>"))
-        .collect();
-    let html = format!("<nav><a href=/>Home</a></nav><div class=content><ul>{items}</ul></div>");
+fn content_stays_and_what_surrounds_it_goes() {
+    let html = page(&["entrance", "roof", "tube"].map(paragraph).concat());
     let markdown = main_content(&html);
-    assert_eq!(markdown.lines().count(), 30, "{markdown}");
-    assert!(markdown.starts_with("- [How the 0th weaver"), "{markdown}");
+    for word in ["entrance", "roof", "tube"] {
+        assert!(markdown.contains(word), "no {word} in {markdown}");
+    }
+    for word in ["Finches", "Popular", "gulls", "Copyright"] {
+        assert!(!markdown.contains(word), "{word} in {markdown}");
+    }
 }
 
 #[test]
-fn code_is_never_pruned() {
-    let html = format!(
-        "<main><p>{TEXT}</p><div class='highlight toolbar'><pre><code class=language-sh>ls | wc</code></pre></div></main>"
+fn elements_of_the_content_are_markdown() {
+    let inner = "<h2>Shapes</h2><p>Some <b>long</b> nests have <a href=/tubes>tubes</a> below them, \
+                 as the weavers of the south build them every year.</p>\
+                 <ul><li>round ones, of grass and of roots</li><li>long ones, of leaves and of twigs</li></ul>\
+                 <figure><img src=/nest.jpg alt='A nest'><figcaption>In May</figcaption></figure>\
+                 <pre><code class=language-sh>ls | wc</code></pre>";
+    let html = page(
+        &[
+            &*paragraph("entrance"),
+            inner,
+            &*paragraph("roof"),
+            &*paragraph("tube"),
+        ]
+        .concat(),
     );
-    assert_eq!(
-        main_content(&html),
-        format!("{TEXT}\n\n```sh\nls | wc\n```")
-    );
+    let markdown = main_content(&html);
+    for text in [
+        "## Shapes",
+        "Some **long** nests have [tubes](https://host.example/tubes) below",
+        "- round ones, of grass and of roots\n- long ones",
+        "![A nest](https://host.example/nest.jpg)",
+        "```sh\nls | wc\n```",
+    ] {
+        assert!(markdown.contains(text), "no {text:?} in {markdown}");
+    }
+    assert!(!markdown.contains("In May"), "{markdown}");
+    assert_eq!(read(&markdown), words(&article(&html)));
 }
 
 #[test]
-fn what_holds_most_of_the_text_stays_whatever_it_is_called() {
-    let html = format!("<div class=sidebar><p>{TEXT}</p></div><p>Short.</p>");
-    assert_eq!(main_content(&html), format!("{TEXT}\n\nShort."));
-}
-
-#[test]
-fn a_page_of_nothing_but_navigation_is_given_whole() {
-    let html = "<nav><ul><li><a href=/a>A</a><li><a href=/b>B</a></ul></nav><aside>C</aside><footer>©</footer>";
-    let expected = "- [A](https://host.example/a)\n- [B](https://host.example/b)\n\nC\n\n©";
-    assert_eq!(main_content(html), expected);
-    assert_eq!(main_content("<footer>©</footer><p></p>"), "©");
-}
-
-#[test]
-fn an_empty_main_element_is_a_shell() {
-    let text = TEXT.repeat(20);
-    let html = format!("<main><p>Loading</p></main><div><p>{text}</p></div><footer>©</footer>");
-    assert_eq!(main_content(&html), format!("Loading\n\n{text}"));
-}
-
-#[test]
-fn a_title_before_the_main_element_belongs_to_it() {
-    let html =
-        |h1: &str| format!("<div>{h1}<p>Asked today</p></div><div role=main><p>{TEXT}</p></div>");
-    let asked = html("<h1><a href=/questions/1>Why do nests hang?</a></h1>");
-    assert_eq!(
-        main_content(&asked),
-        format!("# [Why do nests hang?](https://host.example/questions/1)\n\n{TEXT}")
-    );
-    assert_eq!(main_content(&html("<h1><a href=/>Birds</a></h1>")), TEXT);
-}
-
-#[test]
-fn short_links_inside_the_main_element_stay() {
-    let html = format!(
-        "<ul><li><a href=/x>X</a><li><a href=/y>Y</a><li><a href=/z>Z</a><li><a href=/w>W</a></ul>\
-         <main><p>{TEXT}</p><ul><li><a href=/a>A</a><li><a href=/b>B</a><li><a href=/c>C</a><li><a href=/d>D</a></ul></main>"
+fn parts_that_a_click_shows_are_content_where_they_stand_in_it() {
+    let panel = "<div class=accordion-panel style='display:none'><p>Old nests are taken apart, and the grass \
+                 is used again for the new ones by the same birds.</p></div>";
+    let html = page(
+        &[
+            &*paragraph("entrance"),
+            &*paragraph("roof"),
+            panel,
+            &*paragraph("tube"),
+        ]
+        .concat(),
     );
     assert!(
-        main_content(&html).ends_with("- [D](https://host.example/d)"),
+        main_content(&html).contains("taken apart"),
         "{}",
         main_content(&html)
     );
+    assert_eq!(read(&main_content(&html)), words(&article(&html)));
+}
+
+#[test]
+fn a_page_of_nothing_but_navigation_is_not_empty() {
+    let html = "<nav><ul><li><a href=/a>Finches</a><li><a href=/b>Owls</a></ul></nav><footer>Birds</footer>";
+    assert!(
+        main_content(html).contains("Finches"),
+        "{}",
+        main_content(html)
+    );
+}
+
+#[test]
+fn a_thread_inside_noscript() {
+    let posts: String = (0..12)
+        .map(|n| format!("<div class=post><p>{n} {}</p></div>", paragraph("roof")))
+        .collect();
+    let html = format!(
+        "<title>Nests</title><body><div id=app></div><noscript><h1>Nests</h1>{posts}</noscript>"
+    );
+    let markdown = main_content(&html);
+    assert!(markdown.matches("the roof keeps").count() > 8, "{markdown}");
+}
+
+#[test]
+fn the_words_are_those_of_the_article_on_pages_of_many_shapes() {
+    let cards: String = (0..12)
+        .map(|n| format!("<div class=card><img src=/{n}.jpg><h3><a href=/p/{n}>Nest {n}</a></h3><span class=price>$1{n}.50</span><span class=old>$2{n}</span></div>"))
+        .collect();
+    let rows: String = (0..9)
+        .map(|n| format!("<tr><td>Weaver {n}</td><td>{n} eggs</td></tr>"))
+        .collect();
+    let posts: String = (0..6)
+        .map(|n| format!("<div class=post><a class=username href=/u>finch{n}</a><div class=body>{}</div></div>", paragraph("roof")))
+        .collect();
+    let shapes = [
+        ("cards", format!("<div class=grid>{cards}</div>")),
+        ("table", format!("{}<table><tr><th>Bird</th><th>Clutch</th></tr>{rows}</table>{}", paragraph("roof"), paragraph("tube"))),
+        ("posts", posts),
+        ("layout", format!("<table><tr><td><a href=/>Home</a></td><td>{}{}</td></tr></table>", paragraph("roof"), paragraph("tube"))),
+        ("quotes", format!("{}<p>A <q>quoted</q> word<sup>1</sup> and <code>a|b</code>, <del>gone</del>, H<sub>2</sub>O, <kbd>Q</kbd>.</p>{}<blockquote>{}</blockquote>", paragraph("roof"), paragraph("tube"), paragraph("egg"))),
+        ("breaks", "On Monday it rained all day, so I stayed at home.<br><br>On Tuesday, the sun came out again, and I walked.".to_owned()),
+        ("hidden", format!("{}<div hidden>Never <b>seen</b></div>{}<span style=display:none>secret</span>{}", paragraph("roof"), paragraph("tube"), paragraph("egg"))),
+    ];
+    for (name, content) in shapes {
+        let html = page(&content);
+        assert_eq!(
+            read(&main_content(&html)),
+            words(&article(&html)),
+            "{name}: {}",
+            main_content(&html)
+        );
+    }
+}
+
+#[test]
+fn the_headline_is_first_wherever_it_is() {
+    let text = ["entrance", "roof", "tube"].map(paragraph).concat();
+    let body = |before: &str, inside: &str| {
+        format!(
+            "<title>Nests - Birds</title><body><header><h1><a href=/>Birds</a></h1></header>{before}\
+             <main><article>{inside}{text}</article></main>"
+        )
+    };
+    for html in [
+        body("", "<h1>Nests</h1>"),
+        body("", "<header><p>In May</p><h1>Nests</h1></header>"),
+        body("<div class=hero><h1>Nests</h1><p>In May</p></div>", ""),
+    ] {
+        let markdown = main_content(&html);
+        assert!(markdown.starts_with("# Nests\n\n"), "{markdown}");
+        assert_eq!(markdown.matches("Nests").count(), 1, "{markdown}");
+    }
+    // A heading that only names the site is none.
+    let markdown = main_content(&body("", ""));
+    assert!(markdown.starts_with("Weaver birds"), "{markdown}");
 }

@@ -13,28 +13,35 @@ use crate::things::Thing;
 
 /// What the page says, the surest first: metas, JSON-LD's persons, Microdata and
 /// `rel=author`, bylines near the headline. The site itself, or an organisation, counts only
-/// where nobody else is named.
-pub fn decide(
+/// where nobody else is named. `nearby` is called only if needed.
+pub fn decide<'n>(
     sources: &Sources<'_>,
     things: &[Thing<'_>],
     marks: &Marks,
-    nearby: &Nearby,
+    nearby: impl Fn() -> &'n Nearby,
     site: &Site,
 ) -> Option<String> {
     let stated = Stated::of(things);
-    let mut near: Vec<_> = nearby.bylines.iter().collect();
-    near.sort_by_key(|byline| byline.doubt);
     let named = [
         metas(sources.head),
         stated.persons,
         marks.author.clone(),
         marks.linked.clone(),
     ];
-    let near = near.into_iter().map(|byline| byline.name.clone());
+    let near = std::iter::once_with(|| {
+        let mut near: Vec<_> = nearby().bylines.iter().collect();
+        near.sort_by_key(|byline| byline.doubt);
+        near.into_iter().map(|byline| byline.name.clone())
+    });
     let mut of_site = None;
     let mut login = None;
     let sure = named.iter().flatten().count();
-    for (at, name) in named.into_iter().flatten().chain(near).enumerate() {
+    for (at, name) in named
+        .into_iter()
+        .flatten()
+        .chain(near.flatten())
+        .enumerate()
+    {
         if site.is_name(&name) {
             of_site = of_site.or(Some(name));
         } else if at < sure && is_login(&name) {

@@ -19,17 +19,17 @@ pub struct Times {
 }
 
 /// Decides both times: metas, then JSON-LD, then Microdata, then what stands near the headline,
-/// then the URL.
-pub fn decide(
+/// then the URL. `nearby` is called only if needed.
+pub fn decide<'n>(
     sources: &Sources<'_>,
     things: &[Thing<'_>],
     marks: &Marks,
-    nearby: &Nearby,
+    nearby: impl Fn() -> &'n Nearby,
 ) -> Times {
     let manner = Manner::of(sources.language);
     let read = |value: &String| dates::read(value, manner);
     let near = |told: Told| {
-        let mut found: Vec<&Stamp> = nearby
+        let mut found: Vec<&Stamp> = nearby()
             .stamps
             .iter()
             .filter(|stamp| stamp.told == told)

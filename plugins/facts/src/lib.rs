@@ -19,6 +19,8 @@ mod things;
 mod told;
 mod topics;
 
+use std::cell::LazyCell;
+
 use orbweaver_sdk::dom::View;
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld::Object;
@@ -73,10 +75,12 @@ impl Facts {
         let marks = Marks::of(sources.view);
         let site = Site::of(sources, &things);
         let titles = headline::decide(sources, &things, &marks, &site);
-        let nearby = Nearby::of(sources, &marks, titles.h1);
-        let times = clock::decide(sources, &things, &marks, &nearby);
+        // Most pages state author and dates, and need no look around.
+        let nearby = LazyCell::new(|| Nearby::of(sources, &marks, titles.h1));
+        let nearby = || LazyCell::force(&nearby);
+        let times = clock::decide(sources, &things, &marks, nearby);
         Self {
-            author: author::decide(sources, &things, &marks, &nearby, &site),
+            author: author::decide(sources, &things, &marks, nearby, &site),
             title: titles.title,
             headline: titles.headline,
             published: times.published,

@@ -18,6 +18,8 @@ mod host;
 pub mod json;
 pub mod jsonld;
 mod macros;
+#[cfg(target_family = "wasm")]
+mod memory;
 mod options;
 mod page;
 pub mod robots;

@@ -177,7 +177,7 @@ async fn a_page_has_the_fields_of_its_format() {
             ("?format=markdown", &["markdown", "metadata"]),
             (
                 "?format=article",
-                &["article_html", "article_text", "metadata"],
+                &["article_html", "article_text", "metadata", "page_type"],
             ),
             (
                 "?format=both",
@@ -187,6 +187,7 @@ async fn a_page_has_the_fields_of_its_format() {
                     "html",
                     "markdown",
                     "metadata",
+                    "page_type",
                 ],
             ),
             (
@@ -198,6 +199,7 @@ async fn a_page_has_the_fields_of_its_format() {
                     "html",
                     "markdown",
                     "metadata",
+                    "page_type",
                     "signals",
                 ],
             ),

@@ -153,6 +153,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             } else {
                 pack_links(links)
             },
+            words: None,
             page: NewPage {
                 project: lease.project,
                 run: Some(lease.run),

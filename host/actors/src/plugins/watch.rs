@@ -4,15 +4,18 @@ use std::time::Duration;
 
 use crate::context::Actors;
 
-/// How often a node checks: half the time in which an upload must reach it.
-const POLL: Duration = Duration::from_secs(1);
+/// Least time between two checks: half the time in which an upload must reach a node.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// Follows the uploads as long as the process lives.
+/// Follows the uploads as long as the process lives. Sleeps until the database changes.
 #[crate::boxed]
 pub async fn watch(actors: Actors) {
+    let mut pulse = actors.store.pulse();
     let mut failing = false;
     loop {
-        tokio::time::sleep(POLL).await;
+        if !failing {
+            pulse.changed().await;
+        }
         let done = actors
             .overlay
             .follow(&actors.store, &actors.pipeline.engine)
@@ -23,5 +26,6 @@ pub async fn watch(actors: Actors) {
             tracing::warn!(%error, "cannot update uploaded plugins");
         }
         failing = done.is_err();
+        tokio::time::sleep(LOOK).await;
     }
 }

@@ -148,6 +148,7 @@ fn page(leased: &LeasedRun, number: u32, now: DateTime<Utc>, links: Vec<u8>) -> 
         same_body: None,
         targets: Vec::new(),
         links,
+        words: None,
     }
 }
 

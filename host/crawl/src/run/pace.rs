@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use orbweaver_fetch::{Kind, RobotsAnswer, RobotsFailure, RobotsVerdict};
 use orbweaver_store::Amount;
-use orbweaver_store::crawl::SkipReason;
+use orbweaver_store::crawl::{CrawledPage, SkipReason};
 use orbweaver_urls::Resolved;
 use tokio::time::Instant;
 use url::Url;
@@ -145,7 +145,7 @@ impl Crawler {
         self.fetches.spawn(async move {
             let outcome = work.await;
             let bytes = match &outcome.end {
-                End::Page(fetched) => fetched.row.page.body.as_ref().map_or(0, |b| b.bytes.len()),
+                End::Page(fetched) => stored_bytes(&fetched.row),
                 _ => 0,
             };
             let room = committer.room(bytes).await;
@@ -220,6 +220,13 @@ impl Crawler {
         self.left_out.push(entry.seq);
         HostPoll::Went
     }
+}
+
+/// Bytes of a page that wait for the writer: its body and its words.
+fn stored_bytes(row: &CrawledPage) -> usize {
+    let body = row.page.body.as_ref().map_or(0, |body| body.bytes.len());
+    let words = row.words.as_ref();
+    body + words.map_or(0, |words| words.title.len() + words.text.len())
 }
 
 /// Why a URL is not asked for.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::{DeliveryId, ProjectId};
@@ -12,14 +12,13 @@ use orbweaver_core::webhook::{Next, RetryPolicy, Verdict};
 use orbweaver_store::StoreError;
 use orbweaver_store::webhook::{AttemptResult, DueDelivery, TakenDelivery};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
 
 use super::attempt::attempt;
 use crate::config::WebhooksConfig;
 use crate::context::Crawls;
+use crate::due::Due;
 
-/// How often the worker looks for deliveries that are due.
-const LOOK: Duration = Duration::from_millis(250);
 /// Time for the attempts under way when the process stops.
 const GRACE: Duration = Duration::from_secs(5);
 /// Lease time beyond the attempt's timeout.
@@ -48,17 +47,20 @@ pub async fn run(crawls: Crawls) {
         crawls: crawls.clone(),
     };
     let mut stop = crawls.webhooks.stops();
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut due = Due::new(&crawls);
     loop {
         let more = tokio::select! {
             () = async { drop(stop.wait_for(|stop| *stop).await) } => break,
-            _ = look.tick() => true,
+            () = due.wait() => true,
             () = crawls.webhooks.woken() => true,
             Some(ended) = worker.tries.join_next() => worker.ended(ended),
         };
-        if more && let Err(error) = worker.take().await {
-            tracing::warn!(%error, "cannot look for webhook deliveries");
+        if more {
+            let next = worker.take_due().await;
+            if let Err(error) = &next {
+                tracing::warn!(%error, "cannot look for webhook deliveries");
+            }
+            due.looked(&next);
         }
     }
     let last = async { while worker.tries.join_next().await.is_some() {} };
@@ -114,6 +116,13 @@ impl Worker {
 
     fn held(&self, project: ProjectId) -> usize {
         self.held.get(&project).copied().unwrap_or_default()
+    }
+
+    /// Takes what is due; when the next delivery is.
+    async fn take_due(&mut self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        self.take().await?;
+        let now = self.crawls.clock.now();
+        self.crawls.store.next_delivery(now).await
     }
 
     /// Takes as many deliveries as there is room for.

@@ -17,6 +17,7 @@ mod hostile;
 mod hostile_actors;
 mod hostile_async;
 mod hostile_memory;
+mod interrupts;
 mod load;
 mod shipped;
 mod support;

@@ -1,10 +1,10 @@
-//! The commit of a crawl's work: pages, their links and bodies, discovered URLs, new states
+//! The commit of a crawl's work: pages, their links, bodies and words, discovered URLs, new states
 //! of URLs, usage events and the run's counters, all in one transaction. A crash neither
 //! loses nor duplicates a page.
 
 use std::collections::BTreeMap;
 
-use orbweaver_core::ids::{BlobId, ProjectId};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use super::errors::FailedUrl;
 use super::frontier::{FrontierChange, NewFrontier};
@@ -16,6 +16,7 @@ use crate::pages::CrawledPage;
 use crate::pages::rows::PageIds;
 use crate::quota::NewUsage;
 use crate::runs::{Lease, Progress};
+use crate::search::NewDocument;
 
 /// Work done for a run since its last commit.
 #[derive(Clone, Debug)]
@@ -69,6 +70,11 @@ impl Store {
                 sql::runs::count_pages(tx, run, count(batch, &ids)).await?;
             }
             sql::usage::bill(tx, &usage(&live)).await?;
+            if !self.is_shared() {
+                // The last statements: see `search`. Where others write, too, words are added
+                // later, a page at a time, so that nobody waits for a run's commit.
+                sql::search::add(tx, &documents(&pages, &ids)).await?;
+            }
             Ok(committed)
         })
     }
@@ -162,6 +168,21 @@ fn linked<'a>(
         .iter()
         .filter(|(page, _)| !page.links.is_empty())
         .filter_map(|(page, _)| Some((id_of(page, ids)?, *page)))
+        .collect()
+}
+
+/// Stored pages whose words are known.
+fn documents<'a>(pages: &[(&'a CrawledPage, Option<i64>)], ids: &PageIds) -> Vec<NewDocument<'a>> {
+    let with_body = pages.iter().filter(|(_, blob)| blob.is_some());
+    with_body
+        .filter_map(|(page, _)| {
+            Some(NewDocument {
+                page: PageId(id_of(page, ids)?),
+                project: page.page.project,
+                url_key: &page.page.url_key,
+                words: page.words.as_ref()?,
+            })
+        })
         .collect()
 }
 

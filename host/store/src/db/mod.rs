@@ -20,6 +20,7 @@ use sqlx::sqlite::{
 use crate::error::StoreError;
 use crate::logs::Recent;
 use crate::presence::Presence;
+use crate::pulse::Pulses;
 use crate::writer::Writer;
 
 /// How to connect to a database.
@@ -58,6 +59,7 @@ pub struct Store {
     pub(crate) db: Db,
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: Recent,
+    pub(crate) pulses: Arc<Pulses>,
 }
 
 impl Store {
@@ -81,6 +83,7 @@ impl Store {
             db,
             writer,
             recent: Recent::default(),
+            pulses: Arc::default(),
         })
     }
 
@@ -128,6 +131,7 @@ impl Store {
     #[crate::boxed]
     pub async fn close(&self) {
         self.writer.stop().await;
+        self.pulses.stop();
         match &self.db {
             Db::Lite(lite) => {
                 lite.read.close().await;
@@ -146,11 +150,9 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
             options.url
         ))
     };
-    // auto_vacuum must be set before the first table is created, so on the migrating connection.
     let connect = SqliteConnectOptions::from_str(&options.url)
         .map_err(failed)?
         .create_if_missing(true)
-        .auto_vacuum(SqliteAutoVacuum::Incremental)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Normal)
         .foreign_keys(true)
@@ -158,13 +160,17 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
         .pragma("cache_size", "-16384")
         .pragma("temp_store", "memory")
         .pragma("journal_size_limit", "67108864")
-        .statement_cache_capacity(256);
+        .statement_cache_capacity(256)
+        // The rows of one statement, so that SQLite's thread does not wait for ours in between.
+        .row_buffer_size(256);
     let file = connect.get_filename().to_owned();
     let write = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(options.acquire_timeout)
         .test_before_acquire(false)
-        .connect_with(connect.clone())
+        // Setting auto_vacuum writes to the file, so only here. It has an effect only before the
+        // first table is created, so on the connection that migrates.
+        .connect_with(connect.clone().auto_vacuum(SqliteAutoVacuum::Incremental))
         .await
         .map_err(failed)?;
     sqlx_macros::migrate!("../../migrations/sqlite")

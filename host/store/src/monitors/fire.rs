@@ -87,6 +87,21 @@ impl Store {
             .collect())
     }
 
+    /// When the next monitor is due after `now`; `None` where none will be. Monitors that are
+    /// due already and wait for something are left out.
+    #[crate::boxed]
+    pub async fn next_fire(&self, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT CAST(min(next_fires_at) AS BIGINT) FROM monitors WHERE next_fires_at > $1",
+            )
+            .bind(to_ms(now))
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(next.map(from_ms))
+    }
+
     /// The project's due monitors whose last run has ended, longest waiting first.
     #[crate::boxed]
     pub async fn due_monitors(

@@ -8,7 +8,7 @@ use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 use super::{NewPage, kind_word};
 use crate::db::{Store, per_database, pieces, read, signed};
 use crate::error::StoreError;
-use crate::search::UnindexedPage;
+use crate::search::{PageWords, UnindexedPage};
 use crate::time::to_ms;
 
 /// A page of a crawl.
@@ -36,6 +36,9 @@ pub struct CrawledPage {
     pub targets: Vec<u8>,
     /// Its links, compressed; empty if it has none.
     pub links: Vec<u8>,
+    /// Its words for search, of a page that has a body and answered with 200. Without them it is
+    /// indexed later.
+    pub words: Option<PageWords>,
 }
 
 /// Ids of stored pages, by run and position in the order of discovery.
@@ -236,7 +239,8 @@ impl Store {
         })
     }
 
-    /// HTML pages with status 200 whose ids are in `(after, through]`, oldest first.
+    /// HTML pages with status 200 that are not indexed and whose ids are in `(after, through]`,
+    /// oldest first.
     #[crate::boxed]
     pub async fn unindexed(
         &self,
@@ -250,6 +254,7 @@ impl Store {
                  FROM pages p
                  WHERE p.id > $1 AND p.id <= $2 AND p.status = 200 AND p.kind = $3
                    AND p.blob_id IS NOT NULL
+                   AND NOT EXISTS (SELECT 1 FROM search_docs d WHERE d.page_id = p.id)
                  ORDER BY p.id LIMIT $4",
             )
             .bind(after)

@@ -192,13 +192,14 @@ impl Store {
         self.writer.release(reservation, amount);
     }
 
-    /// Returns when everything released before is written.
+    /// Waits until everything that this process released before is written. Returns whether
+    /// there was something.
     ///
     /// # Errors
     /// When the writer has ended.
     #[crate::boxed]
-    pub async fn released(&self) -> Result<(), StoreError> {
-        self.writer.barrier().await
+    pub async fn released(&self) -> Result<bool, StoreError> {
+        self.writer.released().await
     }
 
     /// Extends reservations that are still in use.

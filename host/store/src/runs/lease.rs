@@ -8,7 +8,7 @@ use super::rows::RunRow;
 use super::{Run, columns};
 use crate::db::{Store, read, transact};
 use crate::error::StoreError;
-use crate::time::to_ms;
+use crate::time::{from_ms, to_ms};
 use crate::webhook::{Owner, RunWebhook};
 
 /// The right to work on a run.
@@ -64,6 +64,26 @@ impl Store {
             .await?
         });
         Ok(found.is_some())
+    }
+
+    /// When the first lease after `now` runs out that is not `owner`'s; `None` without one.
+    #[crate::boxed]
+    pub async fn next_lease_end(
+        &self,
+        owner: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT CAST(min(lease_until) AS BIGINT) FROM runs
+                 WHERE status = 'running' AND lease_until > $1 AND lease_owner <> $2",
+            )
+            .bind(to_ms(now))
+            .bind(owner)
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(next.map(from_ms))
     }
 
     /// Same as [`lease_fair_run`](Self::lease_fair_run), for any project.

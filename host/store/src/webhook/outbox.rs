@@ -274,6 +274,25 @@ impl Store {
             .collect())
     }
 
+    /// When the next delivery is due after `now`; `None` where none will be. Those that are due
+    /// already are left out.
+    #[crate::boxed]
+    pub async fn next_delivery(
+        &self,
+        now: DateTime<Utc>,
+    ) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let next: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT CAST(min(next_at) AS BIGINT) FROM deliveries
+                 WHERE state = 'pending' AND next_at > $1",
+            )
+            .bind(to_ms(now))
+            .fetch_one(pool)
+            .await?
+        });
+        Ok(next.map(from_ms))
+    }
+
     /// Takes those of these deliveries that are still due, until `until`: then any node may take
     /// them again, unless they are settled.
     #[crate::boxed]

@@ -3,12 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_core::words::query_terms;
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Created, Ending, FailedUrl, FrontierChange, LeasedRun, NewFrontier,
     NewRun, Progress, Run, RunBatch, RunFilter, RunState, SkipReason,
 };
 use orbweaver_store::{
-    CloudMode, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, Store, StoredBody,
+    CloudMode, IndexEntry, KeyHash, NewKey, NewPage, NewProject, NewUsage, Options, PageWords,
+    Store, StoredBody,
 };
 
 crate::support::on_both_databases! {
@@ -23,6 +25,8 @@ crate::support::on_both_databases! {
     a_shared_body_is_kept_until_its_last_page_is_deleted
     parallel_requests_create_no_more_runs_than_the_cap
     the_first_page_of_a_sitemap_is_not_the_seed
+    words_of_crawled_pages_are_found_and_not_read_again
+    the_next_end_of_another_workers_lease_is_known
 }
 
 fn now() -> DateTime<Utc> {
@@ -144,6 +148,7 @@ fn page(leased: &LeasedRun, seq: i64, body: &[u8]) -> CrawledPage {
         same_body: None,
         targets: vec![1; 16],
         links: vec![2; 9],
+        words: None,
     }
 }
 
@@ -501,4 +506,96 @@ async fn projects_take_turns_at_workers(options: Options) {
     assert!(full.await.unwrap().is_none());
     let rest = store.lease_fair_run("node", now(), until, &other);
     assert_eq!(rest.await.unwrap().unwrap().lease.project, greedy);
+}
+
+/// On SQLite words are indexed with their pages, elsewhere by the task that indexes.
+async fn words_of_crawled_pages_are_found_and_not_read_again(options: Options) {
+    let (store, project) = open(&options).await;
+    create(&store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(&store, "worker", now()).await.unwrap();
+    let words = |text: &str| {
+        Some(PageWords {
+            title: "title".to_owned(),
+            text: text.to_owned(),
+        })
+    };
+    let pages = (0..70).map(|seq| CrawledPage {
+        words: words(&format!("common word{seq}")),
+        ..page(&leased, seq, format!("body {seq}").as_bytes())
+    });
+    let mut work = RunBatch {
+        pages: pages.collect(),
+        ..batch(&leased)
+    };
+    // Without words: indexed later.
+    work.pages.push(page(&leased, 70, b"body 70"));
+    let done = store.commit_crawl(&[work]).await.unwrap();
+    assert_eq!(done, [Committed::Written]);
+
+    let newest = store.newest_page().await.unwrap();
+    let rest = store.unindexed(0, newest, 100).await.unwrap();
+    let has_words = usize::from(store.is_shared()) * 70;
+    assert_eq!(rest.len(), has_words + 1);
+    let entries = rest.into_iter().map(|page| IndexEntry {
+        words: PageWords {
+            text: format!("common word{}", page.page.get() - (newest - 70)),
+            ..PageWords::default()
+        },
+        page: page.page,
+        project: page.project,
+        url_key: page.url_key,
+    });
+    let entries: Vec<IndexEntry> = entries.collect();
+    store.index(&entries, newest).await.unwrap();
+    assert!(store.unindexed(0, newest, 100).await.unwrap().is_empty());
+    for (query, found) in [("common", 71), ("word69", 1), ("word70", 1), ("word71", 0)] {
+        let hits = store.search(project, &query_terms(query, 4), 100).await;
+        assert_eq!(hits.unwrap().len(), found, "{query}");
+    }
+
+    // The next run's page of a URL takes the place of the one before.
+    create(&store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(&store, "worker", now()).await.unwrap();
+    let mut work = batch(&leased);
+    work.pages.push(CrawledPage {
+        words: words("fresh"),
+        ..page(&leased, 3, b"new body")
+    });
+    store.commit_crawl(&[work]).await.unwrap();
+    let newest = store.newest_page().await.unwrap();
+    if store.is_shared() {
+        let mut rest = store.unindexed(newest - 1, newest, 1).await.unwrap();
+        let page = rest.remove(0);
+        let entry = IndexEntry {
+            words: words("fresh").unwrap(),
+            page: page.page,
+            project: page.project,
+            url_key: page.url_key,
+        };
+        store.index(&[entry], newest).await.unwrap();
+    }
+    for (query, found) in [("word3", 0), ("fresh", 1), ("common", 70)] {
+        let hits = store.search(project, &query_terms(query, 4), 100).await;
+        assert_eq!(hits.unwrap().len(), found, "{query}");
+    }
+}
+
+async fn the_next_end_of_another_workers_lease_is_known(options: Options) {
+    let (store, project) = open(&options).await;
+    for site in ["a", "b"] {
+        create(
+            &store,
+            &new_run(project, &format!("https://{site}.example/")),
+        )
+        .await;
+    }
+    assert_eq!(store.next_lease_end("one", now()).await.unwrap(), None);
+    lease(&store, "one", now()).await.unwrap();
+    lease(&store, "two", now() + seconds(5)).await.unwrap();
+    let ends = |owner| store.next_lease_end(owner, now());
+    assert_eq!(ends("one").await.unwrap(), Some(now() + seconds(15)));
+    assert_eq!(ends("two").await.unwrap(), Some(now() + seconds(10)));
+    assert_eq!(ends("three").await.unwrap(), Some(now() + seconds(10)));
+    let late = now() + seconds(15);
+    assert_eq!(store.next_lease_end("three", late).await.unwrap(), None);
 }

@@ -9,6 +9,7 @@
 
 mod crawls;
 mod monitors;
+mod pulse;
 mod schema;
 mod store;
 mod support;

@@ -8,6 +8,7 @@ impl types::Host for State {}
 
 impl log::Host for State {
     fn log(&mut self, level: log::Level, message: String) -> wasmtime::Result<()> {
+        self.meter.check_if_overdue()?;
         let level = match level {
             log::Level::Trace => LogLevel::Trace,
             log::Level::Debug => LogLevel::Debug,

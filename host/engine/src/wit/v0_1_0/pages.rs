@@ -91,7 +91,10 @@ struct Hop {
 type Borrowed = (Resource<HostPage>,);
 
 fn page(store: &StoreContextMut<'_, State>, page: &Borrowed) -> wasmtime::Result<Arc<Page>> {
-    Ok(Arc::clone(store.data().table.get(&page.0)?.page()))
+    let state = store.data();
+    // No signal ends a guest that is in the host: see `interrupt`.
+    state.meter.check_if_overdue()?;
+    Ok(Arc::clone(state.table.get(&page.0)?.page()))
 }
 
 fn interface() -> String {

@@ -102,6 +102,8 @@ async fn a_fire_happens_once_with_several_nodes(options: Options) {
     let early = now() - seconds(1);
     assert_eq!(store.due_projects(early).await.unwrap(), []);
     assert_eq!(store.due_monitors(project, early, 10).await.unwrap(), []);
+    assert_eq!(store.next_fire(early).await.unwrap(), Some(now()));
+    assert_eq!(store.next_fire(now()).await.unwrap(), None);
     let projects = store.due_projects(now()).await.unwrap();
     assert_eq!(projects.len(), 1);
     assert_eq!((projects[0].project, projects[0].active), (project, 0));

@@ -112,6 +112,7 @@ fn page(leased: &LeasedRun, seq: i64, (path, status, content): Page) -> CrawledP
         same_body: None,
         targets: Vec::new(),
         links: Vec::new(),
+        words: None,
     }
 }
 

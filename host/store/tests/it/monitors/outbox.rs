@@ -158,8 +158,13 @@ async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
             .unwrap(),
         []
     );
+    let next = store.next_delivery(now() - seconds(1)).await.unwrap();
+    assert_eq!(next, Some(now()));
+    assert_eq!(store.next_delivery(now()).await.unwrap(), None);
     let first = take(&store, now()).await;
     assert_eq!(first.len(), 1);
+    let next = store.next_delivery(now()).await.unwrap();
+    assert_eq!(next, Some(now() + seconds(20)));
     assert_eq!(take(&store, now() + seconds(19)).await, []);
     // The first node died or is late.
     let second = take(&store, now() + seconds(20)).await;

@@ -117,7 +117,7 @@ impl<S: Consumer> Tokenizer<'_, S> {
         self.at = if len.is_some() { end + 3 } else { end };
         let mut from = start;
         while from <= end {
-            let to = self.find_or_end(0, from).min(end);
+            let to = memchr(0, &self.bytes[from..end]).map_or(end, |found| from + found);
             self.buffer.clear();
             self.send_text(from, to);
             if to < end {

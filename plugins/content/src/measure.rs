@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
 
 use crate::names;
+use crate::visible::{self, Look};
 use crate::words::{self, Marks};
 
 /// Not rendered: scripts, hidden elements, comments. Never part of any output.
@@ -17,6 +18,9 @@ pub const HEADING: u8 = 8;
 /// A picture with its caption: part of the HTML, not of the text.
 pub const PICTURE: u8 = 16;
 
+/// In a subtree that a style or attribute hides. The root of such a subtree is [`SKIP`] too.
+pub const HIDE: u8 = 32;
+
 /// The figures of one node. Characters are counted with runs of white space as one.
 #[derive(Clone, Copy, Default)]
 pub struct Info {
@@ -26,14 +30,17 @@ pub struct Info {
     pub above: Marks,
     /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`] and so on.
     pub state: u8,
+    /// The element's tag id, 0 for other nodes.
     pub tag: u16,
     /// The nearest block at or above this node.
     pub owner: u32,
-    /// Characters of the subtree, and those of them inside links.
+    /// Characters of the subtree.
     pub chars: u32,
+    /// Those of them inside links.
     pub link: u32,
     /// Characters in this block itself and not in a block below.
     pub own: u32,
+    /// Those of them inside links.
     pub own_link: u32,
     /// Punctuation of sentences in the block itself.
     pub punct: u32,
@@ -47,6 +54,7 @@ pub struct Info {
 
 /// What is known of the page's nodes, by id.
 pub struct Measured {
+    /// The nodes, by id.
     pub info: Vec<Info>,
     /// Running text of the whole page.
     pub prose: u32,
@@ -89,6 +97,15 @@ fn is_skipped(tag: u16) -> bool {
             | tag::OPTION
             | tag::OPTGROUP
     )
+}
+
+/// Whether a button is the heading or the question of a part that it opens: a control by its
+/// element, a line of the text by its place.
+fn is_label(button: Node<'_>) -> bool {
+    button
+        .ancestors()
+        .take(3)
+        .any(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT))
 }
 
 /// Elements that start a line.
@@ -168,7 +185,8 @@ fn hides(style: &str) -> bool {
     })
 }
 
-fn is_hidden(node: Node<'_>) -> bool {
+/// Whether an attribute of the element hides it at first, though a click may show it.
+pub fn starts_hidden(node: Node<'_>) -> bool {
     node.attrs().any(|a| match a.id() {
         attr::HIDDEN => !a.value().eq_ignore_ascii_case("until-found"),
         attr::STYLE => hides(a.value()),
@@ -230,11 +248,14 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
     let count = view.len();
     let mut info = vec![Info::default(); count as usize];
     let mut link_end = 0;
+    // In a hidden subtree up to here.
+    let mut hide_end = 0;
     let mut id = 0;
     while id < count {
         let Some(node) = view.node(id) else { break };
         let parent = node.parent().map_or(0, |p| p.id());
         let Info { owner, above, .. } = get(&info, parent);
+        let hide = if id < hide_end { HIDE } else { 0 };
         match node.kind() {
             Kind::Text => {
                 let (chars, punct) = scan(node.text());
@@ -250,6 +271,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                         chars,
                         link,
                         above,
+                        state: hide,
                         left: chars,
                         ..Info::default()
                     };
@@ -257,9 +279,15 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) || !show_hidden && is_hidden(node);
-                let mut state = if skip { SKIP } else { 0 };
+                let skip = is_skipped(tag) && !(tag == tag::BUTTON && is_label(node));
+                // What has no text to read stays so where it is hidden.
+                let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;
+                if !skip && !show_hidden && visible::look(node, tag) == Look::Hidden {
+                    state |= SKIP | HIDE;
+                    hide_end = hide_end.max(node.end());
+                    owner = id;
+                }
                 if is_block(tag) {
                     state |= BLOCK;
                     owner = id;
@@ -306,7 +334,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
     let mut prose = 0;
     let mut under = [0u32; 32];
     for me in &mut info {
-        if me.state & (BLOCK | HEADING | SKIP) == BLOCK {
+        if me.state & (BLOCK | HEADING | SKIP | HIDE) == BLOCK {
             me.prose = running_text(me);
             prose += me.prose;
             let mut bits = me.above;

@@ -57,7 +57,7 @@ fn applies(what: Announces, kind: Kind) -> bool {
 }
 
 /// The text of a block in lower case, white space collapsed.
-fn read_line(node: Node<'_>, info: &[Info], line: &mut String) {
+pub fn read_line(node: Node<'_>, info: &[Info], line: &mut String) {
     line.clear();
     for below in node.descendants() {
         if !below.is_text() || get(info, below.id()).owner != node.id() {

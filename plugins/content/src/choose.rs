@@ -1,9 +1,9 @@
 //! Which subtree holds the content.
 
-use orbweaver_sdk::dom::{Node, View, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
-use crate::measure::{BLOCK, DROP, Info, Measured, SKIP, get};
+use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, get};
 use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, STRONG};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
@@ -29,7 +29,11 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
     }
     let many = !matches!(kind, Some(Kind::Article | Kind::Documentation));
     let info = &mut measured.info;
-    let chars: u32 = info.iter().map(|i| i.own - i.own_link).sum();
+    let chars: u32 = info
+        .iter()
+        .filter(|i| i.state & HIDE == 0)
+        .map(|i| i.own - i.own_link)
+        .sum();
     for id in (1..info.len()).rev() {
         let Some(me) = info.get_mut(id) else { continue };
         if me.state & SKIP != 0 {
@@ -39,7 +43,8 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
             || many
                 && me.marks & (NAV | FOOT | POPUP) == 0
                 && (me.left as f32) > chars as f32 * 0.3;
-        if is_boilerplate(me, bad) && !major || bad & CONSENT & me.marks != 0 {
+        let is_note = me.tag == tag::ASIDE && view.node(id as u32).is_some_and(is_callout);
+        if is_boilerplate(me, bad) && !major && !is_note || bad & CONSENT & me.marks != 0 {
             me.state |= DROP;
         }
         let me = *me;
@@ -57,6 +62,24 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
             parent.left += me.left;
         }
     }
+}
+
+/// Whether an aside belongs to the text: the notes and warnings of documentation.
+fn is_callout(node: Node<'_>) -> bool {
+    let names = [
+        "note",
+        "tip",
+        "warning",
+        "caution",
+        "callout",
+        "admonition",
+        "danger",
+        "important",
+        "footnote",
+        "quote",
+    ];
+    node.attr(attr::CLASS)
+        .is_some_and(|classes| names.iter().any(|name| classes.contains(name)))
 }
 
 fn is_boilerplate(me: &Info, bad: Marks) -> bool {
@@ -127,10 +150,8 @@ pub fn broad(view: &View<'_>, measured: &Measured) -> u32 {
     let Some(body) = view.body() else { return 0 };
     let all = get(info, body.id()).left as f32;
     let main = body.descendants().find(|n| {
-        (n.tag() == tag::MAIN
-            || n.is_element()
-                && n.attr(orbweaver_sdk::dom::attr::ROLE)
-                    .is_some_and(|r| r == "main"))
+        (n.tag() == tag::MAIN || n.is_element() && n.attr(attr::ROLE).is_some_and(|r| r == "main"))
+            && get(info, n.id()).state & HIDE == 0
             && get(info, n.id()).left as f32 > all * 0.4
     });
     main.map_or(body.id(), |n| n.id())

@@ -1,6 +1,7 @@
 //! The content as plain text: one line a block.
 
-use orbweaver_sdk::dom::{View, tag};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::stretches;
 
 use crate::measure::{BLOCK, DROP, Info, PICTURE, SKIP, get};
 
@@ -15,8 +16,13 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
     let mut owner = u32::MAX;
     let mut pre_end = 0;
     let mut gap = Gap::None;
+    // Ends of custom elements, whose parts are apart on the screen.
+    let mut apart: Vec<u32> = Vec::new();
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
+        while apart.pop_if(|end| *end <= id).is_some() {
+            gap = gap.max(Gap::Space);
+        }
         let me = get(info, id);
         if me.state & (SKIP | DROP | PICTURE) != 0 {
             gap = gap.max(if me.state & BLOCK != 0 {
@@ -40,10 +46,36 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
             if matches!(me.tag, tag::PRE | tag::LISTING | tag::XMP) {
                 pre_end = pre_end.max(here.end());
             }
+        } else if me.tag == tag::UNKNOWN && here.is_element() && here.name().contains('-') {
+            gap = gap.max(Gap::Space);
+            apart.push(here.end());
+        } else if me.tag == tag::SPAN && gap == Gap::None && are_apart(here, &out) {
+            gap = Gap::Space;
         }
         id += 1;
     }
     out
+}
+
+/// Whether a span and the one before it, without white space between them, are apart on the
+/// screen: those of different classes are as a rule, as a number and its unit or a name and a
+/// badge, unless one is a single letter.
+fn are_apart(span: Node<'_>, out: &str) -> bool {
+    let Some(before) = span.prev_sibling().filter(|n| n.tag() == tag::SPAN) else {
+        return false;
+    };
+    let two_letters = |chars: &mut dyn Iterator<Item = char>| {
+        chars.take(2).filter(char::is_ascii_alphanumeric).count() == 2
+    };
+    let text = span
+        .descendants()
+        .take(3)
+        .map(|n| n.text())
+        .find(|t| !t.is_empty())
+        .unwrap_or("");
+    before.attr(attr::CLASS) != span.attr(attr::CLASS)
+        && two_letters(&mut text.chars())
+        && two_letters(&mut out.chars().rev())
 }
 
 /// White space owed before the next word.
@@ -66,7 +98,7 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
     if text.starts_with(|c: char| c.is_whitespace()) {
         *gap = (*gap).max(Gap::Space);
     }
-    for word in text.split_whitespace() {
+    for stretch in stretches(text) {
         if !out.is_empty() {
             match gap {
                 Gap::None => {}
@@ -74,7 +106,7 @@ fn push(out: &mut String, text: &str, gap: &mut Gap, pre: bool) {
                 Gap::Line => out.push('\n'),
             }
         }
-        out.push_str(word);
+        out.push_str(stretch);
         *gap = Gap::Space;
     }
     if !text.ends_with(|c: char| c.is_whitespace()) && *gap == Gap::Space {

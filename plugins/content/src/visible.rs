@@ -4,9 +4,10 @@ use orbweaver_sdk::dom::{Node, attr, tag};
 
 /// How an element's attributes change its place in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub enum Look {
     /// As its tag says.
     Usual,
+    /// No reader sees it.
     Hidden,
     /// An inline element that its style makes a block.
     Block,
@@ -17,7 +18,7 @@ pub(crate) enum Look {
 }
 
 /// Reads the attributes that hide an element or change what it is.
-pub(crate) fn look(node: Node<'_>, tag: u16) -> Look {
+pub fn look(node: Node<'_>, tag: u16) -> Look {
     let mut look = Look::Usual;
     let mut hidden = false;
     for attribute in node.attrs() {
@@ -170,7 +171,7 @@ fn style(style: &str) -> Look {
 
 /// Whether a `<b>` says of itself that it is not bold, as text pasted from word processors
 /// is wrapped.
-pub(crate) fn is_unstyled(node: Node<'_>) -> bool {
+pub fn is_unstyled(node: Node<'_>) -> bool {
     let Some(style) = node.attr(attr::STYLE) else {
         return false;
     };

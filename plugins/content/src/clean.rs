@@ -3,12 +3,19 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
+use crate::lines;
 use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, PICTURE, SKIP, get};
 use crate::sections::{self, MAX_CLIMB};
 use crate::words::{BIO, BYLINE, CAPTION, META, NAME, SIGNATURE, TITLE, USER};
 
 /// Share of the text after which linked headings are teasers of other pages.
 const TAIL: f32 = 0.85;
+
+/// Share of the text before which lines about who wrote it and when are looked for.
+const START: f32 = 0.1;
+
+/// Longest line about the author or the site, in characters.
+const MAX_ASIDE: u32 = 320;
 
 /// Marks what is to be left out of a single text.
 pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
@@ -20,6 +27,7 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
     // Running text so far.
     let mut seen = 0u32;
     let titles = Titles::of(view);
+    let mut line = String::with_capacity(256);
     let mut id = root + 1;
     while id < node.end() {
         let Some(here) = view.node(id) else { break };
@@ -61,6 +69,13 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
                 && (is_promotion(&me, leaf)
                     || seen == 0 && small && is_headline(here, &me, leaf, &titles));
         let late = seen as f32 > total * TAIL;
+        let drop = drop
+            || article && leaf && me.own <= MAX_ASIDE && me.state & HEADING == 0 && {
+                sections::read_line(here, info, &mut line);
+                let early = (seen as f32) < total * START;
+                (early || late) && lines::is_credit(&line)
+                    || late && (lines::is_plug(&line) || titles.is_author(&line))
+            };
         if article
             && late
             && me.state & HEADING != 0
@@ -156,14 +171,32 @@ fn drop_teaser(heading: Node<'_>, info: &mut [Info], root: Node<'_>, kind: Kind)
     end
 }
 
-/// What the page calls itself, reduced to letters and digits.
-struct Titles(Vec<String>);
+/// Shortest name of an author that is looked for, in bytes.
+const MIN_NAME: usize = 8;
+
+fn is_author_key(node: Node<'_>) -> bool {
+    let key = node.attr(attr::NAME).or_else(|| node.attr(attr::PROPERTY));
+    matches!(
+        key,
+        Some("author" | "parsely-author" | "sailthru.author" | "article:author")
+    )
+}
+
+/// What the page calls itself, and its authors, reduced to letters and digits.
+struct Titles {
+    titles: Vec<String>,
+    authors: Vec<String>,
+}
 
 impl Titles {
     fn of(view: &View<'_>) -> Self {
         let mut found = Vec::new();
+        let mut authors = Vec::new();
         for node in view.nodes() {
             match node.tag() {
+                tag::META if authors.len() < 4 && is_author_key(node) => {
+                    authors.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
+                }
                 tag::META if found.len() < 8 && node.attr(attr::PROPERTY) == Some("og:title") => {
                     found.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
                 }
@@ -173,7 +206,20 @@ impl Titles {
                 _ => {}
             }
         }
-        Self(found)
+        authors.retain(|name| name.len() >= MIN_NAME);
+        Self {
+            titles: found,
+            authors,
+        }
+    }
+
+    /// Whether a line begins with an author's name: it tells who that is.
+    fn is_author(&self, line: &str) -> bool {
+        if self.authors.is_empty() {
+            return false;
+        }
+        let line = letters(line);
+        self.authors.iter().any(|name| line.starts_with(name))
     }
 
     /// Whether the element's text is a title, or the start of one that goes on with the
@@ -181,7 +227,7 @@ impl Titles {
     fn has(&self, node: Node<'_>) -> bool {
         let text = letters(&node.text_content());
         let starts = |title: &String| title == &text || text.len() > 16 && title.starts_with(&text);
-        !text.is_empty() && self.0.iter().any(starts)
+        !text.is_empty() && self.titles.iter().any(starts)
     }
 }
 

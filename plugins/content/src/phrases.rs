@@ -3,6 +3,7 @@
 
 /// What a line announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Announces {
     /// Links to other content.
     Related,
@@ -39,9 +40,11 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("add a comment", Start, Comments),
     ("add comment", Whole, Comments),
     ("additional reading", Whole, Related),
+    ("advert", Whole, Ad),
     ("advertisement", Whole, Ad),
     ("advertisement - continue", Start, Ad),
     ("advertising", Whole, Ad),
+    ("already have an account", Start, Subscribe),
     ("also on", Start, Related),
     ("also read", Start, Related),
     ("also see", Whole, Related),
@@ -73,6 +76,7 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("editors' picks", Whole, Related),
     ("explore more", Start, Related),
     ("filed under", Start, Tags),
+    ("follow me on", Start, Subscribe),
     ("follow us", Start, Subscribe),
     ("frequently bought together", Start, Related),
     ("from around the web", Start, Related),
@@ -100,6 +104,7 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("more articles", Start, Related),
     ("more by", Start, Related),
     ("more from", Start, Related),
+    ("more great", Start, Related),
     ("more in", Start, Related),
     ("more like this", Start, Related),
     ("more news", Whole, Related),
@@ -194,6 +199,7 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("tagged", Start, Tags),
     ("tags", Whole, Tags),
     ("tags:", Start, Tags),
+    ("this slideshow requires", Start, Ad),
     ("top stories", Whole, Related),
     ("topics", Whole, Tags),
     ("trending", Whole, Related),

@@ -34,6 +34,12 @@ pub struct Votes {
 }
 
 impl Votes {
+    /// Whether all that a page says of itself says that it is an article.
+    pub fn is_clear_article(&self) -> bool {
+        let others = [self.forum, self.product, self.listing, self.documentation];
+        self.article >= 4 && others.iter().all(|points| *points <= 1)
+    }
+
     /// The kind with the most points; `None` where no kind has two.
     pub fn winner(&self) -> Option<Kind> {
         let mut best = (1, None);

@@ -5,6 +5,7 @@
 //! handler or address of another scheme than `http` and `https`.
 
 use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::text::{push_escaped_html as escape, stretches};
 use orbweaver_sdk::urls::{Base, Resolved};
 
 use crate::measure::{BLOCK, DROP, Info, SKIP, get};
@@ -214,11 +215,11 @@ impl Writer<'_> {
             return escape(text, &mut self.out);
         }
         self.space |= text.starts_with(char::is_whitespace);
-        for word in text.split_whitespace() {
+        for stretch in stretches(text) {
             if std::mem::replace(&mut self.space, true) {
                 self.push_space();
             }
-            escape(word, &mut self.out);
+            escape(stretch, &mut self.out);
         }
         self.space &= text.ends_with(char::is_whitespace);
     }
@@ -286,22 +287,4 @@ fn is_line(name: u16) -> bool {
 
 fn is_number(value: &str) -> bool {
     (1..=6).contains(&value.len()) && value.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Writes a text so that it is the same text inside an element or a quoted attribute.
-fn escape(text: &str, out: &mut String) {
-    let mut from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let entity = match byte {
-            b'&' => "&amp;",
-            b'<' => "&lt;",
-            b'>' => "&gt;",
-            b'"' => "&quot;",
-            _ => continue,
-        };
-        out.push_str(text.get(from..at).unwrap_or(""));
-        out.push_str(entity);
-        from = at + 1;
-    }
-    out.push_str(text.get(from..).unwrap_or(""));
 }

@@ -55,6 +55,19 @@ pub const CONSENT: Marks = 1 << 28;
 /// Boxes that promote something, perhaps the page's own subject.
 pub const PROMO: Marks = 1 << 29;
 
+/// What is sold: prices, carts, specifications.
+pub const PRODUCT: Marks = 1 << 20;
+/// One of many: cards, tiles, rows of a list.
+pub const CARD: Marks = 1 << 21;
+/// What heads a part: heroes, introductions, summaries.
+pub const HEAD: Marks = 1 << 22;
+/// Opinions and their stars, questions and answers.
+pub const REVIEW: Marks = 1 << 23;
+/// Parts that a click shows: tabs and accordions.
+pub const TAB: Marks = 1 << 30;
+/// Controls that narrow a list down.
+pub const FILTER: Marks = 1 << 31;
+
 /// What usually is not content.
 pub const BOILERPLATE: Marks =
     COMMENT | RELATED | SHARE | AD | NAV | SIDE | FOOT | POPUP | HIDDEN | TOOL | CONSENT | PROMO;
@@ -158,7 +171,70 @@ pub const TABLE: &[(Marks, &[&str])] = &[
         "username", "bigusername", "nickname", "displayname",
     ]),
     (TOOL, &[
-        "toolbar", "tools", "button", "buttons", "btn", "search", "searchbox", "filters", "print",
+        "toolbar", "tools", "button", "buttons", "btn", "search", "searchbox", "print",
         "editsection",
     ]),
+    (TOOL | FILTER, &[
+        "filters",
+    ]),
+    (PRODUCT, &[
+        "product", "products", "price", "prices", "pricing", "buy", "cart", "sku", "offer",
+        "offers", "specs", "spec", "specification", "specifications", "stock", "variant",
+        "variants", "basket", "shop", "shipping", "delivery", "feature", "features", "plan",
+        "plans",
+    ]),
+    (CARD, &[
+        "card", "cards", "item", "items", "tile", "tiles", "grid", "list", "listing", "listings",
+        "result", "results", "collection", "catalog", "carousel", "slider", "swiper", "slide",
+        "row", "col", "column", "columns",
+    ]),
+    (HEAD, &[
+        "hero", "intro", "lead", "lede", "summary", "description", "desc", "excerpt", "subtitle",
+        "subheading", "standfirst", "dek", "header", "masthead",
+    ]),
+    (REVIEW, &[
+        "reviews", "rating", "ratings", "stars", "testimonial", "testimonials", "question",
+        "questions", "answer", "answers", "qa",
+    ]),
+    (TAB, &[
+        "tab", "tabs", "tabpanel", "accordion", "panel", "panels", "collapse", "collapsible",
+        "faq", "faqs", "details", "expandable",
+    ]),
+    (FILTER, &[
+        "filter", "facet", "facets", "sort", "sorting", "refine", "refinement", "option",
+        "options", "form", "field", "quantity", "select", "swatch",
+    ]),
+];
+
+/// The marks that the block model reads, with their names.
+pub const MARKS: [(&str, Marks); 29] = [
+    ("comment", COMMENT),
+    ("related", RELATED),
+    ("share", SHARE),
+    ("ad", AD),
+    ("nav", NAV),
+    ("side", SIDE),
+    ("foot", FOOT),
+    ("popup", POPUP),
+    ("meta", META),
+    ("byline", BYLINE),
+    ("bio", BIO),
+    ("caption", CAPTION),
+    ("title", TITLE),
+    ("hidden", HIDDEN),
+    ("strong", STRONG),
+    ("article", ARTICLE),
+    ("body", BODY),
+    ("tool", TOOL),
+    ("user", USER),
+    ("signature", SIGNATURE),
+    ("name", NAME),
+    ("consent", CONSENT),
+    ("promo", PROMO),
+    ("product", PRODUCT),
+    ("card", CARD),
+    ("head", HEAD),
+    ("review", REVIEW),
+    ("tab", TAB),
+    ("filter", FILTER),
 ];

@@ -1,0 +1,52 @@
+//! Waiting for work that the database holds: until it has changed, or the next piece is due.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use orbweaver_accounts::clock::Clock;
+use orbweaver_store::Pulse;
+use tokio::time::{Instant, sleep_until};
+
+use crate::context::Crawls;
+
+/// Between two looks, at least, however often the database changes.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// When a task should look for work again.
+pub(crate) struct Due {
+    pulse: Pulse,
+    clock: Clock,
+    earliest: Instant,
+    next: Option<DateTime<Utc>>,
+}
+
+impl Due {
+    /// At once, to begin with.
+    pub fn new(crawls: &Crawls) -> Self {
+        Self {
+            pulse: crawls.store.pulse(),
+            clock: crawls.clock.clone(),
+            earliest: Instant::now(),
+            next: Some(crawls.clock.now()),
+        }
+    }
+
+    /// Notes a look, and when the next piece of work is due: `Ok(None)` where none is known.
+    /// After a failure the next look follows soon.
+    pub fn looked<E>(&mut self, next: &Result<Option<DateTime<Utc>>, E>) {
+        self.earliest = Instant::now() + LOOK;
+        self.next = match next {
+            Ok(next) => *next,
+            Err(_) => Some(self.clock.now()),
+        };
+    }
+
+    /// Returns when it is time to look. May be dropped and called again.
+    pub(crate) async fn wait(&mut self) {
+        sleep_until(self.earliest).await;
+        tokio::select! {
+            () = self.pulse.changed() => {}
+            () = self.clock.wait_until(self.next) => {}
+        }
+    }
+}

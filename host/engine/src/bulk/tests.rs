@@ -1,0 +1,131 @@
+use wasmtime::{Engine, Instance, Module, Store, TypedFunc};
+
+use super::*;
+
+const MEMORY: usize = 1 << 16;
+
+/// A module's `op(to, from or byte, len)`, with its memory.
+struct Guest {
+    store: Store<()>,
+    op: TypedFunc<(i32, i32, i32), ()>,
+    memory: wasmtime::Memory,
+}
+
+impl Guest {
+    fn new(operation: &str) -> Self {
+        let text = format!(
+            r#"(module (import "host" "f" (func)) (memory (export "memory") 1)
+            (func $other (call 0))
+            (func (export "op") (param i32 i32 i32)
+              ({operation} (local.get 0) (local.get 1) (local.get 2)))
+            (table 3 funcref) (elem (i32.const 0) $other))"#
+        );
+        let module = wat::parse_str(&text).unwrap();
+        let rewritten = rewrite_module(&module).unwrap();
+        assert!(component_of(&module).len() < component_of(&rewritten).len());
+        assert!(!is_interruptible(&component_of(&module)));
+        assert!(is_interruptible(&component_of(&rewritten)));
+        let engine = Engine::default();
+        let module = Module::new(&engine, rewritten).unwrap();
+        let mut store = Store::new(&engine, ());
+        let import = wasmtime::Func::wrap(&mut store, || {});
+        let instance = Instance::new(&mut store, &module, &[import.into()]).unwrap();
+        Self {
+            op: instance.get_typed_func(&mut store, "op").unwrap(),
+            memory: instance.get_memory(&mut store, "memory").unwrap(),
+            store,
+        }
+    }
+
+    /// Runs the operation on a memory of distinct bytes and compares it with `expected`.
+    fn check(&mut self, args: (i32, i32, i32), expected: impl FnOnce(&mut [u8])) {
+        let data = self.memory.data_mut(&mut self.store);
+        for (i, byte) in data.iter_mut().enumerate() {
+            *byte = (i ^ i >> 8) as u8;
+        }
+        let mut after = data.to_vec();
+        expected(&mut after);
+        self.op.call(&mut self.store, args).unwrap();
+        assert!(self.memory.data(&self.store) == after, "{args:?}");
+    }
+}
+
+/// A component that holds this module.
+fn component_of(module: &[u8]) -> Vec<u8> {
+    let mut component = b"\0asm\x0d\0\x01\0".to_vec();
+    push_section(&mut component, CORE_MODULE, module);
+    component
+}
+
+const LENGTHS: [usize; 27] = [
+    0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 127, 128, 129, 191, 192,
+    193, 1_000, 5_000,
+];
+
+#[test]
+fn copies_are_those_of_the_instruction_also_where_they_overlap() {
+    let mut guest = Guest::new("memory.copy");
+    for len in LENGTHS {
+        for distance in [0, 1, 3, 8, 15, 16, 17, 40, 63, 64, 65, 100, 500, 6_000] {
+            for (from, to) in [(200, 200 + distance), (200 + distance, 200)] {
+                let args = (to as i32, from as i32, len as i32);
+                guest.check(args, |memory| memory.copy_within(from..from + len, to));
+            }
+        }
+        let end = MEMORY - len;
+        let args = (end as i32, 0, len as i32);
+        guest.check(args, |memory| memory.copy_within(0..len, end));
+    }
+}
+
+#[test]
+fn fills_are_those_of_the_instruction() {
+    let mut guest = Guest::new("memory.fill");
+    for len in LENGTHS {
+        for (to, byte) in [(0, 0), (333, 0x1ab), (MEMORY - len, -1)] {
+            let args = (to as i32, byte, len as i32);
+            guest.check(args, |memory| memory[to..to + len].fill(byte as u8));
+        }
+    }
+}
+
+#[test]
+fn what_is_out_of_bounds_traps() {
+    for operation in ["memory.copy", "memory.fill"] {
+        let mut guest = Guest::new(operation);
+        for len in LENGTHS.into_iter().filter(|len| *len > 0) {
+            let to = (MEMORY - len + 1) as i32;
+            let trap = guest.op.call(&mut guest.store, (to, 0, len as i32));
+            assert!(trap.is_err(), "{operation} {len}");
+        }
+        let trap = guest.op.call(&mut guest.store, (0, 1, -1));
+        assert!(trap.is_err(), "{operation} of 4 GiB");
+    }
+}
+
+#[test]
+fn growth_is_that_of_the_instruction() {
+    let module = wat::parse_str(
+        r#"(module (memory (export "memory") 1 3)
+        (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0))))"#,
+    )
+    .unwrap();
+    let rewritten = rewrite_module(&module).unwrap();
+    assert!(!is_interruptible(&component_of(&module)));
+    assert!(is_interruptible(&component_of(&rewritten)));
+    let engine = Engine::default();
+    let module = Module::new(&engine, rewritten).unwrap();
+    let mut store = Store::new(&engine, ());
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let grow: TypedFunc<i32, i32> = instance.get_typed_func(&mut store, "grow").unwrap();
+    for (pages, before) in [(0, 1), (1, 1), (0, 2), (2, -1), (1, 2), (0, 3), (-1, -1)] {
+        assert_eq!(grow.call(&mut store, pages).unwrap(), before, "{pages}");
+    }
+}
+
+#[test]
+fn what_is_no_component_stays_as_it_is() {
+    for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01\x05\0as"] {
+        assert_eq!(inline_bulk(bytes), bytes);
+    }
+}

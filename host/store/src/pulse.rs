@@ -1,0 +1,140 @@
+//! Whether anything in the database has changed since the last look, so that tasks which wait
+//! for work sleep while nothing happens, whichever process does it.
+//!
+//! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`] on:
+//!
+//! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
+//!   another connection, whichever process it belongs to
+//!   (<https://sqlite.org/pragma.html#pragma_data_version>). Reading the database's files instead
+//!   would be cheaper, but closing such a file releases the locks that SQLite holds on it in this
+//!   process (<https://sqlite.org/howtocorrupt.html>, section 2.2).
+//! - PostgreSQL: `pg_current_snapshot()`, which changes with every transaction that begins or
+//!   ends writing: one query instead of one for each task that waits.
+//!
+//! Where neither can be had, every look counts as a change, so that work is found all the same.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use sqlx::SqliteConnection;
+use sqlx::pool::PoolConnection;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::db::{Db, Store};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Tells one task of changes. Each has its own.
+#[derive(Debug)]
+pub struct Pulse(watch::Receiver<u64>);
+
+impl Pulse {
+    /// Returns once the database may have changed since the last return, or since
+    /// [`Store::pulse`]; at once where it has. May return without a change.
+    #[crate::boxed]
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            // The store is closed: nothing changes any more.
+            std::future::pending().await
+        }
+    }
+}
+
+/// What a look found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// As the connection that asks sees it.
+    Version(i64),
+    Snapshot(String),
+    /// Commits of this process, where the database is in memory.
+    Commits(u64),
+    /// It cannot be told.
+    Unknown,
+}
+
+/// The task that looks, and who is told.
+#[derive(Debug, Default)]
+pub(crate) struct Pulses(OnceLock<Looking>);
+
+#[derive(Debug)]
+struct Looking {
+    beats: Arc<watch::Sender<u64>>,
+    task: AbortHandle,
+}
+
+impl Pulses {
+    fn subscribe(&self, db: &Db) -> Pulse {
+        let looking = self.0.get_or_init(|| {
+            let beats = Arc::new(watch::Sender::new(0));
+            let task = tokio::spawn(run(db.clone(), Arc::clone(&beats)));
+            Looking {
+                beats,
+                task: task.abort_handle(),
+            }
+        });
+        Pulse(looking.beats.subscribe())
+    }
+
+    pub(crate) fn stop(&self) {
+        if let Some(looking) = self.0.get() {
+            looking.task.abort();
+        }
+    }
+}
+
+impl Drop for Pulses {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Store {
+    /// Changes from now on, by this process or another one. Within a Tokio runtime.
+    pub fn pulse(&self) -> Pulse {
+        self.pulses.subscribe(&self.db)
+    }
+}
+
+async fn run(db: Db, beats: Arc<watch::Sender<u64>>) {
+    let mut observer = None;
+    let mut known = None;
+    loop {
+        let state = look(&db, &mut observer).await;
+        // Nothing is known at the first look: what came before it may be news.
+        if state == State::Unknown || known.as_ref() != Some(&state) {
+            beats.send_modify(|beat| *beat += 1);
+        }
+        known = Some(state);
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Looks once. On a SQLite file `observer` is the connection that asks.
+async fn look(db: &Db, observer: &mut Option<SqliteConnection>) -> State {
+    match db {
+        Db::Lite(lite) if lite.presence.file().is_some() => {
+            let Some(connection) = observer else {
+                // Versions of two connections cannot be compared, so the first look tells nothing.
+                *observer = lite.read.acquire().await.ok().map(PoolConnection::detach);
+                return State::Unknown;
+            };
+            let found = sqlx::query_scalar("PRAGMA data_version")
+                .fetch_one(connection)
+                .await;
+            if found.is_err() {
+                *observer = None;
+            }
+            found.map_or(State::Unknown, State::Version)
+        }
+        Db::Lite(lite) => State::Commits(lite.changes.load(Ordering::Acquire)),
+        Db::Pg(pool) => {
+            let found = sqlx::query_scalar("SELECT CAST(pg_current_snapshot() AS TEXT)")
+                .fetch_one(pool)
+                .await;
+            found.map_or(State::Unknown, State::Snapshot)
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! The extraction itself, on a parsed page.
+
+use orbweaver_sdk::dom::{Snapshot, View};
+use orbweaver_sdk::urls::Base;
+
+use crate::features::Matrix;
+use crate::forest::Forest;
+use crate::kind::{self, Kind, Votes};
+use crate::measure::{Info, Measured};
+use crate::page_type::{PageType, Types};
+use crate::survey::Survey;
+use crate::{choose, clean, decide, html, measure, raw, sections, select, text};
+
+/// What of a view's nodes is content.
+pub struct Selection {
+    /// The page's nodes, by id.
+    pub info: Vec<Info>,
+    /// The subtree that holds the content.
+    pub root: u32,
+}
+
+impl Selection {
+    /// Corrects what the rules found by what the models say, on pages that are no article.
+    /// Returns what type of page they take it for.
+    fn refine(&mut self, view: &View<'_>, votes: &Votes, kind: Kind, url: &str) -> Types {
+        if view.len() > MOST_NODES {
+            return Types::default();
+        }
+        if votes.is_clear_article() {
+            return Types::of_clear_article();
+        }
+        let survey = Survey::of(view, &self.info, self.root, votes, kind, url);
+        let types = Types::of(&survey.page);
+        let count = survey.blocks.list.len();
+        let chars = view
+            .body()
+            .map_or(0, |body| measure::get(&self.info, body.id()).chars);
+        let fits = chars >= SHORT
+            && count <= MOST_BLOCKS
+            && survey.depth() <= DEEPEST
+            && survey.texts() * REPEATED >= count;
+        if types.share(PageType::Article) >= ARTICLE || !fits {
+            return types;
+        }
+        let matrix = survey.matrix(view, &self.info, self.root, &types.bytes());
+        let Some(forest) = Forest::of(include_bytes!("../models/blocks.bin")) else {
+            return types;
+        };
+        let logits = forest.evaluate(&matrix);
+        let keep = decide::keep(&survey.blocks.list, &logits);
+        if keep.contains(&true) {
+            self.root = select::apply(view, &mut self.info, &survey.blocks, &keep);
+        }
+        types
+    }
+
+    /// As plain text, one line a block.
+    pub fn text(&self, view: &View<'_>) -> String {
+        text::render(view, &self.info, self.root)
+    }
+}
+
+/// The content found in a page.
+pub struct Content {
+    /// What kind of page the rules take it for.
+    pub kind: Kind,
+    /// What type of page it is.
+    pub page_type: PageType,
+    /// How sure that is, 0 to 1.
+    pub confidence: f32,
+    /// What of the page is content.
+    pub selection: Selection,
+    /// The page that a `noscript` element holds, where that is the content.
+    noscript: Option<Box<(Snapshot, Selection)>>,
+}
+
+/// Share of running text above which a page that says nothing of its kind is one text.
+const RUNNING: f32 = 0.7;
+
+/// Characters that are content enough on any page.
+const ENOUGH: u32 = 250;
+
+/// How sure it must be that a page is an article for the rules to have the last word.
+const ARTICLE: f32 = 0.7;
+
+/// The largest page that the models are asked about, in nodes: what they read of each takes
+/// memory, and pages for people are smaller.
+const MOST_NODES: u32 = 400_000;
+
+/// Pages of fewer characters are left to the rules: the block model has seen hardly any, and
+/// on so short a page one wrong block is much of it.
+const SHORT: u32 = 2_000;
+
+/// The deepest page that the block model is asked about, in levels below the root: pages for
+/// people have some dozens.
+const DEEPEST: u16 = 200;
+
+/// How often a page's texts may stand in it on average for the block model to be asked: what
+/// repeats one text over and over is no page for people.
+const REPEATED: usize = 5;
+
+/// The most blocks that the block model is asked about, at about two hundred bytes each.
+const MOST_BLOCKS: usize = 16_000;
+
+/// How far the rules are trusted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Trust {
+    /// In everything.
+    Full,
+    /// Not in what class names and ids say.
+    Elements,
+    /// Nor in what is hidden: a script may show it.
+    Nothing,
+}
+
+impl Content {
+    /// Finds the content of a page. Where the rules leave nearly nothing of a page that has
+    /// text, it is searched again with fewer of them.
+    pub fn of(view: &View<'_>, url: &str) -> Self {
+        let votes = kind::votes(view, url);
+        let mut content = Self::by_rules(view, votes.winner());
+        let kind = content.kind;
+        let refine =
+            |view: &View<'_>, selection: &mut Selection| selection.refine(view, &votes, kind, url);
+        let types = match content.noscript.as_deref_mut() {
+            Some((snapshot, selection)) => snapshot.view().map(|view| refine(&view, selection)),
+            None => Ok(refine(view, &mut content.selection)),
+        };
+        (content.page_type, content.confidence) = types.unwrap_or_default().best();
+        content
+    }
+
+    fn by_rules(view: &View<'_>, votes: Option<Kind>) -> Self {
+        let mut found = Found::of(view, votes, Trust::Full);
+        for trust in [Trust::Elements, Trust::Nothing] {
+            if found.is_enough() {
+                break;
+            }
+            let other = Found::of(view, votes, trust);
+            if other.kept > found.kept * 2 {
+                found = other;
+            }
+        }
+        // Without scripts the page may be another: forums that are applications keep their
+        // threads in a `noscript`.
+        let mut kind = found.kind;
+        let mut noscript = None;
+        if let Some(snapshot) = raw::noscript(view, found.kept as usize) {
+            let other = snapshot
+                .view()
+                .ok()
+                .map(|view| Found::of(&view, votes, Trust::Full))
+                .filter(|other| other.kept > found.kept * 2);
+            if let Some(other) = other {
+                kind = other.kind;
+                noscript = Some(Box::new((snapshot, other.selection())));
+            }
+        }
+        Self {
+            kind,
+            page_type: PageType::Article,
+            confidence: 0.0,
+            selection: found.selection(),
+            noscript,
+        }
+    }
+
+    /// What the rules alone find, with what the models read of it: for the trainer.
+    pub fn survey<T>(
+        view: &View<'_>,
+        url: &str,
+        read: impl FnOnce(&View<'_>, &Selection, &Survey, &Matrix) -> T,
+    ) -> T {
+        let votes = kind::votes(view, url);
+        let content = Self::by_rules(view, votes.winner());
+        content.rendered(view, |view, selection| {
+            let Selection { info, root } = selection;
+            let survey = Survey::of(view, info, *root, &votes, content.kind, url);
+            let matrix = survey.matrix(view, info, *root, &Default::default());
+            read(view, selection, &survey, &matrix)
+        })
+    }
+
+    /// The content as plain text, one line a block. `view` is the page it was found in.
+    pub fn text(&self, view: &View<'_>) -> String {
+        self.rendered(view, |view, selection| selection.text(view))
+    }
+
+    /// The content as HTML of plain elements. `view` is the page it was found in.
+    pub fn html(&self, view: &View<'_>, base: Option<&Base>) -> String {
+        self.rendered(view, |view, s| html::render(view, &s.info, s.root, base))
+    }
+
+    /// Renders the content from the document that it stands in: the page, or what a
+    /// `noscript` of it holds.
+    pub fn rendered<T>(
+        &self,
+        view: &View<'_>,
+        render: impl FnOnce(&View<'_>, &Selection) -> T,
+    ) -> T {
+        if let Some((snapshot, selection)) = self.noscript.as_deref()
+            && let Ok(view) = snapshot.view()
+        {
+            return render(&view, selection);
+        }
+        render(view, &self.selection)
+    }
+}
+
+/// A page's content before it is written.
+struct Found {
+    measured: Measured,
+    root: u32,
+    kind: Kind,
+    /// Characters of the whole page, and those kept.
+    all: u32,
+    kept: u32,
+}
+
+impl Found {
+    fn of(view: &View<'_>, votes: Option<Kind>, trust: Trust) -> Self {
+        let one_text = matches!(votes, Some(Kind::Article | Kind::Documentation));
+        let max_words = if one_text { 4 } else { 3 };
+        let mut measured = measure::measure(view, trust == Trust::Nothing, max_words);
+        choose::sum_up(view, &mut measured, votes, trust == Trust::Full);
+        let body = view.body().map_or(0, |b| b.id());
+        let all = measure::get(&measured.info, body);
+        let kind = votes.unwrap_or(if all.prose as f32 > all.left as f32 * RUNNING {
+            Kind::Article
+        } else {
+            Kind::Other
+        });
+        let root = match kind {
+            Kind::Article | Kind::Documentation => {
+                let root = choose::focus(view, &measured);
+                sections::drop_announced(view, &mut measured, root, kind);
+                clean::focused(view, &mut measured, root, kind);
+                root
+            }
+            _ => {
+                let root = choose::broad(view, &measured);
+                sections::drop_announced(view, &mut measured, root, kind);
+                clean::broad(view, &mut measured, root, kind);
+                if kind == Kind::Forum {
+                    clean::thread(view, &mut measured, root);
+                }
+                root
+            }
+        };
+        let mut kept = text::count(view, &measured.info, root);
+        let mut root = root;
+        if kept == 0 && trust == Trust::Nothing {
+            // Better all of the text than none.
+            root = body;
+            for me in &mut measured.info {
+                me.state &= !measure::DROP;
+            }
+            kept = text::count(view, &measured.info, root);
+        }
+        Self {
+            measured,
+            root,
+            kind,
+            all: all.chars,
+            kept,
+        }
+    }
+
+    fn selection(self) -> Selection {
+        Selection {
+            info: self.measured.info,
+            root: self.root,
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.kept >= ENOUGH || self.kept > self.all / 4
+    }
+}

@@ -1,0 +1,35 @@
+//! The main content of a page: which of its texts a reader comes for.
+//!
+//! Every format that shows the main content is rendered from one [`Content`]: plain text and
+//! HTML here, Markdown by the `markdown` extractor. Passes over the snapshot's flat list of
+//! nodes, none of them recursive: `measure` counts characters, links and running text and
+//! reads what class names say, `choose` sums that up the tree and picks the subtree that
+//! holds the content, and `clean` takes out of it what is not content.
+
+pub mod blocks;
+mod choose;
+mod clean;
+mod content;
+mod context;
+mod decide;
+pub mod features;
+mod forest;
+mod html;
+mod kind;
+mod lexicon;
+mod lines;
+pub mod measure;
+mod names;
+mod page_type;
+mod phrases;
+mod raw;
+mod sections;
+mod select;
+pub mod survey;
+mod text;
+pub mod visible;
+pub mod words;
+
+pub use content::{Content, Selection};
+pub use kind::Kind;
+pub use page_type::PageType;

@@ -1,0 +1,98 @@
+//! What type of page this is, with how sure that is.
+
+use crate::features::{Matrix, PAGE, TYPES};
+use crate::forest::Forest;
+
+/// The types of page, as the Web Content Extraction Benchmark (WCXB) divides the web.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageType {
+    /// One text: news, blog post, recipe, reference page.
+    Article,
+    /// Many things for sale or to choose from, each with a picture and a line.
+    Collection,
+    /// Manuals and references.
+    Documentation,
+    /// Questions and answers, threads, comment pages.
+    Forum,
+    /// Lists and tables of entries.
+    Listing,
+    /// One thing for sale.
+    Product,
+    /// Home pages, services, landing pages.
+    Service,
+}
+
+/// In the order of [`TYPES`].
+const ALL: [PageType; TYPES.len()] = [
+    PageType::Article,
+    PageType::Collection,
+    PageType::Documentation,
+    PageType::Forum,
+    PageType::Listing,
+    PageType::Product,
+    PageType::Service,
+];
+
+impl PageType {
+    /// The type's name: `article`, `collection` and so on.
+    pub fn name(self) -> &'static str {
+        TYPES.get(self as usize).copied().unwrap_or("")
+    }
+}
+
+/// The probability of each type of page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Types([f32; TYPES.len()]);
+
+impl Types {
+    /// Asks the page model.
+    pub fn of(page: &[u8; PAGE.len()]) -> Self {
+        // One row: a block of its own, seven more to fill a word.
+        let mut data = vec![0; PAGE.len() * 8];
+        for (row, value) in data.as_chunks_mut::<8>().0.iter_mut().zip(page) {
+            *row = [*value, 0, 0, 0, 0, 0, 0, 0];
+        }
+        let matrix = Matrix { stride: 8, data };
+        let answers = Forest::of(include_bytes!("../models/page-type.bin"))
+            .map(|forest| forest.evaluate(&matrix))
+            .unwrap_or_default();
+        let mut shares = [0.0; TYPES.len()];
+        let mut sum = 0.0;
+        for (share, answer) in shares.iter_mut().zip(answers.chunks(8)) {
+            *share = answer.first().copied().unwrap_or(0.0).exp();
+            sum += *share;
+        }
+        Self(shares.map(|share| if sum > 0.0 { share / sum } else { 0.0 }))
+    }
+
+    /// Of a page all of whose statements about itself say that it is an article: 145 of 146
+    /// such pages of the training data are.
+    pub fn of_clear_article() -> Self {
+        let mut shares = [0.0; TYPES.len()];
+        if let Some(share) = shares.get_mut(PageType::Article as usize) {
+            *share = 0.99;
+        }
+        Self(shares)
+    }
+
+    /// The likeliest type, and its probability.
+    pub fn best(&self) -> (PageType, f32) {
+        let mut best = (PageType::Service, 0.0);
+        for (kind, share) in ALL.into_iter().zip(self.0) {
+            if share > best.1 {
+                best = (kind, share);
+            }
+        }
+        best
+    }
+
+    /// The probability of a type.
+    pub fn share(&self, kind: PageType) -> f32 {
+        self.0.get(kind as usize).copied().unwrap_or(0.0)
+    }
+
+    /// The probabilities in parts of 127, as the block model reads them.
+    pub fn bytes(&self) -> [u8; TYPES.len()] {
+        self.0.map(|share| (share * 127.0) as u8)
+    }
+}

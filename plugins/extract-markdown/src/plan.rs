@@ -1,0 +1,137 @@
+//! Which part of a page is converted.
+
+use std::ops::Range;
+
+use orbweaver_content::Selection;
+use orbweaver_content::measure::{DROP, HIDE, PICTURE, SKIP, get};
+use orbweaver_sdk::dom::{Node, View, attr, tag};
+
+/// The nodes to convert: the headline, then those of `part` without the subtrees of `skips`.
+pub(crate) struct Plan {
+    /// The headline, where it is not in what is kept of `part`.
+    pub headline: Option<Range<u32>>,
+    /// A range of node ids, of whole subtrees.
+    pub part: Range<u32>,
+    /// Roots of subtrees to leave out, ascending.
+    pub skips: Vec<u32>,
+    /// What of the page no reader sees.
+    pub hidden: Hidden,
+}
+
+/// What is done with hidden content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// It is left out.
+    Omit,
+    /// It is wanted, since there is no other.
+    Show,
+    /// The skips say it.
+    Planned,
+}
+
+impl Plan {
+    /// The whole document.
+    pub fn of_whole(view: &View<'_>) -> Self {
+        Self {
+            headline: None,
+            part: 0..view.len(),
+            skips: Vec::new(),
+            hidden: Hidden::Omit,
+        }
+    }
+
+    /// The whole document, with what it hides.
+    pub fn of_everything(view: &View<'_>) -> Self {
+        Self {
+            hidden: Hidden::Show,
+            ..Self::of_whole(view)
+        }
+    }
+
+    /// The main content under the page's headline, which is no part of the content's text. Of
+    /// pictures with captions only the pictures: captions are no part of it either.
+    pub fn of_content(view: &View<'_>, content: &Selection) -> Self {
+        let mut plan = Self {
+            headline: None,
+            part: 0..0,
+            skips: Vec::new(),
+            hidden: Hidden::Planned,
+        };
+        let Some(root) = view.node(content.root) else {
+            return plan;
+        };
+        // A cell or an item without its table or list is a box.
+        let inner = matches!(root.tag(), tag::TD | tag::TH | tag::LI | tag::DD | tag::TR);
+        plan.part = root.id() + u32::from(inner)..root.end();
+        let mut caption_end = 0;
+        let (mut first_text, mut heading_end, mut has_headline) = (root.end(), 0, false);
+        let mut id = plan.part.start;
+        while let Some(node) = view.node(id).filter(|n| n.id() < root.end()) {
+            let me = get(&content.info, id);
+            // Their words are not in the text; the writer knows what else to make of them.
+            let silent = matches!(me.tag, tag::INPUT | tag::NOSCRIPT) && me.state & DROP == 0;
+            if me.state & PICTURE != 0 {
+                caption_end = caption_end.max(node.end());
+            }
+            if silent {
+                id = node.end();
+            } else if me.state & (SKIP | DROP) != 0 || node.is_text() && id < caption_end {
+                plan.skips.push(id);
+                id = node.end();
+            } else {
+                if node.tag() == tag::H1 {
+                    heading_end = node.end();
+                } else if node.is_text() && !node.text().trim_ascii().is_empty() {
+                    first_text = first_text.min(id);
+                    has_headline |= id < heading_end;
+                }
+                id += 1;
+            }
+        }
+        if !has_headline {
+            plan.headline = headline(view, content, first_text).map(|h1| h1.id()..h1.end());
+        }
+        plan
+    }
+}
+
+/// The headline of content that begins with the text `first_text`: the last first-level heading
+/// before it, else the first one after it within the content. None that only names the site.
+fn headline<'a>(view: &'a View<'a>, content: &Selection, first_text: u32) -> Option<Node<'a>> {
+    /// Nodes of a heading.
+    const MAX_NODES: u32 = 64;
+    let end = view.node(content.root).map_or(0, |root| root.end());
+    let mut before = None;
+    for node in view.nodes().take_while(|node| node.id() < end) {
+        if node.tag() != tag::H1
+            || node.end() - node.id() > MAX_NODES
+            || get(&content.info, node.id()).state & HIDE != 0
+            || !node
+                .descendants()
+                .any(|below| below.is_text() && !below.text().trim().is_empty())
+            || node.descendants().any(leads_home)
+        {
+            continue;
+        }
+        if node.id() < first_text {
+            before = Some(node);
+        } else {
+            return before.or(Some(node));
+        }
+    }
+    before
+}
+
+/// Whether a link leads to the start page of a site.
+fn leads_home(link: Node<'_>) -> bool {
+    let Some(href) = link.attr(attr::HREF) else {
+        return false;
+    };
+    match href.split_once("://") {
+        Some((_, rest)) => !rest.trim_end_matches('/').contains('/'),
+        None => matches!(
+            href.trim(),
+            "/" | "./" | "index.html" | "/index.html" | "index.php" | "/index.php"
+        ),
+    }
+}
