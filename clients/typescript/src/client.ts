@@ -1,0 +1,240 @@
+import { OrbweaverError } from "./errors.js";
+import type {
+  ActorAnswer,
+  BulkItem,
+  Crawl,
+  CrawlOptions,
+  CrawlReference,
+  Link,
+  Page,
+  ScanOptions,
+  ScanResult,
+  SearchResult,
+} from "./types.js";
+
+/** How the client reaches the service. */
+export interface Settings {
+  /** Default: `ORBWEAVER_URL`, else http://127.0.0.1:8080. */
+  baseUrl?: string;
+  /** Default: `ORBWEAVER_KEY`. Keys belong on servers, never in a browser's code. */
+  key?: string;
+  /** How often a request is tried again that was refused for a moment. */
+  retries?: number;
+  /** Milliseconds that one try may take. */
+  timeoutMs?: number;
+  /** In place of the global `fetch`. */
+  fetch?: typeof fetch;
+}
+
+/** How a crawl's end is waited for. */
+export interface Waiting {
+  pollMs?: number;
+  waitMs?: number;
+  signal?: AbortSignal;
+}
+
+type Query = Record<string, string | number | boolean | undefined>;
+
+/** Longest pause before a further try; a cap that lasts longer is the caller's matter. */
+const LONGEST_PAUSE_MS = 60_000;
+const ENDED = ["done", "failed", "cancelled"];
+
+/** Client of the service. */
+export class Orbweaver {
+  readonly #baseUrl: string;
+  readonly #key: string;
+  readonly #retries: number;
+  readonly #timeoutMs: number;
+  readonly #fetch: typeof fetch;
+
+  constructor(settings: Settings = {}) {
+    const environment = globalThis.process?.env ?? {};
+    const baseUrl = settings.baseUrl ?? environment["ORBWEAVER_URL"] ?? "http://127.0.0.1:8080";
+    const key = settings.key ?? environment["ORBWEAVER_KEY"];
+    if (!key) throw new TypeError("key: is required, or the environment variable ORBWEAVER_KEY");
+    this.#baseUrl = baseUrl.replace(/\/+$/, "");
+    this.#key = key;
+    this.#retries = settings.retries ?? 3;
+    this.#timeoutMs = settings.timeoutMs ?? 120_000;
+    this.#fetch = settings.fetch ?? fetch;
+  }
+
+  /** One page with all that is extracted from it. */
+  scan(url: string, options: ScanOptions = {}): Promise<ScanResult> {
+    return this.request("POST", "/v1/scan", { body: { ...options, url } });
+  }
+
+  /** Up to a hundred pages, in order; one that fails has `ok` false and `error`. */
+  async scanBulk(urls: string[], options: ScanOptions = {}): Promise<BulkItem[]> {
+    const body = { ...options, urls };
+    const answer = await this.request<{ items: BulkItem[] }>("POST", "/v1/scan/bulk", { body });
+    return answer.items;
+  }
+
+  /** Results, best first. */
+  async search(query: string, options: Record<string, unknown> = {}): Promise<SearchResult[]> {
+    const body = { ...options, query };
+    type Answer = { results: SearchResult[] };
+    return (await this.request<Answer>("POST", "/v1/cloud/search", { body })).results;
+  }
+
+  /** What an actor finds; the input is that of its schema. */
+  actor<Data = unknown>(name: string, input: Record<string, unknown>): Promise<ActorAnswer<Data>> {
+    return this.request("POST", `/v1/actors/${encodeURIComponent(name)}`, { body: input });
+  }
+
+  /** Starts a crawl. */
+  startCrawl(url: string, options: CrawlOptions = {}): Promise<CrawlReference> {
+    return this.request("POST", "/v1/crawls", { body: { ...options, url } });
+  }
+
+  /** Starts a crawl and waits for its end. */
+  async crawl(url: string, options: CrawlOptions = {}, waiting: Waiting = {}): Promise<Crawl> {
+    const run = await this.startCrawl(url, options);
+    return this.wait(run.id, waiting);
+  }
+
+  /** Waits for a crawl's end. */
+  async wait(id: number, waiting: Waiting = {}): Promise<Crawl> {
+    const { pollMs = 2_000, waitMs = 3_600_000, signal } = waiting;
+    for (let left = waitMs; ; left -= pollMs) {
+      const run = await this.getCrawl(id);
+      if (ENDED.includes(run.status)) return run;
+      if (left <= 0) throw new Error(`crawl ${id} is still ${run.status}`);
+      await pause(Math.min(pollMs, left), signal);
+    }
+  }
+
+  /** A crawl's status and counts. */
+  getCrawl(id: number): Promise<Crawl> {
+    return this.request("GET", `/v1/crawls/${id}`);
+  }
+
+  /** Cancels a crawl if it is running, and removes it with its pages. */
+  async deleteCrawl(id: number): Promise<void> {
+    await this.request("DELETE", `/v1/crawls/${id}`);
+  }
+
+  /** All pages of a crawl, read as they are needed. */
+  pages(id: number, options: { status?: number; pageSize?: number } = {}): AsyncGenerator<Page> {
+    const { pageSize = 1_000, ...query } = options;
+    return this.#items<Page>(`/v1/crawls/${id}/pages`, query, pageSize);
+  }
+
+  /** All links on a crawl's pages, read as they are needed. */
+  links(id: number, options: { pageSize?: number } = {}): AsyncGenerator<Link> {
+    return this.#items<Link>(`/v1/crawls/${id}/links`, {}, options.pageSize ?? 1_000);
+  }
+
+  /** A stored page: html, markdown, article, both, full or signals. */
+  page(id: number, format = "markdown"): Promise<Record<string, unknown>> {
+    return this.request("GET", `/v1/pages/${id}`, { query: { format } });
+  }
+
+  /** What changed between two crawls of a site. */
+  diff(oldId: number, newId: number, text = false): Promise<Record<string, unknown>> {
+    return this.request("GET", `/v1/crawls/${oldId}/diff/${newId}`, { query: { text } });
+  }
+
+  /** What the project used, and its caps. */
+  usage(): Promise<Record<string, unknown>> {
+    return this.request("GET", "/v1/usage");
+  }
+
+  /** The secret that signs the project's webhooks, for `verify`. */
+  async webhookSecret(): Promise<string> {
+    type Answer = { secret_hex: string };
+    return (await this.request<Answer>("GET", "/v1/webhook/secret")).secret_hex;
+  }
+
+  /**
+   * Any request to the API: its JSON, its text where it is none, undefined without a body.
+   *
+   * A POST carries an Idempotency-Key, the same in every try, so that it is done and billed once.
+   */
+  async request<Answer>(
+    method: string,
+    path: string,
+    { query = {}, body }: { query?: Query; body?: unknown } = {},
+  ): Promise<Answer> {
+    const url = new URL(this.#baseUrl + path);
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    const headers: Record<string, string> = { Authorization: `Bearer ${this.#key}` };
+    if (body !== undefined) headers["Content-Type"] = "application/json";
+    if (method === "POST") headers["Idempotency-Key"] = crypto.randomUUID();
+    for (let attempt = 0; ; attempt++) {
+      let response: Response | undefined;
+      let broken: unknown;
+      try {
+        response = await this.#fetch(url, {
+          method,
+          headers,
+          signal: AbortSignal.timeout(this.#timeoutMs),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        if (response.ok) return (await content(response)) as Answer;
+      } catch (error) {
+        broken = error;
+      }
+      const wait = pauseBefore(response, attempt);
+      if (wait === undefined || attempt >= this.#retries) {
+        if (broken !== undefined || response === undefined) throw broken;
+        const id = response.headers.get("x-request-id");
+        throw new OrbweaverError(response.status, await content(response).catch(() => null), id);
+      }
+      await response?.body?.cancel();
+      await pause(wait);
+    }
+  }
+
+  async *#items<Item>(path: string, query: Query, pageSize: number): AsyncGenerator<Item> {
+    let offset: number | null = 0;
+    while (offset !== null) {
+      type Part = { items: Item[]; next_offset: number | null };
+      const part: Part = await this.request<Part>("GET", path, {
+        query: { ...query, limit: pageSize, offset },
+      });
+      yield* part.items;
+      offset = part.next_offset;
+    }
+  }
+}
+
+async function content(response: Response): Promise<unknown> {
+  const text = await response.text();
+  if (text === "") return undefined;
+  const type = response.headers.get("content-type") ?? "";
+  return type.startsWith("application/json") ? JSON.parse(text) : text;
+}
+
+/** Milliseconds before a further try; undefined where it makes no sense. */
+function pauseBefore(response: Response | undefined, attempt: number): number | undefined {
+  if (response !== undefined) {
+    // After a try that broke off, its work may still be under way (409).
+    const passes = [429, 503].includes(response.status) || (response.status === 409 && attempt > 0);
+    if (!passes) return undefined;
+    const told = response.headers.get("retry-after");
+    if (told !== null && /^\d+$/.test(told)) {
+      const wait = Number(told) * 1_000;
+      return wait <= LONGEST_PAUSE_MS ? wait : undefined;
+    }
+  }
+  return Math.min(1_000 * 2 ** attempt * (0.5 + Math.random() / 2), LONGEST_PAUSE_MS);
+}
+
+function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const stop = (): void => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", stop);
+      resolve();
+    }, milliseconds);
+    signal?.addEventListener("abort", stop, { once: true });
+  });
+}

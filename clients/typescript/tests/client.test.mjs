@@ -1,0 +1,128 @@
+// The client against a real server: ORBWEAVER_BINARY, by default the release build.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { Orbweaver, OrbweaverError, verify } from "../dist/index.js";
+
+const KEY = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+const PAGES = {
+  "/": "<title>Home</title><h1>Home</h1><a href='/a'>a</a><a href='/b'>b</a>",
+  "/a": "<title>A</title><p>The first page.</p>",
+  "/b": "<title>B</title><p>The second page.</p>",
+};
+
+function listen(answer) {
+  const server = createServer(answer);
+  return new Promise((resolve) => {
+    server.listen(0, "127.0.0.1", () => {
+      resolve({ server, url: `http://127.0.0.1:${server.address().port}` });
+    });
+  });
+}
+
+let site, service, data, web;
+
+before(async () => {
+  site = await listen((request, response) => {
+    const page = PAGES[request.url];
+    response.writeHead(page ? 200 : 404, { "Content-Type": "text/html" });
+    response.end(page ?? "<title>No</title>");
+  });
+  data = await mkdtemp(join(tmpdir(), "orbweaver-"));
+  const root = new URL("../../../target/release/orbweaver", import.meta.url).pathname;
+  const binary = process.env.ORBWEAVER_BINARY ?? root;
+  const options = ["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"];
+  const env = { ...process.env, ORBWEAVER_BOOTSTRAP_KEY: KEY, ORBWEAVER_DATA_DIR: data };
+  service = spawn(binary, options, { env, stdio: ["ignore", "pipe", "ignore"] });
+  let said = "";
+  const baseUrl = await new Promise((resolve, reject) => {
+    service.stdout.on("data", (chunk) => {
+      said += chunk;
+      const found = /listens on (\S+)/.exec(said);
+      if (found) resolve(found[1]);
+    });
+    service.on("exit", () => reject(new Error("the service ended before it listened")));
+  });
+  web = new Orbweaver({ baseUrl, key: KEY });
+});
+
+after(async () => {
+  const ended = new Promise((resolve) => service.on("exit", resolve));
+  service.kill("SIGTERM");
+  await ended;
+  site.server.close();
+  await rm(data, { recursive: true });
+});
+
+test("a page is scanned", async () => {
+  const page = await web.scan(`${site.url}/`, { include_links: true });
+  assert.equal(page.metadata.title, "Home");
+  assert.deepEqual(page.links.map((link) => link.anchor), ["a", "b"]);
+  const [first, second] = await web.scanBulk([`${site.url}/a`, "http://10.0.0.1/"]);
+  assert.equal(first.ok && first.result.metadata.title, "A");
+  assert.equal(second.ok, false);
+});
+
+test("a site is crawled and its pages are read", async () => {
+  const run = await web.crawl(`${site.url}/`, { delay_ms: 0 }, { pollMs: 100 });
+  assert.deepEqual([run.status, run.page_count], ["done", 3]);
+  const paths = [];
+  for await (const page of web.pages(run.id, { pageSize: 2 })) paths.push(new URL(page.url).pathname);
+  assert.deepEqual(paths.sort(), ["/", "/a", "/b"]);
+  const links = [];
+  for await (const link of web.links(run.id, { pageSize: 1 })) links.push(link.anchor);
+  assert.deepEqual(links.sort(), ["a", "b"]);
+  await web.deleteCrawl(run.id);
+  await assert.rejects(web.getCrawl(run.id), (error) => {
+    assert.ok(error instanceof OrbweaverError);
+    assert.deepEqual([error.status, error.code], [404, "NOT_FOUND"]);
+    assert.ok(error.requestId);
+    return true;
+  });
+});
+
+test("an actor runs, and errors have code and message", async () => {
+  const answer = await web.actor("audit-onpage", { url: `${site.url}/` });
+  assert.equal(answer.actor, "audit-onpage");
+  await assert.rejects(web.scan("http://10.0.0.1/"), { code: "INVALID_INPUT", status: 422 });
+});
+
+test("a webhook is verified by the project's secret", async () => {
+  const secret = await web.webhookSecret();
+  const body = '{"id":1}';
+  const mac = createHmac("sha256", Buffer.from(secret, "hex")).update(body).digest("hex");
+  assert.ok(verify(body, `sha256=${mac}`, secret));
+  assert.ok(!verify(`${body} `, `sha256=${mac}`, secret));
+  assert.ok(!verify(body, "sha256=00", secret));
+  assert.ok(!verify(body, `sha256=${mac}`, "no hex"));
+});
+
+test("what is refused for a moment is tried again with the same key", async () => {
+  const seen = [];
+  const tired = await listen((request, response) => {
+    seen.push(request.headers["idempotency-key"]);
+    const refused = seen.length <= 2;
+    const headers = { "Content-Type": "application/json", "Retry-After": "0" };
+    response.writeHead(refused ? 429 : 200, headers);
+    response.end(refused ? '{"error":{"code":"RATE_LIMITED","message":"m"}}' : '{"url":"u"}');
+  });
+  const client = new Orbweaver({ baseUrl: tired.url, key: KEY });
+  assert.deepEqual(await client.scan("https://example.com/"), { url: "u" });
+  assert.equal(seen.length, 3);
+  assert.equal(new Set(seen).size, 1);
+  seen.length = 0;
+  const once = new Orbweaver({ baseUrl: tired.url, key: KEY, retries: 1 });
+  await assert.rejects(once.scan("https://example.com/"), { status: 429 });
+  assert.equal(seen.length, 2);
+  tired.server.close();
+});
+
+test("a key is required", () => {
+  assert.throws(() => new Orbweaver({ baseUrl: "http://127.0.0.1:1", key: "" }), /key: is required/);
+});
