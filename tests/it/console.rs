@@ -29,6 +29,12 @@ fn encoded(fields: &[(&str, &str)]) -> String {
     pairs.join("&")
 }
 
+/// The answer with its slashes as they are: templates escape them, too.
+fn plain(mut answer: Answer) -> Answer {
+    answer.body = answer.text().replace("&#x2f;", "/").into_bytes();
+    answer
+}
+
 async fn sign_in(service: &Service, key: &str) -> Answer {
     let body = encoded(&[("key", key)]);
     service
@@ -61,7 +67,7 @@ impl Visitor {
 
     async fn get(&self, path: &str) -> Answer {
         let headers = [HTML, ("cookie", self.cookie.as_str())];
-        self.client.send("GET", path, &headers, b"").await
+        plain(self.client.send("GET", path, &headers, b"").await)
     }
 
     async fn page(&self, path: &str) -> String {
@@ -81,9 +87,8 @@ impl Visitor {
         all.extend_from_slice(fields);
         let headers = [HTML, FORM, ("cookie", self.cookie.as_str())];
         let body = encoded(&all);
-        self.client
-            .send("POST", path, &headers, body.as_bytes())
-            .await
+        let answer = self.client.send("POST", path, &headers, body.as_bytes());
+        plain(answer.await)
     }
 
     /// Starts a crawl and waits for its end; its path.
