@@ -19,6 +19,7 @@ mod cloud;
 mod cloud_backends;
 mod cloud_scan;
 mod connections;
+mod console;
 mod crash;
 mod crawl_engine;
 mod crawl_read;

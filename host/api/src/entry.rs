@@ -229,7 +229,7 @@ impl Connection {
             Err(_) => ApiError::timeout("the request took too long").into_response(),
         };
         let failed = response.status().is_client_error() || response.status().is_server_error();
-        if failed && !is_json(response.headers()) {
+        if failed && !is_json(response.headers()) && !is_own_page(response.headers()) {
             response = enveloped(&response);
         }
         let status = response.status().as_u16();
@@ -287,7 +287,7 @@ fn protect(headers: &mut HeaderMap) {
             .or_insert(PAGE_POLICY);
         headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
         let referrer = HeaderValue::from_static("no-referrer");
-        headers.insert(header::REFERRER_POLICY, referrer);
+        headers.entry(header::REFERRER_POLICY).or_insert(referrer);
     }
 }
 
@@ -297,6 +297,12 @@ fn enveloped(answer: &Response) -> Response {
         response.headers_mut().insert(header::ALLOW, allow.clone());
     }
     response
+}
+
+/// Whether it is a page of the console, which says itself what went wrong: none but them have
+/// a policy already.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::CONTENT_SECURITY_POLICY)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

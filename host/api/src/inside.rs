@@ -80,6 +80,14 @@ impl Call {
     }
 }
 
+impl Call {
+    /// The same with a JSON body.
+    pub(crate) fn with_body(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
+    }
+}
+
 /// A text as one segment of a path.
 pub(crate) fn segment(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()

@@ -12,7 +12,7 @@ use crate::{console, mcp, metrics, openapi};
 /// The whole service.
 pub fn service(app: App) -> Entry {
     let inside = inside(&app);
-    let faces = console::routes(&app, &inside).merge(mcp::routes(&app, &inside));
+    let faces = console::routes(&inside).merge(mcp::routes(&app, &inside));
     let (router, document) = operations().merge(faces).split_for_parts();
     let mut paths: Vec<String> = document.paths.paths.keys().cloned().collect();
     let operations = openapi::value(&document);

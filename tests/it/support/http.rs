@@ -42,6 +42,11 @@ impl Client {
         Self::new(self.address, Some(key))
     }
 
+    /// The key that it sends.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
     pub async fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").await
     }

@@ -1,4 +1,4 @@
-//! GET /console/{file}: the console's own files, all inside the program.
+//! GET /console/assets/{file}: the console's own files, all inside the program.
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
@@ -7,11 +7,23 @@ use http::header;
 use crate::error::ApiError;
 
 /// Name, type and content.
-const FILES: [(&str, &str, &[u8]); 1] = [(
-    "style.css",
-    "text/css; charset=utf-8",
-    include_bytes!("assets/style.css"),
-)];
+const FILES: [(&str, &str, &[u8]); 3] = [
+    (
+        "icon.svg",
+        "image/svg+xml",
+        include_bytes!("assets/icon.svg"),
+    ),
+    (
+        "script.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("assets/script.js"),
+    ),
+    (
+        "style.css",
+        "text/css; charset=utf-8",
+        include_bytes!("assets/style.css"),
+    ),
+];
 
 pub(super) async fn asset(Path(file): Path<String>) -> Result<Response, ApiError> {
     let found = FILES.iter().find(|(name, ..)| *name == file);

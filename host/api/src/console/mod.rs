@@ -1,15 +1,28 @@
 //! The console: pages for people, made on the server.
 //!
-//! Its pages have no script of their own and none of a stranger's: the content security policy
-//! admits this server's files alone, templates escape what they print, and text of stored pages
-//! is shown as text or as Markdown without HTML.
+//! It asks the API as any client does (`crate::inside`), with the key of who is signed in. Its
+//! content security policy admits this server's files alone, templates escape what they print, and
+//! text of stored pages is shown as text or as Markdown without HTML. Everything works without
+//! JavaScript; the one script shows progress as it comes.
 
+mod account;
+mod actors;
 mod assets;
+mod crawl_form;
+mod crawls;
+mod forms;
+mod markdown;
+mod monitors;
+mod pages;
+mod playground;
 mod render;
 mod root;
+mod session;
+mod sign_in;
+mod visitor;
 
-use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -17,15 +30,61 @@ use crate::app::App;
 use crate::inside::Inside;
 
 /// Routes beside `/`, for metrics.
-pub(crate) const PATHS: [&str; 1] = ["/console/{file}"];
+pub(crate) const PATHS: [&str; 20] = [
+    "/console/actors",
+    "/console/actors/{name}",
+    "/console/assets/{file}",
+    "/console/crawls",
+    "/console/crawls/{id}",
+    "/console/crawls/{id}/delete",
+    "/console/crawls/{id}/events",
+    "/console/diff",
+    "/console/keys",
+    "/console/keys/rotate",
+    "/console/keys/{prefix}/revoke",
+    "/console/monitors",
+    "/console/monitors/{id}/{action}",
+    "/console/pages/{id}",
+    "/console/plugins",
+    "/console/scan",
+    "/console/search",
+    "/console/sign-in",
+    "/console/sign-out",
+    "/console/usage",
+];
 
-/// The routes.
-pub(crate) fn routes(_: &App, _: &Inside) -> OpenApiRouter<App> {
-    let files = Router::new().route("/console/{file}", get(assets::asset));
-    described().merge(files.into())
+/// The routes; its pages send their requests to `inside`.
+pub(crate) fn routes(inside: &Inside) -> OpenApiRouter<App> {
+    let pages = Router::new()
+        .route("/console/actors", get(actors::list))
+        .route(
+            "/console/actors/{name}",
+            get(actors::form).post(actors::run),
+        )
+        .route("/console/assets/{file}", get(assets::asset))
+        .route("/console/crawls", get(crawls::list).post(crawls::start))
+        .route("/console/crawls/{id}", get(crawls::run))
+        .route("/console/crawls/{id}/delete", post(crawls::delete))
+        .route("/console/crawls/{id}/events", get(crawls::events))
+        .route("/console/diff", get(crawls::diff))
+        .route("/console/keys", get(account::keys))
+        .route("/console/keys/rotate", post(account::rotate))
+        .route("/console/keys/{prefix}/revoke", post(account::revoke))
+        .route("/console/monitors", get(monitors::list))
+        .route("/console/monitors/{id}/{action}", post(monitors::change))
+        .route("/console/pages/{id}", get(pages::page))
+        .route("/console/plugins", get(account::plugins))
+        .route("/console/scan", post(playground::scan))
+        .route("/console/search", post(playground::search))
+        .route("/console/sign-in", post(sign_in::sign_in))
+        .route("/console/sign-out", post(sign_in::sign_out))
+        .route("/console/usage", get(account::usage));
+    described()
+        .merge(pages.into())
+        .layer(Extension(inside.clone()))
 }
 
-/// The routes that the OpenAPI document has.
+/// The route that the OpenAPI document has.
 pub(crate) fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new().routes(routes!(root::root))
 }

@@ -1,19 +1,19 @@
 //! GET /.
 
-use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use http::{HeaderMap, HeaderValue, header};
-use minijinja::context;
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use super::render;
+use super::visitor::Visitor;
+use super::{playground, render};
 use crate::app::App;
 use crate::base::base_url;
-use crate::error::ApiError;
+use crate::inside::Inside;
 use crate::scope::Scope;
-use axum::Extension;
 
 /// What this is, and where to go on.
 #[derive(Serialize, ToSchema)]
@@ -43,11 +43,18 @@ pub(super) struct Service {
 pub(super) async fn root(
     State(app): State<App>,
     Extension(scope): Extension<Scope>,
+    Extension(inside): Extension<Inside>,
+    visitor: Option<Visitor>,
     headers: HeaderMap,
-) -> Result<Response, ApiError> {
+) -> Response {
     let mut response = if wants_html(&headers) {
-        let base = base_url(&app, &scope, &headers);
-        render::page("welcome.html", context! { base })?
+        match visitor {
+            Some(visitor) => playground::playground(&visitor, &inside),
+            None => {
+                let base = base_url(&app, &scope, &headers);
+                render::open_page("welcome.html", json!({"base": base}))
+            }
+        }
     } else {
         Json(Service {
             name: "orbweaver",
@@ -60,7 +67,7 @@ pub(super) async fn root(
     };
     let vary = HeaderValue::from_static("accept");
     response.headers_mut().insert(header::VARY, vary);
-    Ok(response)
+    response
 }
 
 /// Whether `Accept` names HTML, as browsers do. `*/*` alone is a program's.

@@ -4,10 +4,10 @@ use http::Method;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Resource};
 use serde_json::{Map, Value, json};
 
-use super::bounds::{self, DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
 use super::follow::{self, Progress};
 use super::resources;
 use super::tools::{CHARS_ARGUMENT, Endpoint, Form, MAX_ITEMS, ROLES, SCAN_PARTS, takes_chars};
+use crate::bounds::{self, DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
 use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Call, Failure, Inside, segment};

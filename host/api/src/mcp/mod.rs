@@ -3,13 +3,11 @@
 //! Over HTTP (`/mcp`, streamable HTTP) without sessions: every request carries its key, so any node
 //! answers it. From the command line (`orbweaver mcp`) over standard input and output.
 
-mod bounds;
 mod call;
 mod endpoint;
 mod face;
 mod follow;
 mod resources;
-mod schema;
 mod stdio;
 mod tools;
 

@@ -7,9 +7,9 @@ use orbweaver_engine::PluginInfo;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use super::bounds::{DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
 use super::follow::{DEFAULT_WAIT, MAX_WAIT};
-use super::schema;
+use crate::bounds::{DEFAULT_CHARS, MAX_CHARS, MIN_CHARS};
+use crate::operation_input as schema;
 
 /// Before the name of an actor's tool.
 const ACTOR: &str = "actor_";

@@ -7,29 +7,29 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Characters of a result, where the caller says nothing.
-pub(super) const DEFAULT_CHARS: usize = 40_000;
+pub(crate) const DEFAULT_CHARS: usize = 40_000;
 /// Least that a caller may ask for.
-pub(super) const MIN_CHARS: usize = 1_000;
+pub(crate) const MIN_CHARS: usize = 1_000;
 /// Most that a caller may ask for.
-pub(super) const MAX_CHARS: usize = 200_000;
+pub(crate) const MAX_CHARS: usize = 200_000;
 
 /// A part of a result that was cut.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     /// JSON Pointer of the part (RFC 6901).
-    pub(super) field: String,
+    pub(crate) field: String,
     /// Characters or items that are left.
-    pub(super) kept: usize,
+    pub(crate) kept: usize,
     /// Characters or items that there were.
-    pub(super) of: usize,
+    pub(crate) of: usize,
     /// `characters`, `items` or `members`.
-    pub(super) unit: &'static str,
+    pub(crate) unit: &'static str,
 }
 
 /// Cuts a value to about so many bytes of JSON, and says what was cut.
 ///
 /// Values come from a parser with a limit of depth (128), so recursion is bounded.
-pub(super) fn bound(value: &mut Value, bytes: usize) -> Vec<Cut> {
+pub(crate) fn bound(value: &mut Value, bytes: usize) -> Vec<Cut> {
     let mut cuts = Vec::new();
     shrink(value, bytes, &mut String::new(), &mut cuts);
     cuts
@@ -127,7 +127,7 @@ fn level(sizes: &[usize], room: usize) -> usize {
 }
 
 /// Bytes of a value as JSON.
-pub(super) fn size(value: &Value) -> usize {
+pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
         Value::Bool(_) => 5,

@@ -1,11 +1,11 @@
-//! Input schemas of tools, from the OpenAPI document.
+//! What operations take, from the OpenAPI document: input schemas of tools, fields of forms.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
 /// What an operation takes, as one object: parameters of path and query, or members of the body.
 /// `None` where the document has no such operation.
-pub(super) fn of_operation(document: &Value, method: &str, path: &str) -> Option<JsonObject> {
+pub(crate) fn of_operation(document: &Value, method: &str, path: &str) -> Option<JsonObject> {
     let operation = document.get("paths")?.get(path)?.get(method)?;
     let body = operation.pointer("/requestBody/content/application~1json/schema");
     let mut schema = match body {
@@ -39,8 +39,13 @@ pub(super) fn of_operation(document: &Value, method: &str, path: &str) -> Option
     }
 }
 
+/// The same as a value; null where there is no such operation.
+pub(crate) fn input_schema(document: &Value, method: &str, path: &str) -> Value {
+    of_operation(document, method, path).map_or(Value::Null, Value::Object)
+}
+
 /// Adds a property, in place of one of this name.
-pub(super) fn insert(schema: &mut Value, name: &str, property: Value) {
+pub(crate) fn insert(schema: &mut Value, name: &str, property: Value) {
     let Some(schema) = schema.as_object_mut() else {
         return;
     };
@@ -51,7 +56,7 @@ pub(super) fn insert(schema: &mut Value, name: &str, property: Value) {
 }
 
 /// Removes a property.
-pub(super) fn remove(schema: &mut JsonObject, name: &str) {
+pub(crate) fn remove(schema: &mut JsonObject, name: &str) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.remove(name);
     }

@@ -1,0 +1,99 @@
+//! Usage, keys and plugins of the project.
+
+use axum::Extension;
+use axum::extract::Path;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use http::Method;
+use serde_json::{Value, json};
+
+use super::render;
+use super::session::Form;
+use super::visitor::Visitor;
+use crate::inside::{Call, Failure, Inside, segment};
+
+/// GET /console/usage.
+pub(super) async fn usage(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
+    let usage = inside.json(&visitor.ctx, Call::get("/v1/usage")).await;
+    let history = Call::get("/v1/usage/history").with("days", "30");
+    let history = inside.json(&visitor.ctx, history).await;
+    match (usage, history) {
+        (Ok(usage), Ok(history)) => {
+            let days = history["days"].as_array().into_iter().flatten();
+            let sum = |day: &Value| {
+                day["pages"].as_u64().unwrap_or(0) + day["cloud_pages"].as_u64().unwrap_or(0)
+            };
+            let most = days.map(sum).max().unwrap_or(0).max(1);
+            let values = json!({"usage": usage, "history": history, "most": most});
+            render::page(&visitor, "usage.html", values)
+        }
+        (Err(failure), _) | (_, Err(failure)) => render::error_to(&visitor, &failure),
+    }
+}
+
+/// GET /console/keys.
+pub(super) async fn keys(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
+    show_keys(&visitor, &inside, Value::Null, None).await
+}
+
+/// POST /console/keys/rotate.
+pub(super) async fn rotate(Extension(inside): Extension<Inside>, form: Form) -> Response {
+    let mut input = json!({});
+    if let Some(label) = form
+        .get("label")
+        .map(str::trim)
+        .filter(|label| !label.is_empty())
+    {
+        input["label"] = json!(label);
+    }
+    let grace = form.get("grace_seconds").map(str::trim);
+    if let Some(grace) = grace.filter(|grace| !grace.is_empty()) {
+        input["grace_seconds"] = serde_json::from_str(grace).unwrap_or_else(|_| json!(grace));
+    }
+    let call = Call::post("/v1/keys/rotate", input);
+    match inside.json(&form.visitor.ctx, call).await {
+        Ok(made) => show_keys(&form.visitor, &inside, made, None).await,
+        Err(failure) => show_keys(&form.visitor, &inside, Value::Null, Some(&failure)).await,
+    }
+}
+
+/// POST /console/keys/{prefix}/revoke.
+pub(super) async fn revoke(
+    Extension(inside): Extension<Inside>,
+    Path(prefix): Path<String>,
+    form: Form,
+) -> Response {
+    let call = Call::new(Method::DELETE, format!("/v1/keys/{}", segment(&prefix)));
+    match inside.json(&form.visitor.ctx, call).await {
+        Ok(_) => Redirect::to("/console/keys").into_response(),
+        Err(failure) => show_keys(&form.visitor, &inside, Value::Null, Some(&failure)).await,
+    }
+}
+
+async fn show_keys(
+    visitor: &Visitor,
+    inside: &Inside,
+    made: Value,
+    failure: Option<&Failure>,
+) -> Response {
+    match inside.json(&visitor.ctx, Call::get("/v1/keys")).await {
+        Ok(keys) => render::page(
+            visitor,
+            "keys.html",
+            json!({
+                "keys": keys,
+                "made": made,
+                "own": visitor.ctx.principal.prefix,
+                "failure": failure.map(render::said),
+            }),
+        ),
+        Err(failure) => render::error_to(visitor, &failure),
+    }
+}
+
+/// GET /console/plugins.
+pub(super) async fn plugins(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
+    match inside.json(&visitor.ctx, Call::get("/v1/plugins")).await {
+        Ok(plugins) => render::page(&visitor, "plugins.html", json!({"plugins": plugins})),
+        Err(failure) => render::error_to(&visitor, &failure),
+    }
+}

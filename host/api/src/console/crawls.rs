@@ -1,0 +1,211 @@
+//! Crawls: the list, the form that starts one, a run with what it has, and its progress.
+
+use axum::Extension;
+use axum::extract::{Path, Query};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::render::{self, curl};
+use super::session::Form;
+use super::visitor::Visitor;
+use super::{crawl_form, forms};
+use crate::inside::{Call, Failure, Inside, segment};
+use crate::operation_input::input_schema;
+
+/// Rows of a page of a list.
+const ROWS: u64 = 50;
+/// Which part of a list.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Place {
+    #[serde(default)]
+    offset: u64,
+    #[serde(default)]
+    view: String,
+    #[serde(default)]
+    status: String,
+}
+
+/// GET /console/crawls.
+pub(super) async fn list(
+    visitor: Visitor,
+    Extension(inside): Extension<Inside>,
+    Query(place): Query<Place>,
+) -> Response {
+    show_list(&visitor, &inside, &place, &Value::Null, None).await
+}
+
+/// POST /console/crawls.
+pub(super) async fn start(Extension(inside): Extension<Inside>, form: Form) -> Response {
+    let schema = input_schema(inside.document(), "post", "/v1/crawls");
+    let input = forms::entered(&schema, |name| form.get(name));
+    let visitor = &form.visitor;
+    let call = Call::post("/v1/crawls", input.clone());
+    match inside.json(&visitor.ctx, call).await {
+        Ok(made) => match made["id"].as_i64() {
+            Some(id) => Redirect::to(&format!("/console/crawls/{id}")).into_response(),
+            None => Redirect::to("/console/monitors").into_response(),
+        },
+        Err(failure) if input.get("cron").is_some() => {
+            super::monitors::show(visitor, &inside, &input, Some(&failure)).await
+        }
+        Err(failure) => {
+            let place = Place::default();
+            show_list(visitor, &inside, &place, &input, Some(&failure)).await
+        }
+    }
+}
+
+async fn show_list(
+    visitor: &Visitor,
+    inside: &Inside,
+    place: &Place,
+    input: &Value,
+    failure: Option<&Failure>,
+) -> Response {
+    let call = Call::get("/v1/crawls")
+        .with("limit", &ROWS.to_string())
+        .with("offset", &place.offset.to_string());
+    let crawls = match inside.json(&visitor.ctx, call).await {
+        Ok(crawls) => crawls,
+        Err(failure) => return render::error(&failure),
+    };
+    let (fields, more) = crawl_form::crawl(inside, input);
+    render::page(
+        visitor,
+        "crawls.html",
+        json!({
+            "crawls": crawls,
+            "fields": fields,
+            "more": more,
+            "offset": place.offset,
+            "failure": failure.map(render::said),
+            "curl": curl(&visitor.base, "/v1/crawls", input),
+        }),
+    )
+}
+
+/// GET /console/crawls/{id}.
+pub(super) async fn run(
+    visitor: Visitor,
+    Extension(inside): Extension<Inside>,
+    Path(id): Path<String>,
+    Query(place): Query<Place>,
+) -> Response {
+    match show_run(&visitor, &inside, &id, &place).await {
+        Ok(response) => response,
+        Err(failure) => render::error_to(&visitor, &failure),
+    }
+}
+
+async fn show_run(
+    visitor: &Visitor,
+    inside: &Inside,
+    id: &str,
+    place: &Place,
+) -> Result<Response, Failure> {
+    let path = format!("/v1/crawls/{}", segment(id));
+    let run = inside.json(&visitor.ctx, Call::get(&path)).await?;
+    let view = match place.view.as_str() {
+        view @ ("errors" | "links" | "orphans" | "deliveries") => view,
+        _ => "pages",
+    };
+    let mut call = Call::get(format!("{path}/{view}"));
+    if view != "orphans" && view != "deliveries" {
+        call = call
+            .with("limit", &ROWS.to_string())
+            .with("offset", &place.offset.to_string());
+    }
+    if view == "pages" && !place.status.is_empty() {
+        call = call.with("status", &place.status);
+    }
+    // A view that this run can't have (links without stored HTML) says why in its place.
+    let (list, problem) = match inside.json(&visitor.ctx, call).await {
+        Ok(list) => (list, None),
+        Err(failure) => (json!({"items": []}), Some(failure)),
+    };
+    let recent = Call::get("/v1/crawls")
+        .with("limit", "200")
+        .with("status", "done");
+    let recent = inside.json(&visitor.ctx, recent).await?;
+    let others: Vec<&Value> = recent["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|other| other["url"] == run["url"] && other["id"] != run["id"])
+        .take(20)
+        .collect();
+    let is_live = matches!(run["status"].as_str(), Some("queued" | "running"));
+    Ok(render::page(
+        visitor,
+        "run.html",
+        json!({
+            "run": run,
+            "view": view,
+            "list": list,
+            "others": others,
+            "is_live": is_live,
+            "offset": place.offset,
+            "status": place.status,
+            "problem": problem.as_ref().map(render::said),
+            "curl": format!("curl -s {}{path} -H \"Authorization: Bearer $KEY\"", visitor.base),
+        }),
+    ))
+}
+
+/// GET /console/crawls/{id}/events: the progress, for the page's script.
+pub(super) async fn events(
+    visitor: Visitor,
+    Extension(inside): Extension<Inside>,
+    Path(id): Path<String>,
+) -> Response {
+    let call = Call::get(format!("/v1/crawls/{}/events", segment(&id)));
+    match inside.open(&visitor.ctx, call).await {
+        Ok(response) => response,
+        Err(failure) => render::error(&failure),
+    }
+}
+
+/// POST /console/crawls/{id}/delete.
+pub(super) async fn delete(
+    Extension(inside): Extension<Inside>,
+    Path(id): Path<String>,
+    form: Form,
+) -> Response {
+    let call = Call::new(Method::DELETE, format!("/v1/crawls/{}", segment(&id)));
+    match inside.json(&form.visitor.ctx, call).await {
+        Ok(_) => Redirect::to("/console/crawls").into_response(),
+        Err(failure) => render::error_to(&form.visitor, &failure),
+    }
+}
+
+/// Which two runs.
+#[derive(Debug, Deserialize)]
+pub(super) struct Two {
+    #[serde(default)]
+    old: String,
+    #[serde(default)]
+    new: String,
+}
+
+/// GET /console/diff.
+pub(super) async fn diff(
+    visitor: Visitor,
+    Extension(inside): Extension<Inside>,
+    Query(two): Query<Two>,
+) -> Response {
+    let (old, new) = (segment(two.old.trim()), segment(two.new.trim()));
+    let path = format!("/v1/crawls/{old}/diff/{new}");
+    match inside
+        .json(&visitor.ctx, Call::get(&path).with("text", "true"))
+        .await
+    {
+        Ok(diff) => {
+            let line = format!("curl -s '{}{path}?text=true'", visitor.base);
+            let curl = format!("{line} -H \"Authorization: Bearer $KEY\"");
+            render::page(&visitor, "diff.html", json!({"diff": diff, "curl": curl}))
+        }
+        Err(failure) => render::error_to(&visitor, &failure),
+    }
+}

@@ -1,0 +1,156 @@
+//! Markdown of strangers' pages as HTML that can do nothing: no HTML of theirs, no images, links
+//! to web and mail addresses only.
+
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use url::Url;
+
+/// Renders Markdown.
+pub(super) fn render(markdown: &str) -> String {
+    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
+    // Ends of links and images say nothing of their beginnings: this remembers what each opened.
+    let mut open: Vec<bool> = Vec::new();
+    let events = Parser::new_ext(markdown, options).map(move |event| match event {
+        // Shown as it stands.
+        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            // HTML has no link inside a link.
+            let link = safe_link(&dest_url).filter(|_| !open.contains(&true));
+            open.push(link.is_some());
+            let tag = link.map_or_else(String::new, |url| {
+                format!(
+                    "<a href=\"{}\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">",
+                    escaped(&url)
+                )
+            });
+            Event::InlineHtml(CowStr::from(tag))
+        }
+        Event::End(TagEnd::Link | TagEnd::Image) => {
+            let is_link = open.pop().unwrap_or(false);
+            Event::InlineHtml(CowStr::from(if is_link { "</a>" } else { "" }))
+        }
+        other => other,
+    });
+    let mut out = String::with_capacity(markdown.len() * 2);
+    html::push_html(&mut out, events);
+    out
+}
+
+/// The address where it is one that a click may lead to.
+pub(super) fn safe_link(address: &str) -> Option<String> {
+    let url = Url::parse(address.trim()).ok()?;
+    matches!(url.scheme(), "http" | "https" | "mailto").then(|| url.to_string())
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_markdown_is_rendered() {
+        let html = render(
+            "# A\n\n*b* [c](https://d.example/?e=1&f=\"2\")\n\n| x | y |\n|---|---|\n| 1 | 2 |",
+        );
+        assert!(
+            html.contains("<h1>A</h1>") && html.contains("<em>b</em>"),
+            "{html}"
+        );
+        assert!(html.contains("<td>1</td>"), "{html}");
+        assert!(
+            html.contains("rel=\"noopener noreferrer nofollow\""),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn nothing_of_a_stranger_becomes_a_tag_an_attribute_or_a_script_address() {
+        for hostile in [
+            "<script>alert(1)</script>",
+            "<img src=x onerror=alert(1)>",
+            "<svg/onload=alert(1)>",
+            "text <iframe srcdoc='<script>alert(1)</script>'></iframe>",
+            "<style>*{display:none}</style>",
+            "[x](javascript:alert(1))",
+            "[x](JaVaScRiPt:alert(1))",
+            "[x](java\tscript:alert(1))",
+            "[x](&#106;avascript:alert(1))",
+            "[x](data:text/html;base64,PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg==)",
+            "[x](vbscript:msgbox(1))",
+            "[x](file:///etc/passwd)",
+            "[x](//evil.example/)",
+            "![x](javascript:alert(1))",
+            "![x\" onerror=\"alert(1)](https://e.example/a.png)",
+            "![a](https://e.example/a.png \"t\\\" onload=alert(1)\")",
+            "<javascript:alert(1)>",
+            "[x](https://e.example/\"onmouseover=\"alert(1))",
+            "```\"><script>alert(1)</script>\nx\n```",
+            "``` x\" onclick=\"alert(1)\nx\n```",
+            "<a href='javascript:alert(1)'>x</a>",
+            "<base href='https://evil.example/'>",
+            "<meta http-equiv=refresh content='0;url=javascript:alert(1)'>",
+            "[x]: javascript:alert(1)\n\n[x]",
+            "<form action='https://evil.example/'><input name=key></form>",
+        ] {
+            let html = render(hostile);
+            let lower = html.to_ascii_lowercase();
+            for tag in [
+                "<script", "<img", "<svg", "<iframe", "<style", "<base", "<meta", "<form", "<input",
+            ] {
+                assert!(!lower.contains(tag), "{hostile}: {html}");
+            }
+            for address in [
+                "href=\"javascript",
+                "href=\"data",
+                "href=\"vbscript",
+                "href=\"file",
+                "href=\"/",
+            ] {
+                assert!(!lower.contains(address), "{hostile}: {html}");
+            }
+            // An event handler would need a tag that is not closed before it.
+            for piece in html.split('<').skip(1) {
+                let tag = piece.split('>').next().unwrap_or_default();
+                let outside: String = tag.split('"').step_by(2).collect();
+                assert!(!outside.contains(" on"), "{hostile}: {html}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_image_in_a_link_is_one_link() {
+        let html = render("[![pic](https://b.example/p.png)](https://a.example/)");
+        assert_eq!(html.matches("<a ").count(), 1, "{html}");
+        assert!(
+            html.contains("https://a.example/") && html.contains(">pic</a>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn links_that_are_dropped_keep_their_text() {
+        let html = render(
+            "[good](https://a.example/) [bad](javascript:x) ![pic](https://b.example/p.png)",
+        );
+        assert!(
+            html.contains(">good</a>") && html.contains(">pic</a>"),
+            "{html}"
+        );
+        assert!(html.contains(" bad "), "{html}");
+    }
+}
