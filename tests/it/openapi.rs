@@ -42,6 +42,7 @@ async fn every_operation_is_described_completely() {
         assert!(paths.contains_key(path), "{path}");
     }
     let public = [
+        "/",
         "/v1/health",
         "/v1/ready",
         "/v1/signup",

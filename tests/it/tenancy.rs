@@ -11,7 +11,8 @@ const NOBODYS: i64 = 9_000_000_000_000;
 /// Text that only the first project's resources contain.
 const MARK: &str = "tenant-mark";
 /// Routes that need no key by the documented API, and the payment provider's webhook.
-const PUBLIC: [&str; 6] = [
+const PUBLIC: [&str; 7] = [
+    "/",
     "/v1/health",
     "/v1/ready",
     "/v1/signup",

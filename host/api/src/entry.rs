@@ -26,6 +26,7 @@ use super::request_log::{RequestLog, logged_method, logged_path};
 use super::scope::Scope;
 use super::warnings::{self, Operations, UnknownNames};
 use crate::app::App;
+use crate::console::wants_html;
 
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -213,6 +214,7 @@ impl Connection {
             path = request.uri().path(),
             status = tracing::field::Empty
         );
+        let takes_pages = wants_html(request.headers());
         // Nothing of a request outlives its panic: what handlers share is behind locks that
         // do not poison, or is replaced as a whole.
         let work = AssertUnwindSafe(self.router.call(request)).catch_unwind();
@@ -229,7 +231,8 @@ impl Connection {
             Err(_) => ApiError::timeout("the request took too long").into_response(),
         };
         let failed = response.status().is_client_error() || response.status().is_server_error();
-        if failed && !is_json(response.headers()) && !is_own_page(response.headers()) {
+        let is_page = takes_pages && is_own_page(response.headers());
+        if failed && !is_json(response.headers()) && !is_page {
             response = enveloped(&response);
         }
         let status = response.status().as_u16();

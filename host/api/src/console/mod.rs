@@ -21,6 +21,8 @@ mod session;
 mod sign_in;
 mod visitor;
 
+pub(crate) use root::wants_html;
+
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use utoipa_axum::router::OpenApiRouter;

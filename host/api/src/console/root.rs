@@ -71,7 +71,7 @@ pub(super) async fn root(
 }
 
 /// Whether `Accept` names HTML, as browsers do. `*/*` alone is a program's.
-pub(super) fn wants_html(headers: &HeaderMap) -> bool {
+pub(crate) fn wants_html(headers: &HeaderMap) -> bool {
     headers
         .get_all(header::ACCEPT)
         .iter()
