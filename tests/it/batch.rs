@@ -40,6 +40,8 @@ async fn a_batch_fetches_its_urls_and_follows_no_links() {
         let client = service.client();
         let (one, two) = (site().await, site().await);
         two.set("/moved", Reply::redirect(302, "/target"));
+        let closed = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let closed = format!("http://{}/", closed.local_addr().expect("its address"));
         let urls = [
             one.url("/a"),
             one.url("/a#fragment"),
@@ -47,7 +49,7 @@ async fn a_batch_fetches_its_urls_and_follows_no_links() {
             two.url("/c"),
             two.url("/moved"),
             one.url("/private"),
-            one.url("/fault/closed"),
+            closed.clone(),
             "http://10.0.0.1/".to_owned(),
             "ftp://example.com/".to_owned(),
             "no URL\u{0}".to_owned(),

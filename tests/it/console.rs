@@ -395,7 +395,7 @@ async fn runs_pages_errors_links_and_differences_are_shown() {
 async fn monitors_are_made_paused_and_deleted() {
     let service = Service::start().await;
     let visitor = Visitor::of(&service).await;
-    let fields = [("url", "http://127.0.0.1:9/"), ("cron", "0 6 * * *")];
+    let fields = [("url", "http://127.0.0.1:8081/"), ("cron", "0 6 * * *")];
     let made = visitor.post("/console/crawls", &fields).await;
     assert_eq!(
         made.header("location"),
@@ -403,7 +403,7 @@ async fn monitors_are_made_paused_and_deleted() {
         "{}",
         made.text()
     );
-    let wrong = [("url", "http://127.0.0.1:9/"), ("cron", "every day")];
+    let wrong = [("url", "http://127.0.0.1:8081/"), ("cron", "every day")];
     let refused = visitor.post("/console/crawls", &wrong).await.text();
     assert!(
         refused.contains("cron: ") && refused.contains("every day"),

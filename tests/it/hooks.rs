@@ -75,7 +75,7 @@ async fn a_hook_is_uploaded_listed_and_removed_as_other_plugins() {
         .send("DELETE", "/v1/plugins/hook-tool", &[], b"")
         .await;
     assert_eq!(removed.status, 204);
-    let body = json!({"url": "http://127.0.0.1:9/", "hooks": [{"name": "tool"}]});
+    let body = json!({"url": "http://127.0.0.1:8081/", "hooks": [{"name": "tool"}]});
     let said = client
         .post("/v1/crawls", &body)
         .await
@@ -122,7 +122,7 @@ async fn invalid_hooks_are_refused_by_field() {
         ),
     ] {
         for cron in [Value::Null, json!("0 6 * * *")] {
-            let body = json!({"url": "http://127.0.0.1:9/", "hooks": hooks, "cron": cron});
+            let body = json!({"url": "http://127.0.0.1:8081/", "hooks": hooks, "cron": cron});
             let said = client
                 .post("/v1/crawls", &body)
                 .await
@@ -130,7 +130,7 @@ async fn invalid_hooks_are_refused_by_field() {
             assert!(said.starts_with(expected), "{said}");
         }
     }
-    let body = json!({"url": "http://127.0.0.1:9/", "hooks": [{"name": "a", "on_error": "x"}]});
+    let body = json!({"url": "http://127.0.0.1:8081/", "hooks": [{"name": "a", "on_error": "x"}]});
     client
         .post("/v1/crawls", &body)
         .await
@@ -157,7 +157,7 @@ async fn records_and_skipped_links_are_listed() {
     );
     assert_eq!(
         (&run["skipped"]["hook"], &run["dropped_count"]),
-        (&json!(1), &json!(0))
+        (&json!(1), &Value::Null)
     );
     let path = |list: &str| format!("/v1/crawls/{}/{list}", run["id"]);
 

@@ -75,7 +75,7 @@ async fn a_site_is_mapped_from_links_sitemaps_and_runs() {
         let found = client.post("/v1/map", &search).await.ok();
         assert_eq!(
             paths(&found, &origin),
-            [("/deep/price-list", "run"), ("/listed/price", "sitemap")]
+            [("/listed/price", "sitemap"), ("/deep/price-list", "run")]
         );
         let one = json!({"url": origin.url("/"), "limit": 1, "runs": false, "sitemaps": false});
         let one = client.post("/v1/map", &one).await.ok();

@@ -80,7 +80,7 @@ async fn skipped_links_are_not_fetched_and_listed_with_their_reason(service: Ser
     let config =
         json!({"discover": {"skip": {"/secret": "it is private"}, "skip_anchor": {"/b": "b"}}});
     let run = hooked(&service, &ground, config).await;
-    assert_eq!(paths(&service, &run).await, ["/", "/a"]);
+    assert_eq!(paths(&service, &run).await, ["", "a"]);
     let skipped = notes(&service, &run, NoteKind::Hook).await;
     let shown: Vec<(&str, &str)> = skipped
         .iter()
@@ -129,7 +129,7 @@ async fn rewritten_and_added_urls_pass_the_checks_of_links(service: Service) {
     let found = paths(&service, &run).await;
     assert_eq!(
         found,
-        ["/", "/added", "/new/1", "/new/2", "/x"],
+        ["", "added", "new/1", "new/2", "x"],
         "{:?}",
         run.progress
     );
@@ -182,7 +182,7 @@ async fn a_sitemap_s_urls_are_judged(service: Service) {
         ..with(&ground, OnError::Keep, config)
     };
     let run = crawl(&service, &listed).await;
-    assert_eq!(paths(&service, &run).await, ["/a", "/added", "/new", "/z"]);
+    assert_eq!(paths(&service, &run).await, ["a", "added", "new", "z"]);
     let skipped = notes(&service, &run, NoteKind::Hook).await;
     assert_eq!(
         (skipped.len(), skipped[0].url.clone()),
@@ -247,7 +247,7 @@ async fn a_dropped_page_is_not_stored_and_its_links_are_followed(service: Servic
     .await;
     let config = json!({"record": {"drop": "not ours"}, "only": "/drop"});
     let run = hooked(&service, &ground, config).await;
-    assert_eq!(paths(&service, &run).await, ["/", "/a"]);
+    assert_eq!(paths(&service, &run).await, ["", "a"]);
     assert_eq!(
         (run.page_count, run.progress.dropped, run.progress.fetched),
         (2, 1, 2)
@@ -276,11 +276,7 @@ async fn a_failed_hook_keeps_the_page_or_ends_the_run(service: Service) {
         let config = json!({"record": {"do": bad}, "only": "/bad"});
         let run = hooked(&service, &ground, config.clone()).await;
         assert_eq!(run.status, RunState::Done);
-        assert_eq!(
-            paths(&service, &run).await,
-            ["/", "/a", "/bad", "/c"],
-            "{bad}"
-        );
+        assert_eq!(paths(&service, &run).await, ["", "a", "bad", "c"], "{bad}");
         assert_eq!((run.progress.plugin_errors, run.error_count), (1, 0));
         let failures = notes(&service, &run, NoteKind::Plugin).await;
         assert_eq!(
@@ -308,7 +304,7 @@ async fn a_response_is_fetched_again_as_often_as_the_run_retries(service: Servic
         let before = ground.log().len();
         let config = json!({"response": {"retry": asked}, "only": "/a"});
         let run = hooked(&service, &ground, config).await;
-        assert_eq!(paths(&service, &run).await, ["/", "/a"]);
+        assert_eq!(paths(&service, &run).await, ["", "a"]);
         let log = ground.log();
         let hits = log
             .iter()

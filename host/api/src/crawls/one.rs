@@ -53,18 +53,27 @@ pub(super) struct Detail {
     #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
     previous_run_id: Option<RunId>,
     /// Failures of plugins on pages and requests; they are listed with the errors.
-    #[schema(extensions(("x-extension" = json!(true))))]
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(required = false, extensions(("x-extension" = json!(true))))]
     plugin_error_count: u64,
     /// Fetched pages that hooks did not let be stored; they count against `max_pages`.
-    #[schema(extensions(("x-extension" = json!(true))))]
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(required = false, extensions(("x-extension" = json!(true))))]
     dropped_count: u64,
     /// Links and URLs left out, by reason: `robots`, `scope`, `excluded`, `depth`, `budget`,
     /// `duplicate`, `hook`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(
+        required = false,
         value_type = std::collections::HashMap<String, u64>,
         extensions(("x-extension" = json!(true)))
     )]
     skipped: BTreeMap<&'static str, u64>,
+}
+
+/// Whether there is nothing to tell: runs without plugins answer as the contract says.
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl TryFrom<Run> for Detail {

@@ -282,9 +282,17 @@ async fn page(
 
 /// Cuts a list so that its `next_offset` still leads to what was cut.
 fn continued(value: &mut Value, offset: u64, chars: usize) -> Option<bounds::Cut> {
+    /// For what tells of the cut.
+    const ROOM: usize = 200;
+    let whole = bounds::size(value);
     let items = value.get_mut("items")?.as_array_mut()?;
     let of = items.len();
-    let mut left = chars;
+    let in_items: usize = items.iter().map(|item| bounds::size(item) + 1).sum();
+    if whole <= chars {
+        return None;
+    }
+    let others = whole.saturating_sub(in_items) + ROOM;
+    let mut left = chars.saturating_sub(others);
     let kept = items
         .iter()
         .take_while(|item| {

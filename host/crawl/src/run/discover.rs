@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::guard::parse_strict;
 use orbweaver_core::key_hash::key_hash;
 use orbweaver_core::page::{Link, Links};
 use orbweaver_engine::{JudgedLink, Visit};
@@ -212,7 +213,9 @@ impl Crawler {
         if next > self.shared.spec.depth {
             return self.skip(SkipReason::Depth, 1);
         }
-        let Some(url) = Resolved::parse(&judged.url) else {
+        // A plugin's URL is a caller's: it must not mean two things.
+        let parsed = parse_strict(&judged.url).ok();
+        let Some(url) = parsed.and_then(|_| Resolved::parse(&judged.url)) else {
             return self.skip(SkipReason::Scope, 1);
         };
         match self.shared.scope.load().judge(&url) {
