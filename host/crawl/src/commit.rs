@@ -188,7 +188,11 @@ fn add(events: &mut Vec<NewUsage>, usage: NewUsage) {
         .iter_mut()
         .find(|event| event.reservation == usage.reservation && event.at == usage.at);
     match same {
-        Some(event) => event.pages += usage.pages,
+        Some(event) => {
+            event.pages += usage.pages;
+            event.cloud_pages += usage.cloud_pages;
+            event.cost_micros += usage.cost_micros;
+        }
         None => events.push(usage),
     }
 }
