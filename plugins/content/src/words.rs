@@ -1,6 +1,6 @@
 //! What class names and ids say about an element.
 //!
-//! The words and their marks; [`names`](crate::names) finds them in a value.
+//! The words and their marks; `names` finds them in a value.
 
 /// A set of marks.
 pub type Marks = u32;

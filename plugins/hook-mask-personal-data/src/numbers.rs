@@ -160,7 +160,7 @@ fn luhn(digits: &[u8]) -> bool {
             (_, digit) => digit * 2,
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// The end of an account number that starts at `at`, with single spaces between its groups.

@@ -1,7 +1,5 @@
 //! Priorities of links by the start of their path.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use orbweaver_hook_section_priority::{Config, SectionPriority};
 use orbweaver_sdk::hook::{FoundLink, Hook, LinkVerdict, Visit};
 use orbweaver_sdk::serde_json::{from_value, json};
