@@ -1,6 +1,7 @@
 //! The first pass: what each node holds.
 
 use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
+use orbweaver_sdk::text::is_block;
 
 use crate::names;
 use crate::visible::{self, Look};
@@ -106,66 +107,6 @@ fn is_label(button: Node<'_>) -> bool {
         .ancestors()
         .take(3)
         .any(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT))
-}
-
-/// Elements that start a line.
-fn is_block(tag: u16) -> bool {
-    matches!(
-        tag,
-        tag::HTML
-            | tag::BODY
-            | tag::ADDRESS
-            | tag::ARTICLE
-            | tag::ASIDE
-            | tag::FOOTER
-            | tag::HEADER
-            | tag::H1
-            | tag::H2
-            | tag::H3
-            | tag::H4
-            | tag::H5
-            | tag::H6
-            | tag::HGROUP
-            | tag::MAIN
-            | tag::NAV
-            | tag::SECTION
-            | tag::SEARCH
-            | tag::BLOCKQUOTE
-            | tag::DD
-            | tag::DIV
-            | tag::DL
-            | tag::DT
-            | tag::FIGCAPTION
-            | tag::FIGURE
-            | tag::HR
-            | tag::LI
-            | tag::MENU
-            | tag::OL
-            | tag::P
-            | tag::PRE
-            | tag::UL
-            | tag::CAPTION
-            | tag::TABLE
-            | tag::TBODY
-            | tag::TD
-            | tag::TFOOT
-            | tag::TH
-            | tag::THEAD
-            | tag::TR
-            | tag::FIELDSET
-            | tag::FORM
-            | tag::LEGEND
-            | tag::DETAILS
-            | tag::DIALOG
-            | tag::SUMMARY
-            | tag::CENTER
-            | tag::DIR
-            | tag::FRAMESET
-            | tag::LISTING
-            | tag::PLAINTEXT
-            | tag::XMP
-            | tag::OPTION
-    )
 }
 
 /// Whether a `style` value hides the element.

@@ -106,7 +106,7 @@ fn compare(page: &data::TruePage) -> Result<Compared<'_>> {
     let article = article["text"].as_str().unwrap_or_default();
     let markdown = roles::MAIN_MARKDOWN.answer(&parsed)?;
     let markdown = markdown.as_str().unwrap_or_default().to_owned();
-    let plain = plain_text(&markdown);
+    let plain = plain_text(without_headline(&markdown, article));
     Ok(Compared {
         page,
         agreement: metric::words(article, &plain).f1(),
@@ -149,6 +149,19 @@ fn plain_text(markdown: &str) -> String {
         }
     }
     out
+}
+
+/// The Markdown below the headline, which is no part of the article's text; all of it where the
+/// article begins with the same words.
+fn without_headline<'m>(markdown: &'m str, article: &str) -> &'m str {
+    let Some((headline, rest)) = markdown.split_once("\n\n") else {
+        return markdown;
+    };
+    let Some(words) = headline.strip_prefix("# ").map(plain_text) else {
+        return markdown;
+    };
+    let is_in_article = metric::tokens(article).starts_with(&metric::tokens(&words));
+    if is_in_article { markdown } else { rest }
 }
 
 /// A few words from where two texts begin to differ; `None` where their words are equal.

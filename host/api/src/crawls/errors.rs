@@ -7,35 +7,19 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_store::crawl::{FailurePlace, NoteKind, RunFailure};
 use orbweaver_store::{Store, StoreError};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::listing::{self, Format, MAX_LIMIT, Source};
+use super::listing::{self, Params, Source};
 use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
-use crate::validate;
 
 /// Referrers told of one URL.
 const MAX_REFERRERS: usize = 10;
 /// Rows read at once for the keys whose referrers are looked for.
 const KEYS: u32 = 1_000;
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Params {
-    /// How many URLs.
-    #[param(minimum = 1, maximum = 100_000, default = 100)]
-    limit: Option<u32>,
-    /// How many of the first to skip.
-    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
-    offset: Option<u64>,
-    /// `json` (default), `ndjson` (one URL a line) or `csv` (header
-    /// `url,kind,message,attempts,last_at,referrer`).
-    #[param(inline)]
-    format: Option<Format>,
-}
 
 /// URLs in the order in which they were discovered.
 #[derive(ToSchema)]
@@ -101,8 +85,7 @@ pub(super) async fn list_errors(
     RunPath(id): RunPath,
     query: Query<Params>,
 ) -> Result<Response, ApiError> {
-    let limit = validate::limit(query.0.limit, 100, MAX_LIMIT)?;
-    let offset = validate::offset(query.0.offset)?;
+    let (offset, limit, format) = query.0.window()?;
     let run = path::run(&ctx, id).await?;
     let mut errors = Errors {
         store: ctx.app.store.clone(),
@@ -112,7 +95,6 @@ pub(super) async fn list_errors(
         referrers: HashMap::new(),
     };
     errors.find_referrers(offset, limit).await?;
-    let format = query.0.format.unwrap_or_default();
     listing::answer(errors, format, offset, limit).await
 }
 

@@ -13,9 +13,10 @@ use http::header::CONTENT_TYPE;
 use orbweaver_crawl::export::inert;
 use orbweaver_store::StoreError;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use crate::error::ApiError;
+use crate::validate;
 
 /// Most items of one list.
 pub(super) const MAX_LIMIT: u32 = 100_000;
@@ -34,6 +35,35 @@ pub(super) enum Format {
     Ndjson,
     /// A line of names, then one item a line.
     Csv,
+}
+
+/// What part of a list is wanted, and how it is written.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Params {
+    /// How many items.
+    #[param(minimum = 1, maximum = 100_000, default = 100)]
+    limit: Option<u32>,
+    /// How many of the first to skip.
+    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
+    offset: Option<u64>,
+    /// `json` (default), `ndjson` (one item a line) or `csv` (with a header row).
+    #[param(inline)]
+    format: Option<Format>,
+}
+
+impl Params {
+    /// Offset, limit and format.
+    ///
+    /// # Errors
+    /// A number out of its bounds, by its field.
+    pub fn window(&self) -> Result<(u64, u32, Format), ApiError> {
+        Ok((
+            validate::offset(self.offset)?,
+            validate::limit(self.limit, 100, MAX_LIMIT)?,
+            self.format.unwrap_or_default(),
+        ))
+    }
 }
 
 impl Format {

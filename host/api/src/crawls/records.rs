@@ -3,30 +3,15 @@
 use axum::response::Response;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_store::{Store, StoreError};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
-use super::listing::{self, Format, MAX_LIMIT, Source};
+use super::listing::{self, Params, Source};
 use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
-use crate::validate;
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Params {
-    /// How many records.
-    #[param(minimum = 1, maximum = 100_000, default = 100)]
-    limit: Option<u32>,
-    /// How many of the first to skip.
-    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
-    offset: Option<u64>,
-    /// `json` (default), `ndjson` (one record a line) or `csv` (header `page_id,url,hook,data`).
-    #[param(inline)]
-    format: Option<Format>,
-}
 
 /// Records by page, in the order in which hooks made them.
 #[derive(ToSchema)]
@@ -77,8 +62,7 @@ pub(super) async fn list_records(
     RunPath(id): RunPath,
     query: Query<Params>,
 ) -> Result<Response, ApiError> {
-    let limit = validate::limit(query.0.limit, 100, MAX_LIMIT)?;
-    let offset = validate::offset(query.0.offset)?;
+    let (offset, limit, format) = query.0.window()?;
     let run = path::run(&ctx, id).await?;
     let records = Stored {
         store: ctx.app.store.clone(),
@@ -86,7 +70,7 @@ pub(super) async fn list_records(
         run: run.id,
         after: (PageId(0), -1),
     };
-    listing::answer(records, query.0.format.unwrap_or_default(), offset, limit).await
+    listing::answer(records, format, offset, limit).await
 }
 
 struct Stored {

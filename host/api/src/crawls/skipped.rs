@@ -5,30 +5,14 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_store::crawl::NoteKind;
 use orbweaver_store::{Store, StoreError};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::listing::{self, Format, MAX_LIMIT, Source};
+use super::listing::{self, Params, Source};
 use super::path::{self, RunPath};
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input::Query;
-use crate::validate;
-
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Params {
-    /// How many URLs.
-    #[param(minimum = 1, maximum = 100_000, default = 100)]
-    limit: Option<u32>,
-    /// How many of the first to skip.
-    #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
-    offset: Option<u64>,
-    /// `json` (default), `ndjson` (one URL a line) or `csv` (header
-    /// `url,kind,plugin,reason,noted_at`).
-    #[param(inline)]
-    format: Option<Format>,
-}
 
 /// URLs in the order in which they were left out.
 #[derive(ToSchema)]
@@ -83,8 +67,7 @@ pub(super) async fn list_skipped(
     RunPath(id): RunPath,
     query: Query<Params>,
 ) -> Result<Response, ApiError> {
-    let limit = validate::limit(query.0.limit, 100, MAX_LIMIT)?;
-    let offset = validate::offset(query.0.offset)?;
+    let (offset, limit, format) = query.0.window()?;
     let run = path::run(&ctx, id).await?;
     let skipped = Skipped {
         store: ctx.app.store.clone(),
@@ -92,7 +75,7 @@ pub(super) async fn list_skipped(
         run: run.id,
         after: i64::MIN,
     };
-    listing::answer(skipped, query.0.format.unwrap_or_default(), offset, limit).await
+    listing::answer(skipped, format, offset, limit).await
 }
 
 struct Skipped {
