@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ACCEPT, call, called, failed, send};
+use super::{ACCEPT, called, failed, send};
 use crate::support::{Service, Site};
 
 #[tokio::test]

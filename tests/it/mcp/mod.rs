@@ -5,7 +5,6 @@ mod results;
 
 use std::path::Path;
 
-use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
 use crate::support::http::Answer;

@@ -3,7 +3,7 @@
 use orbweaver_origin::{Origin, Reply};
 use serde_json::{Value, json};
 
-use super::{ask, call, called, failed, send, with_actor};
+use super::{ask, called, failed, send, with_actor};
 use crate::support::Service;
 
 #[tokio::test]
