@@ -1,9 +1,14 @@
 //! `Idempotency-Key`.
 
-use chrono::TimeDelta;
-use serde_json::json;
+use std::time::Duration;
 
-use crate::support::{Service, Site};
+use chrono::TimeDelta;
+use orbweaver_core::safe_url::SafeUrl;
+use orbweaver_postgres::Postgres;
+use serde_json::{Value, json};
+
+use crate::support::http::Answer;
+use crate::support::{Client, Service, Site};
 
 const KEY: &str = "b7c1c9a0-5d3e-4f4e-9f54-2f7c7f0f3c11";
 
@@ -115,5 +120,59 @@ async fn an_idempotency_key_must_be_a_uuid() {
             .await;
         let message = answer.error(422, "INVALID_INPUT");
         assert!(message.starts_with("Idempotency-Key: "), "{message}");
+    }
+}
+
+/// Repeats a request until the first one with its key is no longer said to be in progress.
+async fn decided(client: &Client, body: &Value) -> Answer {
+    loop {
+        let answer = client
+            .post_with("/v1/scan", &[("idempotency-key", KEY)], body)
+            .await;
+        if answer.status != 409 {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_free_soon_after_a_database_that_refused_writes() {
+    let postgres = Postgres::shared();
+    for works in [true, false] {
+        let url = postgres.database().expect("a database");
+        let service =
+            Service::with(|config| config.database_url = Some(SafeUrl::new(url.clone()))).await;
+        let (site, client) = (Site::start().await, service.client());
+        postgres
+            .execute(
+                &url,
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+                     $$ BEGIN RAISE EXCEPTION 'no space left on device'; END $$;
+                 CREATE TRIGGER refuse BEFORE UPDATE OR DELETE ON idempotency
+                     FOR EACH ROW EXECUTE FUNCTION refuse()",
+            )
+            .expect("a trigger");
+        let path = if works { "/article" } else { "/hop/20" };
+        let body = json!({"url": site.url(path)});
+        let header = [("idempotency-key", KEY)];
+        let first = client.post_with("/v1/scan", &header, &body).await;
+        assert_eq!(
+            first.status,
+            if works { 200 } else { 502 },
+            "its own answer"
+        );
+        client
+            .post_with("/v1/scan", &header, &body)
+            .await
+            .error(409, "CONFLICT");
+        postgres
+            .execute(&url, "DROP TRIGGER refuse ON idempotency")
+            .expect("no trigger");
+        let second = decided(&client, &body).await;
+        assert_eq!(second.status, first.status);
+        let replayed = works.then_some("true");
+        assert_eq!(second.header("idempotent-replayed"), replayed);
+        assert_eq!(service.billed().await, (u64::from(works), 0));
     }
 }

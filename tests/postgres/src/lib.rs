@@ -149,6 +149,16 @@ impl Postgres {
 }
 
 impl Postgres {
+    /// Runs SQL in a database.
+    ///
+    /// # Errors
+    /// When it fails.
+    pub fn execute(&self, url: &str, sql: &str) -> Result<()> {
+        run(Command::new(self.bin.join("psql"))
+            .args(["--quiet", "--set", "ON_ERROR_STOP=1", "--command", sql])
+            .arg(url))
+    }
+
     /// All that a database holds, as SQL.
     ///
     /// # Errors
