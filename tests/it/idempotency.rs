@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use orbweaver_core::safe_url::SafeUrl;
+use orbweaver_accounts::secret::SafeUrl;
 use orbweaver_postgres::Postgres;
 use serde_json::{Value, json};
 
