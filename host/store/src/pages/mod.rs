@@ -26,10 +26,9 @@ pub use rows::CrawledPage;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use crate::accounts::CloudMode;
-use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
 use crate::db::{number, read};
 use crate::error::StoreError;

@@ -2,6 +2,7 @@
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
+use super::new_page::NewRecord;
 use super::rows::CrawledPage;
 use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
