@@ -13,6 +13,7 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::support::described::undescribed;
 use crate::support::{Client, Receiver, Service};
 
 type Pages = Arc<Mutex<BTreeMap<&'static str, (u16, String)>>>;
@@ -134,7 +135,10 @@ async fn a_monitor_reports_changes_only() {
     assert_eq!(told[1]["event"], "crawl.done");
     let counts = json!({"added": 1, "removed": 1, "changed": 1, "unchanged": 2, "gone": 0,
         "unvisited": 0});
+    let document = client.get("/openapi.json").await.ok();
     for body in &told {
+        assert_eq!(undescribed(&document, "WebhookEvent", body), [""; 0]);
+        assert!(document["webhooks"][body["event"].as_str().unwrap()]["post"].is_object());
         assert_eq!(body["diff"], counts);
         let urls = |kind: &str| body["diff_urls"][kind].as_array().map_or(0, Vec::len);
         assert_eq!((urls("added"), urls("removed"), urls("changed")), (1, 1, 1));

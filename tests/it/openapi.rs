@@ -1,6 +1,6 @@
 //! The OpenAPI document.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::Service;
 
@@ -138,4 +138,48 @@ async fn every_reference_resolves() {
             _ => {}
         }
     }
+}
+
+/// Generators make a field with a default required.
+#[tokio::test]
+async fn no_field_of_a_request_has_a_default() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    let scan = &document["components"]["schemas"]["ScanRequest"];
+    assert_eq!(scan["required"], json!(["url"]));
+    let field = &scan["properties"]["only_main_content"];
+    assert_eq!(field.get("default"), None);
+    let said = field["description"].as_str().unwrap();
+    assert!(said.ends_with("Default: `false`."), "{said}");
+    let input = &document["components"]["schemas"]["ActorCheckLinksInput"];
+    for (name, field) in input["properties"].as_object().expect("an actor's input") {
+        assert_eq!(field.get("default"), None, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn each_operation_answers_in_one_content_type() {
+    let service = Service::start().await;
+    let document = service.stranger().get("/openapi.json").await.ok();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            for (status, response) in operation["responses"].as_object().unwrap() {
+                let Some(content) = response["content"].as_object() else {
+                    continue;
+                };
+                // An export's form is chosen by a parameter; all of them are files.
+                let most = if path.ends_with("/export") { 8 } else { 1 };
+                assert!(content.len() <= most, "{method} {path} {status}");
+                for (kind, media) in content {
+                    let is_binary = !kind.contains("json") && !kind.starts_with("text/");
+                    let format = &media["schema"]["format"];
+                    assert_eq!(is_binary, *format == "binary", "{method} {path} {kind}");
+                }
+            }
+        }
+    }
+    let crawl = &document["components"]["schemas"]["Crawl"]["properties"];
+    assert_eq!(crawl["status"]["$ref"], "#/components/schemas/CrawlStatus");
+    let words = &document["components"]["schemas"]["CrawlStatus"]["enum"];
+    assert_eq!(*words, json!(["queued", "running", "done", "failed"]));
 }

@@ -31,13 +31,13 @@ const TOUCH_EVERY_MS: i64 = 30_000;
 pub struct Keys {
     store: Store,
     registry: Registry,
-    known: Cache<KeyHash, Arc<Known>>,
+    known: Cache<KeyHash, Arc<KnownKey>>,
     seen: Cache<KeyHash, ()>,
     doubtful: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownKey {
     generation: u64,
     principal: Arc<Principal>,
     touched_ms: AtomicI64,
@@ -102,7 +102,7 @@ impl Keys {
                 let Some(principal) = self.store.principal(&hash, now).await? else {
                     return Ok(None);
                 };
-                let known = Arc::new(Known {
+                let known = Arc::new(KnownKey {
                     generation,
                     principal: Arc::new(principal),
                     touched_ms: AtomicI64::new(0),

@@ -108,12 +108,12 @@ struct Inner {
     clock: Clock,
     registry: Registry,
     tiers: Tiers,
-    known: Cache<ProjectId, Known>,
+    known: Cache<ProjectId, KnownProject>,
     live: Mutex<BTreeSet<ReservationId>>,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownProject {
     generation: u64,
     /// `None`: the project is suspended or does not exist.
     tier: Option<TierConfig>,
@@ -171,7 +171,9 @@ impl Quota {
             None => {
                 let tier = inner.store.active_tier(project).await?;
                 let tier = tier.map(|tier| self.tier(&tier));
-                inner.known.insert(project, Known { generation, tier });
+                inner
+                    .known
+                    .insert(project, KnownProject { generation, tier });
                 tier
             }
         };
@@ -308,7 +310,7 @@ impl Quota {
                     left,
                     at: now,
                     short: short.map(|cap| CapReached::at(cap, now)),
-                    held: Some(Arc::new(Held {
+                    held: Some(Arc::new(HeldReservation {
                         id,
                         quota: self.clone(),
                     })),
@@ -352,22 +354,22 @@ pub struct Reservation {
     left: Amount,
     at: DateTime<Utc>,
     short: Option<CapReached>,
-    held: Option<Arc<Held>>,
+    held: Option<Arc<HeldReservation>>,
 }
 
 /// The reservation's row in the database, shared by its parts.
-struct Held {
+struct HeldReservation {
     id: ReservationId,
     quota: Quota,
 }
 
-impl fmt::Debug for Held {
+impl fmt::Debug for HeldReservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Held({})", self.id)
+        write!(f, "HeldReservation({})", self.id)
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldReservation {
     fn drop(&mut self) {
         self.quota.0.live.lock().remove(&self.id);
     }

@@ -39,11 +39,11 @@ pub struct UsageTotals {
 #[derive(Clone, Debug)]
 pub struct Usage {
     store: Store,
-    kept: Cache<ProjectId, Arc<Kept>>,
+    kept: Cache<ProjectId, Arc<CachedTotals>>,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTotals {
     changes: u64,
     at: Instant,
     used: UsageTotals,
@@ -82,7 +82,7 @@ impl Usage {
         }
         let used = self.read(project, date).await?;
         if let Some(changes) = changes {
-            let kept = Kept {
+            let kept = CachedTotals {
                 changes,
                 at: Instant::now(),
                 used,

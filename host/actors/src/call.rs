@@ -49,7 +49,7 @@ pub enum CallError {
 }
 
 impl CallError {
-    fn of(error: PluginError) -> Self {
+    fn from_plugin(error: PluginError) -> Self {
         match error {
             PluginError::NotFound { .. } => Self::NotFound(error.to_string()),
             PluginError::InvalidInput(why) => Self::Invalid(why),
@@ -159,7 +159,7 @@ async fn settle(
             Some(Refusal::Capped(cap)) => QuotaError::Capped(cap).into(),
             Some(Refusal::Target(why)) => CallError::Invalid(why),
             Some(Refusal::Missing(what)) => CallError::NotFound(what),
-            None => CallError::of(error),
+            None => CallError::from_plugin(error),
         }),
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 
 /// The operations.
 pub(crate) fn operations() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi::base())
+    let mut router = OpenApiRouter::with_openapi(openapi::base())
         .merge(health::routes())
         .merge(crawls::routes())
         .merge(crons::routes())
@@ -33,13 +33,15 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .merge(actors::routes())
         .merge(llms::routes())
         .merge(fetchers::routes())
-        .merge(plugins::routes())
+        .merge(plugins::routes());
+    openapi::describe_forms(&mut router.get_openapi_mut().paths);
+    router
 }
 
 /// The API alone, for the faces of this process.
 pub(crate) fn inside(app: &App) -> Inside {
     let (router, document) = operations().split_for_parts();
-    let operations = Operations::of(&openapi::value(&document));
+    let operations = Operations::from_document(&openapi::value(&document));
     let document = openapi::value(&openapi::complete(document));
     let limit = app.settings.request_timeout;
     Inside::new(finished(router, app), operations, document, limit)

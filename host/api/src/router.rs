@@ -16,7 +16,7 @@ pub fn service(app: App) -> Entry {
     let (router, document) = operations().merge(faces).split_for_parts();
     let mut paths: Vec<String> = document.paths.paths.keys().cloned().collect();
     let operations = openapi::value(&document);
-    let operations = Operations::of(&operations);
+    let operations = Operations::from_document(&operations);
     let document = openapi::complete(document);
     paths.push("/openapi.json".to_owned());
     paths.extend(console::PATHS.map(str::to_owned));

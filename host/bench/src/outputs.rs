@@ -21,7 +21,7 @@ pub struct Args {
 
 /// What has been seen of one role.
 #[derive(Default)]
-struct Seen {
+struct RoleOutputs {
     outputs: Sha256,
     native: Duration,
     sandboxed: Duration,
@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<()> {
         pages.extend(corpus::pages(folder)?);
     }
     pages.sort_unstable();
-    let mut seen: [Seen; ROLES.len()] = Default::default();
+    let mut seen: [RoleOutputs; ROLES.len()] = Default::default();
     for html in &pages {
         one_page(&engine, html, &mut seen)?;
     }
@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn one_page(engine: &Engine, html: &str, seen: &mut [Seen; ROLES.len()]) -> Result<()> {
+fn one_page(engine: &Engine, html: &str, seen: &mut [RoleOutputs; ROLES.len()]) -> Result<()> {
     let snapshot = orbweaver_dom::parse(html);
     let view = snapshot.view()?;
     let native_page = native_page(html, &view);

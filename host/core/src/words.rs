@@ -43,7 +43,7 @@ pub fn index_words(text: &str) -> String {
             let mut words = piece.split(|char: char| !char.is_ascii_alphanumeric());
             words.all(|word| out.take(word.get(..MAX_WORD).unwrap_or(word)))
         } else {
-            Runs::of(piece).all(|run| run.words(|word| out.take(word)))
+            Runs::of_text(piece).all(|run| run.words(|word| out.take(word)))
         };
         if !took_all {
             break;
@@ -80,7 +80,7 @@ impl Index {
 /// The terms of a query, at most `most`.
 pub fn query_terms(query: &str, most: usize) -> Vec<Term> {
     let mut terms = Vec::new();
-    for run in Runs::of(query).take(most) {
+    for run in Runs::of_text(query).take(most) {
         let single = run.paired && run.chars.len() == 1;
         let mut words = Vec::new();
         run.words(|word| {
@@ -148,7 +148,7 @@ struct Runs<I: Iterator<Item = char>> {
 }
 
 impl Runs<std::iter::Empty<char>> {
-    fn of(text: &str) -> Runs<impl Iterator<Item = char>> {
+    fn of_text(text: &str) -> Runs<impl Iterator<Item = char>> {
         Runs {
             chars: text.nfkc().flat_map(char::to_lowercase).peekable(),
         }

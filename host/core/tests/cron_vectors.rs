@@ -5,7 +5,7 @@ use orbweaver_core::cron::Schedule;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Row {
+struct VectorRow {
     expr: String,
     after: DateTime<Utc>,
     #[serde(default)]
@@ -19,7 +19,7 @@ fn every_vector_fires_at_its_times() {
     let mut wrong = Vec::new();
     let mut rows = 0;
     for line in include_str!("vectors/cron.jsonl").lines() {
-        let row: Row = serde_json::from_str(line).unwrap();
+        let row: VectorRow = serde_json::from_str(line).unwrap();
         rows += 1;
         let schedule = Schedule::parse(&row.expr);
         let right = match (&schedule, &row.error) {

@@ -6,7 +6,7 @@ use orbweaver_core::guard::{Host, HostList, Policy, Refusal, Target, join_strict
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Row {
+struct VectorRow {
     url: String,
     expect: String,
     why: String,
@@ -31,7 +31,7 @@ fn judge(policy: &Policy, target: Target, resolves: &[IpAddr]) -> Result<Target,
     Ok(target)
 }
 
-fn verdict(policy: &Policy, row: &Row) -> Result<(), Refusal> {
+fn verdict(policy: &Policy, row: &VectorRow) -> Result<(), Refusal> {
     let mut at = judge(policy, policy.judge_url(&row.url)?, &row.resolves)?;
     for hop in &row.hops {
         let next = policy.judge(join_strict(&at.url, &hop.url)?)?;
@@ -46,7 +46,7 @@ fn every_vector_gets_its_verdict() {
     let mut wrong = Vec::new();
     let mut rows = 0;
     for line in include_str!("vectors/ssrf.jsonl").lines() {
-        let row: Row = serde_json::from_str(line).unwrap();
+        let row: VectorRow = serde_json::from_str(line).unwrap();
         rows += 1;
         let verdict = verdict(&policy, &row);
         if verdict.is_ok() != (row.expect == "allow") {

@@ -4,7 +4,7 @@ use orbweaver_core::robots::Robots;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Row {
+struct VectorRow {
     robots: Option<String>,
     status: Option<u16>,
     user_agent: String,
@@ -18,7 +18,7 @@ fn every_vector_gets_its_verdict() {
     let mut wrong = Vec::new();
     let mut rows = 0;
     for line in include_str!("vectors/robots.jsonl").lines() {
-        let row: Row = serde_json::from_str(line).unwrap();
+        let row: VectorRow = serde_json::from_str(line).unwrap();
         rows += 1;
         let robots = match &row.robots {
             Some(text) => Robots::parse(text.as_bytes()),

@@ -36,7 +36,7 @@ impl Default for Places {
 }
 
 impl Places {
-    fn of(&self, run: RunId) -> Arc<Mutex<BTreeMap<u64, PageId>>> {
+    fn places(&self, run: RunId) -> Arc<Mutex<BTreeMap<u64, PageId>>> {
         self.0.get_with(run, Arc::default)
     }
 }
@@ -124,7 +124,7 @@ impl LinkReader {
                 }
                 self.load().await?;
             }
-            let piece = Piece {
+            let piece = LinkBatch {
                 rows: std::mem::take(&mut self.rows),
                 in_row: self.in_row,
                 skip: self.skip,
@@ -151,7 +151,7 @@ impl LinkReader {
     fn remember(&mut self) {
         let (pages, links) = self.since_place;
         if self.only.is_none() && !self.ended && (pages >= PAGES || links >= PLACE_LINKS) {
-            let places = self.places.of(self.run);
+            let places = self.places.places(self.run);
             places.lock().insert(self.before, self.next);
             self.since_place = (0, 0);
         }
@@ -179,7 +179,7 @@ impl LinkReader {
 }
 
 /// Links of some rows.
-struct Piece {
+struct LinkBatch {
     rows: VecDeque<PackedLinks>,
     in_row: usize,
     skip: u64,
@@ -188,7 +188,7 @@ struct Piece {
     found: Vec<FoundLink>,
 }
 
-impl Piece {
+impl LinkBatch {
     /// Collects up to `most` links, and stops once they have [`PIECE_BYTES`]; finished rows are
     /// dropped.
     fn fill(mut self, most: usize) -> Result<Self, StoreError> {
@@ -236,8 +236,8 @@ mod tests {
         }
     }
 
-    fn piece(rows: impl IntoIterator<Item = PackedLinks>, skip: u64) -> Piece {
-        Piece {
+    fn piece(rows: impl IntoIterator<Item = PackedLinks>, skip: u64) -> LinkBatch {
+        LinkBatch {
             rows: rows.into_iter().collect(),
             in_row: 0,
             skip,
@@ -257,7 +257,7 @@ mod tests {
                 assert!(done.found.len() <= most);
                 all.extend(done.found.iter().map(|found| found.link.to_url.clone()));
                 passed += done.passed;
-                rest = Piece {
+                rest = LinkBatch {
                     passed: 0,
                     found: Vec::new(),
                     ..done

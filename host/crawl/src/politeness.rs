@@ -224,7 +224,7 @@ impl Turns {
     }
 
     /// The run's turn at a host (with its port).
-    pub fn of(&self, politeness: &Politeness, host: &str) -> Arc<Turn> {
+    pub fn turn(&self, politeness: &Politeness, host: &str) -> Arc<Turn> {
         let mut turns = self.by_host.lock();
         if let Some(turn) = turns.get(host) {
             return Arc::clone(turn);
@@ -267,10 +267,10 @@ mod tests {
     fn all_tasks_of_a_run_share_one_turn() {
         let (politeness, turns) = (Politeness::default(), Turns::new(DELAY));
         let now = politeness.started;
-        assert_eq!(turns.of(&politeness, "e.org").take(now), Ok(()));
-        let again = turns.of(&politeness, "e.org").take(now);
+        assert_eq!(turns.turn(&politeness, "e.org").take(now), Ok(()));
+        let again = turns.turn(&politeness, "e.org").take(now);
         assert_eq!(again, Err(now + DELAY));
-        assert_eq!(turns.of(&politeness, "f.org").take(now), Ok(()));
+        assert_eq!(turns.turn(&politeness, "f.org").take(now), Ok(()));
     }
 
     #[test]

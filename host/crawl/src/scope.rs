@@ -25,7 +25,7 @@ struct Site {
 }
 
 impl Site {
-    fn of(url: &Resolved) -> Self {
+    fn new(url: &Resolved) -> Self {
         Self {
             host: url.host().to_owned(),
             port: url.port().to_owned(),
@@ -65,7 +65,7 @@ pub struct Scope {
 impl Scope {
     /// The scope of a crawl from `seed`, with its patterns compiled.
     pub fn new(spec: &CrawlSpec, seed: &Resolved, patterns: PathPatterns) -> Self {
-        let site = Site::of(seed);
+        let site = Site::new(seed);
         let is_name =
             site.host.parse::<std::net::Ipv4Addr>().is_err() && !site.host.starts_with('[');
         let mut owner = site.clone();
@@ -88,7 +88,7 @@ impl Scope {
             return None;
         }
         let mut wider = self.clone();
-        wider.sites.push(Site::of(url));
+        wider.sites.push(Site::new(url));
         Some(wider)
     }
 

@@ -77,7 +77,7 @@ impl Shared {
 
     /// When the run may send requests to a host (with its port).
     pub fn turn(&self, host: &str) -> Arc<Turn> {
-        self.turns.of(self.crawls.live.politeness(), host)
+        self.turns.turn(self.crawls.live.politeness(), host)
     }
 
     /// Whether a URL may receive the headers and cookies given for the seed.

@@ -34,7 +34,7 @@ pub(crate) fn inline_bulk(component: &[u8]) -> Vec<u8> {
 
 fn rewrite_component(component: &[u8]) -> Option<Vec<u8>> {
     let mut out = component.get(..HEADER_BYTES)?.to_vec();
-    for section in Sections::of(component)? {
+    for section in Sections::parse(component)? {
         let section = section?;
         let rewritten = match section.id {
             CORE_MODULE => rewrite_module(section.body),
@@ -117,7 +117,7 @@ struct Section<'a> {
 struct Sections<'a>(BinaryReader<'a>);
 
 impl<'a> Sections<'a> {
-    fn of(binary: &'a [u8]) -> Option<Self> {
+    fn parse(binary: &'a [u8]) -> Option<Self> {
         let rest = binary.get(HEADER_BYTES..)?;
         Some(Self(BinaryReader::new(rest, 0)))
     }
@@ -174,7 +174,7 @@ enum Added {
 
 impl Plan {
     /// `None` if there is nothing to replace, or if the module cannot be rewritten.
-    fn of(module: &[u8]) -> Option<Self> {
+    fn parse(module: &[u8]) -> Option<Self> {
         let mut plan = Self {
             types: 0,
             functions: 0,
@@ -273,9 +273,9 @@ impl Plan {
 
 /// The module with calls instead of copies, fills and growth.
 fn rewrite_module(module: &[u8]) -> Option<Vec<u8>> {
-    let plan = Plan::of(module)?;
+    let plan = Plan::parse(module)?;
     let mut out = module.get(..HEADER_BYTES)?.to_vec();
-    for section in Sections::of(module)? {
+    for section in Sections::parse(module)? {
         let Section { id, body } = section?;
         match id {
             TYPES => {

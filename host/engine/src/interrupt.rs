@@ -36,7 +36,7 @@ pub(crate) struct GuestCode(Box<[Range<usize>]>);
 
 impl GuestCode {
     /// The functions of this component, which must outlive the value.
-    pub fn of(component: &Component) -> Self {
+    pub fn new(component: &Component) -> Self {
         let text = component.text().as_ptr().addr();
         let mut ranges: Vec<_> = component
             .functions()

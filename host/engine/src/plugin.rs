@@ -59,7 +59,7 @@ impl<P> Pooled<P> {
     pub fn new(pre: P, component: &Component) -> Self {
         Self {
             pre,
-            code: GuestCode::of(component),
+            code: GuestCode::new(component),
         }
     }
 }

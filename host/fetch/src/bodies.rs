@@ -72,7 +72,7 @@ impl Share {
         if self.bytes == 0 || bytes.is_empty() {
             return bytes;
         }
-        Bytes::from_owner(Kept {
+        Bytes::from_owner(CountedBytes {
             bytes,
             _share: self,
         })
@@ -85,12 +85,12 @@ impl Drop for Share {
     }
 }
 
-struct Kept {
+struct CountedBytes {
     bytes: Bytes,
     _share: Arc<Share>,
 }
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for CountedBytes {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -37,12 +37,12 @@ pub struct Blocklist {
 }
 
 struct Source {
-    at: Place,
+    at: ListSource,
     /// What it said last; none until it was read.
     hosts: Option<HostList>,
 }
 
-enum Place {
+enum ListSource {
     File {
         path: PathBuf,
         /// Modification time and length when it was last read.
@@ -72,7 +72,7 @@ impl Blocklist {
         let mut sources = Vec::with_capacity(config.sources.len());
         for source in &config.sources {
             let at = if is_url(source) {
-                Place::Url {
+                ListSource::Url {
                     url: source.clone(),
                     etag: None,
                     next: Instant::now(),
@@ -83,7 +83,7 @@ impl Blocklist {
                 tokio::fs::metadata(&path)
                     .await
                     .with_context(|| format!("blocklist.sources: cannot read {source}"))?;
-                Place::File { path, seen: None }
+                ListSource::File { path, seen: None }
             };
             sources.push(Source { at, hosts: None });
         }
@@ -106,10 +106,10 @@ impl Blocklist {
                 continue;
             }
             let url = match &source.at {
-                Place::File { path, .. } => {
+                ListSource::File { path, .. } => {
                     anyhow::bail!("blocklist.sources: cannot read {}", path.display());
                 }
-                Place::Url { url, .. } => url.clone(),
+                ListSource::Url { url, .. } => url.clone(),
             };
             let (kept, asked) = (self.kept.clone(), url.clone());
             let copy =
@@ -182,8 +182,8 @@ impl Blocklist {
         let mut changed = false;
         for source in &mut self.sources {
             let read = match &mut source.at {
-                Place::File { path, seen } => read_file(path, seen).await,
-                Place::Url { url, etag, next } if *next <= Instant::now() => {
+                ListSource::File { path, seen } => read_file(path, seen).await,
+                ListSource::Url { url, etag, next } if *next <= Instant::now() => {
                     let read = fetch(&self.fetcher, url, etag).await;
                     let wait = if read.is_ok() {
                         self.refresh
@@ -193,7 +193,7 @@ impl Blocklist {
                     *next = Instant::now() + wait;
                     read
                 }
-                Place::Url { .. } => Ok(None),
+                ListSource::Url { .. } => Ok(None),
             };
             let read = match read {
                 Ok(Some(text)) => taken_over(&source.at, &self.kept, text).await.map(Some),
@@ -222,10 +222,10 @@ impl Blocklist {
 
 /// The hosts of a text that a source gave. That of a URL is kept, unless it lists nothing: an
 /// error page is no list.
-async fn taken_over(at: &Place, kept: &KeptLists, text: String) -> anyhow::Result<HostList> {
+async fn taken_over(at: &ListSource, kept: &KeptLists, text: String) -> anyhow::Result<HostList> {
     let copy = match at {
-        Place::Url { url, .. } => Some((kept.clone(), url.clone())),
-        Place::File { .. } => None,
+        ListSource::Url { url, .. } => Some((kept.clone(), url.clone())),
+        ListSource::File { .. } => None,
     };
     blocking(move || {
         let hosts = parse(&text);

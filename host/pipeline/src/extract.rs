@@ -28,7 +28,7 @@ impl Pipeline {
         if document.kind != Kind::Html {
             return Ok(outcome);
         }
-        let keys = Keys::of(document);
+        let keys = Keys::new(document);
         let mut missing = Vec::new();
         for request in requests {
             self.engine.await_role(&request.role).await;

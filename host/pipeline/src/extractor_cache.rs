@@ -47,7 +47,7 @@ impl ResultCache {
 pub(crate) struct Keys(Sha256);
 
 impl Keys {
-    pub(crate) fn of(document: &Document) -> Self {
+    pub(crate) fn new(document: &Document) -> Self {
         let mut hash = Sha256::new();
         hash.update(document.body_hash);
         part(&mut hash, &document.url);

@@ -16,7 +16,7 @@ use crate::spec::ScanSpec;
 
 /// The screenshot, if requested: the one taken with the page, else one taken now. Adds its
 /// cost to the charge.
-pub(super) async fn of(
+pub(super) async fn screenshot(
     scans: &Scans,
     principal: &Arc<Principal>,
     spec: &ScanSpec,

@@ -84,7 +84,7 @@ async fn run(
     let (site, outcome, picture) = tokio::join!(
         site,
         pipeline.extract(&mut document, &roles),
-        picture::of(scans, principal, spec, picture, charge),
+        picture::screenshot(scans, principal, spec, picture, charge),
     );
     let outcome = outcome?;
     let json = assemble(

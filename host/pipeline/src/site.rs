@@ -62,7 +62,7 @@ impl Default for Policies {
 
 impl Policies {
     /// The policy as JSON; none where robots.txt could not be asked for.
-    pub(crate) async fn of(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
+    pub(crate) async fn policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
         robots.status?;
         // The entry keeps the answer alive, so its address cannot be reused.
         let address = Arc::as_ptr(robots).addr();

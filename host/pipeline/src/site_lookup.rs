@@ -64,7 +64,7 @@ impl Pipeline {
     /// What a robots.txt says to AI crawlers, as JSON; none where it could not be asked for.
     #[crate::boxed]
     pub async fn ai_policy(&self, robots: &Arc<RobotsAnswer>) -> Option<Arc<RawValue>> {
-        self.policies.of(robots).await
+        self.policies.policy(robots).await
     }
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn look_up(pipeline: &Pipeline, url: &Url) -> Site {
         files.llms_full_txt(fetcher, url),
     );
     Site {
-        policy: pipeline.policies.of(&robots).await,
+        policy: pipeline.policies.policy(&robots).await,
         llms,
         llms_full,
     }

@@ -88,6 +88,23 @@ async fn pages_are_listed_in_order_page_by_page() {
         let second = format!("{id},\"{SEED}p/1?a=\"\"1\"\",2\",200,7,2026-03-01T12:00:00Z");
         assert_eq!(rows.next(), Some(second.as_str()));
         assert_eq!(rows.count(), 2_499);
+
+        // As paths of their own, for typed clients.
+        let own = get(&client, run, "/pages.ndjson?limit=100000").await;
+        assert_eq!(
+            (own.text(), own.header("content-type")),
+            (lines.text(), lines.header("content-type"))
+        );
+        let own = get(&client, run, "/pages.csv?limit=100000").await;
+        assert_eq!(
+            (own.text(), own.header("content-type")),
+            (csv.text(), csv.header("content-type"))
+        );
+        for list in ["errors", "skipped", "records"] {
+            let own = get(&client, run, &format!("/{list}.csv")).await;
+            let same = get(&client, run, &format!("/{list}?format=csv")).await;
+            assert_eq!((own.status, own.text()), (200, same.text()), "{list}");
+        }
     }
 }
 

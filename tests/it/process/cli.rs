@@ -113,6 +113,71 @@ fn a_file_is_scanned_without_a_server() {
     assert!(String::from_utf8_lossy(&private.stderr).contains("--allow-net"));
 }
 
+#[test]
+fn a_scan_reads_standard_input_and_writes_files() {
+    let data = tempfile::tempdir().unwrap();
+    let mut child = command(&data)
+        .args(["scan", "-", "--json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut input, crate::support::site::ARTICLE.as_bytes()).unwrap();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["metadata"]["title"], "How orb weavers build");
+
+    let page = data.path().join("page.html");
+    std::fs::write(&page, crate::support::site::ARTICLE).unwrap();
+    let page = page.to_string_lossy();
+    for (name, start) in [
+        ("out.md", "# How orb weavers build"),
+        ("out.json", "{"),
+        ("out.html", "<"),
+    ] {
+        let file = data.path().join(name);
+        let output = run(&data, &["scan", &page, "--out", &file.to_string_lossy()]);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(output.stdout, b"", "{name}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with(start), "{name}: {text}");
+    }
+    let output = run(
+        &data,
+        &["scan", &page, "--out", "-", "--format", "markdown"],
+    );
+    assert!(output.stdout.starts_with(b"# How orb weavers build"));
+    let output = run(&data, &["scan", &page, "--out", "/nowhere/x.md"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot write /nowhere/x.md"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scan_may_fail_on_an_error_status() {
+    let (data, site) = (
+        tempfile::tempdir().unwrap(),
+        crate::support::Site::start().await,
+    );
+    let scan = |path: &str, options: &[&str]| {
+        let url = site.url(path);
+        let mut arguments = vec!["scan", &url, "--allow-net", "127.0.0.0/8"];
+        arguments.extend(options);
+        run(&data, &arguments)
+    };
+    let missing = scan("/nothing-here", &[]);
+    assert_eq!(
+        missing.status.code(),
+        Some(0),
+        "a page, whatever its status"
+    );
+    let missing = scan("/nothing-here", &["--fail"]);
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("status 404"));
+    assert!(scan("/article", &["--fail"]).status.success());
+}
+
 /// Compiled plugins in the user's cache.
 fn compiled(cache: &TempDir) -> usize {
     let folder = std::fs::read_dir(cache.path().join("orbweaver/compiled"));

@@ -16,10 +16,10 @@ use super::grants::UploadGrants;
 
 /// The uploads that this node has loaded. The lock is held while they change.
 #[derive(Debug, Default)]
-pub struct Overlay(Mutex<Known>);
+pub struct Overlay(Mutex<LoadedUploads>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct LoadedUploads {
     version: i64,
     /// Digest and grants, by kind and name.
     uploads: BTreeMap<(Kind, String), (String, Option<String>)>,

@@ -14,20 +14,27 @@ const CONTRACT: [&str; 7] = [
     "sitemap-audit",
 ];
 
-/// Paths to add to the document: every actor's, made like the operation of any actor, which
-/// `generic` is.
-pub(crate) fn operations(plugins: &[PluginInfo], generic: &Value) -> Map<String, Value> {
-    plugins
-        .iter()
-        .filter(|plugin| plugin.kind == Kind::Actor)
-        .map(|actor| {
-            let item = json!({"post": operation(actor, generic)});
-            (format!("/v1/actors/{}", actor.name), item)
-        })
-        .collect()
+/// What actors add to the document.
+#[derive(Default)]
+pub(crate) struct Described {
+    /// A path for each actor.
+    pub paths: Map<String, Value>,
+    /// Components: `ActorNAMEInput` and `ActorNAMEData` of each actor `NAME`.
+    pub schemas: Map<String, Value>,
 }
 
-fn operation(actor: &PluginInfo, generic: &Value) -> Value {
+/// Describes every actor, made like the operation of any actor, which `generic` is.
+pub(crate) fn operations(plugins: &[PluginInfo], generic: &Value) -> Described {
+    let mut described = Described::default();
+    for actor in plugins.iter().filter(|plugin| plugin.kind == Kind::Actor) {
+        let item = json!({"post": operation(actor, generic, &mut described.schemas)});
+        let path = format!("/v1/actors/{}", actor.name);
+        described.paths.insert(path, item);
+    }
+    described
+}
+
+fn operation(actor: &PluginInfo, generic: &Value, schemas: &mut Map<String, Value>) -> Value {
     let mut operation = generic.clone();
     let Some(fields) = operation.as_object_mut() else {
         return operation;
@@ -49,8 +56,9 @@ fn operation(actor: &PluginInfo, generic: &Value) -> Value {
     fields.insert(
         "requestBody".to_owned(),
         json!({"required": true, "content": {"application/json": {
-            "example": example(&input), "schema": input}}}),
+            "example": example(&input), "schema": component(input, name, "Input", schemas)}}}),
     );
+    let data = embedded(actor.output_schema.as_ref(), name, "output");
     let answer = json!({
         "type": "object",
         "required": ["actor", "elapsed_ms", "data"],
@@ -58,7 +66,7 @@ fn operation(actor: &PluginInfo, generic: &Value) -> Value {
             "actor": {"type": "string", "const": name},
             "url": {"type": ["string", "null"]},
             "elapsed_ms": {"type": "integer", "minimum": 0},
-            "data": embedded(actor.output_schema.as_ref(), name, "output"),
+            "data": component(data, name, "Data", schemas),
         },
     });
     if let Some(schema) = operation.pointer_mut("/responses/200/content/application~1json/schema") {
@@ -96,6 +104,23 @@ fn example(schema: &Value) -> Value {
         example.insert(name.clone(), value);
     }
     Value::Object(example)
+}
+
+/// Names a schema, so that generated clients have a type of that name. One with references of its
+/// own stays where it is used: a reference from a component would not be resolved within it.
+fn component(schema: Value, actor: &str, part: &str, schemas: &mut Map<String, Value>) -> Value {
+    if refers(&schema) {
+        return schema;
+    }
+    let words = actor.split(|c: char| !c.is_ascii_alphanumeric());
+    let capitalised = words.map(|word| {
+        let (first, rest) = word.split_at(word.len().min(1));
+        format!("{}{rest}", first.to_ascii_uppercase())
+    });
+    let name = format!("Actor{}{part}", capitalised.collect::<String>());
+    let reference = json!({"$ref": format!("#/components/schemas/{name}")});
+    schemas.insert(name, schema);
+    reference
 }
 
 /// A plugin's schema inside the document. One with references of its own gets an identifier,

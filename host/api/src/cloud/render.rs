@@ -29,7 +29,7 @@ pub(super) struct RenderRequest {
     return_format: Option<RenderFormat>,
     /// When the page counts as loaded.
     #[schema(default = "load")]
-    wait_for: Option<WaitWord>,
+    wait_for: Option<WaitForName>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
@@ -48,7 +48,7 @@ enum RenderFormat {
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = WaitFor)]
-pub(super) enum WaitWord {
+pub(super) enum WaitForName {
     /// The `load` event.
     Load,
     /// The `DOMContentLoaded` event.
@@ -57,12 +57,12 @@ pub(super) enum WaitWord {
     NetworkIdle,
 }
 
-impl From<WaitWord> for WaitPoint {
-    fn from(word: WaitWord) -> Self {
+impl From<WaitForName> for WaitPoint {
+    fn from(word: WaitForName) -> Self {
         match word {
-            WaitWord::Load => Self::Load,
-            WaitWord::DomContentLoaded => Self::DomContentLoaded,
-            WaitWord::NetworkIdle => Self::NetworkIdle,
+            WaitForName::Load => Self::Load,
+            WaitForName::DomContentLoaded => Self::DomContentLoaded,
+            WaitForName::NetworkIdle => Self::NetworkIdle,
         }
     }
 }

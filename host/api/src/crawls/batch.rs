@@ -206,7 +206,7 @@ fn answer(
         Created::CapReached => return Err(create::cap_reached(cap, &ctx.principal.tier)),
     };
     let body = BatchReference {
-        run: Reference::of(run),
+        run: Reference::new(run),
         accepted: list.urls.len(),
         refused: list.refused.len(),
         duplicates: list.duplicates,

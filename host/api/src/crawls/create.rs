@@ -11,6 +11,7 @@ use orbweaver_store::crawl::{Created, Run};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::words::CrawlStatus;
 use crate::context::Ctx;
 use crate::crons;
 use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
@@ -30,7 +31,7 @@ pub(super) const IDEMPOTENT: TimeDelta = TimeDelta::hours(24);
 pub(super) struct Reference {
     #[schema(value_type = i64)]
     id: RunId,
-    /// `queued`, `running`, `done` or `failed`.
+    #[schema(value_type = CrawlStatus)]
     status: &'static str,
     /// The seed as it was asked for.
     url: String,
@@ -140,7 +141,7 @@ pub(super) fn mark_replayed(response: &mut Response) {
 }
 
 fn reference(status: StatusCode, run: &Run) -> Result<Response, ApiError> {
-    located(status, run, Json(Reference::of(run)))
+    located(status, run, Json(Reference::new(run)))
 }
 
 /// An answer with the run's place.
@@ -158,7 +159,7 @@ pub(super) fn located(
 
 impl Reference {
     /// The reference of a run.
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn new(run: &Run) -> Self {
         Self {
             id: run.id,
             status: run.status.as_str(),

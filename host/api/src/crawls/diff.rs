@@ -130,7 +130,7 @@ impl From<DifferentPage> for Changed {
 
 impl Diff {
     /// Of all differing pages, or of that of one URL.
-    fn of(runs: TwoRuns, diff: RunDiff, url: Option<&str>) -> Self {
+    fn new(runs: TwoRuns, diff: RunDiff, url: Option<&str>) -> Self {
         let named = |page: &DifferentPage| url.is_none_or(|url| page.url == url);
         let singles =
             |pages: Vec<DifferentPage>, single: fn(DifferentPage) -> Single| -> Vec<Single> {
@@ -199,7 +199,7 @@ pub(super) async fn diff_crawls(ctx: Ctx, runs: TwoRuns, query: Query<Params>) -
         .store
         .diff(ctx.principal.project, runs.old, runs.new)
         .await?;
-    let mut diff = Diff::of(runs, diff, query.0.url.as_deref());
+    let mut diff = Diff::new(runs, diff, query.0.url.as_deref());
     if query.0.text.unwrap_or(false) {
         diff.compare_texts(&ctx).await?;
     }

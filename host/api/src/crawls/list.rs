@@ -7,6 +7,7 @@ use orbweaver_store::crawl::{RunFilter, RunItem, RunState};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::words::CrawlStatus;
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors};
@@ -24,23 +25,25 @@ pub(super) struct Params {
     /// How many of the youngest to skip.
     #[param(minimum = 0, maximum = 9_007_199_254_740_991_u64, default = 0)]
     offset: Option<u64>,
-    /// Only runs in this state: `queued`, `running`, `done` or `failed`.
+    /// Only runs in this state.
+    #[param(value_type = Option<CrawlStatus>)]
     status: Option<String>,
 }
 
 /// Runs, the youngest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Crawls {
-    items: Vec<Item>,
+    items: Vec<RunListItem>,
     /// Null on the last page.
     next_offset: Option<u64>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = CrawlItem)]
-struct Item {
+struct RunListItem {
     #[schema(value_type = i64)]
     id: RunId,
+    #[schema(value_type = CrawlStatus)]
     status: &'static str,
     url: String,
     page_count: u64,
@@ -53,7 +56,7 @@ struct Item {
     monitor_id: Option<MonitorId>,
 }
 
-impl From<RunItem> for Item {
+impl From<RunItem> for RunListItem {
     fn from(run: RunItem) -> Self {
         Self {
             id: run.id,
@@ -101,7 +104,7 @@ pub(super) async fn list_crawls(ctx: Ctx, query: Query<Params>) -> JsonAnswer<Cr
     let more = runs.len() > limit as usize;
     runs.truncate(limit as usize);
     Ok(Json(Crawls {
-        items: runs.into_iter().map(Item::from).collect(),
+        items: runs.into_iter().map(RunListItem::from).collect(),
         next_offset: more.then(|| offset + u64::from(limit)),
     }))
 }

@@ -17,14 +17,17 @@ mod pages;
 pub(super) mod path;
 mod records;
 mod skipped;
+pub(super) mod words;
 
+use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+use crate::openapi::with_forms;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
+    let router = OpenApiRouter::new()
         .routes(routes!(create::create_crawl, list::list_crawls))
         .routes(routes!(batch::create_batch))
         .routes(routes!(one::get_crawl, delete::delete_crawl))
@@ -37,5 +40,15 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(orphans::list_orphans))
         .routes(routes!(diff::diff_crawls))
         .routes(routes!(events::crawl_events))
-        .routes(routes!(page::get_page))
+        .routes(routes!(page::get_page));
+    [
+        ("/v1/crawls/{id}/pages", get(pages::list_pages)),
+        ("/v1/crawls/{id}/errors", get(errors::list_errors)),
+        ("/v1/crawls/{id}/skipped", get(skipped::list_skipped)),
+        ("/v1/crawls/{id}/records", get(records::list_records)),
+    ]
+    .iter()
+    .fold(router, |router, (path, list)| {
+        with_forms(router, path, list)
+    })
 }

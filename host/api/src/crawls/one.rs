@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::path::{self, RunPath};
+use super::words::{CrawlStatus, WebhookStatus};
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
@@ -18,12 +19,12 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
 /// A run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Crawl)]
-pub(super) struct Detail {
+pub(super) struct CrawlDetail {
     #[schema(value_type = i64)]
     id: RunId,
     /// The seed as it was asked for.
     url: String,
-    /// `queued`, `running`, `done` or `failed`.
+    #[schema(value_type = CrawlStatus)]
     status: &'static str,
     /// Pages stored, whatever their HTTP status.
     page_count: u64,
@@ -41,8 +42,8 @@ pub(super) struct Detail {
     ai_bot_policy: Option<Box<RawValue>>,
     llms_txt: Option<String>,
     llms_full_txt: Option<String>,
-    /// Null without a webhook; `pending`, `delivered`, `dead`, `suppressed_no_change`,
-    /// `suppressed_no_baseline`.
+    /// Null without a webhook.
+    #[schema(value_type = Option<WebhookStatus>)]
     webhook_status: Option<String>,
     webhook_attempts: u32,
     webhook_last_error: Option<String>,
@@ -76,7 +77,7 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-impl TryFrom<Run> for Detail {
+impl TryFrom<Run> for CrawlDetail {
     type Error = ApiError;
 
     fn try_from(run: Run) -> Result<Self, ApiError> {
@@ -122,11 +123,11 @@ impl TryFrom<Run> for Detail {
     tag = "Crawls",
     params(("id" = i64, Path, description = "The run")),
     responses(
-        (status = 200, description = "The run", body = Detail),
+        (status = 200, description = "The run", body = CrawlDetail),
         (status = 404, description = "No such run in this project", body = ErrorBody),
         CommonErrors,
     )
 )]
-pub(super) async fn get_crawl(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<Detail> {
+pub(super) async fn get_crawl(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<CrawlDetail> {
     Ok(Json(path::run(&ctx, id).await?.try_into()?))
 }

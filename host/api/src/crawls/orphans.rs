@@ -14,12 +14,12 @@ use crate::error::{CommonErrors, ErrorBody};
 /// Pages that no other page of the run links to.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Orphans {
-    items: Vec<Item>,
+    items: Vec<OrphanItem>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = Orphan)]
-struct Item {
+struct OrphanItem {
     #[schema(value_type = i64)]
     id: PageId,
     url: String,
@@ -48,7 +48,7 @@ pub(super) async fn list_orphans(ctx: Ctx, RunPath(id): RunPath) -> JsonAnswer<O
     Ok(Json(Orphans {
         items: orphans
             .into_iter()
-            .map(|page| Item {
+            .map(|page| OrphanItem {
                 id: page.id,
                 url: page.url,
                 status: page.status,

@@ -10,19 +10,20 @@ use utoipa::ToSchema;
 use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::crawls::path::{RunPath, no_run};
+use crate::crawls::words::DeliveryStatus;
 use crate::error::{CommonErrors, ErrorBody};
 
 /// A run's deliveries.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Deliveries)]
 pub(super) struct List {
-    items: Vec<Item>,
+    items: Vec<DeliveryItem>,
 }
 
 /// One event's delivery.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Delivery)]
-struct Item {
+struct DeliveryItem {
     #[schema(value_type = i64)]
     id: DeliveryId,
     /// The `webhook-id` header of every attempt.
@@ -30,7 +31,7 @@ struct Item {
     /// `crawl.done` or `crawl.diff_detected`.
     event: &'static str,
     url: String,
-    /// `pending`, `delivered` or `dead`.
+    #[schema(value_type = DeliveryStatus)]
     status: &'static str,
     created_at: DateTime<Utc>,
     /// When it is tried next; null once it is delivered or dead.
@@ -66,7 +67,7 @@ impl From<DeliveryAttempt> for Attempt {
     }
 }
 
-impl From<Delivery> for Item {
+impl From<Delivery> for DeliveryItem {
     fn from(delivery: Delivery) -> Self {
         Self {
             id: delivery.id,
@@ -103,6 +104,6 @@ pub(super) async fn list_deliveries(ctx: Ctx, RunPath(run): RunPath) -> JsonAnsw
     store.run(project, run).await?.ok_or_else(no_run)?;
     let deliveries = store.deliveries(project, run).await?;
     Ok(Json(List {
-        items: deliveries.into_iter().map(Item::from).collect(),
+        items: deliveries.into_iter().map(DeliveryItem::from).collect(),
     }))
 }

@@ -13,12 +13,12 @@ use crate::error::CommonErrors;
 /// Active, expired and revoked keys, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Keys {
-    items: Vec<Item>,
+    items: Vec<KeyItem>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = ApiKey)]
-struct Item {
+struct KeyItem {
     /// First 12 characters of the key.
     #[schema(min_length = 12, max_length = 12)]
     prefix: String,
@@ -42,8 +42,8 @@ enum State {
     Revoked,
 }
 
-impl Item {
-    fn of(key: ApiKey, now: DateTime<Utc>) -> Self {
+impl KeyItem {
+    fn new(key: ApiKey, now: DateTime<Utc>) -> Self {
         Self {
             state: match key.state(now) {
                 KeyState::Active => State::Active,
@@ -71,6 +71,6 @@ pub(super) async fn list_keys(ctx: Ctx) -> JsonAnswer<Keys> {
     let keys = ctx.app.store.keys(ctx.principal.project).await?;
     let now = ctx.app.clock.now();
     Ok(Json(Keys {
-        items: keys.into_iter().map(|key| Item::of(key, now)).collect(),
+        items: keys.into_iter().map(|key| KeyItem::new(key, now)).collect(),
     }))
 }

@@ -156,7 +156,7 @@ async fn wait(app: &App, run: Run, deadline: Instant) -> Result<Run, LlmsError> 
 /// What a crawl keeps of a page without its body.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Kept {
+struct KeptFields {
     metadata: Metadata,
 }
 
@@ -189,7 +189,10 @@ async fn write(app: &App, run: &Run, spec: &LlmsSpec) -> Result<String, LlmsErro
         if record.page.kind != Kind::Html {
             continue;
         }
-        let kept = record.metadata.as_deref().map(serde_json::from_str::<Kept>);
+        let kept = record
+            .metadata
+            .as_deref()
+            .map(serde_json::from_str::<KeptFields>);
         let Metadata {
             title,
             description,

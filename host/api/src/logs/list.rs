@@ -78,12 +78,12 @@ impl Params {
 /// Answered requests, newest first.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Logs {
-    items: Vec<Item>,
+    items: Vec<LogItem>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = LogEntry)]
-struct Item {
+struct LogItem {
     /// When the request arrived.
     ts: DateTime<Utc>,
     method: String,
@@ -98,7 +98,7 @@ struct Item {
     key_prefix: String,
 }
 
-impl From<&LogEntry> for Item {
+impl From<&LogEntry> for LogItem {
     fn from(entry: &LogEntry) -> Self {
         let entry = entry.clone();
         Self {
@@ -126,6 +126,9 @@ pub(super) async fn list_logs(ctx: Ctx, query: Query<Params>) -> JsonAnswer<Logs
     let filter = query.0.filter()?;
     let entries = ctx.app.store.logs(ctx.principal.project, filter).await?;
     Ok(Json(Logs {
-        items: entries.iter().map(|entry| Item::from(&**entry)).collect(),
+        items: entries
+            .iter()
+            .map(|entry| LogItem::from(&**entry))
+            .collect(),
     }))
 }

@@ -32,7 +32,7 @@ struct Output {
 }
 
 impl Output {
-    fn of(value: Value, chars: usize, rest: &str) -> Self {
+    fn new(value: Value, chars: usize, rest: &str) -> Self {
         Self {
             value,
             blocks: Vec::new(),
@@ -78,7 +78,7 @@ async fn run_actor(
     let call = Call::post(path, Value::Object(arguments));
     let value = inside.json(ctx, call).await?;
     let rest = "call again with a larger `max_chars` (at most 200000), or narrow the input";
-    Ok(Output::of(value, chars, rest))
+    Ok(Output::new(value, chars, rest))
 }
 
 async fn run_endpoint(
@@ -92,7 +92,7 @@ async fn run_endpoint(
     match endpoint.form {
         Form::Plain => {
             let value = inside.json(ctx, request(endpoint, arguments)?).await?;
-            Ok(Output::of(value, chars, endpoint.rest))
+            Ok(Output::new(value, chars, endpoint.rest))
         }
         Form::Scan => scan(inside, ctx, endpoint, arguments, chars).await,
         Form::Extract => extract(inside, ctx, endpoint, arguments, chars).await,
@@ -101,7 +101,7 @@ async fn run_endpoint(
             let started = inside.json(ctx, request(endpoint, arguments)?).await?;
             let Some(run) = started.get("id").map(Value::to_string) else {
                 // A monitor was made.
-                return Ok(Output::of(started, chars, endpoint.rest));
+                return Ok(Output::new(started, chars, endpoint.rest));
             };
             followed(inside, ctx, &run, seconds, progress, chars, endpoint.rest).await
         }
@@ -115,7 +115,7 @@ async fn run_endpoint(
             let offset = arguments.get("offset").and_then(Value::as_u64);
             let mut value = inside.json(ctx, request(endpoint, arguments)?).await?;
             let kept = continued(&mut value, offset.unwrap_or(0), chars);
-            let mut output = Output::of(value, chars, endpoint.rest);
+            let mut output = Output::new(value, chars, endpoint.rest);
             if let Some(cut) = kept {
                 output.value["truncated"] = json!([cut]);
                 output.value["rest"] = json!(endpoint.rest);
@@ -153,7 +153,7 @@ async fn scan(
     }
     Ok(Output {
         blocks,
-        ..Output::of(answer, chars, endpoint.rest)
+        ..Output::new(answer, chars, endpoint.rest)
     })
 }
 
@@ -208,7 +208,7 @@ async fn extract(
         "data": data,
         "errors": answer["errors"],
     });
-    Ok(Output::of(value, chars, endpoint.rest))
+    Ok(Output::new(value, chars, endpoint.rest))
 }
 
 /// A run once it ended or was waited for, with its first pages.
@@ -237,7 +237,7 @@ async fn followed(
     value["more_pages"] = json!(!pages["next_offset"].is_null());
     Ok(Output {
         blocks,
-        ..Output::of(value, chars, rest)
+        ..Output::new(value, chars, rest)
     })
 }
 
@@ -261,7 +261,7 @@ async fn page(
     };
     let mut value = inside.json(ctx, request(endpoint, arguments)?).await?;
     let Some(Value::String(body)) = value.get_mut(text).map(Value::take) else {
-        return Ok(Output::of(value, chars, endpoint.rest));
+        return Ok(Output::new(value, chars, endpoint.rest));
     };
     // Half of the room at least is the text's; metadata longer than the other half is cut.
     let others = bounds::size(&value).min(chars / 2);
@@ -275,7 +275,7 @@ async fn page(
         false => Value::Null,
     };
     // The part was counted in characters, and may be longer as JSON: it is not cut again.
-    let mut output = Output::of(value, others.max(MIN_CHARS), endpoint.rest);
+    let mut output = Output::new(value, others.max(MIN_CHARS), endpoint.rest);
     output.text = Some((text, part));
     Ok(output)
 }

@@ -36,7 +36,7 @@ impl Operation {
 
 impl Operations {
     /// Of a document whose paths are still in the router's notation.
-    pub(crate) fn of(document: &Value) -> Self {
+    pub(crate) fn from_document(document: &Value) -> Self {
         let mut operations = Self {
             routes: matchit::Router::new(),
             components: document

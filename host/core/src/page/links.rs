@@ -20,13 +20,13 @@ pub struct Link<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     text: String,
-    items: Vec<Item>,
+    items: Vec<LinkRanges>,
     /// Number of links beyond the limits of number and of URL bytes.
     pub dropped: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Item {
+struct LinkRanges {
     to: Range<u32>,
     anchor: Range<u32>,
     rel: Range<u32>,
@@ -71,7 +71,7 @@ impl Links {
         }
     }
 
-    fn link(&self, item: &Item) -> Link<'_> {
+    fn link(&self, item: &LinkRanges) -> Link<'_> {
         Link {
             to: self.part(&item.to),
             anchor: self.part(&item.anchor),
@@ -102,7 +102,7 @@ impl Links {
             start..u32::try_from(self.text.len()).unwrap_or(u32::MAX)
         };
         let (to, anchor, rel) = (put(link.to), put(link.anchor), put(link.rel));
-        self.items.push(Item {
+        self.items.push(LinkRanges {
             to,
             anchor,
             rel,

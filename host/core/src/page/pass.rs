@@ -47,7 +47,7 @@ fn read(html: &str, keep: Option<usize>) -> State<'_> {
 }
 
 /// A link as found: everything except its text is still in the source.
-struct Found<'h> {
+struct SourceLink<'h> {
     href: &'h str,
     rel: &'h str,
     /// Replaces missing text: `alt`, `aria-label` or `title`.
@@ -68,7 +68,7 @@ struct State<'h> {
     drawing_title: bool,
     base: Option<&'h str>,
     canonical: Option<&'h str>,
-    found: Vec<Found<'h>>,
+    found: Vec<SourceLink<'h>>,
     dropped: usize,
     anchors: String,
     /// `alt` of images within links, by the link's index.
@@ -218,7 +218,7 @@ impl<'h> State<'h> {
             .find_map(given)
             .unwrap_or("");
         let start = self.anchors.len();
-        self.found.push(Found {
+        self.found.push(SourceLink {
             href,
             rel: tag.attribute("rel").unwrap_or(""),
             label,

@@ -167,7 +167,7 @@ impl Cloud {
             (Some(loaded), _) => Ok(loaded),
             (None, Some(error)) => Err(error),
             (None, None) => Err(ScanError::NotConfigured(
-                "no proxy pool supports a country: put {country} into a URL of fetch.proxy_pools"
+                "no proxy pool supports a country: put {country} into a URL verdict_of fetch.proxy_pools"
                     .into(),
             )),
         }
@@ -204,10 +204,10 @@ impl Loaded {
 #[crate::boxed]
 pub async fn verdict(response: &Response, rendered: bool) -> Result<Verdict, ScanError> {
     let response = response.clone();
-    blocking(move || of(&response, rendered)).await
+    blocking(move || verdict_of(&response, rendered)).await
 }
 
-fn of(response: &Response, rendered: bool) -> Verdict {
+fn verdict_of(response: &Response, rendered: bool) -> Verdict {
     let sniffed = content::sniff(response.content_type(), &response.body);
     let html = match sniffed.kind {
         Kind::Html => String::from_utf8_lossy(&response.body),

@@ -198,13 +198,13 @@ mod tests {
     #[test]
     fn challenges_shells_and_pages_are_distinguished() {
         let text = "words that a person reads ".repeat(20);
-        type Row = (
+        type Case = (
             u16,
             &'static [(&'static str, &'static str)],
             String,
             Verdict,
         );
-        let rows: [Row; 9] = [
+        let rows: [Case; 9] = [
             (200, &[], format!("<p>{text}</p>"), Verdict::Good),
             (404, &[], "<p>not here</p>".to_owned(), Verdict::Good),
             (

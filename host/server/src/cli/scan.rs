@@ -1,7 +1,7 @@
 //! `orbweaver scan`: runs one page through the pipeline, without database or server.
 
-use std::io::Write as _;
-use std::path::Path;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use orbweaver_store::CloudMode;
 use serde_json::Value;
 
 use super::Common;
+use super::out::out_bytes;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::{
@@ -28,13 +29,25 @@ const SILENCE: Duration = Duration::from_millis(800);
     orbweaver scan https://example.com\n  \
     orbweaver scan https://example.com --format json --include-links\n  \
     orbweaver scan page.html --url https://example.com/page --format article\n  \
+    curl -s https://example.com | orbweaver scan - --format metadata\n  \
+    orbweaver scan https://example.com --out page.md --fail\n  \
     orbweaver scan http://127.0.0.1:8000/ --allow-net 127.0.0.0/8")]
 pub(super) struct Scan {
-    /// URL, or path of an HTML file.
+    /// URL, path of an HTML file, or `-` for HTML from standard input.
     source: String,
-    /// What to print.
-    #[arg(long, value_enum, default_value_t = Format::Markdown)]
-    format: Format,
+    /// What to print [default: by the end of the file's name in --out, else markdown].
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Short for --format json.
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// File to write to, `-` for standard output. The end of its name chooses the format: .md,
+    /// .txt (article), .html (article-html), .json.
+    #[arg(long, short, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Exit with 1 and print nothing if the page's HTTP status is 400 or above.
+    #[arg(long, short)]
+    fail: bool,
     /// URL of the file's content: base of its relative links.
     #[arg(long, value_name = "URL", default_value = "https://example.com/")]
     url: String,
@@ -70,6 +83,18 @@ enum Format {
 }
 
 impl Format {
+    /// The format of a file, by the end of its name.
+    fn for_file(path: &Path) -> Option<Self> {
+        let end = path.extension()?.to_str()?.to_ascii_lowercase();
+        match end.as_str() {
+            "md" | "markdown" => Some(Self::Markdown),
+            "txt" => Some(Self::Article),
+            "html" | "htm" => Some(Self::ArticleHtml),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
     /// The role that provides it; `None` for the whole answer.
     const fn role(self) -> Option<&'static str> {
         match self {
@@ -101,19 +126,39 @@ impl Scan {
         } else {
             self.read().await?
         };
-        let text = match self.format.role() {
+        if self.fail && document.status >= 400 {
+            bail!("{} answers with status {}", self.source, document.status);
+        }
+        let text = match self.format().role() {
             None => self.whole(&pipeline, &mut document, remote).await?,
             Some(role) => self.role(&pipeline, &mut document, role).await?,
         };
-        let mut out = std::io::stdout().lock();
-        // A closed pipe (`| head`) is not an error.
-        let _ = writeln!(out, "{}", text.trim_end_matches('\n'));
+        let text = format!("{}\n", text.trim_end_matches('\n'));
+        match self.file() {
+            Some(path) => std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => out_bytes(text.as_bytes())?,
+        }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The file to write to; none for standard output.
+    fn file(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    fn format(&self) -> Format {
+        if self.json {
+            return Format::Json;
+        }
+        self.format
+            .or_else(|| Format::for_file(self.file()?))
+            .unwrap_or(Format::Markdown)
     }
 
     /// The plugins that the format needs: others need not be compiled.
     fn files(&self, plugins: &EngineConfig) -> Vec<String> {
-        let roles = match self.format.role() {
+        let roles = match self.format().role() {
             Some(role) => vec![role.to_owned()],
             None => {
                 let content = self.content();
@@ -156,13 +201,21 @@ impl Scan {
     }
 
     async fn read(&self) -> anyhow::Result<Document> {
-        let path = Path::new(&self.source);
-        let body = std::fs::read(path).with_context(|| {
-            format!(
-                "{} is neither an http(s) URL nor a readable file",
-                path.display()
-            )
-        })?;
+        let body = if self.source == "-" {
+            let mut body = Vec::new();
+            std::io::stdin()
+                .lock()
+                .read_to_end(&mut body)
+                .context("cannot read standard input")?;
+            body
+        } else {
+            std::fs::read(&self.source).with_context(|| {
+                format!(
+                    "{} is neither an http(s) URL nor a readable file",
+                    self.source
+                )
+            })?
+        };
         let url = self.url.clone();
         let now = Clock::system().now();
         Ok(pipeline::blocking(move || Document::from_file(&url, body, now)).await?)
@@ -218,7 +271,7 @@ impl Scan {
                 .unwrap_or_default()
                 .to_owned()
         };
-        Ok(match self.format {
+        Ok(match self.format() {
             Format::Markdown => value.as_str().unwrap_or_default().to_owned(),
             Format::Article => field("text"),
             Format::ArticleHtml => field("html"),

@@ -59,7 +59,7 @@ impl Store {
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;
             let live = written(batches, &committed);
-            let wanted = WantedBodies::of(&live);
+            let wanted = WantedBodies::new(&live);
             let stored = sql::bodies::upsert(tx, &wanted.new).await?;
             let shared = sql::bodies::share(tx, &wanted.shared).await?;
             let pages = with_bodies(&live, &stored, &shared);
@@ -104,7 +104,7 @@ struct WantedBodies<'a> {
 }
 
 impl<'a> WantedBodies<'a> {
-    fn of(batches: &[&'a RunBatch]) -> Self {
+    fn new(batches: &[&'a RunBatch]) -> Self {
         let mut new: BTreeMap<(ProjectId, &[u8; 32]), (&StoredBody, i64)> = BTreeMap::new();
         let mut shared: BTreeMap<BlobId, i64> = BTreeMap::new();
         for page in batches.iter().flat_map(|batch| &batch.pages) {

@@ -77,7 +77,7 @@ struct Count {
 }
 
 #[derive(sqlx_macros::FromRow)]
-struct Row {
+struct DiffRow {
     class: String,
     url: String,
     old_hash: Option<String>,
@@ -164,7 +164,7 @@ struct Pair {
 }
 
 impl Pair {
-    fn of(old: &Run, new: &Run) -> Self {
+    fn new(old: &Run, new: &Run) -> Self {
         Self {
             old: old.id,
             new: new.id,
@@ -213,7 +213,7 @@ impl Store {
             return Ok(diff);
         };
         let pair = self.compared(&old, &new).await?;
-        let rows: Vec<Row> = read!(self.db, pool => {
+        let rows: Vec<DiffRow> = read!(self.db, pool => {
             sqlx::query_as(concat!(
                 "SELECT class, url, old_hash, new_hash, old_status, new_status, old_page, new_page
                  FROM (", classes!(), ") pages
@@ -336,7 +336,7 @@ impl Store {
 
     /// The pair, with whether pages absent from each run may have been hidden there.
     async fn compared(&self, old: &Run, new: &Run) -> Result<Pair, StoreError> {
-        let mut pair = Pair::of(old, new);
+        let mut pair = Pair::new(old, new);
         if pair.monitor.is_some() {
             pair.old_short = pair.old_short || self.hides(old.id, new.id).await?;
             pair.new_short = pair.new_short || self.hides(new.id, old.id).await?;

@@ -28,7 +28,7 @@ pub(super) enum Target {
 
 /// Result of writing.
 #[derive(Debug)]
-pub(super) struct Done {
+pub(super) struct Written {
     pub(super) pages: u64,
     pub(super) place: Option<PathBuf>,
 }
@@ -75,7 +75,7 @@ pub(super) async fn write(
     run: &Run,
     target: Option<&Target>,
     fields: Fields,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Written> {
     match target {
         Some(Target::File(path, format)) => file(service, run, path, *format, fields).await,
         Some(Target::Folder(path)) => folder(service, run, path, fields).await,
@@ -122,14 +122,14 @@ async fn file(
     path: &Path,
     format: ExportFormat,
     fields: Fields,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Written> {
     let mut file = Output::create(path)?;
     let (store, pipeline) = (&service.store, &service.pipeline);
     let mut export = Export::new(store, pipeline, run, fields.spec(format), None).await?;
     while let Some(piece) = export.next().await? {
         file.put(&piece)?;
     }
-    Ok(Done {
+    Ok(Written {
         pages: run.page_count,
         place: Some(file.finish()?),
     })
@@ -140,7 +140,7 @@ async fn folder(
     run: &Run,
     folder: &Path,
     fields: Fields,
-) -> anyhow::Result<Done> {
+) -> anyhow::Result<Written> {
     let (store, pipeline) = (&service.store, &service.pipeline);
     let spec = ExportSpec {
         include: Include {
@@ -166,14 +166,14 @@ async fn folder(
         done.with_context(|| format!("cannot write {}", path.display()))?;
         written += 1;
     }
-    Ok(Done {
+    Ok(Written {
         pages: written,
         place: Some(folder.to_owned()),
     })
 }
 
 /// Prints a line for each page.
-async fn lines(service: &Service, run: &Run) -> anyhow::Result<Done> {
+async fn lines(service: &Service, run: &Run) -> anyhow::Result<Written> {
     let (mut after, mut pages) = (PageId(0), 0);
     loop {
         let range = PageRange {
@@ -192,7 +192,7 @@ async fn lines(service: &Service, run: &Run) -> anyhow::Result<Done> {
             let _ = writeln!(out, "{}\t{}", item.status, item.url);
         }
     }
-    Ok(Done { pages, place: None })
+    Ok(Written { pages, place: None })
 }
 
 /// A file that gets its name only when complete: until then an existing file of that

@@ -1,5 +1,11 @@
 //! `/openapi.json` and `/docs`.
 
+mod list_forms;
+mod published;
+mod webhooks;
+
+pub(crate) use list_forms::{describe_forms, with_forms};
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +49,7 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
                        `Orbweaver-Warnings`, and in the member `warnings` (an array of \
                        strings) of answers that are JSON objects and not streamed. What is marked \
                        `x-extension` goes beyond the contract.",
+        contact(name = "The Orbweaver contributors"),
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     servers((url = "/", description = "This server")),
@@ -90,6 +97,7 @@ pub(super) fn base() -> OpenApi {
 /// What only the whole document has.
 pub(super) fn complete(mut document: OpenApi) -> OpenApi {
     document.info.version = VERSION.to_owned();
+    webhooks::describe(document.components.get_or_insert_default());
     // The router's notation of a parameter that may hold slashes is not OpenAPI's.
     let paths = std::mem::take(&mut document.paths.paths);
     document.paths.paths = paths
@@ -177,8 +185,17 @@ fn with_actors(document: &Value, plugins: &[PluginInfo]) -> String {
             .pointer_mut("/paths")
             .and_then(Value::as_object_mut)
     {
-        paths.extend(super::actors::operations(plugins, &generic));
+        let described = super::actors::operations(plugins, &generic);
+        paths.extend(described.paths);
+        if let Some(schemas) = document
+            .pointer_mut("/components/schemas")
+            .and_then(Value::as_object_mut)
+        {
+            schemas.extend(described.schemas);
+        }
     }
+    document["webhooks"] = webhooks::section();
+    published::publish(&mut document);
     format!("{document:#}")
 }
 

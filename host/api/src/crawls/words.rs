@@ -1,0 +1,48 @@
+//! The states of runs and webhooks, as the OpenAPI document lists them.
+
+use utoipa::ToSchema;
+
+/// The state of a run.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(crate) enum CrawlStatus {
+    /// Waits for a worker.
+    Queued,
+    /// In progress.
+    Running,
+    /// Ended with its seed fetched.
+    Done,
+    /// Ended without its seed.
+    Failed,
+}
+
+/// The state of a run's webhook.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(crate) enum WebhookStatus {
+    /// An attempt is in progress or scheduled.
+    Pending,
+    /// The receiver has accepted it.
+    Delivered,
+    /// It was given up.
+    Dead,
+    /// Not sent: nothing changed.
+    SuppressedNoChange,
+    /// Not sent: there is no run to compare with.
+    SuppressedNoBaseline,
+}
+
+/// The state of a delivery.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "a schema, never constructed")]
+pub(crate) enum DeliveryStatus {
+    /// An attempt is in progress or scheduled.
+    Pending,
+    /// The receiver has accepted it.
+    Delivered,
+    /// It was given up.
+    Dead,
+}

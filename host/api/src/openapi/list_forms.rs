@@ -1,0 +1,110 @@
+//! Lists as NDJSON and as CSV, each an operation of its own with one content type: typed clients
+//! can't use an operation that answers in several.
+
+use axum::extract::Request;
+use axum::middleware::map_request;
+use axum::routing::MethodRouter;
+use http::Uri;
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{Paths, RefOr};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::app::App;
+
+/// The forms of a list besides JSON: the end of their paths, which is also the value of the
+/// parameter `format`, and their content type.
+const FORMS: [(&str, &str); 2] = [("ndjson", "application/x-ndjson"), ("csv", "text/csv")];
+
+/// Adds the routes `PATH.ndjson` and `PATH.csv` of a list at `path`, which do what it does with
+/// the parameter `format`. `describe_forms` describes them.
+pub(crate) fn with_forms(
+    router: OpenApiRouter<App>,
+    path: &str,
+    list: &MethodRouter<App>,
+) -> OpenApiRouter<App> {
+    FORMS.iter().fold(router, |router, (form, _)| {
+        let rewrite = map_request(async move |mut request: Request| {
+            if let Some(uri) = with_format(request.uri(), form) {
+                *request.uri_mut() = uri;
+            }
+            request
+        });
+        router.route(&format!("{path}.{form}"), list.clone().layer(rewrite))
+    })
+}
+
+fn with_format(uri: &Uri, form: &str) -> Option<Uri> {
+    let mut parts = uri.clone().into_parts();
+    let query = uri.query().map(|query| format!("{query}&"));
+    let query = query.unwrap_or_default();
+    let target = format!("{}?{query}format={form}", uri.path());
+    parts.path_and_query = Some(target.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Describes the lists' forms as operations of their own, and JSON alone in the lists' own.
+pub(crate) fn describe_forms(paths: &mut Paths) {
+    let mut forms = Vec::new();
+    for (path, item) in &mut paths.paths {
+        let Some(list) = &mut item.get else { continue };
+        if !FORMS.iter().all(|(_, kind)| answers(list, kind)) || !answers(list, "application/json")
+        {
+            continue;
+        }
+        for (form, kind) in FORMS {
+            let mut one = list.clone();
+            let id = one.operation_id.unwrap_or_default();
+            one.operation_id = Some(format!("{id}_{form}"));
+            one.summary = one
+                .summary
+                .map(|summary| format!("{} As {form}.", summary.trim_end()));
+            for parameters in &mut one.parameters {
+                parameters.retain(
+                    |parameter| !matches!(parameter, RefOr::T(known) if known.name == "format"),
+                );
+            }
+            keep_content(&mut one, kind);
+            forms.push((
+                format!("{path}.{form}"),
+                PathItem::new(utoipa::openapi::HttpMethod::Get, one),
+            ));
+        }
+        keep_content(list, "application/json");
+    }
+    paths.paths.extend(forms);
+}
+
+fn answers(operation: &Operation, kind: &str) -> bool {
+    match operation.responses.responses.get("200") {
+        Some(RefOr::T(response)) => response.content.contains_key(kind),
+        _ => false,
+    }
+}
+
+fn keep_content(operation: &mut Operation, kind: &str) {
+    if let Some(RefOr::T(response)) = operation.responses.responses.get_mut("200") {
+        response.content.retain(|known, _| known == kind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_form_joins_the_query() {
+        let rewritten = |uri: &str| {
+            with_format(&uri.parse().unwrap(), "csv")
+                .unwrap()
+                .to_string()
+        };
+        assert_eq!(
+            rewritten("/v1/crawls/1/pages.csv"),
+            "/v1/crawls/1/pages.csv?format=csv"
+        );
+        assert_eq!(
+            rewritten("/v1/crawls/1/pages.csv?limit=2"),
+            "/v1/crawls/1/pages.csv?limit=2&format=csv"
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! The section `webhooks` of the document: what the service sends.
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::webhook::Event;
+use serde_json::{Map, Value, json};
+use utoipa::openapi::{Components, RefOr};
+use utoipa::{PartialSchema as _, ToSchema};
+
+use crate::crawls::words::CrawlStatus;
+
+/// The body of a webhook. Times have at most milliseconds.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookEvent {
+    /// The event's name.
+    event: String,
+    /// The run.
+    id: i64,
+    /// The run's project.
+    project_id: i64,
+    /// The seed as it was asked for.
+    url: String,
+    status: CrawlStatus,
+    /// Pages stored, whatever their HTTP status.
+    page_count: u64,
+    /// URLs that could not be fetched.
+    error_count: u64,
+    /// When a worker first took it.
+    #[schema(required)]
+    started_at: Option<DateTime<Utc>>,
+    /// When it ended.
+    #[schema(required)]
+    finished_at: Option<DateTime<Utc>>,
+    /// Why it failed, or ended early.
+    #[schema(required)]
+    error_message: Option<String>,
+    /// When this attempt was made.
+    delivered_at: DateTime<Utc>,
+    /// The monitor that started the run; absent for other runs.
+    #[schema(required = false, nullable = false)]
+    monitor_id: Option<i64>,
+    /// The run that it is compared with; absent if there is none.
+    #[schema(required = false, nullable = false)]
+    previous_run_id: Option<i64>,
+    /// The number of pages that differ; absent if nothing was compared.
+    #[schema(required = false, nullable = false)]
+    diff: Option<WebhookDiff>,
+    /// URLs of the first pages that differ; absent where none do.
+    #[schema(required = false, nullable = false)]
+    diff_urls: Option<WebhookDiffUrls>,
+}
+
+/// Numbers of pages that differ from the run before.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookDiff {
+    /// Pages of the new run that are not in the old one.
+    added: u64,
+    /// Pages of the old run that are not in the new one.
+    removed: u64,
+    /// Pages of both whose content differs, except those that are gone.
+    changed: u64,
+    /// Pages of both runs with the same content.
+    unchanged: u64,
+    /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
+    gone: u64,
+    /// Pages of the old run that the new one did not come to.
+    unvisited: u64,
+}
+
+/// URLs of the first pages that differ from the run before.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookDiffUrls {
+    added: Vec<String>,
+    removed: Vec<String>,
+    changed: Vec<String>,
+    gone: Vec<String>,
+    /// Whether the lists are complete.
+    complete: bool,
+}
+
+/// Adds the components that [`section`] refers to.
+pub(super) fn describe(components: &mut Components) {
+    let mut add = |name: &str, schema: RefOr<utoipa::openapi::Schema>| {
+        components.schemas.insert(name.to_owned(), schema);
+    };
+    add("WebhookEvent", WebhookEvent::schema());
+    add("WebhookDiff", WebhookDiff::schema());
+    add("WebhookDiffUrls", WebhookDiffUrls::schema());
+    add("CrawlStatus", CrawlStatus::schema());
+}
+
+/// One operation for each event.
+pub(super) fn section() -> Value {
+    let events = Event::ALL.map(|event| {
+        let when = match event {
+            Event::Done => "A run has ended, done or failed.",
+            Event::DiffDetected => "A monitor's run differs from the run before.",
+        };
+        (
+            event.as_str().to_owned(),
+            json!({"post": operation(event, when)}),
+        )
+    });
+    Value::Object(Map::from_iter(events))
+}
+
+fn operation(event: Event, when: &str) -> Value {
+    let header = |name: &str, description: &str| {
+        json!({"name": name, "in": "header", "required": true, "description": description,
+               "schema": {"type": "string"}})
+    };
+    json!({
+        "operationId": format!("webhook-{event}"),
+        "tags": ["Webhooks"],
+        "summary": when,
+        "description": format!("{when} Sent to the request's `webhook_url`, again and again \
+            until the receiver accepts it or the attempts are used up."),
+        "security": [],
+        "parameters": [
+            header("X-Crawler-Signature", "`sha256=` and the HMAC-SHA256 of the body, in \
+                hexadecimal, by the project's webhook secret"),
+            header("X-Crawler-Run-Id", "The run"),
+            header("webhook-id", "The same for all attempts of one delivery"),
+            header("webhook-timestamp", "Time of this attempt, in seconds since 1970"),
+            header("webhook-signature", "`v1,` and the HMAC-SHA256 of `id.timestamp.body`, in \
+                base64 (Standard Webhooks)"),
+        ],
+        "requestBody": {"required": true, "content": {"application/json": {
+            "schema": {"$ref": "#/components/schemas/WebhookEvent"}}}},
+        "responses": {
+            "2XX": {"description": "The receiver has accepted it"},
+            "410": {"description": "The receiver wants no more attempts of this delivery"},
+        },
+    })
+}
