@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::error::ApiError;
 
-/// JSON that was put together already.
+/// JSON text that is already complete.
 pub(crate) fn raw_json(body: Bytes) -> Response {
     ([(http::header::CONTENT_TYPE, "application/json")], body).into_response()
 }

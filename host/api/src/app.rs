@@ -1,4 +1,4 @@
-//! What every request works with.
+//! The state shared by all requests.
 
 use std::fmt;
 use std::ops::Deref;
@@ -18,11 +18,11 @@ use crate::config::ApiSettings;
 use crate::heartbeat::Heartbeat;
 use crate::rates::Rates;
 
-/// The service's rooms, each with its own door. Cheap to clone.
+/// The contexts of all crates. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<AppParts>);
 
-/// What an [`App`] is made of.
+/// The parts of an [`App`].
 pub struct AppParts {
     /// The database.
     pub store: Store,
@@ -40,13 +40,13 @@ pub struct AppParts {
     pub crawls: Crawls,
     /// Actors, fetchers and uploaded plugins.
     pub actors: Actors,
-    /// Signs of life of the background work.
+    /// Heartbeat of the background work.
     pub heartbeat: Heartbeat,
-    /// Metrics, where they are collected.
+    /// Metrics, if they are collected.
     pub metrics: Option<PrometheusHandle>,
-    /// How often clients may ask.
+    /// Rate limits.
     pub rates: Rates,
-    /// What the interface is told of the configuration.
+    /// The part of the configuration that the API needs.
     pub settings: ApiSettings,
 }
 

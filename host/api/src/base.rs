@@ -1,4 +1,4 @@
-//! Where clients reach this API, for links in answers.
+//! The base URL of this API, for links in answers.
 
 use http::uri::Authority;
 use http::{HeaderMap, header};
@@ -8,8 +8,8 @@ use crate::scope::Scope;
 
 /// The configured address, else the one that the API listens on; without a slash at its end.
 ///
-/// The request's `Host` is believed only of this machine and of trusted proxies: of others it
-/// would let a stranger's page name the address that links in answers lead to.
+/// The request's `Host` is used only if the request comes from this machine or a trusted proxy.
+/// Otherwise a page of a stranger could choose the host of the links in answers.
 pub(super) fn base_url(app: &App, scope: &Scope, headers: &HeaderMap) -> String {
     if let Some(url) = &app.settings.public_url {
         return url.base().to_owned();

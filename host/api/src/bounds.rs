@@ -1,4 +1,4 @@
-//! Answers small enough for a model's context.
+//! Cuts answers to the size of a model's context.
 //!
 //! A JSON value is cut where it is long: long texts lose their ends and long arrays their last
 //! items, the longest first, so that what is short stays whole. What was cut is listed.
@@ -6,11 +6,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// Characters of a result, where the caller says nothing.
+/// Default length of a result, in characters.
 pub(crate) const DEFAULT_CHARS: usize = 40_000;
-/// Least that a caller may ask for.
+/// Smallest length that a caller may request.
 pub(crate) const MIN_CHARS: usize = 1_000;
-/// Most that a caller may ask for.
+/// Largest length that a caller may request.
 pub(crate) const MAX_CHARS: usize = 200_000;
 
 /// A part of a result that was cut.
@@ -18,15 +18,15 @@ pub(crate) const MAX_CHARS: usize = 200_000;
 pub(crate) struct Cut {
     /// JSON Pointer of the part (RFC 6901).
     pub(crate) field: String,
-    /// Characters or items that are left.
+    /// Number of characters or items that remain.
     pub(crate) kept: usize,
-    /// Characters or items that there were.
+    /// Number of characters or items before the cut.
     pub(crate) of: usize,
     /// `characters`, `items` or `members`.
     pub(crate) unit: &'static str,
 }
 
-/// Cuts a value to about so many bytes of JSON, and says what was cut.
+/// Cuts a value to about this number of bytes of JSON; returns what was cut.
 ///
 /// Values come from a parser with a limit of depth (128), so recursion is bounded.
 pub(crate) fn bound(value: &mut Value, bytes: usize) -> Vec<Cut> {
@@ -42,7 +42,7 @@ fn shrink(value: &mut Value, room: usize, path: &mut String, cuts: &mut Vec<Cut>
     match value {
         Value::String(text) => {
             let of = text.chars().count();
-            // Escapes make a text longer in JSON: the kept part is measured as it is written.
+            // Escapes make a text longer in JSON, so the escaped length counts.
             let mut used = 2;
             let kept = text
                 .char_indices()
@@ -77,7 +77,7 @@ fn shrink(value: &mut Value, room: usize, path: &mut String, cuts: &mut Vec<Cut>
     }
 }
 
-/// Keeps the first items that fit; one at least, cut itself where it is too long.
+/// Keeps the first items that fit, at least one, which is cut if it is too long.
 fn shrink_array(items: &mut Vec<Value>, room: usize, path: &mut String, cuts: &mut Vec<Cut>) {
     let of = items.len();
     let mut left = room.saturating_sub(2);
@@ -109,7 +109,7 @@ fn shrink_array(items: &mut Vec<Value>, room: usize, path: &mut String, cuts: &m
     }
 }
 
-/// The height at which `sizes`, each cut to it, fill the room.
+/// The limit for each of `sizes` at which their sum fills the available space.
 fn level(sizes: &[usize], room: usize) -> usize {
     let mut sorted = sizes.to_vec();
     sorted.sort_unstable();
@@ -126,7 +126,7 @@ fn level(sizes: &[usize], room: usize) -> usize {
     usize::MAX
 }
 
-/// Bytes of a value as JSON.
+/// Length of a value as JSON, in bytes.
 pub(crate) fn size(value: &Value) -> usize {
     match value {
         Value::Null => 4,
@@ -141,7 +141,7 @@ pub(crate) fn size(value: &Value) -> usize {
     }
 }
 
-/// Bytes of a character in a JSON string.
+/// Length of a character in a JSON string, in bytes.
 fn written(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,

@@ -1,4 +1,4 @@
-//! `[http]`, and what of the configuration the interface needs to know.
+//! `[http]`, and the part of the configuration that the API needs.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -75,7 +75,7 @@ pub struct RateLimit {
 }
 
 impl HttpConfig {
-    /// Checks what types alone do not.
+    /// Checks rules that the types do not express.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -98,7 +98,7 @@ impl HttpConfig {
     }
 }
 
-/// What the interface is told of the configuration.
+/// The part of the configuration that the API needs.
 #[derive(Clone, Debug)]
 pub struct ApiSettings {
     /// Largest request body, in bytes.
@@ -107,15 +107,15 @@ pub struct ApiSettings {
     pub request_timeout: Duration,
     /// Longest time for a request's body to arrive.
     pub body_timeout: Duration,
-    /// Proxies whose word on the client's address is taken.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Where clients reach the API, where that is configured.
+    /// The configured base URL of the API.
     pub public_url: Option<HttpUrl>,
     /// The address that the API listens on.
     pub listen: SocketAddr,
-    /// TLS is terminated here.
+    /// Whether this server terminates TLS.
     pub serves_tls: bool,
-    /// Metrics are on the API's own port, too.
+    /// Whether the API's port also serves metrics.
     pub public_metrics: bool,
     /// Requests logged per project and UTC day.
     pub log_requests_per_day: u64,

@@ -1,4 +1,4 @@
-//! What a handler gets: whose request it is, and what it works with.
+//! The context of a handler: the caller and the service.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::app::App;
 pub struct Ctx {
     /// The service.
     pub app: App,
-    /// Whose key it carries.
+    /// The owner of its key.
     pub principal: Arc<Principal>,
     /// The request.
     pub scope: Scope,
@@ -27,8 +27,8 @@ pub struct Ctx {
     pub path: String,
 }
 
-/// Marks a request that this process makes itself, for a caller whose key was accepted already.
-/// Nothing that comes over the network can set it.
+/// Marks a request that this process makes itself, for a caller whose key is already accepted.
+/// A request from the network can't have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Admitted(pub(crate) Ctx);
 
@@ -66,13 +66,13 @@ impl FromRequestParts<App> for Ctx {
     }
 }
 
-/// Whose key it is, counted as one request of that key.
+/// Authenticates the key and counts one request of it.
 ///
 /// # Errors
-/// 401 for a key that is not valid, 429 for one that asks too often, 403 for a suspended project.
+/// 401 for an invalid key, 429 beyond its rate limit, 403 for a suspended project.
 pub(crate) async fn admit(app: &App, scope: &Scope, key: &str) -> Result<Arc<Principal>, ApiError> {
     let keys = &app.accounts.keys;
-    // Whoever guesses keys asks the database in turns, so that a flood of guesses holds one
+    // Lookups of unknown keys run one at a time, so that a flood of guesses uses one
     // of its connections. A key that is valid is not refused for its neighbours' guesses.
     let guesses = scope
         .client_ip()

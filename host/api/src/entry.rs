@@ -1,5 +1,5 @@
-//! Around every request: its id, its span, the net for panics, the envelope for whatever
-//! lacks it, metrics and the request log.
+//! Wraps every request: its id, its tracing span, handling of panics, the error envelope where it
+//! is missing, metrics and the request log.
 //!
 //! One hand-written service instead of a stack of layers: every request passes here, and
 //! each layer would cost it a box or two.
@@ -31,7 +31,7 @@ use crate::console::wants_html;
 /// The answer's id header.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
-/// For our own pages: their scripts and styles come from here, and they are in no frame.
+/// Content-Security-Policy of our own pages: scripts and styles only from this server, no frames.
 const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; \
      object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -39,7 +39,7 @@ const PAGE_POLICY: HeaderValue = HeaderValue::from_static(
 /// Longest path and query, in bytes; longer ones are answered 414.
 const MAX_URI: usize = 8 << 10;
 
-/// The service for every connection.
+/// The service of all connections.
 #[derive(Clone)]
 pub struct Entry {
     inner: Arc<Inner>,
@@ -54,7 +54,8 @@ struct Inner {
 }
 
 impl Entry {
-    /// Around a router; `paths` are the routes that metrics tell apart, `operations` what
+    /// Wraps a router; `paths` are the routes with metrics of their own, `operations` the names
+    /// that
     /// requests may name.
     pub(super) fn new(
         app: App,
@@ -92,7 +93,7 @@ impl Entry {
 }
 
 impl Inner {
-    /// What the request names that its operation does not know.
+    /// Names in the request that its operation does not know.
     fn warnings(&self, method: &Method, uri: &Uri, scope: &Scope) -> Vec<String> {
         let none = UnknownNames::default();
         let fields = scope.unknown().unwrap_or(&none);
@@ -107,7 +108,7 @@ pub struct Connection {
     router: Router,
     peer: IpAddr,
     peer_text: Arc<str>,
-    /// The peer is a proxy whose word on the client's address is taken.
+    /// Whether the peer is a trusted proxy.
     trusted: bool,
 }
 
@@ -177,7 +178,9 @@ impl Connection {
         response
     }
 
-    /// What is refused before any work, else what the limit for requests without a key says.
+    /// The refusal of a request before any work, or the state of the rate limit for requests
+    /// without a
+    /// key.
     fn before(
         &self,
         uri: &Uri,
@@ -241,12 +244,12 @@ impl Connection {
         response
     }
 
-    /// Who asked: the peer, or what trusted proxies say of it.
+    /// The client's address: the peer's, or the one that trusted proxies state.
     fn client(&self, headers: &HeaderMap) -> (IpAddr, Arc<str>) {
         if !self.trusted {
             return (self.peer, Arc::clone(&self.peer_text));
         }
-        // The last entry was written by the nearest proxy; what stands before the first one
+        // The nearest proxy has written the last entry; entries before the first one
         // that is not ours is hearsay.
         let forwarded: Vec<IpAddr> = headers
             .get_all("x-forwarded-for")
@@ -267,7 +270,7 @@ impl Connection {
     }
 }
 
-/// Liveness probes cost nothing and are never refused.
+/// Liveness probes are never refused.
 fn is_free(uri: &Uri) -> bool {
     uri.path() == "/v1/health"
 }

@@ -10,7 +10,7 @@ use utoipa::{IntoResponses, ToSchema};
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
 
-/// An answer that is no success.
+/// An error answer.
 #[derive(Debug)]
 pub struct ApiError {
     status: StatusCode,
@@ -21,7 +21,7 @@ pub struct ApiError {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// The vocabulary of `error.code`.
+/// The values of `error.code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[schema(as = ErrorCode)]
@@ -38,7 +38,7 @@ pub enum Code {
     MethodNotAllowed,
     /// The request took too long.
     Timeout,
-    /// The request does not fit what is there.
+    /// The request conflicts with the present state.
     Conflict,
     /// The body is larger than accepted.
     PayloadTooLarge,
@@ -68,7 +68,7 @@ pub struct ErrorDetail {
     pub code: Code,
     /// For people; may change.
     pub message: String,
-    /// Seconds until it makes sense to ask again.
+    /// Seconds after which a retry makes sense.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub retry_after_seconds: Option<u64>,
@@ -108,7 +108,7 @@ impl ApiError {
         )
     }
 
-    /// 400: not even the form is right.
+    /// 400: the request is malformed.
     pub fn bad_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, Code::InvalidInput, message)
     }
@@ -140,7 +140,7 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, Code::NotFound, message)
     }
 
-    /// 404 for a path that is not there.
+    /// 404 for an unknown path.
     pub fn no_such_path() -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -194,7 +194,7 @@ impl ApiError {
         )
     }
 
-    /// 500: says nothing to the client, everything to the log.
+    /// 500: the client gets no details, the log gets all.
     pub fn internal(cause: &dyn std::fmt::Display) -> Self {
         tracing::error!(error = %cause, "request failed");
         Self::unexplained()
@@ -228,7 +228,7 @@ impl ApiError {
         Self::new(StatusCode::BAD_GATEWAY, Code::FetchFailed, message)
     }
 
-    /// For a status that some layer answered without our envelope.
+    /// The error for a status that another layer answered without our envelope.
     pub fn for_status(status: StatusCode) -> Self {
         match status {
             StatusCode::NOT_FOUND => Self::no_such_path(),
@@ -251,7 +251,7 @@ impl ApiError {
         self.status
     }
 
-    /// What its body says, and the headers that go with it.
+    /// Its body and its headers.
     fn into_parts(self) -> (ErrorDetail, Vec<(HeaderName, HeaderValue)>) {
         let detail = ErrorDetail {
             code: self.code,
@@ -262,7 +262,7 @@ impl ApiError {
         (detail, self.headers)
     }
 
-    /// What its body says.
+    /// Its body.
     pub(crate) fn into_detail(self) -> ErrorDetail {
         self.into_parts().0
     }

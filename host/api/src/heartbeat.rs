@@ -1,24 +1,24 @@
-//! Signs of life of the background work.
+//! Heartbeat of the background work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use chrono::{DateTime, Utc};
 
-/// After how many milliseconds without a sign of life the background work counts as dead.
+/// Milliseconds without a heartbeat after which the background work counts as dead.
 const LATE_MS: i64 = 15_000;
 
-/// When the background work last gave a sign of life.
+/// Time of the last heartbeat of the background work.
 #[derive(Clone, Debug, Default)]
 pub struct Heartbeat(Arc<AtomicI64>);
 
 impl Heartbeat {
-    /// Notes a sign of life.
+    /// Records a heartbeat.
     pub fn beat(&self, at: DateTime<Utc>) {
         self.0.store(at.timestamp_millis(), Ordering::Relaxed);
     }
 
-    /// The last one; none in a process without background work.
+    /// The last heartbeat; none in a process without background work.
     pub fn last(&self) -> Option<DateTime<Utc>> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
@@ -26,7 +26,7 @@ impl Heartbeat {
         }
     }
 
-    /// What is wrong, if something is.
+    /// The problem, if there is one.
     pub fn problem(&self, now: DateTime<Utc>) -> Option<&'static str> {
         let late = self
             .last()

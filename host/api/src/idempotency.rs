@@ -38,17 +38,17 @@ pub struct IdempotencyHeader {
     key: Option<String>,
 }
 
-/// What a call is billed under: with it, the same work is billed once.
+/// The token of a call's bill: work with the same token is billed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageToken(String);
 
 impl UsageToken {
-    /// Of a call that is billed as one.
+    /// Token of a call that is billed as one.
     pub fn whole(&self) -> String {
         self.0.clone()
     }
 
-    /// Of one part of a call.
+    /// Token of one part of a call.
     pub fn part(&self, index: usize) -> String {
         format!("{}#{index}", self.0)
     }
@@ -221,7 +221,7 @@ impl Keeper<'_> {
 }
 
 impl Keeper<'_> {
-    /// What names the key's row.
+    /// The store and the key of the row.
     fn row(&self) -> (Store, String, String) {
         let Ctx { app, path, .. } = self.ctx;
         (app.store.clone(), path.clone(), self.key.to_owned())

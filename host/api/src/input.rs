@@ -13,10 +13,10 @@ use crate::scope::Scope;
 use crate::warnings::{Step, UnknownNames};
 use orbweaver_pipeline::blocking;
 
-/// Largest body that is read at once, in bytes: less than a millisecond's work.
+/// Largest body that is parsed on the async thread, in bytes: less than a millisecond of work.
 const INLINE_BYTES: usize = 64 << 10;
 
-/// A JSON object. Whatever `Content-Type` says: the contract's clients send JSON only.
+/// A JSON object, whatever its `Content-Type`: clients of the contract send only JSON.
 #[derive(Debug)]
 pub struct Payload<T> {
     /// Its value.
@@ -42,8 +42,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Payload<T> {
     }
 }
 
-/// Reads a body and its SHA-256: a large one where that holds up nobody. Fields that nobody
-/// asked for are noted in the request's scope, whether or not the others are in order.
+/// Reads a body and its SHA-256; a large one on a thread for CPU-bound work. Unknown fields are
+/// noted in the request's scope, even if other fields are invalid.
 async fn read_json<T: Send + 'static>(
     raw: Bytes,
     scope: Option<Scope>,
@@ -83,7 +83,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Optional<T> {
     }
 }
 
-/// A body as it was sent, for what is signed.
+/// The unchanged body, for checks of its signature.
 #[derive(Debug)]
 pub struct RawBody(pub Bytes);
 
@@ -135,7 +135,7 @@ impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for Option
 /// # Errors
 /// 413 for more, 408 where it comes too slowly, 400 where it breaks off.
 pub async fn body(request: Request, app: &App, limit: usize) -> Result<Bytes, ApiError> {
-    // Refused before a byte is read, where the client says so.
+    // Refused before reading, if the client states the length.
     let announced = request
         .headers()
         .get(CONTENT_LENGTH)
@@ -163,7 +163,7 @@ async fn read(body: Body, limit: usize) -> Result<Bytes, ApiError> {
 /// Parses an object: 400 for what is not JSON, 422 for what is not the right JSON. Fields that
 /// the type does not have are noted in `unknown`.
 fn parse<T: DeserializeOwned>(raw: &[u8], unknown: &mut UnknownNames) -> Result<T, ApiError> {
-    // Arrays would pass for structs, field by field.
+    // serde would accept an array as a struct, field by field.
     let is_object = raw.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
     let mut deserializer = serde_json::Deserializer::from_slice(raw);
     if !is_object {
@@ -178,7 +178,7 @@ fn parse<T: DeserializeOwned>(raw: &[u8], unknown: &mut UnknownNames) -> Result<
     };
     let value = serde_ignored::deserialize(tracked, note).map_err(|cause| {
         let path = track.path().to_string();
-        // Syntax counts first, and a value of the wrong kind may look like a fault of syntax
+        // Syntax errors count first, and a value of the wrong kind may look like one
         // (a number where a word belongs).
         match serde_json::from_slice::<serde::de::IgnoredAny>(raw) {
             Ok(_) => wrong_field(&path, &cause.to_string()),
@@ -219,7 +219,7 @@ fn not_json(error: &serde_json::Error) -> ApiError {
 }
 
 fn wrong_field(path: &str, message: &str) -> ApiError {
-    // serde_json's position means nothing to who sent a field.
+    // The sender of a field has no use for serde_json's position.
     let message = message
         .rsplit_once(" at line ")
         .map_or(message, |(front, _)| front);

@@ -1,7 +1,7 @@
-//! The API as the faces of this process use it: MCP and the console.
+//! The API for the faces of this process: MCP and the console.
 //!
-//! A face sends a request to the same router as a client does, so that checks, guards, limits,
-//! bills and errors are the API's own; only key and rate limit are not asked a second time.
+//! A face sends requests to the same router as clients do, so that checks, guard, limits, billing
+//! and errors are the same. Only the key and its rate limit are not checked a second time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use orbweaver_pipeline::blocking;
 
 /// Largest answer that a face reads whole, in bytes.
 const MAX_ANSWER: usize = 32 << 20;
-/// Largest answer that is parsed on the thread at hand, in bytes.
+/// Largest answer that is parsed on the async thread, in bytes.
 const INLINE_BYTES: usize = 64 << 10;
 
 /// The API's router, for requests from inside. Cheap to clone.

@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use http::Method;
 use metrics::{Counter, Histogram};
 
-/// Counters and histograms by method, route and status. Strangers decide paths and may
-/// invent methods, so only known ones become labels.
+/// Counters and histograms by method, route and status. Clients may send any path and method, so
+/// only known ones become labels.
 pub(super) struct Measures {
     routes: matchit::Router<usize>,
     names: Vec<String>,

@@ -1,9 +1,9 @@
-//! What operations take, from the OpenAPI document: input schemas of tools, fields of forms.
+//! The input of operations, from the OpenAPI document: schemas of tools, fields of forms.
 
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 
-/// What an operation takes, as one object: parameters of path and query, or members of the body.
+/// The input of an operation as one object: parameters of path and query, or members of the body.
 /// `None` where the document has no such operation.
 pub(crate) fn of_operation(document: &Value, method: &str, path: &str) -> Option<JsonObject> {
     let operation = document.get("paths")?.get(path)?.get(method)?;
@@ -74,9 +74,9 @@ fn require(schema: &mut Value, name: &str) {
     }
 }
 
-/// A schema with its references replaced by what they refer to: a tool's schema stands alone.
-/// One that refers to itself ends there, as any object. Extensions and examples are left out:
-/// they cost a model's context and tell it nothing.
+/// A schema without references, since a tool's schema must be self-contained. A recursive
+/// reference becomes "any object". Extensions and examples are left out, to save a model's
+/// context.
 fn inlined(schema: &Value, document: &Value, open: &mut Vec<String>) -> Value {
     match schema {
         Value::Object(members) => {

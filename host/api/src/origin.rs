@@ -1,9 +1,9 @@
-//! Whether a browser's page may ask: the defence against DNS rebinding and cross-site requests.
+//! The check of `Origin`: the defence against DNS rebinding and cross-site requests.
 //!
 //! A browser sends `Origin` with every request that is no plain navigation (Fetch standard,
-//! "append a request Origin header"). A page of another site has another origin than the one
-//! that it asks; a page whose name was rebound to this address has the same one, but under a name
-//! that is not ours. Programs send no `Origin` and are not concerned.
+//! "append a request Origin header"). The origin of another site's page differs from the requested
+//! one. A page whose name was rebound to this address has the requested origin, but its name is
+//! not ours. Programs send no `Origin` and are not affected.
 
 use http::uri::Authority;
 use http::{HeaderMap, header};
@@ -15,7 +15,7 @@ use crate::error::ApiError;
 /// Lets through requests without an `Origin`, and those of our own pages.
 ///
 /// # Errors
-/// 403 for a page of anybody else.
+/// 403 for a page of another site.
 pub(crate) fn check(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
     let Some(origin) = headers.get(header::ORIGIN) else {
         return Ok(());

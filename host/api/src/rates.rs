@@ -1,7 +1,7 @@
 //! Rate limits: per key, and per address for all requests and for those without a valid key.
 //!
-//! Each limit is a bucket of `burst` requests that refills at `per_second` (GCRA). What
-//! remains is told by the fields of draft-ietf-httpapi-ratelimit-headers-10.
+//! Each limit is a bucket of `burst` requests that refills at `per_second` (GCRA). Answers state
+//! the rest in the header fields of draft-ietf-httpapi-ratelimit-headers-10.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -24,15 +24,15 @@ use crate::error::ApiError;
 
 const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
-/// Buckets kept of one limit. The least recently used one goes first; whoever comes back then
-/// has a full bucket.
+/// Buckets in memory for one limit. The least recently used one is dropped first; its client then
+/// starts with a full bucket.
 const MOST_BUCKETS: u64 = 50_000;
-/// A bucket that nobody uses for so long is full again with every setting that makes sense.
+/// After this time without use a bucket is full again, with every sensible setting.
 const KEPT: Duration = Duration::from_secs(600);
 
 struct Bucket {
     limiter: RateLimiter<NotKeyed, InMemoryState, MonotonicClock, StateInformationMiddleware>,
-    /// Until when it refuses, once it has refused.
+    /// After a refusal: the time until which it refuses.
     empty_until: Mutex<Option<Instant>>,
 }
 
@@ -57,7 +57,7 @@ struct Limit<K> {
     buckets: Cache<K, Arc<Bucket>>,
 }
 
-/// What a limit says of a request.
+/// The verdict of a limit on a request.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     name: &'static str,
@@ -81,7 +81,7 @@ impl Rates {
     /// Counts a request of this key.
     ///
     /// # Errors
-    /// The verdict, where the key has asked too much.
+    /// The verdict, if the key is over its limit.
     pub(super) fn count_key(&self, key: KeyId) -> Result<Option<Verdict>, Verdict> {
         self.0
             .key
@@ -93,7 +93,7 @@ impl Rates {
     /// Counts a request from this address.
     ///
     /// # Errors
-    /// The verdict, where the address has asked too much.
+    /// The verdict, if the address is over its limit.
     pub(super) fn count_address(&self, ip: IpAddr) -> Result<Option<Verdict>, Verdict> {
         let limit = self.0.address.as_ref();
         limit.map(|limit| limit.count(customer(ip))).transpose()
@@ -108,8 +108,8 @@ impl Rates {
         limit.map(|limit| limit.count(customer(ip))).transpose()
     }
 
-    /// Whether a further request without a valid key from this address would be refused, since
-    /// one was before. Counts nothing.
+    /// Whether the next request without a valid key from this address would be refused, after an
+    /// earlier refusal. Counts nothing.
     pub(super) fn is_keyless_empty(&self, ip: IpAddr) -> bool {
         let limit = self.0.keyless.as_ref();
         limit.is_some_and(|limit| limit.is_empty(customer(ip)))

@@ -1,5 +1,4 @@
-//! What of a request is logged, and how many are: strangers and customers decide paths,
-//! methods and rates, so each has a bound.
+//! Bounds of the request log: clients choose paths, methods and rates, so each is limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -12,9 +11,9 @@ use orbweaver_core::ids::ProjectId;
 const MAX_PATH: usize = 512;
 /// Longest method that is logged, in bytes.
 const MAX_METHOD: usize = 32;
-/// Stands at the end of what was cut.
+/// Marks the end of a text that was cut.
 const CUT: char = '…';
-/// Projects whose counts are kept; one that is forgotten begins its day anew.
+/// Projects whose counts are kept; a dropped project starts its day again at 0.
 const MOST_PROJECTS: u64 = 10_000;
 
 /// Counts each project's logged requests.
@@ -24,7 +23,7 @@ pub(super) struct RequestLog {
     counts: Cache<ProjectId, Arc<Day>>,
 }
 
-/// How many requests were logged on a day.
+/// Number of requests logged on a day.
 #[derive(Debug, Default)]
 struct Day {
     /// Days since 1970.
@@ -33,7 +32,7 @@ struct Day {
 }
 
 impl RequestLog {
-    /// With at most so many entries per project and UTC day.
+    /// Allows this number of entries per project and UTC day.
     pub(super) fn new(per_day: u64) -> Self {
         Self {
             per_day,
@@ -65,7 +64,7 @@ pub(super) fn logged_method(method: &str) -> String {
     cut(method, MAX_METHOD)
 }
 
-/// At most `most` bytes, the mark included.
+/// Cuts to `most` bytes, including the mark.
 fn cut(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();

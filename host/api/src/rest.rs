@@ -1,4 +1,4 @@
-//! The API: every operation of it, as clients and as the faces of this process reach it.
+//! The API: all its operations, for clients and for the faces of this process.
 
 use axum::Router;
 use axum::response::IntoResponse as _;
@@ -47,7 +47,7 @@ pub(crate) fn inside(app: &App) -> Inside {
     Inside::new(finished(router, app), operations, document, limit)
 }
 
-/// A router with the envelope for paths and methods that it has not.
+/// Adds the envelope for unknown paths and methods.
 pub(crate) fn finished(router: Router<App>, app: &App) -> Router {
     router
         .method_not_allowed_fallback(async || ApiError::method_not_allowed().into_response())

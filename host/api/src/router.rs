@@ -1,4 +1,4 @@
-//! The router: every operation, and what stands around it.
+//! The router: all operations, and the layers around them.
 
 use axum::Router;
 use utoipa::openapi::OpenApi;
@@ -29,8 +29,8 @@ pub fn service(app: App) -> Entry {
     enter(router, app, paths, operations)
 }
 
-/// A router with what stands around every route: ids, the envelope, the net for panics,
-/// time limits, metrics, the request log. `paths` are the routes that metrics tell apart.
+/// Adds to a router what all routes need: ids, the envelope, handling of panics, time limits,
+/// metrics, the request log. `paths` are the routes with metrics of their own.
 pub fn around(router: Router<App>, app: App, paths: Vec<String>) -> Entry {
     enter(router, app, paths, Operations::default())
 }

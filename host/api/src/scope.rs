@@ -1,4 +1,4 @@
-//! What a request carries through the service.
+//! The identity of a request, passed through the service.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,7 +56,7 @@ impl Scope {
         &self.0.id
     }
 
-    /// Who asks: the peer's address, or what trusted proxies say of it.
+    /// The client's address: the peer's, or the one that trusted proxies state.
     pub fn client(&self) -> &str {
         &self.0.client
     }
@@ -71,22 +71,22 @@ impl Scope {
         self.0.is_peer_trusted
     }
 
-    /// Notes whose request it turned out to be, and when that was.
+    /// Records the authenticated caller and the time.
     pub(super) fn identify(&self, principal: &Arc<Principal>, at: DateTime<Utc>) {
         let _ = self.0.known.set((Arc::clone(principal), at));
     }
 
-    /// Whose request it is, once its key was accepted.
+    /// The caller, once the key is accepted.
     pub(super) fn principal(&self) -> Option<&Arc<Principal>> {
         self.0.known.get().map(|(principal, _)| principal)
     }
 
-    /// Notes what the key's rate limit says.
+    /// Records the verdict of the key's rate limit.
     pub(super) fn note_rate(&self, verdict: Verdict) {
         let _ = self.0.rate.set(verdict);
     }
 
-    /// What the key's rate limit says, once its key was accepted.
+    /// The verdict of the key's rate limit, once the key is accepted.
     pub(super) fn rate(&self) -> Option<&Verdict> {
         self.0.rate.get()
     }
@@ -101,7 +101,7 @@ impl Scope {
         self.0.unknown.get()
     }
 
-    /// When it was accepted.
+    /// Time of acceptance.
     pub(super) fn began(&self, app: &App) -> DateTime<Utc> {
         self.0
             .known
@@ -110,11 +110,11 @@ impl Scope {
     }
 }
 
-/// 32 hexadecimal digits: half of them tell this process from every other, half count. Not a
-/// secret, and cheaper than randomness for every request.
+/// 32 hexadecimal digits: half of them identify this process, half count its requests. Not a
+/// secret, and cheaper than random digits for each request.
 fn fresh_id() -> String {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| {
-        // Without randomness the process's number has to tell processes apart.
+        // Without randomness the process id must identify the process.
         random::bytes().map_or_else(|_| u64::from(std::process::id()), u64::from_be_bytes)
     });
     static COUNT: AtomicU64 = AtomicU64::new(0);

@@ -1,4 +1,4 @@
-//! Rules of lists' parameters, and the shared rules of requests as the envelope tells them.
+//! Rules of lists' parameters, and rules that several requests share, as errors of the API.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ impl From<InvalidField> for ApiError {
     }
 }
 
-/// Checks an absolute http or https URL that the guard lets through.
+/// Checks an absolute http or https URL with the guard.
 pub(crate) fn url(app: &App, field: &str, url: &str) -> Result<(), ApiError> {
     Ok(rules::url(&app.pipeline, field, url)?)
 }
 
-/// Checks what can be sent as `User-Agent`.
+/// Checks a value for `User-Agent`.
 pub(crate) fn user_agent(agent: Option<&str>) -> Result<(), ApiError> {
     Ok(rules::user_agent(agent)?)
 }
@@ -56,7 +56,7 @@ pub(crate) async fn with_options(
 /// The largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).
 const MAX_OFFSET: u64 = (1 << 53) - 1;
 
-/// How many items of a list: 1 to `most`.
+/// Number of items of a list: 1 to `most`.
 pub(crate) fn limit(given: Option<u32>, default: u32, most: u32) -> Result<u32, ApiError> {
     let limit = given.unwrap_or(default);
     if (1..=most).contains(&limit) {
@@ -69,7 +69,7 @@ pub(crate) fn limit(given: Option<u32>, default: u32, most: u32) -> Result<u32, 
     }
 }
 
-/// How many items of a list to leave out.
+/// Number of items of a list to skip.
 pub(crate) fn offset(given: Option<u64>) -> Result<u64, ApiError> {
     let offset = given.unwrap_or(0);
     if offset <= MAX_OFFSET {

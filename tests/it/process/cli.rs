@@ -166,13 +166,13 @@ async fn a_scan_may_fail_on_an_error_status() {
         arguments.extend(options);
         run(&data, &arguments)
     };
-    let missing = scan("/nothing-here", &[]);
+    let missing = scan("/status/404", &[]);
     assert_eq!(
         missing.status.code(),
         Some(0),
         "a page, whatever its status"
     );
-    let missing = scan("/nothing-here", &["--fail"]);
+    let missing = scan("/status/404", &["--fail"]);
     assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("status 404"));
     assert!(scan("/article", &["--fail"]).status.success());

@@ -26,7 +26,7 @@ pub(super) struct ActorAnswer {
     url: Option<String>,
     /// How long it took, in milliseconds.
     elapsed_ms: u64,
-    /// What the actor found; `GET /v1/actors` has its schema.
+    /// The actor's output; `GET /v1/actors` has its schema.
     #[schema(value_type = Object)]
     data: Value,
 }

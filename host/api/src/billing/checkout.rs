@@ -28,7 +28,7 @@ pub(super) struct Checkout {
     intent_id: i64,
     tier: String,
     checkout_url: String,
-    /// No provider is configured: visiting the URL stands for paying.
+    /// No payment provider is configured: a visit to the URL counts as payment.
     mock: bool,
 }
 

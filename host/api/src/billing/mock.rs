@@ -20,7 +20,7 @@ pub(super) struct Params {
     token: String,
 }
 
-/// A payment that was none.
+/// The result of a mock payment.
 #[derive(Serialize, ToSchema)]
 pub(super) struct MockPayment {
     /// `completed`.
@@ -41,7 +41,7 @@ pub(super) struct MockPayment {
     api_key: Option<String>,
 }
 
-/// Stands for paying, where no payment provider is configured: creates the project and
+/// Counts as payment if no payment provider is configured: creates the project and
 /// mails its key. Visiting again changes nothing.
 #[utoipa::path(
     get,

@@ -29,7 +29,7 @@ pub(super) struct Received {
     params(("Stripe-Signature" = String, Header, description = "`t=SECONDS,v1=HEX`")),
     request_body(content = Object, description = "The provider's event"),
     responses(
-        (status = 200, description = "Taken note of", body = Received),
+        (status = 200, description = "The event is accepted", body = Received),
         (status = 500, description = "The service failed; send it again", body = ErrorBody),
         (status = 501, description = "No webhook secret is configured", body = ErrorBody),
         BodyErrors,

@@ -8,7 +8,7 @@ use crate::answer::JsonAnswer;
 use crate::context::Ctx;
 use crate::error::{CommonErrors, ErrorBody};
 
-/// What is left at the upstream provider.
+/// Balance of the account at the upstream provider.
 #[derive(Serialize, ToSchema)]
 pub(super) struct Balance {
     /// 0 where no provider is configured.
@@ -17,7 +17,7 @@ pub(super) struct Balance {
     currency: &'static str,
 }
 
-/// What is left at the upstream provider.
+/// Balance of the account at the upstream provider.
 #[utoipa::path(
     get,
     path = "/v1/cloud/balance",

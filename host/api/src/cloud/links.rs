@@ -46,7 +46,7 @@ struct Link {
     to: String,
 }
 
-/// Where a page links to.
+/// The links of a page.
 ///
 /// Billed one cloud page when a response arrived.
 #[utoipa::path(

@@ -23,7 +23,7 @@ pub(super) struct ProxyFetchRequest {
     /// Absolute, http or https, on the public internet.
     #[schema(format = "uri", example = "https://example.com/")]
     url: String,
-    /// Which pool.
+    /// The proxy pool.
     #[schema(default = "isp")]
     pool: Option<ProxyPool>,
     /// ISO-2 code of the country to appear from.
@@ -31,7 +31,7 @@ pub(super) struct ProxyFetchRequest {
     country: Option<String>,
 }
 
-/// The page as it came.
+/// The body as received.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ProxyFetchResult {
     /// The URL that answered, after redirects.

@@ -120,7 +120,7 @@ impl ScrapeRequest {
     }
 }
 
-/// A page's content, past challenges and scripts.
+/// A page's content, after challenges and scripts.
 ///
 /// Billed one cloud page when a response arrived, whatever its HTTP status.
 #[utoipa::path(

@@ -33,7 +33,7 @@ pub(super) struct ScreenshotRequest {
     url: String,
 }
 
-/// A picture of the whole page; use render with `return_format: png`.
+/// A screenshot of the whole page; use render with `return_format: png`.
 ///
 /// PNG bytes, or render's body with `Accept: application/json`. Billed one cloud page when a
 /// response arrived. Every answer carries `Deprecation: true` and a `Link` to its successor.

@@ -57,7 +57,7 @@ pub(super) struct TransformResult {
     cost_usd: f64,
 }
 
-/// HTML of the caller's as Markdown or text.
+/// Converts HTML to Markdown or text.
 ///
 /// Billed one cloud page.
 #[utoipa::path(

@@ -39,7 +39,7 @@ pub(super) struct UnblockResult {
     elapsed_ms: u64,
 }
 
-/// A page past what keeps programs out: the provider's unblocker, else proxy pools with
+/// A page behind bot protection: the provider's unblocker, else proxy pools with
 /// the browser.
 ///
 /// Billed one cloud page when a response arrived.
@@ -51,7 +51,7 @@ pub(super) struct UnblockResult {
     request_body = UnblockRequest,
     responses(
         (status = 200, description = "The page's content", body = UnblockResult),
-        (status = 501, description = "Nothing that unblocks is configured; says what to set", body = ErrorBody),
+        (status = 501, description = "No unblocker is configured; the message names the settings", body = ErrorBody),
         (status = 502, description = "No backend got a response", body = ErrorBody),
         CommonErrors,
         BodyErrors,

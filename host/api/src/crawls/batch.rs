@@ -142,7 +142,7 @@ impl BatchRequest {
     request_body = BatchRequest,
     responses(
         (status = 202, description = "The run is queued", body = BatchReference,
-            headers(("Location" = String, description = "Where to follow it"))),
+            headers(("Location" = String, description = "URL of the run"))),
         (status = 403, description = "The project is suspended", body = ErrorBody),
         (status = 501, description = "The proxy pool, or a browser, is not configured", body = ErrorBody),
         CommonErrors,

@@ -23,11 +23,11 @@ pub(super) struct Params {
     /// page's Markdown.
     #[param(default = false)]
     text: Option<bool>,
-    /// Only the page of this URL, as in the items.
+    /// Only the page with this URL, as in the items.
     url: Option<String>,
 }
 
-/// What two runs differ in, by their pages' content hashes.
+/// Differences between two runs, by the content hashes of their pages.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CrawlDiff)]
 pub(super) struct Diff {
@@ -38,20 +38,20 @@ pub(super) struct Diff {
     summary: Summary,
     /// Pages of the new run only.
     added: Vec<Single>,
-    /// Pages of the old run only, which the new one looked for.
+    /// Pages of the old run that the new one tried and did not find.
     removed: Vec<Single>,
-    /// Pages of both with other content, those that are gone excepted.
+    /// Pages of both runs whose content differs, except those that are gone.
     changed: Vec<Changed>,
     /// Pages that answered 2xx in the old run and answer 404 or 410 in the new one.
     #[schema(extensions(("x-extension" = json!(true))))]
     gone: Vec<Changed>,
-    /// Pages of the old run that the new one did not come to: it was cut short (by
+    /// Pages of the old run that the new one did not reach: it was cut short (by
     /// `max_pages`, `depth`, a cap), or they gave no answer.
     #[schema(extensions(("x-extension" = json!(true))))]
     unvisited: Vec<Single>,
 }
 
-/// How many pages, whatever `url` says.
+/// Number of pages, whatever `url` is.
 #[derive(Serialize, ToSchema)]
 #[schema(as = CrawlDiffSummary)]
 struct Summary {
@@ -175,7 +175,7 @@ impl Diff {
     }
 }
 
-/// What two runs differ in: pages are compared by their content hashes.
+/// Differences between two runs: pages are compared by their content hashes.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{old_id}/diff/{new_id}",

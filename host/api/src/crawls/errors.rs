@@ -36,7 +36,8 @@ struct FailedUrls {
 pub(super) struct FailedItem {
     /// As the link to it was written, resolved.
     url: String,
-    /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`, `proxy`, `timeout`, `slow`, `too_large`,
+    /// What failed: `plugin` for a plugin that failed on the page, else `dns`, `connect`, `tls`,
+    /// `proxy`, `timeout`, `slow`, `too_large`,
     /// `header_too_large`, `incomplete_body`, `decode`, `bad_redirect`, `protocol`, `reset`,
     /// `refused`, `invalid_request`, `browser`, `internal`.
     kind: String,
@@ -63,7 +64,8 @@ pub(super) struct FailedItem {
 ///
 /// They are what `error_count` counts. A page whatever its HTTP status is no error: it is
 /// listed with the pages. After them come the pages on which plugins failed, kind `plugin`, each
-/// once for each plugin, at most 10,000 (with what hooks left out); `plugin_error_count` counts all.
+/// once for each plugin, at most 10,000 (with what hooks left out); `plugin_error_count` counts
+/// all.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/errors",

@@ -48,14 +48,14 @@ pub(super) struct Progress {
     error_message: Option<String>,
 }
 
-/// An event as it stands in the stream.
+/// An event of the stream.
 #[derive(ToSchema)]
 #[schema(as = CrawlEvent)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct ProgressEvent {
     /// `progress` or `end`.
     event: String,
-    /// To be sent as `Last-Event-ID` by who connects again.
+    /// Send it as `Last-Event-ID` after a reconnect.
     id: String,
     /// A JSON object: `id`; `status` (queued, running, done, failed); `queued` (URLs known and
     /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (URLs

@@ -50,7 +50,7 @@ struct LinkItem<'a> {
     anchor: &'a str,
     /// Its `rel`; empty without one.
     rel: &'a str,
-    /// The page does not vouch for it.
+    /// Whether `rel` or the page's robots rules say nofollow.
     nofollow: bool,
 }
 

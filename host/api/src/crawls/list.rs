@@ -51,7 +51,7 @@ struct RunListItem {
     enqueued_at: DateTime<Utc>,
     started_at: Option<DateTime<Utc>>,
     finished_at: Option<DateTime<Utc>>,
-    /// The monitor that fired it.
+    /// The monitor that started it.
     #[schema(value_type = Option<i64>)]
     monitor_id: Option<MonitorId>,
 }

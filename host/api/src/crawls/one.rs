@@ -47,7 +47,7 @@ pub(super) struct CrawlDetail {
     webhook_status: Option<String>,
     webhook_attempts: u32,
     webhook_last_error: Option<String>,
-    /// The monitor that fired it.
+    /// The monitor that started it.
     #[schema(value_type = Option<i64>, extensions(("x-extension" = json!(true))))]
     monitor_id: Option<MonitorId>,
     /// The monitor's run before.

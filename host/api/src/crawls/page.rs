@@ -14,7 +14,8 @@ use orbweaver_pipeline::{ExtractorOptions, PageContent, Parts, StoredError};
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
-    /// What to answer: `html` (default), `markdown`, `article`, `both` (all of these), `full` (both,
+    /// What to answer: `html` (default), `markdown`, `article`, `both` (all of these), `full`
+    /// (both,
     /// signals and content hash) or `signals`.
     #[param(inline)]
     format: Option<Format>,

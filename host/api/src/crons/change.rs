@@ -21,10 +21,9 @@ pub(super) struct Change {
     /// Five fields, UTC.
     #[schema(example = "0 6 * * 1")]
     schedule: Option<String>,
-    /// False pauses the monitor, true resumes it: it then fires when its schedule says so
-    /// next.
+    /// False pauses the monitor; true resumes it at the next time of its schedule.
     enabled: Option<bool>,
-    /// Where runs that fire from now on are announced.
+    /// Receives the webhooks of later runs.
     #[schema(format = "uri")]
     webhook_url: Option<String>,
 }

@@ -27,11 +27,11 @@ pub(crate) struct Made {
     monitor_id: MonitorId,
     /// Five fields, UTC.
     schedule: String,
-    /// When it fires first.
+    /// Time of its first run.
     next_fires_at: Option<DateTime<Utc>>,
     /// The seed as it was asked for.
     url: String,
-    /// What to expect, for people.
+    /// What happens next, for people.
     info: String,
 }
 

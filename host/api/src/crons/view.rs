@@ -23,13 +23,13 @@ pub(super) struct View {
     /// False while it is paused.
     enabled: bool,
     last_fired_at: Option<DateTime<Utc>>,
-    /// In the past while a fire waits: for a free run slot, or for the last run's end. Null
-    /// while it is paused.
+    /// Time of the next run. In the past while a run waits for a free slot or for the end of the
+    /// last run. Null while the monitor is paused.
     next_fires_at: Option<DateTime<Utc>>,
-    /// The run that it fired last.
+    /// The last run that it started.
     #[schema(value_type = Option<i64>)]
     last_run_id: Option<RunId>,
-    /// Where its runs are announced.
+    /// Receives the webhooks of its runs.
     #[schema(extensions(("x-extension" = json!(true))))]
     webhook_url: Option<String>,
 }

@@ -19,7 +19,7 @@ use crate::error::{ApiError, CommonErrors, ErrorBody};
         ("delivery" = i64, Path, description = "The delivery"),
     ),
     responses(
-        (status = 202, description = "It is on its way"),
+        (status = 202, description = "The delivery is queued"),
         (status = 404, description = "No such delivery in this project", body = ErrorBody),
         CommonErrors,
     ),

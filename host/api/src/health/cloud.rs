@@ -15,8 +15,8 @@ use orbweaver_accounts::usage::dollars;
 pub(super) struct CloudHealth {
     /// Whether an upstream provider is configured.
     configured: bool,
-    /// What the provider's account has left, in US dollars; 0 without a provider, or where it
-    /// does not say.
+    /// Balance of the provider's account, in US dollars; 0 without a provider, or if the provider
+    /// does not tell it.
     balance_usd: f64,
     last_24h: LastDay,
 }
@@ -29,7 +29,7 @@ struct LastDay {
     cloud_cost_usd: f64,
 }
 
-/// Whether cloud endpoints have an upstream, and what the project used of them.
+/// Whether cloud endpoints have an upstream, and the project's use of them.
 #[utoipa::path(
     get,
     path = "/v1/health/cloud",

@@ -60,17 +60,17 @@ const WARNINGS_SHOWN: &str = "Orbweaver-Warnings";
         (name = "Health", description = "Liveness and readiness; public."),
         (name = "Crawls", description = "Whole sites, in the background: runs, their pages and links."),
         (name = "Monitors", description = "Crawls that recur by a schedule and are compared with the run before."),
-        (name = "Webhooks", description = "What was told of a run's end, to whom, and how it went."),
+        (name = "Webhooks", description = "Deliveries of the webhooks of ended runs."),
         (name = "Scan", description = "One page, or up to a hundred, at once."),
         (name = "Actors", description = "Analyses of pages and sites, each a plugin."),
         (name = "Cloud", description = "Browser, proxy pools, an upstream provider; search; fetchers of well-known sites."),
         (name = "Robots", description = "robots.txt, llms.txt and what AI crawlers may do."),
-        (name = "Keys and secrets", description = "The project's keys, and what signs its webhooks."),
-        (name = "Signup and billing", description = "How strangers get a project; public."),
+        (name = "Keys and secrets", description = "The project's keys, and the secret that signs its webhooks."),
+        (name = "Signup and billing", description = "Self-service signup; public."),
         (name = "Plugins", description = "Administration of plugins."),
         (name = "MCP", description = "The endpoints and actors as tools of an agent."),
         (name = "Console", description = "The web console; public, with a sign-in of its own."),
-        (name = "Usage and logs", description = "What the project asked and what it cost."),
+        (name = "Usage and logs", description = "Requests of the project, and their cost."),
     )
 )]
 struct Base;

@@ -30,10 +30,10 @@ pub(super) struct PluginItem {
     /// `embedded` in the program, `folder`, or `upload`; each takes the place of a plugin of its
     /// name in an earlier one.
     source: &'static str,
-    /// What its manifest asks.
+    /// Permissions that its manifest requests.
     #[schema(value_type = Object)]
     asked: Permissions,
-    /// What of that is granted.
+    /// Permissions that are granted.
     #[schema(value_type = Object)]
     granted: Permissions,
     /// Budgets of one call.

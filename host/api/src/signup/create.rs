@@ -103,7 +103,7 @@ pub(super) struct NewIntent {
     intent_id: i64,
     project_name: String,
     tier: String,
-    /// Where to pay. The key is mailed once that is done.
+    /// URL of the payment page. The key is mailed after payment.
     checkout_url: String,
 }
 

@@ -40,7 +40,7 @@ struct Day {
     cloud_cost_usd: f64,
 }
 
-/// What the project used day by day.
+/// Usage of the project per day.
 #[utoipa::path(
     get,
     path = "/v1/usage/history",
