@@ -1,5 +1,4 @@
-// Progress of a run, busy buttons, copying, questions before what can't be undone. Every page works
-// without it.
+// Progress of a run, busy buttons, copying, questions before what can't be undone. Every page works without it.
 "use strict";
 
 function follow(box) {
