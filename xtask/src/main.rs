@@ -5,6 +5,7 @@
 
 mod bench;
 mod build;
+mod clients;
 mod dist;
 mod eval;
 mod fuzz;

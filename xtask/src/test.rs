@@ -6,6 +6,7 @@ use std::thread;
 use anyhow::{Context as _, Result, bail};
 
 use crate::build::{self, fixture_dir, plugin_dir};
+use crate::clients;
 use crate::setup;
 use crate::shell::{self, cargo, plugin_target_dir, root};
 use crate::steps::Steps;
@@ -53,6 +54,10 @@ pub fn run(filter: Option<&str>) -> Result<()> {
                 .env("ORBWEAVER_FIXTURES", fixture_dir()),
         )
     })?;
+    if filter.is_none() {
+        steps.run("test Python client", clients::python)?;
+        steps.run("test TypeScript client", clients::typescript)?;
+    }
     steps.summary();
     Ok(())
 }

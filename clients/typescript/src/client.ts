@@ -78,6 +78,19 @@ export class Orbweaver {
     return (await this.request<Answer>("POST", "/v1/cloud/search", { body })).results;
   }
 
+  /** The URLs of a site, without crawling it. */
+  async map(url: string, options: Record<string, unknown> = {}): Promise<string[]> {
+    const body = { ...options, url };
+    type Answer = { urls: { url: string }[] };
+    const answer = await this.request<Answer>("POST", "/v1/map", { body });
+    return answer.urls.map((item) => item.url);
+  }
+
+  /** Starts a run over up to 100,000 URLs; it is read like a crawl. */
+  startBatch(urls: string[], options: CrawlOptions = {}): Promise<CrawlReference> {
+    return this.request("POST", "/v1/batch", { body: { ...options, urls } });
+  }
+
   /** What an actor finds; the input is that of its schema. */
   actor<Data = unknown>(name: string, input: Record<string, unknown>): Promise<ActorAnswer<Data>> {
     return this.request("POST", `/v1/actors/${encodeURIComponent(name)}`, { body: input });
@@ -119,6 +132,16 @@ export class Orbweaver {
   pages(id: number, options: { status?: number; pageSize?: number } = {}): AsyncGenerator<Page> {
     const { pageSize = 1_000, ...query } = options;
     return this.#items<Page>(`/v1/crawls/${id}/pages`, query, pageSize);
+  }
+
+  /** All pages of a crawl with their content, read as they are needed. */
+  export(
+    id: number,
+    include: string[] = ["title", "markdown"],
+    options: { only_main_content?: boolean; pageSize?: number } = {},
+  ): AsyncGenerator<Page & Record<string, unknown>> {
+    const { pageSize = 100, ...query } = { ...options, include: include.join(",") };
+    return this.#items(`/v1/crawls/${id}/pages`, query, pageSize);
   }
 
   /** All links on a crawl's pages, read as they are needed. */

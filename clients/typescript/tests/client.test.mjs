@@ -1,16 +1,12 @@
-// The client against a real server: ORBWEAVER_BINARY, by default the release build.
+// The client against a real server.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { Orbweaver, OrbweaverError, verify } from "../dist/index.js";
+import { KEY, start } from "./service.mjs";
 
-const KEY = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 const PAGES = {
   "/": "<title>Home</title><h1>Home</h1><a href='/a'>a</a><a href='/b'>b</a>",
   "/a": "<title>A</title><p>The first page.</p>",
@@ -26,7 +22,7 @@ function listen(answer) {
   });
 }
 
-let site, service, data, web;
+let site, running, web;
 
 before(async () => {
   site = await listen((request, response) => {
@@ -34,30 +30,13 @@ before(async () => {
     response.writeHead(page ? 200 : 404, { "Content-Type": "text/html" });
     response.end(page ?? "<title>No</title>");
   });
-  data = await mkdtemp(join(tmpdir(), "orbweaver-"));
-  const root = new URL("../../../target/release/orbweaver", import.meta.url).pathname;
-  const binary = process.env.ORBWEAVER_BINARY ?? root;
-  const options = ["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"];
-  const env = { ...process.env, ORBWEAVER_BOOTSTRAP_KEY: KEY, ORBWEAVER_DATA_DIR: data };
-  service = spawn(binary, options, { env, stdio: ["ignore", "pipe", "ignore"] });
-  let said = "";
-  const baseUrl = await new Promise((resolve, reject) => {
-    service.stdout.on("data", (chunk) => {
-      said += chunk;
-      const found = /listens on (\S+)/.exec(said);
-      if (found) resolve(found[1]);
-    });
-    service.on("exit", () => reject(new Error("the service ended before it listened")));
-  });
-  web = new Orbweaver({ baseUrl, key: KEY });
+  running = await start();
+  web = new Orbweaver({ baseUrl: running.service, key: KEY });
 });
 
 after(async () => {
-  const ended = new Promise((resolve) => service.on("exit", resolve));
-  service.kill("SIGTERM");
-  await ended;
+  await running.stop();
   site.server.close();
-  await rm(data, { recursive: true });
 });
 
 test("a page is scanned", async () => {
@@ -125,4 +104,14 @@ test("what is refused for a moment is tried again with the same key", async () =
 
 test("a key is required", () => {
   assert.throws(() => new Orbweaver({ baseUrl: "http://127.0.0.1:1", key: "" }), /key: is required/);
+});
+
+test("a site is mapped, and a batch is fetched with its content", async () => {
+  assert.ok((await web.map(`${site.url}/`)).includes(`${site.url}/a`));
+  const started = await web.startBatch([`${site.url}/a`, `${site.url}/b`]);
+  const run = await web.wait(started.id, { pollMs: 100 });
+  assert.equal(run.page_count, 2);
+  const titles = [];
+  for await (const page of web.export(run.id, ["title"], { pageSize: 1 })) titles.push(page.title);
+  assert.deepEqual(titles.sort(), ["A", "B"]);
 });

@@ -89,7 +89,7 @@ impl LinkReader {
         let (before, next) = match only {
             Some(page) => (0, page),
             None => places
-                .of(run)
+                .places(run)
                 .lock()
                 .range(..=offset)
                 .next_back()

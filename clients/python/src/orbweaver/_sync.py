@@ -74,6 +74,17 @@ class Orbweaver:
         answer = self._send(Request("POST", "/v1/cloud/search", body=body))
         return cast(list[SearchResult], answer["results"])
 
+    def map(self, url: str, **fields: Any) -> list[str]:
+        """The URLs of a site, without crawling it; fields as in ``POST /v1/map``."""
+        body = _request.body(url, fields)
+        answer = self._send(Request("POST", "/v1/map", body=body))
+        return [item["url"] for item in answer["urls"]]
+
+    def start_batch(self, urls: list[str], **fields: Any) -> CrawlReference:
+        """Starts a run over up to 100,000 URLs; it is read like a crawl."""
+        body = _request.body(None, {"urls": urls, **fields})
+        return cast(CrawlReference, self._send(Request("POST", "/v1/batch", body=body)))
+
     def actor(self, name: str, **fields: Any) -> ActorAnswer:
         """What an actor finds; fields by its input schema."""
         path = f"/v1/actors/{segment(name)}"
@@ -123,6 +134,21 @@ class Orbweaver:
         path = f"/v1/crawls/{segment(crawl_id)}/pages"
         for item in self._items(path, {"status": status}, page_size):
             yield cast(Page, item)
+
+    def export(
+        self,
+        crawl_id: int,
+        include: tuple[str, ...] = ("title", "markdown"),
+        *,
+        only_main_content: bool = False,
+        page_size: int = 100,
+    ) -> Iterator[dict[str, Any]]:
+        """All pages of a crawl with their content, read as they are needed; ``include`` as in
+        ``GET /v1/crawls/{id}/export``."""
+        path = f"/v1/crawls/{segment(crawl_id)}/pages"
+        query = {"include": ",".join(include), "only_main_content": only_main_content}
+        for item in self._items(path, query, page_size):
+            yield item
 
     def links(self, crawl_id: int, *, page_size: int = 1000) -> Iterator[Link]:
         """All links on a crawl's pages, read as they are needed."""
