@@ -58,7 +58,7 @@ pub(crate) fn describe_forms(paths: &mut Paths) {
             one.summary = one
                 .summary
                 .map(|summary| format!("{} As {form}.", summary.trim_end()));
-            for parameters in &mut one.parameters {
+            if let Some(parameters) = &mut one.parameters {
                 parameters.retain(
                     |parameter| !matches!(parameter, RefOr::T(known) if known.name == "format"),
                 );

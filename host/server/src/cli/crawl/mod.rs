@@ -398,7 +398,7 @@ fn expected(fetched: u64, queued: u64, max_pages: u64) -> u64 {
     fetched.saturating_add(queued).min(max_pages).max(fetched)
 }
 
-fn summary(service: &Service, run: &Run, written: output::Done) {
+fn summary(service: &Service, run: &Run, written: output::Written) {
     let seconds = match (run.started_at, run.finished_at) {
         (Some(start), Some(end)) => (end - start).as_seconds_f64(),
         _ => 0.0,
