@@ -26,6 +26,7 @@ mod crawl_read;
 mod crawl_render;
 mod crawl_request;
 mod envelope;
+mod extract_fields;
 mod extractor_options;
 mod failed_urls;
 mod faults;

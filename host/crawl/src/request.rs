@@ -21,7 +21,7 @@ use crate::spec::{
 use orbweaver_core::json_number::whole;
 use orbweaver_fetch::ProxyPool;
 use orbweaver_pipeline::rules::{self, InvalidField};
-use orbweaver_pipeline::{Pipeline, blocking};
+use orbweaver_pipeline::{ExtractRequest, Pipeline, blocking};
 
 const MAX_HEADERS: usize = 64;
 const MAX_HEADER_BYTES: usize = 8_192;
@@ -143,6 +143,9 @@ pub struct CrawlRequest {
     /// `networkidle`, or an object of `event`, `selector` and `milliseconds`.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub wait_for: Option<WaitRequest>,
+    /// Fields to extract from every page by CSS selectors: `extracted` of the page.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    pub extract: Option<ExtractRequest>,
     /// Hooks, in their order: plugins that decide which links are followed and with which
     /// priority, what is stored of a page, and how requests are sent.
     #[schema(max_items = 8, extensions(("x-extension" = json!(true))))]
@@ -245,6 +248,7 @@ impl CrawlRequest {
         };
         let options = self.extractor_options.unwrap_or_default();
         let extractor_options = pipeline.check_extractor_options(options, &runs).await?;
+        let extract = pipeline.check_extract(self.extract).await?;
         let hooks = hooks::request::check(pipeline, self.hooks.unwrap_or_default()).await?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
@@ -280,6 +284,7 @@ impl CrawlRequest {
             respect_nofollow: self.respect_nofollow.unwrap_or(false),
             render: self.render.unwrap_or_default(),
             wait_for,
+            extract,
             hooks,
             ..CrawlSpec::new(self.url)
         };

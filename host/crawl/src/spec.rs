@@ -6,7 +6,7 @@ use std::fmt;
 
 use orbweaver_core::webhook::Event;
 use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
-use orbweaver_pipeline::ExtractorOptions;
+use orbweaver_pipeline::{ExtractSpec, ExtractorOptions};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -86,6 +86,9 @@ pub struct CrawlSpec {
     /// When a rendered page counts as loaded; by default at its load event.
     #[serde(default)]
     pub wait_for: Option<WaitSpec>,
+    /// Fields that are extracted from every page.
+    #[serde(default)]
+    pub extract: Option<ExtractSpec>,
     /// Hooks that decide what is followed and stored, in their order.
     #[serde(default)]
     pub hooks: Vec<HookSpec>,
@@ -133,6 +136,7 @@ impl CrawlSpec {
             list: false,
             render: RenderMode::Never,
             wait_for: None,
+            extract: None,
             hooks: Vec::new(),
         }
     }

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extract_fields::{Extracted, FieldError};
 use crate::roles::{Outcome, RoleError};
 use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
@@ -85,6 +86,15 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
+    /// The fields that `extract` describes; present with `extract`. A field whose selector matches
+    /// nothing is null, or left out where the schema does not allow null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub extracted: Option<Option<&'a RawValue>>,
+    /// Fields that are not as `extract` describes them; present with `extract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub extract_errors: Option<Vec<FieldError>>,
     /// Outputs of additional extractors, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, value_type = BTreeMap<String, Value>, extensions(("x-extension" = json!(true))))]
@@ -150,6 +160,7 @@ pub fn assemble(
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = Article::read(outcome, &mut errors);
+    let (asks, extracted) = (content.extract.is_some(), Extracted::of(outcome));
     let (screenshot, screenshot_error) = match picture {
         Some(Ok(png)) => (Some(Some(png.as_str())), None),
         Some(Err(why)) => (Some(None), Some(why.as_str())),
@@ -176,6 +187,12 @@ pub fn assemble(
             .then(|| outcome.role("links").or_else(|| no_links(document))),
         screenshot,
         screenshot_error,
+        extracted: asks.then(|| extracted.as_ref().map(|fields| fields.data)),
+        extract_errors: asks.then(|| {
+            extracted
+                .as_ref()
+                .map_or_else(Vec::new, |f| f.errors.clone())
+        }),
         extensions: outcome.extensions().collect(),
         errors,
         notice: document.notice(),

@@ -12,6 +12,7 @@ pub mod convert;
 mod document;
 mod error;
 mod extract;
+mod extract_fields;
 mod extractor_cache;
 mod extractor_options;
 mod kept_answers;
@@ -36,6 +37,9 @@ pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
+pub use extract_fields::{
+    ExtractRequest, ExtractSpec, Extracted, FieldError, SELECTORS_ROLE, STORED_KEY, split_stored,
+};
 pub use extractor_options::ExtractorOptions;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};

@@ -2,6 +2,7 @@
 
 use orbweaver_store::CloudMode;
 
+use crate::extract_fields::ExtractSpec;
 use crate::extractor_options::ExtractorOptions;
 
 /// The validated parameters of a scan.
@@ -34,4 +35,6 @@ pub struct Content {
     pub extractors: Vec<String>,
     /// Options of the request, by role.
     pub options: ExtractorOptions,
+    /// Fields that the request describes.
+    pub extract: Option<ExtractSpec>,
 }

@@ -11,6 +11,7 @@ use orbweaver_crawl::render::{RenderMode, WaitRequest};
 use orbweaver_crawl::request::CrawlRequest;
 use orbweaver_crawl::submit::{self, Origin};
 use orbweaver_fetch::ProxyPool;
+use orbweaver_pipeline::ExtractRequest;
 use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Created;
@@ -83,6 +84,8 @@ pub(super) struct BatchRequest {
     render: Option<RenderMode>,
     /// When a rendered page counts as loaded.
     wait_for: Option<WaitRequest>,
+    /// Fields to extract from every page by CSS selectors: `extracted` of the page.
+    extract: Option<ExtractRequest>,
 }
 
 /// The run of a batch.
@@ -123,6 +126,7 @@ impl BatchRequest {
             extractors: self.extractors,
             render: self.render,
             wait_for: self.wait_for,
+            extract: self.extract,
             ..CrawlRequest::default()
         };
         Ok((self.urls, crawl))

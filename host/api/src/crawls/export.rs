@@ -32,7 +32,8 @@ pub(super) struct Params {
     format: Option<ExportFormat>,
     /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
-    /// extensions. Of a ZIP file they are columns of its index; of WARC files there is no choice.
+    /// extensions, extracted. Of a ZIP file they are columns of its index; of WARC files there is no
+    /// choice.
     #[param(example = "title,depth,markdown")]
     include: Option<String>,
     /// Markdown without navigation, footer and sidebars.

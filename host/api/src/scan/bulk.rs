@@ -22,7 +22,9 @@ use crate::input::Payload;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanResult, ScanSpec};
+use orbweaver_pipeline::{
+    self as pipeline, Bill, Content, ExtractRequest, ScanError, ScanResult, ScanSpec,
+};
 
 const MAX_URLS: usize = 100;
 const MAX_CONCURRENCY: u64 = 64;
@@ -57,6 +59,9 @@ pub(super) struct BulkRequest {
         extensions(("x-extension" = json!(true)))
     )]
     extractor_options: Option<BTreeMap<String, Value>>,
+    /// Fields to extract by CSS selectors: `extracted` of the answer.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    extract: Option<ExtractRequest>,
 }
 
 /// One item per URL, in the order of the request.
@@ -110,6 +115,7 @@ impl BulkRequest {
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             extractors,
+            extract: app.pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanResult, ScanSpec};
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ExtractRequest, ScanResult, ScanSpec};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -61,6 +61,9 @@ pub(super) struct ScanRequest {
         extensions(("x-extension" = json!(true)))
     )]
     extractor_options: Option<BTreeMap<String, Value>>,
+    /// Fields to extract by CSS selectors: `extracted` of the answer.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    extract: Option<ExtractRequest>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -101,6 +104,7 @@ impl ScanRequest {
             include_links: self.include_links.unwrap_or(false),
             screenshot: self.screenshot_inline.unwrap_or(false),
             extractors,
+            extract: app.pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();

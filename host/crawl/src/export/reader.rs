@@ -192,9 +192,7 @@ impl Content {
         page: &mut ExportedPage,
         mut record: PageRecord,
     ) -> Result<(), ScanError> {
-        if let Some(json) = record.extensions.take().filter(|_| self.include.extensions) {
-            page.extensions = Some(serde_json::value::RawValue::from_string(json).ok());
-        }
+        page.extend(&self.include, record.extensions.take().as_deref());
         let parts = self.include.parts(self.main_content);
         let options = ExtractorOptions::new();
         let content =

@@ -58,7 +58,7 @@ pub(super) struct Crawl {
     out: Option<PathBuf>,
     /// Fields of each page in FILE.ndjson and FILE.csv besides id, url, status, bytes and
     /// fetched_at: title, final_url, depth, content_type, content_hash, elapsed_ms, redirects,
-    /// inlinks, markdown, article, html, metadata, signals, extensions.
+    /// inlinks, markdown, article, html, metadata, signals, extensions, extracted.
     #[arg(long, value_name = "NAME,…", requires = "out", value_parser = Include::parse)]
     fields: Option<Include>,
     /// Write Markdown without navigation, footer and sidebars.

@@ -1,0 +1,187 @@
+//! The field `extract` of requests: fields that a request describes, as one JSON object per page.
+//!
+//! The extractor of the role `selectors` reads them. It also checks the rules and the schema, in
+//! its sandbox and on an empty page, so that a caller's schema costs the host nothing.
+
+use std::collections::BTreeMap;
+
+use orbweaver_engine::{Page, PluginError, RoleCall};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+
+use crate::pipeline::Pipeline;
+use crate::roles::Outcome;
+use crate::rules::InvalidField;
+
+/// The role that reads the fields.
+pub const SELECTORS_ROLE: &str = "selectors";
+/// The key under which a crawled page's extensions have its fields. It can't be the name of a
+/// role, which has no `$`.
+pub const STORED_KEY: &str = "$extract";
+/// Longest rules and schema together as JSON, in bytes.
+const MAX_BYTES: usize = 64 << 10;
+/// The page on which rules are checked.
+const EMPTY_PAGE: &str = "https://example.com/";
+
+/// Fields to extract from each page: `extracted` of its answer.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(example = json!({
+    "schema": {"type": "object", "required": ["name"], "properties": {
+        "name": {"type": "string"}, "price": {"type": "number"}}},
+    "selectors": {"name": "h1", "price": {"selector": ".price", "type": "number"},
+        "links": {"selector": "main a", "attribute": "href", "type": "url", "list": true}}
+}))]
+pub struct ExtractRequest {
+    /// For each field a CSS selector, whose first element's text is the value, or an object with
+    /// some of:
+    ///
+    /// - `selector`: a CSS selector, or a list of them, of which the first that matches counts. It
+    ///   may end in `::attr(name)`.
+    /// - `attribute`: the attribute to read.
+    /// - `take`: `text`, `lines` (the text with line breaks), `html` or `exists` (true or false).
+    /// - `regex`: its first group, or else its match, is the value. Linear time: without look-around
+    ///   and back-references.
+    /// - `type`: `string`, `integer`, `number`, `boolean`, `url` (made absolute) or `date` (ISO
+    ///   8601); by default what the schema says.
+    /// - `decimal`: the sign before the fraction of numbers, `.` or `,`; by default it is guessed.
+    /// - `list`: all elements, not the first one; `limit`: how many at most (1 to 10000).
+    /// - `fields`: rules of the fields of an object, relative to the element.
+    /// - `default`: the value where nothing matches.
+    #[schema(value_type = Option<std::collections::HashMap<String, Value>>)]
+    pub selectors: Option<Value>,
+    /// A JSON Schema of the result. What breaks it is listed in `extract_errors`, by field.
+    #[schema(value_type = Option<Object>)]
+    pub schema: Option<Value>,
+}
+
+/// A checked [`ExtractRequest`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ExtractSpec {
+    /// Options of the role, as JSON text.
+    pub options: String,
+}
+
+/// A field that could not be extracted, or that breaks the schema.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = ExtractError)]
+pub struct FieldError {
+    /// Path of the field, such as `reviews[2].stars`; empty for the whole object.
+    #[schema(example = "reviews[2].stars")]
+    pub field: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// The fields of a page, as the role answers.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Extracted<'a> {
+    /// The fields: a JSON object.
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+    /// What is wrong with them.
+    pub errors: Vec<FieldError>,
+}
+
+impl<'a> Extracted<'a> {
+    /// Reads the role's answer; `None` for another answer, such as the null of a failed plugin.
+    pub fn read(answer: &'a RawValue) -> Option<Self> {
+        serde_json::from_str(answer.get()).ok()
+    }
+
+    /// The fields of an outcome.
+    pub(crate) fn of(outcome: &'a Outcome) -> Option<Self> {
+        Self::read(outcome.role(SELECTORS_ROLE)?)
+    }
+}
+
+/// A stored page's extensions without its fields, and the fields.
+pub fn split_stored(extensions: Option<&str>) -> (Option<Box<RawValue>>, Option<Box<RawValue>>) {
+    let Some(text) = extensions else {
+        return (None, None);
+    };
+    let whole = || RawValue::from_string(text.to_owned()).ok();
+    if !text.contains(STORED_KEY) {
+        return (whole(), None);
+    }
+    let members: Result<BTreeMap<&str, &RawValue>, _> = serde_json::from_str(text);
+    let Ok(mut members) = members else {
+        return (whole(), None);
+    };
+    let extracted = members.remove(STORED_KEY).map(ToOwned::to_owned);
+    let rest = match members.is_empty() {
+        true => None,
+        false => serde_json::value::to_raw_value(&members).ok(),
+    };
+    (rest, extracted)
+}
+
+impl Pipeline {
+    /// Checks the field `extract` of a request.
+    ///
+    /// # Errors
+    /// The field and the rule, such as `extract.selectors.price.regex`.
+    #[crate::boxed]
+    pub async fn check_extract(
+        &self,
+        given: Option<ExtractRequest>,
+    ) -> Result<Option<ExtractSpec>, InvalidField> {
+        let Some(ExtractRequest { selectors, schema }) = given else {
+            return Ok(None);
+        };
+        let Some(selectors) = selectors else {
+            return Err(InvalidField::new("extract.selectors", "is required"));
+        };
+        let mut options = json!({ "selectors": selectors });
+        if let (Some(schema), Value::Object(members)) = (schema, &mut options) {
+            members.insert("schema".to_owned(), schema);
+        }
+        let options = options.to_string();
+        if options.len() > MAX_BYTES {
+            let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
+            return Err(InvalidField::new("extract", rule));
+        }
+        self.engine.await_role(SELECTORS_ROLE).await;
+        if self.engine.role(SELECTORS_ROLE).is_none() {
+            let rule = format!("needs the extractor `{SELECTORS_ROLE}`, which is not loaded");
+            return Err(InvalidField::new("extract", rule));
+        }
+        let call = RoleCall {
+            role: SELECTORS_ROLE.to_owned(),
+            options: options.clone(),
+        };
+        let page = Page::from_html(EMPTY_PAGE, "");
+        let answer = self.engine.extract(&page, vec![call]).await.pop();
+        match answer {
+            Some(Err(PluginError::InvalidInput(message))) => {
+                let (inner, rule) = message.split_once(": ").unwrap_or(("", &message));
+                let dot = if inner.is_empty() { "" } else { "." };
+                Err(InvalidField::new(&format!("extract{dot}{inner}"), rule))
+            }
+            Some(Err(error)) => Err(InvalidField::new("extract", error)),
+            Some(Ok(_)) | None => Ok(Some(ExtractSpec { options })),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_fields_are_taken_out_of_the_extensions() {
+        let text = |json: &Option<Box<RawValue>>| json.as_ref().map(|json| json.get().to_owned());
+        let (rest, fields) = split_stored(Some(r#"{"$extract":{"data":{}},"good":1}"#));
+        assert_eq!(text(&rest).as_deref(), Some(r#"{"good":1}"#));
+        assert_eq!(text(&fields).as_deref(), Some(r#"{"data":{}}"#));
+        let (rest, fields) = split_stored(Some(r#"{"$extract":null}"#));
+        assert_eq!(
+            (text(&rest), text(&fields).as_deref()),
+            (None, Some("null"))
+        );
+        let (rest, fields) = split_stored(Some(r#"{"good":"$extract"}"#));
+        assert_eq!(text(&rest).as_deref(), Some(r#"{"good":"$extract"}"#));
+        assert_eq!(text(&fields), None);
+    }
+}
