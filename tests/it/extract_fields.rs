@@ -159,7 +159,7 @@ async fn crawls_and_batches_keep_the_fields_of_their_pages() {
         let query = format!("/v1/crawls/{id}/export?format=csv&include=extracted");
         let csv = client.get(&query).await.text();
         assert!(
-            csv.starts_with("id,url,status,bytes,fetched_at,extracted,extract_errors\r\n"),
+            csv.starts_with("id,url,status,bytes,fetched_at,extracted,extract_errors\n"),
             "{csv}"
         );
         assert!(csv.contains("on request"), "{csv}");

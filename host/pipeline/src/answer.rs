@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use crate::document::Document;
 use crate::error::ScanError;
-use crate::extract_fields::{Extracted, FieldError};
+use crate::extract_fields::{Extracted, FieldError, SELECTORS_ROLE};
 use crate::roles::{Outcome, RoleError};
 use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
@@ -160,7 +160,8 @@ pub fn assemble(
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = Article::read(outcome, &mut errors);
-    let (asks, extracted) = (content.extract.is_some(), Extracted::of(outcome));
+    let asks = content.extract.is_some();
+    let extracted = outcome.role(SELECTORS_ROLE).and_then(Extracted::read);
     let (screenshot, screenshot_error) = match picture {
         Some(Ok(png)) => (Some(Some(png.as_str())), None),
         Some(Err(why)) => (Some(None), Some(why.as_str())),

@@ -1,29 +1,19 @@
 //! The field `extract` of requests: fields that a request describes, as one JSON object per page.
 //!
-//! The extractor of the role `selectors` reads them. It also checks the rules and the schema, in
-//! its sandbox and on an empty page, so that a caller's schema costs the host nothing.
+//! The extractor of the role `selectors` reads them; `extract_check` checks the field.
 
 use std::collections::BTreeMap;
 
-use orbweaver_engine::{Page, PluginError, RoleCall};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use utoipa::ToSchema;
-
-use crate::pipeline::Pipeline;
-use crate::roles::Outcome;
-use crate::rules::InvalidField;
 
 /// The role that reads the fields.
 pub const SELECTORS_ROLE: &str = "selectors";
 /// The key under which a crawled page's extensions have its fields. It can't be the name of a
 /// role, which has no `$`.
 pub const STORED_KEY: &str = "$extract";
-/// Longest rules and schema together as JSON, in bytes.
-const MAX_BYTES: usize = 64 << 10;
-/// The page on which rules are checked.
-const EMPTY_PAGE: &str = "https://example.com/";
 
 /// Fields to extract from each page: `extracted` of its answer.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
@@ -89,11 +79,6 @@ impl<'a> Extracted<'a> {
     pub fn read(answer: &'a RawValue) -> Option<Self> {
         serde_json::from_str(answer.get()).ok()
     }
-
-    /// The fields of an outcome.
-    pub(crate) fn of(outcome: &'a Outcome) -> Option<Self> {
-        Self::read(outcome.role(SELECTORS_ROLE)?)
-    }
 }
 
 /// A stored page's extensions without its fields, and the fields.
@@ -115,54 +100,6 @@ pub fn split_stored(extensions: Option<&str>) -> (Option<Box<RawValue>>, Option<
         false => serde_json::value::to_raw_value(&members).ok(),
     };
     (rest, extracted)
-}
-
-impl Pipeline {
-    /// Checks the field `extract` of a request.
-    ///
-    /// # Errors
-    /// The field and the rule, such as `extract.selectors.price.regex`.
-    #[crate::boxed]
-    pub async fn check_extract(
-        &self,
-        given: Option<ExtractRequest>,
-    ) -> Result<Option<ExtractSpec>, InvalidField> {
-        let Some(ExtractRequest { selectors, schema }) = given else {
-            return Ok(None);
-        };
-        let Some(selectors) = selectors else {
-            return Err(InvalidField::new("extract.selectors", "is required"));
-        };
-        let mut options = json!({ "selectors": selectors });
-        if let (Some(schema), Value::Object(members)) = (schema, &mut options) {
-            members.insert("schema".to_owned(), schema);
-        }
-        let options = options.to_string();
-        if options.len() > MAX_BYTES {
-            let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
-            return Err(InvalidField::new("extract", rule));
-        }
-        self.engine.await_role(SELECTORS_ROLE).await;
-        if self.engine.role(SELECTORS_ROLE).is_none() {
-            let rule = format!("needs the extractor `{SELECTORS_ROLE}`, which is not loaded");
-            return Err(InvalidField::new("extract", rule));
-        }
-        let call = RoleCall {
-            role: SELECTORS_ROLE.to_owned(),
-            options: options.clone(),
-        };
-        let page = Page::from_html(EMPTY_PAGE, "");
-        let answer = self.engine.extract(&page, vec![call]).await.pop();
-        match answer {
-            Some(Err(PluginError::InvalidInput(message))) => {
-                let (inner, rule) = message.split_once(": ").unwrap_or(("", &message));
-                let dot = if inner.is_empty() { "" } else { "." };
-                Err(InvalidField::new(&format!("extract{dot}{inner}"), rule))
-            }
-            Some(Err(error)) => Err(InvalidField::new("extract", error)),
-            Some(Ok(_)) | None => Ok(Some(ExtractSpec { options })),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod convert;
 mod document;
 mod error;
 mod extract;
+mod extract_check;
 mod extract_fields;
 mod extractor_cache;
 mod extractor_options;
