@@ -13,6 +13,7 @@ mod auth;
 mod bad_pages;
 mod batch;
 mod billing;
+mod browsing;
 mod bulk;
 mod cache;
 mod cloud;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use orbweaver_core::content::Kind;
 use orbweaver_store::CloudMode;
@@ -17,7 +19,7 @@ use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
 use crate::spec::Content;
 
-/// A screenshot: PNG in base64, or why there is none.
+/// A screenshot: in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
 /// Result of a scan. A field whose extractor failed is null, and `errors` says why. A body
@@ -78,7 +80,7 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Vec<Link>>)]
     pub links: Option<Option<&'a RawValue>>,
-    /// PNG in base64; present with `screenshot_inline`.
+    /// In base64; present with `screenshot_inline` or `screenshot`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub screenshot: Option<Option<&'a str>>,
@@ -86,6 +88,10 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
+    /// The screenshots of `actions` in base64, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub screenshots: Vec<String>,
     /// The fields that `extract` describes; present with `extract`. A field whose selector matches
     /// nothing is null, or left out where the schema does not allow null.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -146,7 +152,7 @@ fn no_links(document: &Document) -> Option<&'static RawValue> {
 }
 
 /// The answer of `POST /v1/scan` as JSON. `mode`: how the page was fetched; `picture`: the
-/// screenshot, if one was requested.
+/// screenshot, if one was requested; `screenshots`: those of actions.
 ///
 /// # Errors
 /// An internal error.
@@ -157,6 +163,7 @@ pub fn assemble(
     outcome: &Outcome,
     site: &Site,
     picture: Option<&Picture>,
+    screenshots: &[Bytes],
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = Article::read(outcome, &mut errors);
@@ -188,6 +195,7 @@ pub fn assemble(
             .then(|| outcome.role("links").or_else(|| no_links(document))),
         screenshot,
         screenshot_error,
+        screenshots: screenshots.iter().map(|one| STANDARD.encode(one)).collect(),
         extracted: asks.then(|| extracted.as_ref().map(|fields| fields.data)),
         extract_errors: asks.then(|| {
             extracted

@@ -73,6 +73,7 @@ async fn run(
         page_key,
         row,
         picture,
+        screenshots,
     } = source::find(scans, principal, spec, charge).await?;
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
@@ -94,6 +95,7 @@ async fn run(
         &outcome,
         &site,
         picture.as_ref(),
+        &screenshots,
     )?;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
@@ -107,6 +109,7 @@ async fn run(
         // Not cached if a plugin failed, because it may succeed next time.
         if outcome.errors.is_empty()
             && picture.is_none()
+            && screenshots.is_empty()
             && let Ok(final_url) = Url::parse(&document.final_url)
         {
             let kept = KeptAnswer {

@@ -2,6 +2,7 @@
 
 use orbweaver_store::CloudMode;
 
+use crate::browsing::Browsing;
 use crate::extract_fields::ExtractSpec;
 use crate::extractor_options::ExtractorOptions;
 
@@ -18,6 +19,8 @@ pub struct ScanSpec {
     pub cloud_mode: CloudMode,
     /// What to extract.
     pub content: Content,
+    /// How the page is rendered.
+    pub browsing: Browsing,
 }
 
 /// The contents of a scan's answer.

@@ -21,6 +21,7 @@ use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
+use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
     self as pipeline, Bill, Content, ExtractRequest, ScanError, ScanResult, ScanSpec,
@@ -130,6 +131,7 @@ impl BulkRequest {
                 // A batch has no mode of its own and is billed as standard pages.
                 cloud_mode: CloudMode::None,
                 content,
+                browsing: Browsing::default(),
             },
         })
     }
@@ -237,6 +239,7 @@ async fn run(
 fn sanitised(index: usize, error: &ScanError) -> String {
     match error {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
+        ScanError::Field(error) => error.to_string(),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.clone().into_owned(),
         ScanError::Busy { message, .. } | ScanError::Plugin(message) => message.clone(),

@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::backend::{Backend, Choice, Job, Loaded, WaitPoint, project_proxy};
 use super::local::Local;
 use super::pools::Pools;
+use super::sessions::Sessions;
 use super::vendor::Vendor;
 use crate::blocking::blocking;
 use crate::config::CloudConfig;
@@ -29,6 +30,7 @@ struct Inner {
     local: Local,
     pools: Pools,
     vendor: Vendor,
+    sessions: Sessions,
     /// Bounds the pages that this host renders at once; projects take turns.
     renders: Slots,
     /// Longest wait of a page for its turn.
@@ -54,6 +56,7 @@ impl Cloud {
             local: Local::new(fetcher.clone(), renderer.clone()),
             pools: Pools::new(fetcher.clone(), renderer.clone(), config.prices),
             vendor: Vendor::new(fetcher.clone(), config),
+            sessions: Sessions::default(),
             renderer,
             renders,
             patience,
@@ -105,7 +108,12 @@ impl Cloud {
         } else {
             None
         };
-        self.backend(choice).load(job).await
+        let Some(session) = job.session.as_deref().filter(|_| is_rendered_here) else {
+            return self.backend(choice).load(job).await;
+        };
+        let mut job = job.clone();
+        job.extras.session = Some(self.0.sessions.cookies(project, session));
+        self.backend(choice).load(&job).await
     }
 
     pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {

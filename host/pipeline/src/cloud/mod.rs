@@ -12,6 +12,7 @@ pub mod detect;
 mod local;
 mod money;
 mod pools;
+mod sessions;
 pub mod small_crawl;
 pub mod vendor;
 

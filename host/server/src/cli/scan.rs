@@ -181,7 +181,15 @@ impl Scan {
             Site::default()
         };
         let outcome = pipeline.extract(document, &content.roles(&[])).await?;
-        let json = pipeline::assemble(document, CloudMode::None, &content, &outcome, &site, None)?;
+        let json = pipeline::assemble(
+            document,
+            CloudMode::None,
+            &content,
+            &outcome,
+            &site,
+            None,
+            &[],
+        )?;
         Ok(String::from_utf8(json.into())?)
     }
 
