@@ -77,6 +77,8 @@ fn settable(cookie: Map<String, Value>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn cookie(domain: &str, value: &str) -> Map<String, Value> {
