@@ -173,7 +173,7 @@ async fn wrong_rules_are_refused_before_anything_is_fetched() {
     let origin = shop().await;
     let large = "a, ".repeat(30_000) + "a";
     for (extract, expected) in [
-        (json!({}), "extract.selectors: is required"),
+        (json!({}), "extract.selectors: is required, or a prompt"),
         (
             json!({"selectors": {"a": "p:hover"}}),
             "extract.selectors.a.selector: not a selector",

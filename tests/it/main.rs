@@ -28,6 +28,7 @@ mod crawl_render;
 mod crawl_request;
 mod envelope;
 mod extract_fields;
+mod extract_prompt;
 mod extractor_options;
 mod failed_urls;
 mod faults;

@@ -269,6 +269,13 @@ impl CrawlRequest {
         let options = self.extractor_options.unwrap_or_default();
         let extractor_options = pipeline.check_extractor_options(options, &runs).await?;
         let extract = pipeline.check_extract(self.extract).await?;
+        if extract
+            .as_ref()
+            .is_some_and(|extract| extract.prompt.is_some())
+        {
+            let rule = "is for scans and bulk scans only; a crawl takes selectors";
+            return Err(InvalidField::new("extract.prompt", rule).into());
+        }
         let hooks = hooks::request::check(pipeline, self.hooks.unwrap_or_default()).await?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)

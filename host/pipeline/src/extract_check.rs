@@ -4,12 +4,16 @@
 use orbweaver_engine::{Page, PluginError, RoleCall};
 use serde_json::{Value, json};
 
-use crate::extract_fields::{ExtractRequest, ExtractSpec, SELECTORS_ROLE};
+use crate::extract_fields::{
+    ExtractRequest, ExtractSpec, PromptSpec, SELECTORS_ROLE, validation_options,
+};
 use crate::pipeline::Pipeline;
 use crate::rules::InvalidField;
 
 /// Longest rules and schema together as JSON, in bytes.
 const MAX_BYTES: usize = 64 << 10;
+/// Longest prompt, in characters.
+const MAX_PROMPT: usize = 4_000;
 /// The page on which rules are checked.
 const EMPTY_PAGE: &str = "https://example.com/";
 
@@ -23,21 +27,10 @@ impl Pipeline {
         &self,
         given: Option<ExtractRequest>,
     ) -> Result<Option<ExtractSpec>, InvalidField> {
-        let Some(ExtractRequest { selectors, schema }) = given else {
+        let Some(given) = given else {
             return Ok(None);
         };
-        let Some(selectors) = selectors else {
-            return Err(InvalidField::new("extract.selectors", "is required"));
-        };
-        let mut options = json!({ "selectors": selectors });
-        if let (Some(schema), Value::Object(members)) = (schema, &mut options) {
-            members.insert("schema".to_owned(), schema);
-        }
-        let options = options.to_string();
-        if options.len() > MAX_BYTES {
-            let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
-            return Err(InvalidField::new("extract", rule));
-        }
+        let spec = spec(given)?;
         self.engine.await_role(SELECTORS_ROLE).await;
         if self.engine.role(SELECTORS_ROLE).is_none() {
             let rule = format!("needs the extractor `{SELECTORS_ROLE}`, which is not loaded");
@@ -45,7 +38,14 @@ impl Pipeline {
         }
         let call = RoleCall {
             role: SELECTORS_ROLE.to_owned(),
-            options: options.clone(),
+            options: match &spec.prompt {
+                Some(PromptSpec {
+                    schema: Some(schema),
+                    ..
+                }) => validation_options(schema, "{}"),
+                Some(_) => return Ok(Some(spec)),
+                None => spec.options.clone(),
+            },
         };
         let page = Page::from_html(EMPTY_PAGE, "");
         let answer = self.engine.extract(&page, vec![call]).await.pop();
@@ -56,7 +56,58 @@ impl Pipeline {
                 Err(InvalidField::new(&format!("extract{dot}{inner}"), rule))
             }
             Some(Err(error)) => Err(InvalidField::new("extract", error)),
-            Some(Ok(_)) | None => Ok(Some(ExtractSpec { options })),
+            Some(Ok(_)) | None => Ok(Some(spec)),
+        }
+    }
+}
+
+/// The fields that can be checked without the extractor.
+fn spec(given: ExtractRequest) -> Result<ExtractSpec, InvalidField> {
+    let ExtractRequest {
+        selectors,
+        prompt,
+        schema,
+    } = given;
+    let schema = schema.filter(|schema| !schema.is_null());
+    let bounded = |json: String| {
+        let rule = format!("must be at most {MAX_BYTES} bytes of JSON");
+        let is_short = json.len() <= MAX_BYTES;
+        is_short
+            .then_some(json)
+            .ok_or_else(|| InvalidField::new("extract", rule))
+    };
+    match (selectors, prompt) {
+        (Some(_), Some(_)) => {
+            let rule = "cannot be combined with selectors";
+            Err(InvalidField::new("extract.prompt", rule))
+        }
+        (None, None) => {
+            let rule = "is required, or a prompt";
+            Err(InvalidField::new("extract.selectors", rule))
+        }
+        (Some(selectors), None) => {
+            let mut options = json!({ "selectors": selectors });
+            if let (Some(schema), Value::Object(members)) = (schema, &mut options) {
+                members.insert("schema".to_owned(), schema);
+            }
+            Ok(ExtractSpec {
+                options: bounded(options.to_string())?,
+                prompt: None,
+            })
+        }
+        (None, Some(prompt)) => {
+            let length = prompt.chars().count();
+            if prompt.trim().is_empty() || length > MAX_PROMPT {
+                let rule = format!("must be 1 to {MAX_PROMPT} characters, not all blank");
+                return Err(InvalidField::new("extract.prompt", rule));
+            }
+            let schema = schema
+                .map(|schema| bounded(schema.to_string()))
+                .transpose()?;
+            Ok(ExtractSpec {
+                options: String::new(),
+                prompt: Some(PromptSpec { prompt, schema }),
+            })
         }
     }
 }

@@ -41,6 +41,10 @@ pub struct ExtractRequest {
     /// - `default`: the value where nothing matches.
     #[schema(value_type = Option<std::collections::HashMap<String, Value>>)]
     pub selectors: Option<Value>,
+    /// What to extract, in words, in place of `selectors`: the configured language model reads the
+    /// page's text. In scans and bulk scans. `extract_usage` has its tokens and cost.
+    #[schema(min_length = 1, max_length = 4_000)]
+    pub prompt: Option<String>,
     /// A JSON Schema of the result. What breaks it is listed in `extract_errors`, by field.
     #[schema(value_type = Option<Object>)]
     pub schema: Option<Value>,
@@ -49,8 +53,20 @@ pub struct ExtractRequest {
 /// A checked [`ExtractRequest`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ExtractSpec {
-    /// Options of the role, as JSON text.
+    /// Options of the role, as JSON text; empty with a prompt.
     pub options: String,
+    /// What a language model is asked.
+    #[serde(default)]
+    pub prompt: Option<PromptSpec>,
+}
+
+/// What a language model is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PromptSpec {
+    /// What to extract.
+    pub prompt: String,
+    /// The JSON Schema of the answer, as JSON text.
+    pub schema: Option<String>,
 }
 
 /// A field that could not be extracted, or that breaks the schema.
@@ -79,6 +95,11 @@ impl<'a> Extracted<'a> {
     pub fn read(answer: &'a RawValue) -> Option<Self> {
         serde_json::from_str(answer.get()).ok()
     }
+}
+
+/// Options with which the role validates data, as JSON text, against a schema.
+pub(crate) fn validation_options(schema: &str, data: &str) -> String {
+    format!(r#"{{"schema":{schema},"data":{data}}}"#)
 }
 
 /// A stored page's extensions without its fields, and the fields.

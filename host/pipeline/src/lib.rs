@@ -35,14 +35,15 @@ mod spec;
 mod stored;
 mod text_diff;
 
-pub use answer::{Picture, ScanResult, assemble};
+pub use answer::{Besides, Picture, ScanResult, assemble};
 pub use blocking::blocking;
 pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
 pub use extract_fields::{
-    ExtractRequest, ExtractSpec, Extracted, FieldError, SELECTORS_ROLE, STORED_KEY, split_stored,
+    ExtractRequest, ExtractSpec, Extracted, FieldError, PromptSpec, SELECTORS_ROLE, STORED_KEY,
+    split_stored,
 };
 pub use extractor_options::ExtractorOptions;
 pub use pipeline::{Pipeline, PipelineSettings};

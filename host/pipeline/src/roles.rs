@@ -109,7 +109,7 @@ impl Content {
         for request in &mut roles {
             request.options = options_of(&request.role, &request.options, &self.options);
         }
-        if let Some(extract) = &self.extract {
+        if let Some(extract) = self.extract.as_ref().filter(|one| one.prompt.is_none()) {
             roles.push(RoleRequest::new(SELECTORS_ROLE, &extract.options));
         }
         roles

@@ -10,7 +10,7 @@ mod numbers;
 mod read;
 mod rules;
 
-use orbweaver_schema::Schema;
+use orbweaver_schema::{Schema, Violation};
 use orbweaver_sdk::json::Writer;
 use orbweaver_sdk::{Error, Page};
 use serde_json::Value;
@@ -26,6 +26,9 @@ const MAX_ERRORS: usize = 50;
 /// `{"data": {…}, "errors": [{"field", "message"}]}`: the fields, and what went wrong with them:
 /// a value that is not of its type, or that breaks the schema.
 ///
+/// With `data` in place of rules, that is validated against the schema, and nothing of the page is
+/// read.
+///
 /// # Errors
 /// [`Error::InvalidInput`] names the option that is wrong, such as `selectors.price.regex`.
 pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
@@ -39,6 +42,10 @@ pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
         })?),
         None => None,
     };
+    if let Some(data) = options.get("data") {
+        let errors = schema.map(|schema| schema.validate(data));
+        return Ok(answer(data, &errors.unwrap_or_default()));
+    }
     let rules = Rules::parse(options.get("selectors"), schema.map(|schema| schema.root()))?;
     let mut reader = Reader::new(page)?;
     let data = reader.read(&rules);
@@ -51,9 +58,13 @@ pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
             }
         }
     }
+    Ok(answer(&data, &errors))
+}
+
+fn answer(data: &Value, errors: &[Violation]) -> String {
     let mut w = Writer::new();
     w.object(|w| {
-        w.key("data").value(&data);
+        w.key("data").value(data);
         w.key("errors").array(|w| {
             for error in errors.iter().take(MAX_ERRORS) {
                 w.object(|w| {
@@ -63,5 +74,5 @@ pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
             }
         });
     });
-    Ok(w.finish())
+    w.finish()
 }

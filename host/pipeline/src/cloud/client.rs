@@ -12,6 +12,7 @@ use orbweaver_store::Principal;
 use tokio::time::timeout;
 
 use super::backend::{Backend, Choice, Job, Loaded, WaitPoint, project_proxy};
+use super::llm::Llm;
 use super::local::Local;
 use super::pools::Pools;
 use super::sessions::Sessions;
@@ -31,6 +32,7 @@ struct Inner {
     pools: Pools,
     vendor: Vendor,
     sessions: Sessions,
+    llm: Llm,
     /// Bounds the pages that this host renders at once; projects take turns.
     renders: Slots,
     /// Longest wait of a page for its turn.
@@ -57,6 +59,7 @@ impl Cloud {
             pools: Pools::new(fetcher.clone(), renderer.clone(), config.prices),
             vendor: Vendor::new(fetcher.clone(), config),
             sessions: Sessions::default(),
+            llm: Llm::new(fetcher.clone(), &config.llm),
             renderer,
             renders,
             patience,
@@ -166,6 +169,11 @@ impl Cloud {
     /// The upstream provider's client.
     pub fn vendor(&self) -> &Vendor {
         &self.0.vendor
+    }
+
+    /// The language model's client.
+    pub fn llm(&self) -> &Llm {
+        &self.0.llm
     }
 
     /// The proxy pools.

@@ -9,6 +9,7 @@ mod auto;
 pub mod backend;
 mod client;
 pub mod detect;
+mod llm;
 mod local;
 mod money;
 mod pools;
@@ -18,4 +19,5 @@ pub mod vendor;
 
 pub use auto::verdict;
 pub use client::Cloud;
+pub use llm::{Answered, Llm, ModelUsage, NO_MODEL, Prompted};
 pub use money::{micros, traffic_micros, usd};

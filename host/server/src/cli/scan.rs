@@ -16,7 +16,7 @@ use super::Common;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::{
-    self as pipeline, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
+    self as pipeline, Besides, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
 };
 
 /// A start that takes longer than this prints the reason.
@@ -187,8 +187,7 @@ impl Scan {
             &content,
             &outcome,
             &site,
-            None,
-            &[],
+            &Besides::default(),
         )?;
         Ok(String::from_utf8(json.into())?)
     }
