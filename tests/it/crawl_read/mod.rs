@@ -4,6 +4,7 @@ mod deleting;
 mod events;
 mod export;
 mod graph;
+mod page_events;
 mod pages;
 
 use orbweaver_core::ids::RunId;
