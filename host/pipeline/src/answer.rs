@@ -104,7 +104,7 @@ pub struct ScanResult<'a> {
     pub extract_errors: Option<Vec<FieldError>>,
     /// What the language model cost; present with `extract.prompt`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    #[schema(required = false, nullable = false, value_type = Option<ModelUsage>, extensions(("x-extension" = json!(true))))]
     pub extract_usage: Option<&'a ModelUsage>,
     /// Outputs of additional extractors, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
