@@ -15,6 +15,7 @@ mod nasty;
 mod outputs;
 mod process;
 mod scale;
+mod selectors;
 mod soak;
 
 use std::path::PathBuf;
@@ -63,6 +64,8 @@ enum Bench {
     Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
     Extract(extract::Args),
+    /// Fields by CSS selectors: microseconds a page in the sandbox, after its parse.
+    Selectors(selectors::Args),
     /// CPU of the scheduler and lateness of webhooks with many monitors and deliveries.
     Monitors(monitors::Args),
 }
@@ -85,6 +88,7 @@ fn main() -> Result<()> {
         Bench::Nasty(args) => nasty::run(&args),
         Bench::Soak(args) => soak::run(&args),
         Bench::Scale(args) => scale::run(&args),
+        Bench::Selectors(args) => selectors::run(&args),
         Bench::Extract(args) => extract::run(&args),
         Bench::Monitors(args) => monitors::run(&args),
     }

@@ -22,7 +22,7 @@ use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
-use orbweaver_pipeline::{KeptContent, blocking};
+use orbweaver_pipeline::{KeptContent, SELECTORS_ROLE, STORED_KEY, blocking};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -79,19 +79,22 @@ async fn extract(
         &KEPT_ROLES
     };
     let extensions = shared.extractors.iter().map(String::as_str);
-    let roles: Vec<&str> = kept.iter().copied().chain(extensions).collect();
-    let calls = roles
+    let mut roles: Vec<&str> = kept.iter().copied().chain(extensions).collect();
+    let options = &shared.spec.extractor_options;
+    let mut calls: Vec<RoleCall> = roles
         .iter()
         .map(|role| RoleCall {
             role: (*role).to_owned(),
-            options: shared
-                .spec
-                .extractor_options
-                .get(*role)
-                .cloned()
-                .unwrap_or_default(),
+            options: options.get(*role).cloned().unwrap_or_default(),
         })
         .collect();
+    if let Some(extract) = &shared.spec.extract {
+        roles.push(STORED_KEY);
+        calls.push(RoleCall {
+            role: SELECTORS_ROLE.to_owned(),
+            options: extract.options.clone(),
+        });
+    }
     if roles.is_empty() {
         return Vec::new();
     }
@@ -105,6 +108,7 @@ async fn extract(
                 .map_err(|error| {
                     let (url, message) = (&page.parts().url, error.to_string());
                     tracing::warn!(role, %error, url, "an extractor failed");
+                    let role = role_name(role);
                     report.extractor_failed(shared.subject(url, entry.hash), role, &message);
                 })
                 .ok()
@@ -124,8 +128,16 @@ async fn extract(
     }
     let outputs = rest.iter();
     outputs
-        .map(|(role, data)| ((*role).to_owned(), data.get().to_owned()))
+        .map(|(role, data)| (role_name(role).to_owned(), data.get().to_owned()))
         .collect()
+}
+
+/// The role whose output is stored under this key.
+fn role_name(key: &str) -> &str {
+    match key {
+        STORED_KEY => SELECTORS_ROLE,
+        role => role,
+    }
 }
 
 fn json(value: &impl Serialize) -> Option<String> {
@@ -173,8 +185,9 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         .iter()
         .filter(|(name, _)| !DROPPED.contains(name))
         .collect();
-    let for_extractors =
-        kind == Kind::Html && (!shared.spec.store_html || !shared.extractors.is_empty());
+    let runs_extractors =
+        !shared.spec.store_html || !shared.extractors.is_empty() || shared.spec.extract.is_some();
+    let for_extractors = kind == Kind::Html && runs_extractors;
     let for_hooks = shared.hooks.need_pages(&shared.crawls.pipeline.engine);
     let page = (for_extractors || for_hooks).then(|| {
         Page::new(PageParts {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_accounts::quota::Reservation;
-use orbweaver_core::render::WaitFor;
 use orbweaver_fetch::{FetchError, Kind, Receives, RenderExtras, Response};
 use orbweaver_pipeline::cloud::backend::{Choice, Job};
 use orbweaver_pipeline::cloud::detect::Verdict;
@@ -62,7 +61,7 @@ pub(crate) async fn render(
     let job = Job {
         url: entry.url.clone(),
         user_agent: Some(user_agent.to_owned()),
-        render: Some(wait.event.map_or(WaitFor::Load, WaitFor::from)),
+        render: Some(wait.point()),
         proxy: shared.proxy.clone(),
         pool: spec.proxy_pool,
         country: spec.proxy_country.clone(),
@@ -72,7 +71,10 @@ pub(crate) async fn render(
             cookies: spec.cookies.clone().filter(|_| is_trusted),
             selector: wait.selector,
             pause: wait.milliseconds.map(Duration::from_millis),
+            actions: spec.actions.clone(),
+            ..RenderExtras::default()
         },
+        session: spec.session.clone(),
         ..Job::default()
     };
     let through_pool = shared.proxy.is_none() && spec.proxy_pool.is_some();
@@ -103,6 +105,7 @@ fn receives(shared: &Arc<Shared>, page: &str) -> Receives {
 fn fetch_error(url: &str, error: ScanError) -> FetchError {
     let (kind, retryable) = match &error {
         ScanError::Refused(_) => (Kind::Refused, false),
+        ScanError::Field(_) => (Kind::InvalidRequest, false),
         ScanError::Fetch {
             kind: FailureKind::Fetch(kind),
             ..

@@ -1,6 +1,6 @@
 //! The body of POST /v1/crawls and its rules.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 use orbweaver_core::country;
@@ -14,18 +14,15 @@ use crate::hooks;
 use crate::hooks::request::HookRequest;
 use crate::page::KEPT_ROLES;
 use crate::patterns::PathPatterns;
-use crate::render::{RenderMode, WaitRequest};
+use crate::render::RenderMode;
 use crate::spec::{
     AGGRESSIVE_CONCURRENCY, CrawlSpec, MAX_DELAY_MS, MAX_DEPTH, MAX_PAGES, SeedKind,
 };
 use orbweaver_core::json_number::whole;
-use orbweaver_fetch::ProxyPool;
+use orbweaver_fetch::{Action, ProxyPool};
+use orbweaver_pipeline::browsing::{self, WaitRequest};
 use orbweaver_pipeline::rules::{self, InvalidField};
-use orbweaver_pipeline::{Pipeline, blocking};
-
-const MAX_HEADERS: usize = 64;
-const MAX_HEADER_BYTES: usize = 8_192;
-const MAX_COOKIE_BYTES: usize = 16_384;
+use orbweaver_pipeline::{ExtractRequest, Pipeline, blocking};
 
 /// A site to crawl.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
@@ -143,6 +140,16 @@ pub struct CrawlRequest {
     /// `networkidle`, or an object of `event`, `selector` and `milliseconds`.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub wait_for: Option<WaitRequest>,
+    /// What is done in every rendered page once it has loaded, in this order, within a minute.
+    /// There are no screenshots in crawls.
+    #[schema(max_items = 50, extensions(("x-extension" = json!(true))))]
+    pub actions: Option<Vec<Action>>,
+    /// The name of a session: rendered pages share its cookies, also with those of other requests.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$", extensions(("x-extension" = json!(true))))]
+    pub session: Option<String>,
+    /// Fields to extract from every page by CSS selectors: `extracted` of the page.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    pub extract: Option<ExtractRequest>,
     /// Hooks, in their order: plugins that decide which links are followed and with which
     /// priority, what is stored of a page, and how requests are sent.
     #[schema(max_items = 8, extensions(("x-extension" = json!(true))))]
@@ -203,8 +210,8 @@ impl CrawlRequest {
             return Err(InvalidField::new("concurrency", "must be at least 1").into());
         }
         let delay_ms = within("delay_ms", self.delay_ms, 0, MAX_DELAY_MS, 250)?;
-        let headers = headers(self.headers.unwrap_or_default())?;
-        cookies(self.cookies.as_deref())?;
+        let headers = rules::headers(self.headers.unwrap_or_default())?;
+        rules::cookies(self.cookies.as_deref())?;
         let (include_paths, exclude_paths) = patterns(
             self.include_paths.unwrap_or_default(),
             self.exclude_paths.unwrap_or_default(),
@@ -229,7 +236,23 @@ impl CrawlRequest {
             let rule = "cannot be combined with cron";
             return Err(InvalidField::new("aggressive", rule).into());
         }
+        let render = self.render.unwrap_or_default();
+        let needing = [
+            ("wait_for", self.wait_for.is_some()),
+            ("actions", self.actions.is_some()),
+            ("session", self.session.is_some()),
+        ];
         let wait_for = self.wait_for.map(WaitRequest::check).transpose()?;
+        let actions = self.actions.unwrap_or_default();
+        browsing::check_actions(&actions)?;
+        no_screenshots(&actions)?;
+        browsing::check_session(self.session.as_deref())?;
+        if render == RenderMode::Never
+            && let Some((field, _)) = needing.iter().find(|(_, is_given)| *is_given)
+        {
+            let rule = "needs a browser: set render to auto or always";
+            return Err(InvalidField::new(field, rule).into());
+        }
         let extractors = self.extractors.unwrap_or_default();
         for name in extractors.iter().take(rules::MAX_EXTRACTORS) {
             pipeline.engine.await_role(name).await;
@@ -245,6 +268,14 @@ impl CrawlRequest {
         };
         let options = self.extractor_options.unwrap_or_default();
         let extractor_options = pipeline.check_extractor_options(options, &runs).await?;
+        let extract = pipeline.check_extract(self.extract).await?;
+        if extract
+            .as_ref()
+            .is_some_and(|extract| extract.prompt.is_some())
+        {
+            let rule = "is for scans and bulk scans only; a crawl takes selectors";
+            return Err(InvalidField::new("extract.prompt", rule).into());
+        }
         let hooks = hooks::request::check(pipeline, self.hooks.unwrap_or_default()).await?;
         if let (None, Some(pool)) = (&self.proxy_url, self.proxy_pool)
             && !pipeline.fetcher.has_pool(pool)
@@ -278,8 +309,11 @@ impl CrawlRequest {
             extractors,
             extractor_options,
             respect_nofollow: self.respect_nofollow.unwrap_or(false),
-            render: self.render.unwrap_or_default(),
+            render,
             wait_for,
+            actions,
+            session: self.session,
+            extract,
             hooks,
             ..CrawlSpec::new(self.url)
         };
@@ -315,54 +349,22 @@ fn within(
     }
 }
 
+/// Refuses screenshots, which a crawl has no place for.
+fn no_screenshots(actions: &[Action]) -> Result<(), InvalidField> {
+    let found = actions
+        .iter()
+        .position(|action| matches!(action, Action::Screenshot {}));
+    match found {
+        Some(index) => {
+            let rule = "a crawl takes no screenshots";
+            Err(InvalidField::new(&format!("actions[{index}].type"), rule))
+        }
+        None => Ok(()),
+    }
+}
+
 fn narrow(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn headers(given: IndexMap<String, String>) -> Result<Vec<(String, String)>, InvalidField> {
-    if given.len() > MAX_HEADERS {
-        return Err(InvalidField::new("headers", "must be at most 64 headers"));
-    }
-    let mut seen = HashSet::new();
-    for (name, value) in &given {
-        let field = format!("headers.{}", shown(name));
-        orbweaver_fetch::check_header(name, value)
-            .map_err(|rule| InvalidField::new(&field, rule))?;
-        if value.len() > MAX_HEADER_BYTES {
-            return Err(InvalidField::new(&field, "must be at most 8192 bytes"));
-        }
-        if !seen.insert(name.to_ascii_lowercase()) {
-            return Err(InvalidField::new(&field, "is given twice"));
-        }
-    }
-    Ok(given.into_iter().collect())
-}
-
-/// A name for a message: shortened, and without line breaks.
-fn shown(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(64).collect()
-}
-
-fn cookies(given: Option<&str>) -> Result<(), InvalidField> {
-    let Some(cookies) = given else { return Ok(()) };
-    if cookies.len() > MAX_COOKIE_BYTES {
-        return Err(InvalidField::new("cookies", "must be at most 16384 bytes"));
-    }
-    let is_pair = |pair: &str| {
-        pair.split_once('=')
-            .is_some_and(|(name, _)| !name.trim().is_empty())
-    };
-    let mut pairs = cookies.split(';').map(str::trim).filter(|p| !p.is_empty());
-    if !pairs.all(is_pair) {
-        return Err(InvalidField::new("cookies", "must have the form k=v; k=v"));
-    }
-    if cookies.chars().any(char::is_control) {
-        return Err(InvalidField::new(
-            "cookies",
-            "must not contain control characters",
-        ));
-    }
-    Ok(())
 }
 
 /// Compiles the patterns once, on the pool for blocking work.

@@ -5,13 +5,14 @@
 use std::fmt;
 
 use orbweaver_core::webhook::Event;
-use orbweaver_fetch::{InvalidProxy, ProxyPool, ProxyUrl};
-use orbweaver_pipeline::ExtractorOptions;
+use orbweaver_fetch::{Action, InvalidProxy, ProxyPool, ProxyUrl};
+use orbweaver_pipeline::browsing::WaitSpec;
+use orbweaver_pipeline::{ExtractSpec, ExtractorOptions};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hooks::request::HookSpec;
-use crate::render::{RenderMode, WaitSpec};
+use crate::render::RenderMode;
 
 /// Maximum page rows of one run.
 pub const MAX_PAGES: u32 = 100_000;
@@ -86,6 +87,15 @@ pub struct CrawlSpec {
     /// When a rendered page counts as loaded; by default at its load event.
     #[serde(default)]
     pub wait_for: Option<WaitSpec>,
+    /// What is done in a rendered page.
+    #[serde(default)]
+    pub actions: Vec<Action>,
+    /// The name of the session whose cookies rendered pages share.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// Fields that are extracted from every page.
+    #[serde(default)]
+    pub extract: Option<ExtractSpec>,
     /// Hooks that decide what is followed and stored, in their order.
     #[serde(default)]
     pub hooks: Vec<HookSpec>,
@@ -133,6 +143,9 @@ impl CrawlSpec {
             list: false,
             render: RenderMode::Never,
             wait_for: None,
+            actions: Vec::new(),
+            session: None,
+            extract: None,
             hooks: Vec::new(),
         }
     }

@@ -69,6 +69,9 @@ pub enum SubKind {
     Refused,
     /// [`Kind::Connect`]: the server reset the connection.
     Reset,
+    /// [`Kind::InvalidRequest`]: a field of the caller's request; the message begins with its
+    /// path: `actions[2].selector: matches no element …`.
+    Field,
     /// [`Kind::Tls`]: the certificate has expired.
     Expired,
     /// [`Kind::Tls`]: the certificate is not valid yet.
@@ -139,6 +142,7 @@ impl SubKind {
             Self::Refused => "refused",
             Self::Reset => "reset",
             Self::Unreachable => "unreachable",
+            Self::Field => "field",
             Self::Expired => "expired",
             Self::NotYetValid => "not_yet_valid",
             Self::WrongHost => "wrong_host",

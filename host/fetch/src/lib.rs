@@ -25,8 +25,9 @@ mod response;
 mod site;
 
 pub use browser::{
-    BROWSERS, BrowserConfig, Isolation, Receives, RenderExtras, RenderRequest, Rendered, Renderer,
-    Sandbox, WaitFor, find_browser,
+    Action, BROWSERS, BrowserConfig, Isolation, PictureFormat, PictureOptions, Receives,
+    RenderExtras, RenderRequest, Rendered, Renderer, Sandbox, ScrollDirection, SessionCookies,
+    Viewport, WaitFor, find_browser, key_names,
 };
 pub use client::ConfigError;
 pub use config::{FetchConfig, Limits};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use orbweaver_core::content::Kind;
 use orbweaver_store::CloudMode;
@@ -9,14 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::cloud::{Answered, ModelUsage};
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extract_fields::{Extracted, FieldError, SELECTORS_ROLE};
 use crate::roles::{Outcome, RoleError};
 use crate::shapes::{Link, Metadata, Signals};
 use crate::site::Site;
 use crate::spec::Content;
 
-/// A screenshot: PNG in base64, or why there is none.
+/// A screenshot: in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
 /// Result of a scan. A field whose extractor failed is null, and `errors` says why. A body
@@ -77,7 +81,7 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Vec<Link>>)]
     pub links: Option<Option<&'a RawValue>>,
-    /// PNG in base64; present with `screenshot_inline`.
+    /// In base64; present with `screenshot_inline` or `screenshot`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub screenshot: Option<Option<&'a str>>,
@@ -85,6 +89,23 @@ pub struct ScanResult<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false)]
     pub screenshot_error: Option<&'a str>,
+    /// The screenshots of `actions` in base64, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub screenshots: Vec<String>,
+    /// The fields that `extract` describes; present with `extract`. A field whose selector matches
+    /// nothing is null, or left out where the schema does not allow null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub extracted: Option<Option<&'a RawValue>>,
+    /// Fields that are not as `extract` describes them; present with `extract`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub extract_errors: Option<Vec<FieldError>>,
+    /// What the language model cost; present with `extract.prompt`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, value_type = Option<ModelUsage>, extensions(("x-extension" = json!(true))))]
+    pub extract_usage: Option<&'a ModelUsage>,
     /// Outputs of additional extractors, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false, value_type = BTreeMap<String, Value>, extensions(("x-extension" = json!(true))))]
@@ -125,6 +146,20 @@ impl<'a> Article<'a> {
     }
 }
 
+/// What an answer has besides the page's content.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Besides<'a> {
+    /// The screenshot, if one was requested.
+    pub picture: Option<&'a Picture>,
+    /// The screenshots of actions.
+    pub screenshots: &'a [Bytes],
+    /// What a language model extracted, if it was asked.
+    pub prompted: Option<&'a Answered>,
+}
+
+/// The role under which the language model's failure is reported.
+const PROMPT_ROLE: &str = "extract.prompt";
+
 /// `[]` for a body that is not HTML; `None` where the plugin failed.
 fn no_links(document: &Document) -> Option<&'static RawValue> {
     let none = if document.kind == Kind::Html {
@@ -135,8 +170,7 @@ fn no_links(document: &Document) -> Option<&'static RawValue> {
     serde_json::from_str(none).ok()
 }
 
-/// The answer of `POST /v1/scan` as JSON. `mode`: how the page was fetched; `picture`: the
-/// screenshot, if one was requested.
+/// The answer of `POST /v1/scan` as JSON. `mode`: how the page was fetched.
 ///
 /// # Errors
 /// An internal error.
@@ -146,11 +180,27 @@ pub fn assemble(
     content: &Content,
     outcome: &Outcome,
     site: &Site,
-    picture: Option<&Picture>,
+    besides: &Besides<'_>,
 ) -> Result<Bytes, ScanError> {
     let mut errors: Vec<RoleError> = outcome.errors.clone();
     let article = Article::read(outcome, &mut errors);
-    let (screenshot, screenshot_error) = match picture {
+    let asks = content.extract.is_some();
+    let mut extracted = outcome.role(SELECTORS_ROLE).and_then(Extracted::read);
+    match besides.prompted.map(|prompted| &prompted.result) {
+        Some(Ok(prompted)) => {
+            extracted = Some(Extracted {
+                data: &prompted.data,
+                errors: prompted.errors.clone(),
+            });
+        }
+        Some(Err(message)) => errors.push(RoleError {
+            role: PROMPT_ROLE.to_owned(),
+            plugin: None,
+            message: message.clone(),
+        }),
+        None => {}
+    }
+    let (screenshot, screenshot_error) = match besides.picture {
         Some(Ok(png)) => (Some(Some(png.as_str())), None),
         Some(Err(why)) => (Some(None), Some(why.as_str())),
         None => (None, None),
@@ -176,6 +226,18 @@ pub fn assemble(
             .then(|| outcome.role("links").or_else(|| no_links(document))),
         screenshot,
         screenshot_error,
+        screenshots: besides
+            .screenshots
+            .iter()
+            .map(|one| STANDARD.encode(one))
+            .collect(),
+        extracted: asks.then(|| extracted.as_ref().map(|fields| fields.data)),
+        extract_usage: besides.prompted.map(|prompted| &prompted.usage),
+        extract_errors: asks.then(|| {
+            extracted
+                .as_ref()
+                .map_or_else(Vec::new, |f| f.errors.clone())
+        }),
         extensions: outcome.extensions().collect(),
         errors,
         notice: document.notice(),

@@ -22,9 +22,39 @@ settings! {
         pub brave_key: Option<Secret>,
         /// Base URL of the Brave Search API.
         pub brave_url: SafeUrl = SafeUrl::new("https://api.search.brave.com"),
+        /// `[cloud.llm]`.
+        #[section]
+        pub llm: LlmConfig,
         /// `[cloud.prices]`.
         #[section]
         pub prices: Prices,
+    }
+}
+
+settings! {
+    /// `[cloud.llm]`: the language model of `extract.prompt`.
+    #[derive(PartialEq)]
+    pub struct LlmConfig {
+        /// Base URL of an endpoint that is compatible with OpenAI's chat completions, such as
+        /// https://api.openai.com/v1. It must pass the SSRF guard: if its network is private, add
+        /// it to `allow_nets`. Pages' texts are sent there.
+        pub url: Option<SafeUrl>,
+        /// The endpoint's API key, if it needs one.
+        pub key: Option<Secret>,
+        /// Name of the model.
+        pub model: Option<String>,
+        /// Longest wait for an answer, in milliseconds.
+        pub timeout_ms: Millis = Millis(60_000),
+        /// Most bytes of a page's text that are sent; the rest is left out.
+        pub max_text_bytes: usize = 60_000,
+        /// Most tokens of an answer; by default the model's own limit.
+        pub max_tokens: Option<u32>,
+        /// Most questions at once in this process; further ones wait.
+        pub concurrent: usize = 8,
+        /// US dollars per 10^6 tokens of questions.
+        pub input_price: f64 = 0.0,
+        /// US dollars per 10^6 tokens of answers.
+        pub output_price: f64 = 0.0,
     }
 }
 
@@ -86,6 +116,19 @@ impl CloudConfig {
             self.vendor_url.is_some() == self.vendor_key.is_some(),
             "cloud.vendor_url",
             "vendor_url and vendor_key must be set together",
+        )?;
+        InvalidSetting::unless(
+            self.llm.url.is_some() == self.llm.model.is_some(),
+            "cloud.llm.url",
+            "url and model must be set together",
+        )?;
+        let prices = [self.llm.input_price, self.llm.output_price];
+        InvalidSetting::unless(
+            prices
+                .iter()
+                .all(|price| price.is_finite() && *price >= 0.0),
+            "cloud.llm",
+            "prices must be numbers, 0 or more",
         )?;
         InvalidSetting::unless(
             !self.prices.invalid(),

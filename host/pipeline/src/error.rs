@@ -8,6 +8,8 @@ use orbweaver_accounts::quota::QuotaError;
 use orbweaver_fetch::{FetchError, Kind as FetchKind, SubKind};
 use orbweaver_store::StoreError;
 
+use crate::invalid_field::InvalidField;
+
 /// The kind of failure that left a request without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureKind {
@@ -42,6 +44,10 @@ pub enum ScanError {
     /// The URL, or a redirect target, may not be fetched.
     #[error("{0}")]
     Refused(String),
+    /// A field of the request that holds for the page's rendering, such as an action that could
+    /// not be done.
+    #[error("{0}")]
+    Field(InvalidField),
     /// The target gave no response.
     #[error("{message}")]
     Fetch {
@@ -97,6 +103,10 @@ impl From<QuotaError> for ScanError {
 impl From<FetchError> for ScanError {
     fn from(error: FetchError) -> Self {
         match error.kind {
+            FetchKind::InvalidRequest if error.sub == Some(SubKind::Field) => {
+                let (field, rule) = error.message.split_once(": ").unwrap_or(("url", ""));
+                Self::Field(InvalidField::new(field, rule))
+            }
             FetchKind::Refused | FetchKind::Scope | FetchKind::InvalidRequest => {
                 Self::Refused(error.message)
             }

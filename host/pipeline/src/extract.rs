@@ -78,6 +78,31 @@ impl Pipeline {
     }
 }
 
+impl Pipeline {
+    /// Runs one role on a document of any kind, without the cache: it validates what the options
+    /// have, and reads nothing of the page.
+    pub(crate) async fn validate(
+        &self,
+        document: &mut Document,
+        request: &RoleRequest,
+    ) -> Result<Outcome, ScanError> {
+        let mut outcome = Outcome::default();
+        self.engine.await_role(&request.role).await;
+        let page = document.page().await?;
+        let call = RoleCall {
+            role: request.role.clone(),
+            options: request.options.clone(),
+        };
+        let answer = self.engine.extract(&page, vec![call]).await.pop();
+        match answer.map(|answer| answer.and_then(checked)) {
+            Some(Ok(json)) => outcome.answers.push((request.clone(), json)),
+            Some(Err(error)) => outcome.errors.push(failure(&request.role, None, &error)),
+            None => {}
+        }
+        Ok(outcome)
+    }
+}
+
 fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError {
     tracing::warn!(role, plugin, %error, "an extractor failed");
     RoleError {

@@ -15,6 +15,7 @@ use orbweaver_engine::PluginRef;
 use orbweaver_store::CloudMode;
 use url::Url;
 
+use crate::browsing::Browsing;
 use crate::site::Site;
 use crate::spec::{Content, ScanSpec};
 
@@ -41,6 +42,7 @@ struct AnswerKey {
     user_agent: Option<String>,
     cloud_mode: CloudMode,
     content: Content,
+    browsing: Browsing,
 }
 
 /// Project, normalised URL, requested user agent and mode: the key of a stored page.
@@ -66,6 +68,7 @@ impl AnswerKey {
             user_agent: spec.user_agent.clone(),
             cloud_mode: spec.cloud_mode,
             content: spec.content.clone(),
+            browsing: spec.browsing.clone(),
         }
     }
 }

@@ -4,6 +4,7 @@
 mod answer;
 mod blocking;
 pub mod blocklist;
+pub mod browsing;
 mod charge;
 pub mod cloud;
 pub mod config;
@@ -12,12 +13,16 @@ pub mod convert;
 mod document;
 mod error;
 mod extract;
+mod extract_check;
+mod extract_fields;
 mod extractor_cache;
 mod extractor_options;
+mod invalid_field;
 mod kept_answers;
 mod option_rules;
 mod picture;
 mod pipeline;
+mod request_headers;
 mod roles;
 pub mod rules;
 mod scan;
@@ -30,12 +35,16 @@ mod spec;
 mod stored;
 mod text_diff;
 
-pub use answer::{Picture, ScanResult, assemble};
+pub use answer::{Besides, Picture, ScanResult, assemble};
 pub use blocking::blocking;
 pub use charge::Bill;
 pub use context::{Scans, ScansParts};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
+pub use extract_fields::{
+    ExtractRequest, ExtractSpec, Extracted, FieldError, PromptSpec, SELECTORS_ROLE, STORED_KEY,
+    split_stored,
+};
 pub use extractor_options::ExtractorOptions;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};

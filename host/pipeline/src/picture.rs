@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use orbweaver_fetch::RenderExtras;
 use orbweaver_store::Principal;
 
 use crate::answer::Picture;
@@ -59,6 +60,10 @@ async fn take(
         render: Some(WaitPoint::Load),
         picture: true,
         proxy: project_proxy(principal)?,
+        extras: RenderExtras {
+            picture: spec.browsing.picture.clone(),
+            ..RenderExtras::default()
+        },
         ..Job::default()
     };
     let loaded = scans

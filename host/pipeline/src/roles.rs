@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::extract_fields::SELECTORS_ROLE;
 use crate::extractor_options::options_of;
 use crate::spec::Content;
 
@@ -107,6 +108,9 @@ impl Content {
         }
         for request in &mut roles {
             request.options = options_of(&request.role, &request.options, &self.options);
+        }
+        if let Some(extract) = self.extract.as_ref().filter(|one| one.prompt.is_none()) {
+            roles.push(RoleRequest::new(SELECTORS_ROLE, &extract.options));
         }
         roles
     }

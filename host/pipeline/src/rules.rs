@@ -1,50 +1,18 @@
 //! Validation rules that several requests share. Errors name the field and the rule.
 
-use std::fmt;
-
 use http::HeaderValue;
-use orbweaver_core::guard::{Refusal, Rule};
 use orbweaver_engine::Kind;
 use orbweaver_fetch::ProxyUrl;
 
+pub use crate::invalid_field::InvalidField;
 use crate::pipeline::Pipeline;
+pub use crate::request_headers::{cookies, headers};
 
 /// Largest `max_age_seconds`: ten years.
 pub const MAX_AGE_SECONDS: u64 = 315_360_000;
 const MAX_USER_AGENT: usize = 1_024;
 /// Maximum number of extractors that one request may add.
 pub const MAX_EXTRACTORS: usize = 16;
-
-/// A request field that breaks a rule: `field: rule`.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {rule}")]
-pub struct InvalidField {
-    /// The field's path, such as `headers.x-id` or `urls[3]`.
-    pub field: String,
-    /// The rule.
-    pub rule: String,
-    /// The guard's rule, where the guard refused the field's URL.
-    pub guard: Option<Rule>,
-}
-
-impl InvalidField {
-    /// Names a field and the rule that it breaks.
-    pub fn new(field: &str, rule: impl fmt::Display) -> Self {
-        Self {
-            field: field.to_owned(),
-            rule: rule.to_string(),
-            guard: None,
-        }
-    }
-
-    /// A field whose URL the guard refused.
-    fn refused(field: &str, refusal: &Refusal) -> Self {
-        Self {
-            guard: Some(refusal.rule),
-            ..Self::new(field, refusal)
-        }
-    }
-}
 
 /// Checks an absolute http or https URL, which the guard must accept.
 ///

@@ -10,10 +10,12 @@ use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{CloudMode, Principal};
 use url::Url;
 
-use crate::answer::assemble;
+use crate::answer::{Besides, assemble};
 use crate::charge::{Bill, Charge, base_amount};
+use crate::cloud::{NO_MODEL, micros};
 use crate::context::Scans;
 use crate::error::ScanError;
+use crate::extract_fields::PromptSpec;
 use crate::kept_answers::{KeptAnswer, SHARED};
 use crate::picture;
 use crate::pipeline::Pipeline;
@@ -33,6 +35,11 @@ pub async fn scan(
     bill: Bill,
 ) -> Result<Bytes, ScanError> {
     source::check_mode(scans, spec.cloud_mode)?;
+    let extract = spec.content.extract.as_ref();
+    if extract.is_some_and(|extract| extract.prompt.is_some()) && !scans.cloud.llm().is_configured()
+    {
+        return Err(ScanError::NotConfigured(NO_MODEL.into()));
+    }
     let amount = base_amount(spec.cloud_mode);
     let reserved = match bill.reserved {
         Some(reserved) => reserved,
@@ -73,6 +80,7 @@ async fn run(
         page_key,
         row,
         picture,
+        screenshots,
     } = source::find(scans, principal, spec, charge).await?;
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
@@ -87,13 +95,28 @@ async fn run(
         picture::screenshot(scans, principal, spec, picture, charge),
     );
     let outcome = outcome?;
+    let prompt = spec.content.extract.as_ref();
+    let prompted = match prompt.and_then(|extract| extract.prompt.as_ref()) {
+        Some(PromptSpec { prompt, schema }) => {
+            let llm = scans.cloud.llm();
+            let schema = schema.as_deref();
+            let answered = llm.extract(pipeline, &mut document, prompt, schema).await;
+            charge.cost_micros += micros(answered.usage.cost_usd);
+            Some(answered)
+        }
+        None => None,
+    };
     let json = assemble(
         &document,
         page_key.3,
         &spec.content,
         &outcome,
         &site,
-        picture.as_ref(),
+        &Besides {
+            picture: picture.as_ref(),
+            screenshots: &screenshots,
+            prompted: prompted.as_ref(),
+        },
     )?;
     let page = match row {
         PageRow::New(page) => scans.store.save_page(*page, Some(charge.usage())).await?,
@@ -107,6 +130,10 @@ async fn run(
         // Not cached if a plugin failed, because it may succeed next time.
         if outcome.errors.is_empty()
             && picture.is_none()
+            && screenshots.is_empty()
+            && prompted
+                .as_ref()
+                .is_none_or(|answered| answered.result.is_ok())
             && let Ok(final_url) = Url::parse(&document.final_url)
         {
             let kept = KeptAnswer {

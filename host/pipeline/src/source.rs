@@ -29,6 +29,8 @@ pub(super) struct SourcedPage {
     pub(super) row: PageRow,
     /// The screenshot taken with the page, if requested.
     pub(super) picture: Option<Result<Bytes, String>>,
+    /// The screenshots of its actions.
+    pub(super) screenshots: Vec<Bytes>,
 }
 
 /// The page's row in the store.
@@ -41,7 +43,9 @@ pub(super) enum PageRow {
 
 /// The oldest acceptable time of a stored page; `None` if the page must be fetched.
 pub(super) fn since(scans: &Scans, spec: &ScanSpec) -> Option<DateTime<Utc>> {
-    let seconds = spec.max_age_seconds?;
+    let seconds = spec
+        .max_age_seconds
+        .filter(|_| !spec.browsing.takes_screenshots())?;
     let since = i64::try_from(seconds)
         .ok()
         .and_then(TimeDelta::try_seconds)
@@ -64,7 +68,11 @@ pub(super) async fn find(
         .user_agent
         .as_deref()
         .filter(|agent| !user_agent::is_rotated(Some(agent)));
-    let user_agent = asked.unwrap_or_default();
+    // A page that was rendered differently is another one.
+    let user_agent = &match spec.browsing.needs_browser() {
+        false => asked.unwrap_or_default().to_owned(),
+        true => format!("{} [{}]", asked.unwrap_or_default(), spec.browsing.digest()),
+    };
     if let Some(since) = since(scans, spec) {
         for &mode in stored_modes(spec.cloud_mode) {
             let query = CacheQuery {
@@ -82,9 +90,10 @@ pub(super) async fn find(
                 charge.came_by(mode);
                 return Ok(SourcedPage {
                     document,
-                    page_key: (project, url_key, user_agent.to_owned(), mode),
+                    page_key: (project, url_key, user_agent.clone(), mode),
                     row: PageRow::Stored(id),
                     picture: None,
+                    screenshots: Vec::new(),
                 });
             }
         }
@@ -93,7 +102,7 @@ pub(super) async fn find(
     let (loaded, mode) = Box::pin(load(scans, principal, spec, asked, charge)).await?;
     charge.came_by(mode);
     charge.cost_micros = loaded.cost_micros;
-    let picture = loaded.picture;
+    let (picture, screenshots) = (loaded.picture, loaded.screenshots);
     let fetched_at = scans.clock.now();
     let (mut document, body) =
         blocking(move || Document::from_response(loaded.response, fetched_at)).await?;
@@ -109,7 +118,7 @@ pub(super) async fn find(
         fetched_at,
         content_hash: Some(document.content_hash.clone()),
         kind: document.kind,
-        user_agent: user_agent.to_owned(),
+        user_agent: user_agent.clone(),
         cloud_mode: mode,
         headers: serde_json::to_string(&document.headers)
             .map_err(|error| ScanError::Internal(error.to_string()))?,
@@ -118,9 +127,10 @@ pub(super) async fn find(
     };
     Ok(SourcedPage {
         document,
-        page_key: (project, url_key, user_agent.to_owned(), mode),
+        page_key: (project, url_key, user_agent.clone(), mode),
         row: PageRow::New(Box::new(page)),
         picture,
+        screenshots,
     })
 }
 
@@ -139,15 +149,18 @@ async fn load(
         proxy: project_proxy(principal)?,
         ..Job::default()
     };
+    let browsing = &spec.browsing;
     let rendered = Job {
-        render: Some(WaitPoint::Load),
+        render: Some(browsing.point(WaitPoint::Load)),
         picture: spec.content.screenshot && cloud.has_browser(),
+        extras: browsing.extras(&spec.url),
+        session: browsing.session.clone(),
         ..plain.clone()
     };
     match mode {
         CloudMode::None => Ok((cloud.load(project, Choice::Local, &plain).await?, mode)),
         CloudMode::Browser => {
-            let here = cloud.has_browser();
+            let here = cloud.has_browser() || browsing.needs_browser();
             let choice = if here { Choice::Local } else { Choice::Vendor };
             let mut job = rendered;
             with_picture(scans, principal, &mut job, charge).await;
@@ -160,6 +173,14 @@ async fn load(
                 ..rendered
             };
             Ok((cloud.load(project, Choice::Unblock, &job).await?, mode))
+        }
+        // What was asked for can't be done without a browser.
+        CloudMode::Auto if browsing.needs_browser() => {
+            charge.reserve_cloud(scans, principal.project).await?;
+            let mut job = rendered;
+            with_picture(scans, principal, &mut job, charge).await;
+            let page = cloud.load(project, Choice::Local, &job).await?;
+            Ok((page, CloudMode::Browser))
         }
         CloudMode::Auto => {
             let page = cloud.load(project, Choice::Local, &plain).await?;

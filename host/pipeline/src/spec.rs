@@ -2,6 +2,8 @@
 
 use orbweaver_store::CloudMode;
 
+use crate::browsing::Browsing;
+use crate::extract_fields::ExtractSpec;
 use crate::extractor_options::ExtractorOptions;
 
 /// The validated parameters of a scan.
@@ -17,6 +19,8 @@ pub struct ScanSpec {
     pub cloud_mode: CloudMode,
     /// What to extract.
     pub content: Content,
+    /// How the page is rendered.
+    pub browsing: Browsing,
 }
 
 /// The contents of a scan's answer.
@@ -34,4 +38,6 @@ pub struct Content {
     pub extractors: Vec<String>,
     /// Options of the request, by role.
     pub options: ExtractorOptions,
+    /// Fields that the request describes.
+    pub extract: Option<ExtractSpec>,
 }

@@ -16,6 +16,7 @@ use utoipa::ToSchema;
 use crate::answer::{Article, to_json};
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::extract_fields::{Extracted, FieldError, split_stored};
 use crate::extractor_options::{ExtractorOptions, options_of};
 use crate::pipeline::Pipeline;
 use crate::roles::{Outcome, RoleError, RoleRequest};
@@ -96,6 +97,14 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub content_hash: Option<&'a str>,
+    /// The fields that the crawl's `extract` describes; null where they could not be extracted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
+    pub extracted: Option<Option<&'a RawValue>>,
+    /// Fields that are not as `extract` describes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub extract_errors: Option<Vec<FieldError>>,
     /// Outputs of the extractors that the crawl named.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, value_type = Option<Value>, extensions(("x-extension" = json!(true))))]
@@ -194,14 +203,12 @@ impl Pipeline {
         parts: Parts,
         options: &ExtractorOptions,
     ) -> Result<Bytes, StoredError> {
-        let extensions = record.extensions.take();
+        let (extensions, fields) = split_stored(record.extensions.take().as_deref());
+        let extracted = fields.as_deref().and_then(Extracted::read);
         let records = match record.run {
             Some(_) => records(store, project, record.page.id).await?,
             None => Vec::new(),
         };
-        let extensions: Option<&RawValue> = extensions
-            .as_deref()
-            .and_then(|json| serde_json::from_str(json).ok());
         let (url, id) = (record.page.url.clone(), record.page.id);
         let (status, bytes) = (record.page.status, record.page.bytes);
         let fetched_at = record.page.fetched_at;
@@ -235,7 +242,11 @@ impl Pipeline {
             content_hash: content_hash
                 .as_deref()
                 .filter(|_| parts.content_hash && has_body),
-            extensions,
+            extracted: fields
+                .is_some()
+                .then(|| extracted.as_ref().map(|fields| fields.data)),
+            extract_errors: extracted.as_ref().map(|fields| fields.errors.clone()),
+            extensions: extensions.as_deref(),
             records,
             errors,
             notice: content.notice.clone(),

@@ -401,6 +401,7 @@ async fn invalid_parameters_of_an_export_are_named() {
         ("format=xml", "format"),
         ("include=markdown,titel", "include"),
         ("format=warc&include=title", "include"),
+        ("format=wacz&include=title", "include"),
         ("limit=0", "limit"),
         ("limit=100001", "limit"),
         ("after=-1", "after"),

@@ -4,7 +4,9 @@ mod deleting;
 mod events;
 mod export;
 mod graph;
+mod page_events;
 mod pages;
+mod wacz;
 
 use orbweaver_core::ids::RunId;
 use serde_json::Value;

@@ -4,6 +4,9 @@ use axum::Json;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use indexmap::IndexMap;
+use orbweaver_fetch::{Action, PictureOptions};
+use orbweaver_pipeline::browsing::{Browsing, BrowsingRequest, WaitRequest, WaitSpec};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -27,9 +30,29 @@ pub(super) struct RenderRequest {
     /// How the content is returned.
     #[schema(default = "raw")]
     return_format: Option<RenderFormat>,
-    /// When the page counts as loaded.
-    #[schema(default = "load")]
-    wait_for: Option<WaitForName>,
+    /// When the page counts as loaded: `load` (default), `domcontentloaded`, `networkidle`, or an
+    /// object of `event`, `selector` and `milliseconds`.
+    wait_for: Option<WaitRequest>,
+    /// Sent with requests to the URL's own host.
+    #[schema(
+        value_type = Option<std::collections::HashMap<String, String>>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    headers: Option<IndexMap<String, String>>,
+    /// Cookies, `k=v; k=v`, of the URL's own host.
+    #[schema(max_length = 16_384, extensions(("x-extension" = json!(true))))]
+    cookies: Option<String>,
+    /// What is done in the loaded page, in this order, within a minute. Screenshots are in
+    /// `screenshots`.
+    #[schema(max_items = 50, extensions(("x-extension" = json!(true))))]
+    actions: Option<Vec<Action>>,
+    /// The name of a session: rendered pages with the same name share cookies. It is forgotten an
+    /// hour after its last use.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$", extensions(("x-extension" = json!(true))))]
+    session: Option<String>,
+    /// Options of screenshots: of `return_format` `png`, and of those among the actions.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    screenshot: Option<PictureOptions>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
@@ -41,30 +64,8 @@ enum RenderFormat {
     Markdown,
     /// Plain text.
     Text,
-    /// A picture of the whole page, PNG in base64.
+    /// A screenshot in base64, of the whole page as PNG unless `screenshot` says otherwise.
     Png,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-#[schema(as = WaitFor)]
-pub(super) enum WaitForName {
-    /// The `load` event.
-    Load,
-    /// The `DOMContentLoaded` event.
-    DomContentLoaded,
-    /// No request for half a second.
-    NetworkIdle,
-}
-
-impl From<WaitForName> for WaitPoint {
-    fn from(word: WaitForName) -> Self {
-        match word {
-            WaitForName::Load => Self::Load,
-            WaitForName::DomContentLoaded => Self::DomContentLoaded,
-            WaitForName::NetworkIdle => Self::NetworkIdle,
-        }
-    }
 }
 
 /// The rendered page.
@@ -74,6 +75,10 @@ pub(super) struct RenderResult {
     /// US dollars.
     pub(super) cost_usd: f64,
     pub(super) elapsed_ms: u64,
+    /// The screenshots of `actions` in base64, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
+    pub(super) screenshots: Vec<String>,
 }
 
 /// A page as a browser shows it, after its scripts ran.
@@ -100,23 +105,44 @@ pub(super) async fn render(
     let digest = payload.digest();
     let request = payload.value;
     validate::url(&ctx.app, "url", &request.url)?;
+    let format = request.return_format.unwrap_or(RenderFormat::Raw);
+    let browsing = BrowsingRequest {
+        wait_for: request.wait_for,
+        headers: request.headers,
+        cookies: request.cookies,
+        actions: request.actions,
+        session: request.session,
+        screenshot: request.screenshot,
+    };
+    let (url, browsing) = (request.url, browsing.check()?);
     let of = ctx.clone();
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let work = Work::new(&of, token, "cloud-render");
-        run(work, request).await.map(Json).into_response()
+        run(work, url, format, browsing)
+            .await
+            .map(Json)
+            .into_response()
     })
     .await)
 }
 
-async fn run(work: Work, request: RenderRequest) -> Result<RenderResult, ApiError> {
-    let format = request.return_format.unwrap_or(RenderFormat::Raw);
+async fn run(
+    work: Work,
+    url: String,
+    format: RenderFormat,
+    browsing: Browsing,
+) -> Result<RenderResult, ApiError> {
+    let choice = rendering(&work, format, &browsing);
     let job = Job {
-        url: request.url,
-        render: Some(request.wait_for.map_or(WaitPoint::Load, WaitPoint::from)),
+        render: Some(browsing.point(WaitPoint::Load)),
         picture: format == RenderFormat::Png,
+        extras: browsing.extras(&url),
+        session: browsing.session,
+        url,
         ..Job::default()
     };
-    let mut loaded = work.load(rendering(&work, &job), job).await?;
+    let mut loaded = work.load(choice, job).await?;
+    let screenshots = std::mem::take(&mut loaded.screenshots);
     let cost_usd = usd(loaded.cost_micros);
     let picture = loaded.picture.take();
     let content = match format {
@@ -140,12 +166,22 @@ async fn run(work: Work, request: RenderRequest) -> Result<RenderResult, ApiErro
         content,
         cost_usd,
         elapsed_ms: work.elapsed_ms(),
+        screenshots: screenshots.iter().map(|one| STANDARD.encode(one)).collect(),
     })
 }
 
-/// This host's browser; the provider's where there is none here.
-fn rendering(work: &Work, job: &Job) -> Choice {
-    if work.app.cloud.has_browser() || job.picture || !work.app.cloud.vendor().is_configured() {
+/// This host's browser; the provider's where there is none here and nothing but an event is
+/// waited for.
+fn rendering(work: &Work, format: RenderFormat, browsing: &Browsing) -> Choice {
+    let event_alone = Browsing {
+        wait: browsing.wait.as_ref().map(|wait| WaitSpec {
+            event: wait.event,
+            ..WaitSpec::default()
+        }),
+        ..Browsing::default()
+    };
+    let needs_ours = format == RenderFormat::Png || *browsing != event_alone;
+    if work.app.cloud.has_browser() || needs_ours || !work.app.cloud.vendor().is_configured() {
         Choice::Local
     } else {
         Choice::Vendor

@@ -96,6 +96,7 @@ async fn run(work: Work, request: ScreenshotRequest, json: bool) -> Result<Respo
             content: STANDARD.encode(picture),
             cost_usd: usd(loaded.cost_micros),
             elapsed_ms: work.elapsed_ms(),
+            screenshots: Vec::new(),
         };
         return Ok(Json(body).into_response());
     }

@@ -7,10 +7,12 @@ use indexmap::IndexMap;
 use orbweaver_core::json_number::whole;
 use orbweaver_core::webhook::Event;
 use orbweaver_crawl::list::{MAX_URLS, UrlList};
-use orbweaver_crawl::render::{RenderMode, WaitRequest};
+use orbweaver_crawl::render::RenderMode;
 use orbweaver_crawl::request::CrawlRequest;
 use orbweaver_crawl::submit::{self, Origin};
-use orbweaver_fetch::ProxyPool;
+use orbweaver_fetch::{Action, ProxyPool};
+use orbweaver_pipeline::ExtractRequest;
+use orbweaver_pipeline::browsing::WaitRequest;
 use orbweaver_pipeline::cloud::backend::NO_BROWSER;
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Created;
@@ -83,6 +85,14 @@ pub(super) struct BatchRequest {
     render: Option<RenderMode>,
     /// When a rendered page counts as loaded.
     wait_for: Option<WaitRequest>,
+    /// What is done in every rendered page once it has loaded, in this order, within a minute.
+    #[schema(max_items = 50)]
+    actions: Option<Vec<Action>>,
+    /// The name of a session: rendered pages share its cookies.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$")]
+    session: Option<String>,
+    /// Fields to extract from every page by CSS selectors: `extracted` of the page.
+    extract: Option<ExtractRequest>,
 }
 
 /// The run of a batch.
@@ -123,6 +133,9 @@ impl BatchRequest {
             extractors: self.extractors,
             render: self.render,
             wait_for: self.wait_for,
+            actions: self.actions,
+            session: self.session,
+            extract: self.extract,
             ..CrawlRequest::default()
         };
         Ok((self.urls, crawl))

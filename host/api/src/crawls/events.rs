@@ -1,30 +1,35 @@
 //! GET /v1/crawls/{id}/events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
+use chrono::{DateTime, Utc};
 use futures::stream;
 use http::{HeaderMap, StatusCode};
-use orbweaver_core::ids::{ProjectId, RunId};
-use orbweaver_store::crawl::{Run, RunState};
-use serde::Serialize;
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
+use orbweaver_store::StoreError;
+use orbweaver_store::crawl::{PageRange, Run, RunState};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::path::{self, RunPath};
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::input::Query;
 
 /// How often the row of a run that waits, or that another node works on, is looked at: it is
 /// what every node agrees on. A run of this process says itself when it has written.
 const LOOK: Duration = Duration::from_millis(500);
 /// The least time between two events of a run of this process.
 const GAP: Duration = Duration::from_millis(250);
+/// Pages read at a time.
+const PAGES: u32 = 500;
 /// A comment is sent after this long without an event, so that proxies keep the connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -48,18 +53,37 @@ pub(super) struct Progress {
     error_message: Option<String>,
 }
 
+/// The data of the event of a page.
+#[derive(Debug, Serialize)]
+struct StoredPage {
+    id: PageId,
+    url: String,
+    status: u16,
+    bytes: u64,
+    fetched_at: DateTime<Utc>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Params {
+    /// Also an event `crawl.page` for every page, from the first one on.
+    #[param(default = false)]
+    pages: Option<bool>,
+}
+
 /// An event of the stream.
 #[derive(ToSchema)]
 #[schema(as = CrawlEvent)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct ProgressEvent {
-    /// `progress` or `end`.
+    /// `progress`, `crawl.page` or `end`.
     event: String,
     /// Send it as `Last-Event-ID` after a reconnect.
     id: String,
     /// A JSON object: `id`; `status` (queued, running, done, failed); `queued` (URLs known and
     /// not yet fetched), `fetched` (pages stored), `failed` (URLs given up), `skipped` (URLs
-    /// left out, by reason); `rate` (pages a second since the event before); `error_message`.
+    /// left out, by reason); `rate` (pages a second since the event before); `error_message`. Of a
+    /// `crawl.page`: `id`, `url`, `status`, `bytes` and `fetched_at` of the page.
     #[schema(content_media_type = "application/json")]
     data: String,
 }
@@ -69,12 +93,16 @@ struct ProgressEvent {
 /// Event `progress` whenever counts have changed, and event `end` as the last. With the
 /// `Last-Event-ID` of an earlier connection only what has changed since is sent; 204 when
 /// that was the last event.
+///
+/// With `pages=true` every stored page is an event `crawl.page`, in the order of storing, sent
+/// once however often the client connects again; all of them come before `end`.
 #[utoipa::path(
     get,
     path = "/v1/crawls/{id}/events",
     tag = "Crawls",
     params(
         ("id" = i64, Path, description = "The run"),
+        Params,
         ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event received"),
     ),
     responses(
@@ -89,20 +117,29 @@ pub(super) async fn crawl_events(
     ctx: Ctx,
     RunPath(id): RunPath,
     headers: HeaderMap,
+    query: Query<Params>,
 ) -> Result<Response, ApiError> {
     let run = path::run(&ctx, id).await?;
-    let seen = headers
+    let last = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok())
-        .and_then(|text| text.trim().parse::<u64>().ok());
-    if run.status.is_over() && seen.is_some_and(|seen| seen >= sequence(&run)) {
+        .and_then(read_id);
+    let pages = query.0.pages.unwrap_or(false);
+    let is_last = |(seen, after): (u64, PageId)| {
+        // The event of the end has no page behind it, and its id the last one's.
+        seen >= sequence(&run) && (!pages || after > PageId(0) || run.page_count == 0)
+    };
+    if run.status.is_over() && last.is_some_and(is_last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
     let follower = Follower {
         app: ctx.app.clone(),
         project: ctx.principal.project,
         run: id,
-        seen,
+        seen: last.map(|(seen, _)| seen),
+        after: pages.then(|| last.map_or(PageId(0), |(_, after)| after)),
+        ready: VecDeque::new(),
+        again: false,
         last: None,
         commits: None,
         next_look: Instant::now(),
@@ -130,12 +167,25 @@ fn sequence(run: &Run) -> u64 {
     progress.fetched + progress.failed + skipped + plugins + state
 }
 
+/// The id of an event: how far the run had come, and the last page that was sent.
+fn read_id(text: &str) -> Option<(u64, PageId)> {
+    let text = text.trim();
+    let (seen, after) = text.split_once('-').unwrap_or((text, "0"));
+    Some((seen.parse().ok()?, PageId(after.parse().ok()?)))
+}
+
 struct Follower {
     app: App,
     project: ProjectId,
     run: RunId,
     /// Id of the last event that the client has.
     seen: Option<u64>,
+    /// The last page that was sent; none if pages are not sent.
+    after: Option<PageId>,
+    /// Events of pages that are read and not sent yet.
+    ready: VecDeque<Event>,
+    /// Whether there may be more pages already.
+    again: bool,
     /// When the last event was made, and the pages then.
     last: Option<(Instant, u64)>,
     /// Changes with each commit, while this process works on the run.
@@ -147,8 +197,16 @@ struct Follower {
 impl Follower {
     /// The next event; none at the end.
     async fn next(&mut self) -> Option<Event> {
-        while !self.ended {
-            self.changed().await;
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.ended {
+                return None;
+            }
+            if !std::mem::take(&mut self.again) {
+                self.changed().await;
+            }
             let run = match self.app.store.run(self.project, self.run).await {
                 Ok(Some(run)) => run,
                 // Deleted: there is nothing more to tell.
@@ -165,6 +223,19 @@ impl Follower {
                     continue;
                 }
             };
+            // Read behind the run's row, so that an ended run's pages are all there.
+            match self.read_pages().await {
+                // More may follow at once.
+                Ok(true) => {
+                    self.again = true;
+                    continue;
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read a run's pages; trying again");
+                    continue;
+                }
+            }
             let id = sequence(&run);
             self.ended = run.status.is_over();
             if self.seen.is_some_and(|seen| id <= seen) && !self.ended {
@@ -173,10 +244,47 @@ impl Follower {
             self.seen = Some(id);
             let name = if self.ended { "end" } else { "progress" };
             let data = self.progress(run);
-            let event = Event::default().event(name).id(id.to_string());
+            let event = Event::default().event(name).id(self.id(id));
             return event.json_data(&data).ok();
         }
-        None
+    }
+
+    /// The id of an event.
+    fn id(&self, sequence: u64) -> String {
+        match self.after {
+            Some(PageId(after)) => format!("{sequence}-{after}"),
+            None => sequence.to_string(),
+        }
+    }
+
+    /// Makes events of the pages stored since. Returns whether there were any.
+    async fn read_pages(&mut self) -> Result<bool, StoreError> {
+        let Some(after) = self.after else {
+            return Ok(false);
+        };
+        let range = PageRange {
+            status: None,
+            after,
+            offset: 0,
+            limit: PAGES,
+        };
+        let store = &self.app.store;
+        let rows = store.run_pages(self.project, self.run, &range).await?;
+        let are_any = !rows.is_empty();
+        for row in rows {
+            self.after = Some(row.id);
+            let id = self.id(self.seen.unwrap_or(0));
+            let page = StoredPage {
+                id: row.id,
+                url: row.url,
+                status: row.status,
+                bytes: row.bytes,
+                fetched_at: row.fetched_at,
+            };
+            let event = Event::default().event("crawl.page").id(id);
+            self.ready.extend(event.json_data(&page));
+        }
+        Ok(are_any)
     }
 
     /// Waits until the run's row may have changed.

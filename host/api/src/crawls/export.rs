@@ -26,13 +26,14 @@ const RETRY_AFTER: u64 = 10;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
-    /// `ndjson` (default), `csv`, `json`, `zip` (a Markdown file per page and `index.csv`) or
-    /// `warc` (WARC 1.1, compressed).
+    /// `ndjson` (default), `csv`, `json`, `zip` (a Markdown file per page and `index.csv`),
+    /// `warc` (WARC 1.1, compressed) or `wacz` (WARC files with an index, for replay tools).
     #[param(inline)]
     format: Option<ExportFormat>,
     /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
-    /// extensions. Of a ZIP file they are columns of its index; of WARC files there is no choice.
+    /// extensions, extracted. Of a ZIP file they are columns of its index; of WARC files there is no
+    /// choice.
     #[param(example = "title,depth,markdown")]
     include: Option<String>,
     /// Markdown without navigation, footer and sidebars.
@@ -106,7 +107,9 @@ pub(super) async fn export_crawl(
         offset: validate::offset(offset)?,
         limit: validate::limit(limit, MAX_LIMIT, MAX_LIMIT)?,
     };
-    if spec.format == ExportFormat::Warc && spec.include != Include::default() {
+    if matches!(spec.format, ExportFormat::Warc | ExportFormat::Wacz)
+        && spec.include != Include::default()
+    {
         let rule = "a WARC file has whole responses, and nothing can be added";
         return Err(ApiError::invalid("include", rule));
     }

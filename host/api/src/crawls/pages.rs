@@ -35,7 +35,7 @@ pub(super) struct Params {
     format: Option<Format>,
     /// Fields to add to each page, separated by commas: title, final_url, depth, content_type,
     /// content_hash, elapsed_ms, redirects, inlinks, markdown, article, html, metadata, signals,
-    /// extensions.
+    /// extensions, extracted.
     #[param(example = "title,depth")]
     include: Option<String>,
     /// With `include=markdown`: Markdown without navigation, footer and sidebars.

@@ -21,8 +21,11 @@ use crate::idempotency::{self, IdempotencyHeader, UsageToken};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_accounts::quota::QuotaError;
+use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanError, ScanResult, ScanSpec};
+use orbweaver_pipeline::{
+    self as pipeline, Bill, Content, ExtractRequest, ScanError, ScanResult, ScanSpec,
+};
 
 const MAX_URLS: usize = 100;
 const MAX_CONCURRENCY: u64 = 64;
@@ -57,6 +60,9 @@ pub(super) struct BulkRequest {
         extensions(("x-extension" = json!(true)))
     )]
     extractor_options: Option<BTreeMap<String, Value>>,
+    /// Fields to extract by CSS selectors: `extracted` of the answer.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    extract: Option<ExtractRequest>,
 }
 
 /// One item per URL, in the order of the request.
@@ -110,6 +116,7 @@ impl BulkRequest {
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             extractors,
+            extract: app.pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();
@@ -124,6 +131,7 @@ impl BulkRequest {
                 // A batch has no mode of its own and is billed as standard pages.
                 cloud_mode: CloudMode::None,
                 content,
+                browsing: Browsing::default(),
             },
         })
     }
@@ -231,6 +239,7 @@ async fn run(
 fn sanitised(index: usize, error: &ScanError) -> String {
     match error {
         ScanError::Refused(why) => format!("SSRF check failed for urls[{index}]: {why}"),
+        ScanError::Field(error) => error.to_string(),
         ScanError::Fetch { kind, message } => format!("fetch failed ({kind}): {message}"),
         ScanError::NotConfigured(what) => what.clone().into_owned(),
         ScanError::Busy { message, .. } | ScanError::Plugin(message) => message.clone(),

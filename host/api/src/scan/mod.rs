@@ -20,6 +20,7 @@ impl From<ScanError> for ApiError {
     fn from(error: ScanError) -> Self {
         match error {
             ScanError::Refused(why) => Self::invalid("url", why),
+            ScanError::Field(error) => error.into(),
             ScanError::Fetch { message, .. } => Self::fetch_failed(message),
             ScanError::NotConfigured(what) => Self::not_configured(what),
             ScanError::Quota(error) => error.into(),

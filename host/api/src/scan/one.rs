@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::response::{IntoResponse as _, Response};
+use indexmap::IndexMap;
 use orbweaver_core::json_number::whole;
 use orbweaver_store::CloudMode;
 use serde::Deserialize;
@@ -16,8 +17,10 @@ use crate::error::{ApiError, BodyErrors, CommonErrors, ErrorBody};
 use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
+use orbweaver_fetch::{Action, PictureOptions};
+use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanResult, ScanSpec};
+use orbweaver_pipeline::{self as pipeline, Bill, Content, ExtractRequest, ScanResult, ScanSpec};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -61,6 +64,34 @@ pub(super) struct ScanRequest {
         extensions(("x-extension" = json!(true)))
     )]
     extractor_options: Option<BTreeMap<String, Value>>,
+    /// When a rendered page counts as loaded: `load` (default), `domcontentloaded`,
+    /// `networkidle`, or an object of `event`, `selector` and `milliseconds`. This field and the
+    /// next four need `cloud_mode` `browser` or `auto`, which then renders at once.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    wait_for: Option<WaitRequest>,
+    /// Sent with requests to the URL's own host.
+    #[schema(
+        value_type = Option<std::collections::HashMap<String, String>>,
+        extensions(("x-extension" = json!(true)))
+    )]
+    headers: Option<IndexMap<String, String>>,
+    /// Cookies, `k=v; k=v`, of the URL's own host.
+    #[schema(max_length = 16_384, extensions(("x-extension" = json!(true))))]
+    cookies: Option<String>,
+    /// What is done in the loaded page, in this order, within a minute. Screenshots are in
+    /// `screenshots`.
+    #[schema(max_items = 50, extensions(("x-extension" = json!(true))))]
+    actions: Option<Vec<Action>>,
+    /// The name of a session: rendered pages with the same name share cookies. It is forgotten an
+    /// hour after its last use.
+    #[schema(pattern = "^[A-Za-z0-9_-]{1,64}$", extensions(("x-extension" = json!(true))))]
+    session: Option<String>,
+    /// Options of the screenshot; adds `screenshot`, as `screenshot_inline` does.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    screenshot: Option<PictureOptions>,
+    /// Fields to extract by CSS selectors: `extracted` of the answer.
+    #[schema(extensions(("x-extension" = json!(true))))]
+    extract: Option<ExtractRequest>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
@@ -93,14 +124,33 @@ impl ScanRequest {
         validate::url(app, "url", &self.url)?;
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
+        let browsing = BrowsingRequest {
+            wait_for: self.wait_for,
+            headers: self.headers,
+            cookies: self.cookies,
+            actions: self.actions,
+            session: self.session,
+            screenshot: self.screenshot,
+        };
+        let screenshot = self.screenshot_inline.unwrap_or(false) || browsing.screenshot.is_some();
+        let cloud_mode = self.cloud_mode.map_or(default, CloudMode::from);
+        let needing = browsing.field();
+        let browsing = browsing.check()?;
+        if let Some(field) = needing
+            && !matches!(cloud_mode, CloudMode::Browser | CloudMode::Auto)
+        {
+            let rule = "needs a browser: set cloud_mode to browser or auto";
+            return Err(ApiError::invalid(field, rule));
+        }
         let extractors = self.extractors.unwrap_or_default();
         validate::extractors(app, &extractors)?;
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             only_main_content: self.only_main_content.unwrap_or(false),
             include_links: self.include_links.unwrap_or(false),
-            screenshot: self.screenshot_inline.unwrap_or(false),
+            screenshot,
             extractors,
+            extract: app.pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();
@@ -108,8 +158,9 @@ impl ScanRequest {
             url: self.url,
             user_agent: self.user_agent,
             max_age_seconds: self.max_age_seconds,
-            cloud_mode: self.cloud_mode.map_or(default, CloudMode::from),
+            cloud_mode,
             content: validate::with_options(app, content, options).await?,
+            browsing,
         })
     }
 }

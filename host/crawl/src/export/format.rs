@@ -19,6 +19,8 @@ pub enum ExportFormat {
     Zip,
     /// WARC 1.1, each record compressed with gzip.
     Warc,
+    /// WACZ 1.1.1: WARC files with an index and a list of pages, for replay tools.
+    Wacz,
 }
 
 impl ExportFormat {
@@ -30,6 +32,7 @@ impl ExportFormat {
             Self::Json => "application/json",
             Self::Zip => "application/zip",
             Self::Warc => "application/gzip",
+            Self::Wacz => "application/wacz",
         }
     }
 
@@ -41,6 +44,7 @@ impl ExportFormat {
             Self::Json => "json",
             Self::Zip => "zip",
             Self::Warc => "warc.gz",
+            Self::Wacz => "wacz",
         }
     }
 }

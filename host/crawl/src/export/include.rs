@@ -33,6 +33,8 @@ pub struct Include {
     pub signals: bool,
     /// `extensions`.
     pub extensions: bool,
+    /// `extracted`: `extracted` and `extract_errors`.
+    pub extracted: bool,
 }
 
 /// A name that is none of [`Include::NAMES`].
@@ -44,7 +46,7 @@ pub struct UnknownInclude {
 
 impl Include {
     /// The names, in the order of the columns of CSV.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "title",
         "final_url",
         "depth",
@@ -59,6 +61,7 @@ impl Include {
         "metadata",
         "signals",
         "extensions",
+        "extracted",
     ];
 
     /// Reads a list of names, separated by commas.
@@ -97,6 +100,7 @@ impl Include {
             "metadata" => &mut self.metadata,
             "signals" => &mut self.signals,
             "extensions" => &mut self.extensions,
+            "extracted" => &mut self.extracted,
             _ => return None,
         })
     }
@@ -108,7 +112,7 @@ impl Include {
 
     /// Whether more than the pages' rows is needed.
     pub const fn needs_content(&self) -> bool {
-        self.needs_body() || self.metadata || self.signals || self.extensions
+        self.needs_body() || self.metadata || self.signals || self.extensions || self.extracted
     }
 
     /// What is extracted of a page.
@@ -132,6 +136,7 @@ impl Include {
             .filter(|name| known.field(name).is_some_and(|is_asked| *is_asked))
             .flat_map(|name| match name {
                 "article" => vec!["article_text", "article_html"],
+                "extracted" => vec!["extracted", "extract_errors"],
                 name => vec![name],
             })
             .collect()
@@ -149,7 +154,7 @@ mod tests {
         let columns = ["title", "depth", "article_text", "article_html"];
         assert_eq!(include.columns(), columns);
         let all = Include::parse(&Include::NAMES.join(",")).unwrap();
-        assert_eq!(all.columns().len(), Include::NAMES.len() + 1);
+        assert_eq!(all.columns().len(), Include::NAMES.len() + 2);
         let error = Include::parse("title,titel").unwrap_err().to_string();
         assert!(
             error.starts_with("titel is unknown; known are title, "),

@@ -13,6 +13,7 @@ mod markdown_file;
 mod names;
 mod page;
 mod reader;
+mod wacz;
 mod warc;
 mod writer;
 mod zip_file;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use orbweaver_core::ids::PageId;
-use orbweaver_pipeline::{RoleError, StoredContent};
+use orbweaver_pipeline::{Extracted, FieldError, RoleError, StoredContent, split_stored};
 use orbweaver_store::StoredPage;
 use orbweaver_store::crawl::PageSummary;
 use serde::Serialize;
@@ -88,6 +88,14 @@ pub struct ExportedPage {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<Value>)]
     pub extensions: Included<Box<RawValue>>,
+    /// With `extracted`: the fields that the crawl's `extract` describes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, value_type = Option<Value>)]
+    pub extracted: Included<Box<RawValue>>,
+    /// With `extracted`: fields that are not as `extract` describes them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub extract_errors: Option<Vec<FieldError>>,
     /// Content that could not be extracted; its members are null.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false)]
@@ -145,6 +153,8 @@ impl ExportedPage {
             metadata: null(include.metadata),
             signals: null(include.signals),
             extensions: null(include.extensions),
+            extracted: null(include.extracted),
+            extract_errors: include.extracted.then(Vec::new),
             errors: Vec::new(),
             notice: None,
             stored: None,
@@ -210,7 +220,32 @@ impl ExportedPage {
             "metadata" => included_json(&self.metadata),
             "signals" => included_json(&self.signals),
             "extensions" => included_json(&self.extensions),
+            "extracted" => included_json(&self.extracted),
+            "extract_errors" => self.error_cell(),
             _ => String::new(),
+        }
+    }
+
+    /// What is wrong with the extracted fields, as JSON; empty where nothing is.
+    fn error_cell(&self) -> String {
+        let errors = self.extract_errors.as_ref();
+        let errors = errors.filter(|errors| !errors.is_empty());
+        errors
+            .and_then(|errors| serde_json::to_string(errors).ok())
+            .unwrap_or_default()
+    }
+
+    /// Adds what the crawl's extractors made of the page.
+    pub(super) fn extend(&mut self, include: &Include, extensions: Option<&str>) {
+        let (extensions, fields) = split_stored(extensions);
+        if include.extensions {
+            self.extensions = Some(extensions);
+        }
+        if include.extracted
+            && let Some(fields) = fields.as_deref().and_then(Extracted::read)
+        {
+            self.extracted = Some(Some(fields.data.to_owned()));
+            self.extract_errors = Some(fields.errors);
         }
     }
 

@@ -43,7 +43,11 @@ pub struct ExportSpec {
 impl ExportSpec {
     /// Whether it can be made only of pages that were stored with their bodies.
     pub const fn needs_body(&self) -> bool {
-        self.include.needs_body() || matches!(self.format, ExportFormat::Zip | ExportFormat::Warc)
+        self.include.needs_body()
+            || matches!(
+                self.format,
+                ExportFormat::Zip | ExportFormat::Warc | ExportFormat::Wacz
+            )
     }
 }
 
@@ -88,7 +92,7 @@ impl Pages {
             include,
             inlinks,
             main_content: spec.main_content,
-            whole: spec.format == ExportFormat::Warc,
+            whole: matches!(spec.format, ExportFormat::Warc | ExportFormat::Wacz),
         });
         let stream = stream::try_unfold(rows, |mut rows| async move {
             let read = rows.read().await?;
@@ -192,9 +196,7 @@ impl Content {
         page: &mut ExportedPage,
         mut record: PageRecord,
     ) -> Result<(), ScanError> {
-        if let Some(json) = record.extensions.take().filter(|_| self.include.extensions) {
-            page.extensions = Some(serde_json::value::RawValue::from_string(json).ok());
-        }
+        page.extend(&self.include, record.extensions.take().as_deref());
         let parts = self.include.parts(self.main_content);
         let options = ExtractorOptions::new();
         let content =

@@ -41,6 +41,16 @@ pub(super) struct WarcFile {
     info_id: String,
 }
 
+/// Where a response is in its file.
+pub(super) struct ResponseRecord {
+    /// Bytes before it in the buffer that it was written to.
+    pub(super) offset: usize,
+    /// Its length, compressed.
+    pub(super) length: usize,
+    /// SHA-256 of its body, in hexadecimal.
+    pub(super) digest: String,
+}
+
 impl WarcFile {
     pub(super) fn new(run: &Run) -> Self {
         let started = run.started_at.unwrap_or(run.enqueued_at);
@@ -77,10 +87,15 @@ impl WarcFile {
         record.write(out)
     }
 
-    pub(super) fn page(&mut self, page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
+    /// Writes the records of a page, and says where its response is.
+    pub(super) fn page(
+        &mut self,
+        page: &ExportedPage,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<ResponseRecord>, ScanError> {
         self.info(out)?;
         let Some(response) = &page.stored else {
-            return Ok(());
+            return Ok(None);
         };
         let stored = &response.page;
         let at = time(stored.fetched_at);
@@ -89,12 +104,13 @@ impl WarcFile {
         let body = response.body.as_deref().unwrap_or_default();
         let head = head(response, body.len());
         let about = about(page);
+        let payload = digest(&[body]);
         let mut fields = format!(
             "WARC-Target-URI: {}\r\nWARC-Warcinfo-ID: <urn:uuid:{}>\r\n\
              WARC-Payload-Digest: sha256:{}\r\n",
             one_line(&stored.final_url),
             self.info_id,
-            digest(&[body]),
+            payload,
         );
         if response.body.is_none() {
             fields.push_str("WARC-Truncated: unspecified\r\n");
@@ -107,7 +123,13 @@ impl WarcFile {
             fields,
             block: &[head.as_bytes(), body],
         };
+        let offset = out.len();
         record.write(out)?;
+        let written = ResponseRecord {
+            offset,
+            length: out.len() - offset,
+            digest: payload,
+        };
         let record = Record {
             kind: "metadata",
             id: &metadata_id,
@@ -121,7 +143,8 @@ impl WarcFile {
             ),
             block: &[about.as_bytes()],
         };
-        record.write(out)
+        record.write(out)?;
+        Ok(Some(written))
     }
 }
 

@@ -7,6 +7,7 @@ use super::csv_lines::{CsvLines, unwritten};
 use super::format::ExportFormat;
 use super::page::ExportedPage;
 use super::reader::ExportSpec;
+use super::wacz::WaczFile;
 use super::warc::WarcFile;
 use super::zip_file::ZipFile;
 
@@ -17,6 +18,7 @@ pub(super) enum Writer {
     Csv(CsvLines),
     Zip(Box<ZipFile>),
     Warc(Box<WarcFile>),
+    Wacz(Box<WaczFile>),
 }
 
 impl Writer {
@@ -27,12 +29,13 @@ impl Writer {
             ExportFormat::Csv => Self::Csv(CsvLines::new(&[], &spec.include)),
             ExportFormat::Zip => Self::Zip(Box::new(ZipFile::new(&spec.include))),
             ExportFormat::Warc => Self::Warc(Box::new(WarcFile::new(run))),
+            ExportFormat::Wacz => Self::Wacz(Box::new(WaczFile::new(run))),
         }
     }
 
     /// Whether a page takes no noticeable time to write.
     pub(super) fn is_cheap(&self) -> bool {
-        !matches!(self, Self::Zip(_) | Self::Warc(_))
+        !matches!(self, Self::Zip(_) | Self::Warc(_) | Self::Wacz(_))
     }
 
     pub(super) fn page(&mut self, page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
@@ -52,7 +55,8 @@ impl Writer {
             }
             Self::Csv(lines) => lines.line(&[], page, out),
             Self::Zip(file) => file.page(page, out),
-            Self::Warc(file) => file.page(page, out),
+            Self::Warc(file) => file.page(page, out).map(|_| ()),
+            Self::Wacz(file) => file.page(page, out),
         }
     }
 
@@ -70,6 +74,7 @@ impl Writer {
             Self::Csv(mut lines) => lines.names(out)?,
             Self::Zip(file) => file.end(out)?,
             Self::Warc(mut file) => file.info(out)?,
+            Self::Wacz(file) => file.end(out)?,
         }
         Ok(())
     }

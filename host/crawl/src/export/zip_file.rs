@@ -33,7 +33,14 @@ pub(super) struct ZipFile {
 
 /// What the archive has written since it was last taken.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Written {
+    /// Takes it.
+    pub(super) fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock())
+    }
+}
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -76,7 +83,7 @@ impl ZipFile {
         self.lines.line(&[name.as_str()], page, &mut line)?;
         let indexed = self.index.write_all(&line);
         indexed.map_err(|error| unwritten(&error))?;
-        out.append(&mut self.written.0.lock());
+        out.append(&mut self.written.take());
         Ok(())
     }
 
@@ -92,7 +99,7 @@ impl ZipFile {
         let packed = std::mem::take(self.index.get_mut());
         self.file(INDEX, None, GzDecoder::new(&packed[..]))?;
         self.archive.finish().map_err(|error| unwritten(&error))?;
-        out.append(&mut self.written.0.lock());
+        out.append(&mut self.written.take());
         Ok(())
     }
 

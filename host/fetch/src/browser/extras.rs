@@ -1,15 +1,22 @@
 //! Headers and cookies of the caller in a page, and what it waits for at the end.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::render::RenderRequest;
+use super::session::SessionCookies;
+use super::steps::{PictureOptions, Viewport};
 use super::tab::{Tab, Trouble};
-use crate::error::{Fault, Kind};
+use crate::error::{Fault, Kind, SubKind};
 
 #[derive(Deserialize)]
 struct Ignored {}
+
+#[derive(Deserialize)]
+struct Cookies {
+    cookies: Vec<Map<String, Value>>,
+}
 
 /// Waits until an element matches, or says that the selector is invalid.
 const FIND: &str = "new Promise((done) => {
@@ -27,6 +34,10 @@ impl Tab {
     pub(super) async fn equip(&self, request: &RenderRequest) -> Result<(), Trouble> {
         let extras = &request.extras;
         let session = Some(self.session.as_str());
+        self.dress(&extras.picture).await?;
+        if let Some(cookies) = &extras.session {
+            self.enter(cookies).await?;
+        }
         if let Some(cookies) = &extras.cookies {
             let secure = request.url.starts_with("https:");
             let cookies: Vec<Value> = cookies
@@ -51,6 +62,28 @@ impl Tab {
             self.watch.with(|state| state.extras = Some(extras.clone()));
             let all = json!({"patterns": [{"urlPattern": "*"}]});
             let _: Ignored = self.connection.call(session, "Fetch.enable", all).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets the size of the window, and the colours that the visitor prefers.
+    async fn dress(&self, options: &PictureOptions) -> Result<(), Trouble> {
+        let session = Some(self.session.as_str());
+        if let Some(Viewport { width, height }) = options.viewport {
+            let metrics =
+                json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+            let _: Ignored = self
+                .connection
+                .call(session, "Emulation.setDeviceMetricsOverride", metrics)
+                .await?;
+        }
+        if let Some(is_dark) = options.dark_mode {
+            let value = if is_dark { "dark" } else { "light" };
+            let media = json!({"features": [{"name": "prefers-color-scheme", "value": value}]});
+            let _: Ignored = self
+                .connection
+                .call(session, "Emulation.setEmulatedMedia", media)
+                .await?;
         }
         Ok(())
     }
@@ -92,13 +125,39 @@ impl Tab {
                 Some("invalid") => {
                     return Err(Trouble::Fault(Fault::new(
                         Kind::InvalidRequest,
-                        None,
-                        "the awaited selector is no valid CSS selector",
+                        SubKind::Field,
+                        "wait_for.selector: is not a valid CSS selector",
                     )));
                 }
                 Some(_) => return Ok(()),
                 None => tokio::time::sleep(std::time::Duration::from_millis(50)).await,
             }
         }
+    }
+
+    /// Gives the page the session's cookies, before it is opened.
+    async fn enter(&self, cookies: &SessionCookies) -> Result<(), Trouble> {
+        let set = cookies.settable();
+        if set.is_empty() {
+            return Ok(());
+        }
+        let session = Some(self.session.as_str());
+        let set = json!({ "cookies": set });
+        let _: Ignored = self
+            .connection
+            .call(session, "Network.setCookies", set)
+            .await?;
+        Ok(())
+    }
+
+    /// Keeps the page's cookies for the session.
+    pub(super) async fn leave(&self, cookies: &SessionCookies) -> Result<(), Trouble> {
+        let context = json!({"browserContextId": self.context});
+        let found: Cookies = self
+            .connection
+            .call(None, "Storage.getCookies", context)
+            .await?;
+        cookies.replace(found.cookies);
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! network through its own [`filter`], which applies the guard. Every step has a deadline. If a
 //! browser crashes, its pages are retried once.
 
+mod actions;
 mod cdp;
 mod chromium;
 mod config;
@@ -14,8 +15,10 @@ mod filter;
 mod process;
 mod render;
 mod request_headers;
+mod session;
 mod settle;
 mod snapshot;
+mod steps;
 mod tab;
 mod tunnel;
 
@@ -30,6 +33,8 @@ use tokio::time::{Instant, timeout};
 pub use config::{BROWSERS, BrowserConfig, Isolation, Sandbox, find_browser};
 pub use orbweaver_core::render::WaitFor;
 pub use render::{Receives, RenderExtras, RenderRequest, Rendered};
+pub use session::SessionCookies;
+pub use steps::{Action, PictureFormat, PictureOptions, ScrollDirection, Viewport, key_names};
 
 use crate::error::{Fault, FetchError, Kind, SubKind};
 use crate::fetcher::Fetcher;
@@ -170,6 +175,7 @@ impl Renderer {
             picture: request
                 .picture
                 .then(|| Err("the URL is a download, not a page".to_owned())),
+            screenshots: Vec::new(),
             partial: false,
         })
     }
@@ -257,6 +263,7 @@ impl Renderer {
         let agent = request.user_agent.as_deref().unwrap_or(&browser.user_agent);
         let reached = tab.go(request, agent, Instant::now() + patience).await?;
         let first_byte = started.elapsed();
+        let screenshots = tab.perform(request).await?;
         let take = async {
             let Some((answer, url)) = tab.answer() else {
                 return Err(Trouble::Fault(Fault::new(
@@ -289,8 +296,13 @@ impl Renderer {
             let message = format!("the rendered page is larger than {limit} bytes");
             return Err(Trouble::Fault(Fault::new(Kind::TooLarge, None, message)));
         }
+        if let Some(session) = &request.extras.session {
+            timeout(TAKE, tab.leave(session))
+                .await
+                .map_err(|_| late())??;
+        }
         let picture = if request.picture {
-            Some(paint(tab).await?)
+            Some(paint(tab, &request.extras.picture).await?)
         } else {
             None
         };
@@ -313,6 +325,7 @@ impl Renderer {
                 remote_addr: None,
             },
             picture,
+            screenshots,
             partial: !reached,
         })
     }
@@ -345,8 +358,8 @@ async fn open(inner: &Inner, browser: &Chromium) -> Result<Tab, Trouble> {
 }
 
 /// A failed screenshot is reported with the page; only a crash is an error.
-async fn paint(tab: &Tab) -> Result<Result<Bytes, String>, Trouble> {
-    match timeout(PAINT, tab.picture()).await {
+async fn paint(tab: &Tab, options: &PictureOptions) -> Result<Result<Bytes, String>, Trouble> {
+    match timeout(PAINT, tab.picture(options)).await {
         Ok(Ok(picture)) => Ok(Ok(picture)),
         Ok(Err(Trouble::Crashed(why))) => Err(Trouble::Crashed(why)),
         Ok(Err(Trouble::Fault(fault))) => Ok(Err(fault.message)),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use orbweaver_core::render::WaitFor;
 
+use super::session::SessionCookies;
+use super::steps::{Action, PictureOptions};
 use crate::proxy::ProxyUrl;
 use crate::response::Response;
 
@@ -21,7 +23,7 @@ pub struct RenderRequest {
     pub user_agent: Option<String>,
     /// Proxy for all of the page's requests.
     pub proxy: Option<ProxyUrl>,
-    /// Whether to take a screenshot of the whole page.
+    /// Whether to take a screenshot.
     pub picture: bool,
     /// What the page sends and waits for besides.
     pub extras: RenderExtras,
@@ -59,6 +61,13 @@ pub struct RenderExtras {
     pub selector: Option<String>,
     /// A pause after everything else.
     pub pause: Option<Duration>,
+    /// What is done in the loaded page, in this order, within a minute. One that can't be done is
+    /// an error of [`SubKind::Field`](crate::SubKind::Field).
+    pub actions: Vec<Action>,
+    /// Cookies that the page shares with other pages.
+    pub session: Option<SessionCookies>,
+    /// Options of screenshots; the size of the window and the colours hold without one, too.
+    pub picture: PictureOptions,
 }
 
 impl fmt::Debug for RenderExtras {
@@ -67,6 +76,7 @@ impl fmt::Debug for RenderExtras {
         f.debug_struct("RenderExtras")
             .field("selector", &self.selector)
             .field("pause", &self.pause)
+            .field("actions", &self.actions.len())
             .finish_non_exhaustive()
     }
 }
@@ -87,8 +97,10 @@ pub struct Rendered {
     /// In the form of a fetch's response: status and headers of the document; the body is its
     /// HTML after its scripts ran, in UTF-8. `wire_bytes` counts everything the page loaded.
     pub response: Response,
-    /// The screenshot as PNG, if requested, or why there is none.
+    /// The screenshot, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
+    /// The screenshots of its actions.
+    pub screenshots: Vec<Bytes>,
     /// Whether the time ran out before [`RenderRequest::wait_for`] was reached.
     pub partial: bool,
 }

@@ -6,12 +6,26 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::steps::{PictureFormat, PictureOptions};
 use super::tab::{Tab, Trouble};
 use crate::error::{Fault, Kind, SubKind};
 
 /// Taller pages are cut: Chromium paints at most this height in one piece.
 const MAX_HEIGHT: f64 = 16_384.0;
 const MAX_WIDTH: f64 = 4_096.0;
+/// Quality of JPEG and WebP where the caller names none.
+const QUALITY: u8 = 80;
+
+/// Where an element is on the page; null where there is none.
+const ELEMENT: &str = "(() => {
+  try {
+    const element = document.querySelector(SELECTOR);
+    if (!element) return null;
+    element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+    const box = element.getBoundingClientRect();
+    return {x: box.x + scrollX, y: box.y + scrollY, width: box.width, height: box.height};
+  } catch { return null; }
+})()";
 
 /// Scrolls to the end to trigger lazy loading, waits for the images, and scrolls back to the
 /// top. Bounded in steps and time, because a page may grow for ever.
@@ -60,11 +74,14 @@ struct RawBody {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Metrics {
-    css_content_size: Size,
+    css_content_size: Area,
 }
 
+/// A part of a page, in CSS pixels from its upper left corner.
 #[derive(Deserialize)]
-struct Size {
+struct Area {
+    x: f64,
+    y: f64,
     width: f64,
     height: f64,
 }
@@ -113,32 +130,57 @@ impl Tab {
         }
     }
 
-    /// Screenshot of the whole page as PNG, including lazily loaded content.
+    /// Screenshot, by default of the whole page, including lazily loaded content.
     #[crate::boxed]
-    pub async fn picture(&self) -> Result<Bytes, Trouble> {
+    pub async fn picture(&self, options: &PictureOptions) -> Result<Bytes, Trouble> {
         let session = Some(self.session.as_str());
-        let _: Option<Value> = self.evaluate(SCROLL).await?;
-        let metrics: Metrics = self
-            .connection
-            .call(session, "Page.getLayoutMetrics", json!({}))
-            .await?;
-        let size = metrics.css_content_size;
-        let clip = json!({
-            "x": 0,
-            "y": 0,
-            "width": size.width.clamp(1.0, MAX_WIDTH),
-            "height": size.height.clamp(1.0, MAX_HEIGHT),
-            "scale": 1,
-        });
+        let format = options.format.unwrap_or_default();
+        let mut capture = json!({"format": format.as_str()});
+        if format != PictureFormat::Png {
+            capture["quality"] = options.quality.unwrap_or(QUALITY).into();
+        }
+        let area = match &options.selector {
+            Some(selector) => Some(self.element(selector).await?),
+            None if options.full_page.unwrap_or(true) => {
+                let _: Option<Value> = self.evaluate(SCROLL).await?;
+                let metrics: Metrics = self
+                    .connection
+                    .call(session, "Page.getLayoutMetrics", json!({}))
+                    .await?;
+                Some(Area {
+                    x: 0.0,
+                    y: 0.0,
+                    ..metrics.css_content_size
+                })
+            }
+            None => None,
+        };
+        if let Some(area) = area {
+            capture["captureBeyondViewport"] = true.into();
+            capture["clip"] = json!({
+                "x": area.x,
+                "y": area.y,
+                "width": area.width.clamp(1.0, MAX_WIDTH),
+                "height": area.height.clamp(1.0, MAX_HEIGHT),
+                "scale": 1,
+            });
+        }
         let picture: Picture = self
             .connection
-            .call(
-                session,
-                "Page.captureScreenshot",
-                json!({"format": "png", "captureBeyondViewport": true, "clip": clip}),
-            )
+            .call(session, "Page.captureScreenshot", capture)
             .await?;
         decode(&picture.data)
+    }
+
+    /// Where the first element that matches is on the page.
+    async fn element(&self, selector: &str) -> Result<Area, Trouble> {
+        let script = ELEMENT.replace("SELECTOR", &Value::from(selector).to_string());
+        let found: Option<Area> = self.evaluate(&script).await?;
+        let found = found.filter(|area| area.width > 0.0 && area.height > 0.0);
+        found.ok_or_else(|| {
+            let rule = "screenshot.selector: matches no visible element of the page";
+            Trouble::Fault(Fault::new(Kind::InvalidRequest, SubKind::Field, rule))
+        })
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Tab {
     pub filter: Filter,
     pub session: String,
     pub watch: Arc<Watch>,
-    context: String,
+    pub context: String,
 }
 
 /// Why a step in the browser failed.

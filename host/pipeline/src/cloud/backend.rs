@@ -28,10 +28,12 @@ pub struct Job {
     pub user_agent: Option<String>,
     /// Load it in a browser and wait for this point; `None`: plain HTTP.
     pub render: Option<WaitPoint>,
-    /// Whether to take a screenshot of the whole page.
+    /// Whether to take a screenshot.
     pub picture: bool,
     /// What a rendered page sends and waits for besides the usual.
     pub extras: RenderExtras,
+    /// The name of the project's session whose cookies a rendered page shares.
+    pub session: Option<String>,
     /// ISO 3166-1 alpha-2 code of the country to fetch from.
     pub country: Option<String>,
     /// Proxy pool to use; default isp.
@@ -72,8 +74,10 @@ pub struct Loaded {
     pub pool: Option<ProxyPool>,
     /// Cost in millionths of a US dollar.
     pub cost_micros: u64,
-    /// The screenshot as PNG, if requested, or why there is none.
+    /// The screenshot, if requested, or why there is none.
     pub picture: Option<Result<Bytes, String>>,
+    /// The screenshots of its actions.
+    pub screenshots: Vec<Bytes>,
     /// For `auto` and `unblock`: the result of each backend tried, in order.
     pub reason: Option<String>,
 }
@@ -149,6 +153,7 @@ pub(super) fn loaded(rendered: Rendered, backend: &'static str) -> Loaded {
         pool: None,
         cost_micros: 0,
         picture: rendered.picture,
+        screenshots: rendered.screenshots,
         reason: None,
     }
 }

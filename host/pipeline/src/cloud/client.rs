@@ -12,8 +12,10 @@ use orbweaver_store::Principal;
 use tokio::time::timeout;
 
 use super::backend::{Backend, Choice, Job, Loaded, WaitPoint, project_proxy};
+use super::llm::Llm;
 use super::local::Local;
 use super::pools::Pools;
+use super::sessions::Sessions;
 use super::vendor::Vendor;
 use crate::blocking::blocking;
 use crate::config::CloudConfig;
@@ -29,6 +31,8 @@ struct Inner {
     local: Local,
     pools: Pools,
     vendor: Vendor,
+    sessions: Sessions,
+    llm: Llm,
     /// Bounds the pages that this host renders at once; projects take turns.
     renders: Slots,
     /// Longest wait of a page for its turn.
@@ -54,6 +58,8 @@ impl Cloud {
             local: Local::new(fetcher.clone(), renderer.clone()),
             pools: Pools::new(fetcher.clone(), renderer.clone(), config.prices),
             vendor: Vendor::new(fetcher.clone(), config),
+            sessions: Sessions::default(),
+            llm: Llm::new(fetcher.clone(), &config.llm),
             renderer,
             renders,
             patience,
@@ -105,7 +111,12 @@ impl Cloud {
         } else {
             None
         };
-        self.backend(choice).load(job).await
+        let Some(session) = job.session.as_deref().filter(|_| is_rendered_here) else {
+            return self.backend(choice).load(job).await;
+        };
+        let mut job = job.clone();
+        job.extras.session = Some(self.0.sessions.cookies(project, session));
+        self.backend(choice).load(&job).await
     }
 
     pub(super) fn backend(&self, choice: Choice) -> &dyn Backend {
@@ -158,6 +169,11 @@ impl Cloud {
     /// The upstream provider's client.
     pub fn vendor(&self) -> &Vendor {
         &self.0.vendor
+    }
+
+    /// The language model's client.
+    pub fn llm(&self) -> &Llm {
+        &self.0.llm
     }
 
     /// The proxy pools.

@@ -60,6 +60,7 @@ impl Backend for Local {
             pool: None,
             cost_micros: 0,
             picture: None,
+            screenshots: Vec::new(),
             reason: None,
         })
     }

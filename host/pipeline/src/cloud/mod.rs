@@ -9,12 +9,15 @@ mod auto;
 pub mod backend;
 mod client;
 pub mod detect;
+mod llm;
 mod local;
 mod money;
 mod pools;
+mod sessions;
 pub mod small_crawl;
 pub mod vendor;
 
 pub use auto::verdict;
 pub use client::Cloud;
+pub use llm::{Answered, Llm, ModelUsage, NO_MODEL, Prompted};
 pub use money::{micros, traffic_micros, usd};

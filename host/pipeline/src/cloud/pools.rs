@@ -86,6 +86,7 @@ impl Pools {
             pool: None,
             cost_micros: 0,
             picture: None,
+            screenshots: Vec::new(),
             reason: None,
         })
     }

@@ -195,6 +195,7 @@ impl Vendor {
             pool: None,
             cost_micros: cost.map_or(self.page_micros, micros),
             picture: None,
+            screenshots: Vec::new(),
             reason: None,
         })
     }

@@ -17,7 +17,7 @@ use super::out::out_bytes;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::{
-    self as pipeline, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
+    self as pipeline, Besides, Content, Document, Pipeline, PipelineSettings, RoleRequest, Site,
 };
 
 /// A start that takes longer than this prints the reason.
@@ -234,7 +234,14 @@ impl Scan {
             Site::default()
         };
         let outcome = pipeline.extract(document, &content.roles(&[])).await?;
-        let json = pipeline::assemble(document, CloudMode::None, &content, &outcome, &site, None)?;
+        let json = pipeline::assemble(
+            document,
+            CloudMode::None,
+            &content,
+            &outcome,
+            &site,
+            &Besides::default(),
+        )?;
         Ok(String::from_utf8(json.into())?)
     }
 

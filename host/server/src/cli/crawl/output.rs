@@ -46,6 +46,7 @@ impl Target {
             Some("ndjson" | "jsonl" | "json") => Some(ExportFormat::Ndjson),
             Some("csv") => Some(ExportFormat::Csv),
             Some("zip") => Some(ExportFormat::Zip),
+            Some("wacz") => Some(ExportFormat::Wacz),
             Some("gz") if name.ends_with(".warc.gz") => Some(ExportFormat::Warc),
             Some(other) => bail!(
                 "--out {}: .{other} is no kind of file that can be written; give a name that ends \
