@@ -513,13 +513,21 @@ END;
 
 -- --- Plugins
 
--- Plugins that were uploaded: an overlay over the plugin folder, the same on every node. The
+-- Versions of uploaded plugins: an overlay over the plugin folder, the same on every node. The
 -- setting `plugins_version` counts its changes.
 
 CREATE TABLE plugins (
-    -- extractor, actor or fetcher.
+    -- The project that it belongs to; null: the instance.
+    project_id  BIGINT REFERENCES projects (id) ON DELETE CASCADE,
+    -- extractor, actor, fetcher or hook.
     kind        TEXT NOT NULL,
     name        TEXT NOT NULL,
+    -- Counts the versions of a plugin, from 1.
+    number      BIGINT NOT NULL,
+    -- 1: this version serves; of each plugin one does.
+    serving     BIGINT NOT NULL,
+    -- Its manifest's version.
+    version     TEXT NOT NULL,
     -- SHA-256 of the component, lower-case hex.
     digest      TEXT NOT NULL,
     size        BIGINT NOT NULL,
@@ -527,6 +535,7 @@ CREATE TABLE plugins (
     grants      TEXT,
     uploaded_at BIGINT NOT NULL,
     -- zstd of the component.
-    component   BLOB NOT NULL,
-    PRIMARY KEY (kind, name)
+    component   BLOB NOT NULL
 );
+
+CREATE UNIQUE INDEX plugins_number ON plugins (COALESCE(project_id, 0), kind, name, number);

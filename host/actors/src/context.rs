@@ -13,6 +13,7 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
+use crate::plugins::PluginLimits;
 use crate::plugins::overlay::Overlay;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
@@ -33,10 +34,14 @@ pub struct ActorsParts {
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
+    /// Bounds of uploads.
+    pub plugin_limits: PluginLimits,
     /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
     /// Uploads of plugins at once, from the first byte of their body on.
     pub uploads: Slots,
+    /// The same for uploads of projects for themselves, until they are compiled.
+    pub project_uploads: Slots,
     /// What proxies cost.
     pub prices: Prices,
     /// Largest decoded body given to a plugin, in bytes.

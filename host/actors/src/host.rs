@@ -304,7 +304,9 @@ impl ExtractionHost for CallHost {
             role: role.to_owned(),
             options: options.to_owned(),
         };
-        let answers = self.actors.pipeline.engine.extract(&page, vec![call]).await;
+        let engine = &self.actors.pipeline.engine;
+        let engine = engine.of_project(self.principal.project);
+        let answers = engine.extract(&page, vec![call]).await;
         match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),
             Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),

@@ -267,6 +267,19 @@ impl EffectivePermissions {
     /// Computes requested ∩ granted. Errors are those of [`Permissions::check`].
     pub fn new(asked: &Permissions, granted: &Permissions) -> Result<Self, String> {
         let asked_http = HostPatterns::parse(&asked.http).map_err(|e| format!("http: {e}"))?;
+        Self::intersect(&asked_http, asked, granted)
+    }
+
+    /// These permissions ∩ those granted.
+    pub fn narrowed(&self, granted: &Permissions) -> Result<Self, String> {
+        Self::intersect(&self.http, &self.listed, granted)
+    }
+
+    fn intersect(
+        asked_http: &HostPatterns,
+        asked: &Permissions,
+        granted: &Permissions,
+    ) -> Result<Self, String> {
         let granted_http = HostPatterns::parse(&granted.http).map_err(|e| format!("http: {e}"))?;
         let http = asked_http.intersect(&granted_http);
         let any_role = |list: &[String]| list.iter().any(|role| role == "*");
@@ -435,6 +448,20 @@ mod tests {
         assert!(got.extract.allows("links") && !got.extract.allows("article"));
         assert!(!got.extract.allows("markdown"));
         assert!(!got.render && !got.crawl_data && got.wasi.is_empty());
+    }
+
+    #[test]
+    fn several_grants_narrow_one_after_the_other() {
+        let http = |patterns: &[&str]| Permissions {
+            http: patterns.iter().map(|&p| p.into()).collect(),
+            ..Permissions::default()
+        };
+        let asked = EffectivePermissions::new(&http(&["*"]), &http(&["*.example.com"])).unwrap();
+        let both = asked.narrowed(&http(&["https://*"])).unwrap();
+        assert!(both.http.allows("https://www.example.com/"));
+        assert!(!both.http.allows("http://www.example.com/"));
+        assert!(!both.http.allows("https://example.org/"));
+        assert!(asked.narrowed(&http(&[])).unwrap().http.is_empty());
     }
 
     #[test]

@@ -48,6 +48,7 @@ mod state;
 mod stats;
 mod task;
 mod tasks;
+mod tenancy;
 mod text;
 mod ticker;
 mod verdict;
@@ -80,6 +81,7 @@ pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::CallOutput;
+pub use tenancy::ProjectPolicy;
 pub use verdict::Verdict;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use orbweaver_core::ids::ProjectId;
 use serde::Serialize;
 use serde_json::Value;
 use wasmtime::component::Component;
@@ -35,6 +36,8 @@ pub enum Source {
     Folder(PathBuf),
     /// Uploaded to the running service; overrides every other plugin of the same name.
     Upload,
+    /// Uploaded by a project for itself; overrides the instance's for this project alone.
+    Project(ProjectId),
 }
 
 /// Compiled, linked and type-checked code, ready to be instantiated.
@@ -86,6 +89,14 @@ pub(crate) struct Plugin {
 impl Plugin {
     pub fn kind(&self) -> Kind {
         self.manifest.kind
+    }
+
+    /// The project that it belongs to; `None`: the instance.
+    pub fn owner(&self) -> Option<ProjectId> {
+        match self.source {
+            Source::Project(project) => Some(project),
+            Source::Embedded | Source::Folder(_) | Source::Upload => None,
+        }
     }
 
     pub fn name(&self) -> &str {

@@ -44,7 +44,7 @@ pub use idempotency::{Claim, KeptAnswer};
 pub use logs::{LogEntry, LogFilter};
 pub use mail::{DueMail, NewMail};
 pub use pages::{CacheQuery, NewPage, StoredPage};
-pub use plugins::UploadedPlugin;
+pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, UploadedPlugin};
 pub use presence::{WorkerLock, WorkerLockAttempt};
 pub use pulse::Pulse;
 pub use purge::Retention;

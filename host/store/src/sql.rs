@@ -20,6 +20,7 @@ pub(crate) mod lite {
     pub(crate) use crate::pages::links::lite as page_links;
     pub(crate) use crate::pages::records::lite as page_records;
     pub(crate) use crate::pages::rows::lite as pages;
+    pub(crate) use crate::plugins::lite as plugins;
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
     pub(crate) use crate::runs::rows::lite as runs;
@@ -43,6 +44,7 @@ pub(crate) mod pg {
     pub(crate) use crate::pages::links::pg as page_links;
     pub(crate) use crate::pages::records::pg as page_records;
     pub(crate) use crate::pages::rows::pg as pages;
+    pub(crate) use crate::plugins::pg as plugins;
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;
     pub(crate) use crate::runs::rows::pg as runs;

@@ -132,7 +132,7 @@ async fn run(work: Work, request: RenderRequest) -> Result<RenderResult, ApiErro
                 _ => Format::Raw,
             };
             let mut document = work.document(loaded).await?;
-            let pipeline = &work.app.pipeline;
+            let pipeline = &work.pipeline();
             pipeline.convert(&mut document, format, false).await?
         }
     };

@@ -17,7 +17,7 @@ use crate::idempotency::{self, IdempotencyHeader};
 use crate::input::Payload;
 use crate::validate;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ScanResult, ScanSpec};
+use orbweaver_pipeline::{self as pipeline, Bill, Content, Pipeline, ScanResult, ScanSpec};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -89,12 +89,17 @@ impl From<CloudModeWord> for CloudMode {
 }
 
 impl ScanRequest {
-    async fn check(self, app: &App, default: CloudMode) -> Result<ScanSpec, ApiError> {
+    async fn check(
+        self,
+        app: &App,
+        pipeline: &Pipeline,
+        default: CloudMode,
+    ) -> Result<ScanSpec, ApiError> {
         validate::url(app, "url", &self.url)?;
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
         let extractors = self.extractors.unwrap_or_default();
-        validate::extractors(app, &extractors)?;
+        validate::extractors(pipeline, &extractors)?;
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             only_main_content: self.only_main_content.unwrap_or(false),
@@ -109,7 +114,7 @@ impl ScanRequest {
             user_agent: self.user_agent,
             max_age_seconds: self.max_age_seconds,
             cloud_mode: self.cloud_mode.map_or(default, CloudMode::from),
-            content: validate::with_options(app, content, options).await?,
+            content: validate::with_options(pipeline, content, options).await?,
         })
     }
 }
@@ -133,13 +138,14 @@ impl ScanRequest {
 )]
 pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
     let digest = payload.digest();
+    let pipeline = ctx.pipeline();
     let extractors = payload.value.extractors.iter().flatten();
     for name in extractors.take(MAX_EXTRACTORS) {
-        ctx.app.pipeline.engine.await_role(name).await;
+        pipeline.engine.await_role(name).await;
     }
     let spec = payload
         .value
-        .check(&ctx.app, ctx.principal.cloud_mode)
+        .check(&ctx.app, &pipeline, ctx.principal.cloud_mode)
         .await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
