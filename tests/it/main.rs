@@ -55,6 +55,7 @@ mod secrets;
 mod signup;
 mod support;
 mod tenancy;
+mod tenant_plugins;
 mod tls;
 mod unknown_names;
 mod usage;

@@ -41,8 +41,17 @@ impl Service {
 
     /// Starts it on PostgreSQL.
     pub async fn on_postgres() -> Self {
+        Self::on_postgres_with(|_| {}).await
+    }
+
+    /// Starts it on PostgreSQL with a changed configuration.
+    pub async fn on_postgres_with(change: impl FnOnce(&mut Config)) -> Self {
         let url = Postgres::shared().database().expect("a database");
-        Self::with(|config| config.database_url = Some(SafeUrl::new(url))).await
+        Self::with(|config| {
+            config.database_url = Some(SafeUrl::new(url));
+            change(config);
+        })
+        .await
     }
 
     /// Starts it on SQLite, with the system's clock.
