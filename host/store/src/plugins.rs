@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Store, per_database, read, signed, transact};
+use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// Name of the setting that counts changes, so that nodes need not compare the list.
