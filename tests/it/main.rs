@@ -42,6 +42,8 @@ mod monitor_runs;
 mod monitors;
 mod openapi;
 mod payment;
+mod plugin_secrets;
+mod plugin_state;
 mod plugins;
 mod process;
 mod proxy_faults;

@@ -53,6 +53,14 @@ pub struct PluginCaps {
     pub crawl_data: bool,
     /// Whether they may be granted `wasi`.
     pub wasi: bool,
+    /// Whether they may be granted `state`.
+    pub state: bool,
+    /// Whether they may be granted `secret`.
+    pub secrets: bool,
+    /// Most MiB that all plugins which the project calls keep for it, the instance's too.
+    pub state_mib: u64,
+    /// Most values that they keep.
+    pub state_entries: u64,
 }
 
 impl Default for PluginCaps {
@@ -66,6 +74,10 @@ impl Default for PluginCaps {
             render: true,
             crawl_data: true,
             wasi: true,
+            state: true,
+            secrets: true,
+            state_mib: 16,
+            state_entries: 10_000,
         }
     }
 }
@@ -87,6 +99,8 @@ impl PluginCaps {
             (self.render, "render"),
             (self.crawl_data, "crawl-data"),
             (self.wasi, "wasi"),
+            (self.state, "state"),
+            (self.secrets, "secret"),
         ];
         let allowed = words.into_iter().filter(|(allowed, _)| *allowed);
         allowed.map(|(_, word)| word).collect()
@@ -192,7 +206,8 @@ pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
          and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and \
          monitors at once; aggressive: whether crawls may be; optionally max_run_seconds, the longest time of a crawl run. \
          plugins: a table for plugins that a project installs for itself: count (0, the default: none), component_mib, \
-         cpu_ms and memory_mib of a call, and whether they may be granted http, render, crawl_data, wasi. A number, or \"unlimited\". \
+         cpu_ms and memory_mib of a call, and whether they may be granted http, render, crawl_data, wasi, state, secrets; \
+         state_mib and state_entries bound what all plugins keep for the project. A number, or \"unlimited\". \
          Further tiers may be added with all six values.",
     );
     tier("pro", "As tiers.free, for tier pro.");
@@ -214,7 +229,10 @@ mod tests {
         assert!(tiers.values().all(|tier| !tier.plugins.may_install()));
         let caps: PluginCaps = toml::from_str("count = 3\nrender = false").unwrap();
         assert!(caps.may_install());
-        assert_eq!(caps.grants(), ["http", "crawl-data", "wasi"]);
+        assert_eq!(
+            caps.grants(),
+            ["http", "crawl-data", "wasi", "state", "secret"]
+        );
         assert!(toml::from_str::<PluginCaps>("number = 3").is_err());
     }
 

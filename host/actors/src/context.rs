@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orbweaver_accounts::Accounts;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::fair::Slots;
 use orbweaver_accounts::quota::Quota;
@@ -26,6 +27,8 @@ pub struct ActorsParts {
     pub store: Store,
     /// The clock.
     pub clock: Clock,
+    /// Opens the projects' secrets.
+    pub accounts: Accounts,
     /// Reserves pages within the caps.
     pub quota: Quota,
     /// Fetcher, plugins and caches.

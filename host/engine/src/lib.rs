@@ -70,8 +70,9 @@ pub use hook::{
 };
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;
-pub use host::http::{FetchRequest, HttpHost, ProxyChoice};
+pub use host::http::{FetchRequest, HttpHost, ProxyChoice, SecretHeader};
 pub use host::rendering::{RenderingHost, WaitFor};
+pub use host::state::{PluginId, StateError, StateHost, StateValue};
 pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
 pub use kind::Kind;

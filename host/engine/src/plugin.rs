@@ -10,6 +10,7 @@ use serde_json::Value;
 use wasmtime::component::Component;
 
 use crate::grants::{EffectivePermissions, Permissions};
+use crate::host::state::PluginId;
 use crate::inspect::Digest;
 use crate::interrupt::GuestCode;
 use crate::kind::Kind;
@@ -89,6 +90,15 @@ pub(crate) struct Plugin {
 impl Plugin {
     pub fn kind(&self) -> Kind {
         self.manifest.kind
+    }
+
+    /// Its identity for its values.
+    pub fn id(&self) -> PluginId {
+        PluginId {
+            own: self.owner().is_some(),
+            kind: self.kind(),
+            name: self.name().to_owned(),
+        }
     }
 
     /// The project that it belongs to; `None`: the instance.

@@ -168,6 +168,7 @@ pub async fn build_with(
     let actors = Actors::from(ActorsParts {
         store: store.clone(),
         clock: clock.clone(),
+        accounts: accounts.clone(),
         quota,
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),

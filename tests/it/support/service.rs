@@ -157,6 +157,11 @@ impl Service {
         Self::run(self.config, clock, manual, self._data, self.resolver).await
     }
 
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        self._data.path()
+    }
+
     /// A client with the first key.
     pub fn client(&self) -> Client {
         Client::new(self.address, Some(KEY))

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, ProjectPolicy, Source};
 use orbweaver_store::{
-    NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, StoreError, UploadedPlugin,
+    NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, StateOwner, StoreError, UploadedPlugin,
 };
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, Semaphore};
@@ -155,8 +155,8 @@ pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploa
     done.await.unwrap_or(Err(UploadError::Stopped))
 }
 
-/// Removes an upload with all its versions from every node; what it replaced serves again. False if
-/// there is no such upload.
+/// Removes an upload with all its versions from every node, and what a project's own plugin has kept;
+/// what it replaced serves again. False if there is no such upload.
 ///
 /// # Errors
 /// When the database fails.
@@ -166,6 +166,15 @@ pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError
     let removed = actors.store.delete_plugin(key).await?;
     if removed {
         unload(actors, key);
+        if let Some(project) = key.project {
+            let owner = StateOwner {
+                project,
+                own: true,
+                kind: key.kind.clone(),
+                name: key.name.clone(),
+            };
+            actors.store.delete_plugin_state(&owner).await?;
+        }
         tracing::info!(
             plugin = key.name,
             kind = key.kind,
