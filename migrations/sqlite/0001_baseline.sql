@@ -515,13 +515,21 @@ END;
 
 -- --- Plugins
 
--- Plugins that were uploaded: an overlay over the plugin folder, the same on every node. The
+-- Versions of uploaded plugins: an overlay over the plugin folder, the same on every node. The
 -- setting `plugins_version` counts its changes.
 
 CREATE TABLE plugins (
-    -- extractor, actor or fetcher.
+    -- The project that it belongs to; null: the instance.
+    project_id  BIGINT REFERENCES projects (id) ON DELETE CASCADE,
+    -- extractor, actor, fetcher or hook.
     kind        TEXT NOT NULL,
     name        TEXT NOT NULL,
+    -- Counts the versions of a plugin, from 1.
+    number      BIGINT NOT NULL,
+    -- 1: this version serves; of each plugin one does.
+    serving     BIGINT NOT NULL,
+    -- Its manifest's version.
+    version     TEXT NOT NULL,
     -- SHA-256 of the component, lower-case hex.
     digest      TEXT NOT NULL,
     size        BIGINT NOT NULL,
@@ -529,6 +537,50 @@ CREATE TABLE plugins (
     grants      TEXT,
     uploaded_at BIGINT NOT NULL,
     -- zstd of the component.
-    component   BLOB NOT NULL,
-    PRIMARY KEY (kind, name)
+    component   BLOB NOT NULL
+);
+
+CREATE UNIQUE INDEX plugins_number ON plugins (COALESCE(project_id, 0), kind, name, number);
+
+-- Values that plugins keep between calls, for each project.
+
+CREATE TABLE plugin_state (
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- 1: of the project's own plugin, not of the instance's of that name.
+    own        BIGINT NOT NULL,
+    kind       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    -- Ordered by bytes.
+    key        TEXT NOT NULL,
+    value      BLOB NOT NULL,
+    -- What it counts of the project's bound.
+    bytes      BIGINT NOT NULL,
+    version    BIGINT NOT NULL,
+    expires_at BIGINT,
+    PRIMARY KEY (project_id, own, kind, name, key)
+);
+
+CREATE INDEX plugin_state_expiry ON plugin_state (expires_at) WHERE expires_at IS NOT NULL;
+
+-- What a project's plugins keep together, and the last version that was given.
+
+CREATE TABLE plugin_state_use (
+    project_id BIGINT PRIMARY KEY REFERENCES projects (id) ON DELETE CASCADE,
+    bytes      BIGINT NOT NULL,
+    entries    BIGINT NOT NULL,
+    version    BIGINT NOT NULL
+);
+
+-- Secrets of projects that the service puts into requests of plugins.
+
+CREATE TABLE plugin_secrets (
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    name       TEXT NOT NULL,
+    -- Encrypted with the instance's secret, for this project and name.
+    sealed     BLOB NOT NULL,
+    -- JSON array of the origins that may receive it.
+    hosts      TEXT NOT NULL,
+    created_at BIGINT NOT NULL,
+    updated_at BIGINT NOT NULL,
+    PRIMARY KEY (project_id, name)
 );

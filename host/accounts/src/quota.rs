@@ -50,7 +50,7 @@ use parking_lot::Mutex;
 
 use super::registry::Registry;
 use crate::clock::Clock;
-use crate::tiers::{Cap, TierConfig, Tiers};
+use crate::tiers::{Cap, PluginCaps, TierConfig, Tiers};
 
 /// How long a reservation of a dead process still counts.
 const TTL: TimeDelta = TimeDelta::minutes(5);
@@ -154,6 +154,7 @@ impl Quota {
             monitors: Cap::at(0),
             aggressive: false,
             max_run_seconds: None,
+            plugins: PluginCaps::default(),
         })
     }
 

@@ -28,6 +28,83 @@ pub struct TierConfig {
     /// `crawl.max_age_seconds`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_run_seconds: Option<u64>,
+    /// Plugins that a project installs for itself.
+    #[serde(default, skip_serializing_if = "PluginCaps::is_default")]
+    pub plugins: PluginCaps,
+}
+
+/// `[tiers.NAME.plugins]`: what the plugins that a project installs for itself may be and have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PluginCaps {
+    /// Most plugins of the project; 0, the default: it may install none.
+    pub count: Cap,
+    /// Largest component, in MiB.
+    pub component_mib: u64,
+    /// Most CPU time of one call, in milliseconds, where the kind allows more.
+    pub cpu_ms: u64,
+    /// Most memory of one call, in MiB, where the kind allows more.
+    pub memory_mib: u64,
+    /// Whether they may be granted `http`: the guard and the plugin's own list apply in any case.
+    pub http: bool,
+    /// Whether they may be granted `render`.
+    pub render: bool,
+    /// Whether they may be granted `crawl-data`.
+    pub crawl_data: bool,
+    /// Whether they may be granted `wasi`.
+    pub wasi: bool,
+    /// Whether they may be granted `state`.
+    pub state: bool,
+    /// Whether they may be granted `secret`.
+    pub secrets: bool,
+    /// Most MiB that all plugins which the project calls keep for it, the instance's too.
+    pub state_mib: u64,
+    /// Most values that they keep.
+    pub state_entries: u64,
+}
+
+impl Default for PluginCaps {
+    fn default() -> Self {
+        Self {
+            count: Cap::at(0),
+            component_mib: 24,
+            cpu_ms: 10_000,
+            memory_mib: 256,
+            http: true,
+            render: true,
+            crawl_data: true,
+            wasi: true,
+            state: true,
+            secrets: true,
+            state_mib: 16,
+            state_entries: 10_000,
+        }
+    }
+}
+
+impl PluginCaps {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a project may install any plugin.
+    pub fn may_install(&self) -> bool {
+        self.count != Cap::at(0)
+    }
+
+    /// The allowed permissions, as the names of grants.
+    pub fn grants(&self) -> Vec<&'static str> {
+        let words = [
+            (self.http, "http"),
+            (self.render, "render"),
+            (self.crawl_data, "crawl-data"),
+            (self.wasi, "wasi"),
+            (self.state, "state"),
+            (self.secrets, "secret"),
+        ];
+        let allowed = words.into_iter().filter(|(allowed, _)| *allowed);
+        allowed.map(|(_, word)| word).collect()
+    }
 }
 
 /// A number, or no cap: `"unlimited"` in the configuration.
@@ -101,6 +178,7 @@ pub fn defaults() -> Tiers {
                 monitors: Cap::at(monitors),
                 aggressive,
                 max_run_seconds: None,
+                plugins: PluginCaps::default(),
             };
             (name.to_owned(), tier)
         })
@@ -113,6 +191,7 @@ pub fn defaults() -> Tiers {
         monitors: Cap::NONE,
         aggressive: true,
         max_run_seconds: None,
+        plugins: PluginCaps::default(),
     };
     tiers.insert("self_hosted".to_owned(), own);
     tiers
@@ -125,7 +204,10 @@ pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
         "free",
         "What projects of tier free may use: pages_per_day (UTC) and pages_per_month count pages \
          and cloud pages together, cloud_pages_per_day cloud pages alone; concurrent_runs and \
-         monitors at once; aggressive: whether crawls may be; optionally max_run_seconds, the longest time of a crawl run. A number, or \"unlimited\". \
+         monitors at once; aggressive: whether crawls may be; optionally max_run_seconds, the longest time of a crawl run. \
+         plugins: a table for plugins that a project installs for itself: count (0, the default: none), component_mib, \
+         cpu_ms and memory_mib of a call, and whether they may be granted http, render, crawl_data, wasi, state, secrets; \
+         state_mib and state_entries bound what all plugins keep for the project. A number, or \"unlimited\". \
          Further tiers may be added with all six values.",
     );
     tier("pro", "As tiers.free, for tier pro.");
@@ -140,6 +222,19 @@ pub fn describe(prefix: &str, all: &mut Vec<SettingInfo>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plugins_of_projects_are_off_until_they_are_set() {
+        let tiers = defaults();
+        assert!(tiers.values().all(|tier| !tier.plugins.may_install()));
+        let caps: PluginCaps = toml::from_str("count = 3\nrender = false").unwrap();
+        assert!(caps.may_install());
+        assert_eq!(
+            caps.grants(),
+            ["http", "crawl-data", "wasi", "state", "secret"]
+        );
+        assert!(toml::from_str::<PluginCaps>("number = 3").is_err());
+    }
 
     #[test]
     fn caps_are_numbers_or_unlimited() {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
-use orbweaver_engine::{PluginError, PluginInfo};
+use orbweaver_engine::{Engine, PluginError, PluginInfo, Source};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_store::Principal;
 use serde::Serialize;
@@ -95,9 +95,17 @@ pub async fn run_actor(
 ) -> Result<Bytes, CallError> {
     let started = Instant::now();
     let _slot = actors.slots.acquire(principal.project).await?;
-    let ledger = Ledger::open(actors, principal.project, Tariff::of_actor(name), token).await?;
+    let engine = actors.pipeline.engine.of_project(principal.project);
+    let own = engine
+        .actor(name)
+        .is_some_and(|actor| matches!(actor.source, Source::Project(_)));
+    let tariff = if own {
+        Tariff::THIRD_PARTY
+    } else {
+        Tariff::of_actor(name)
+    };
+    let ledger = Ledger::open(actors, principal.project, tariff, token).await?;
     let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
-    let engine = &actors.pipeline.engine;
     let done = engine
         .run_actor(name, input, Arc::<CallHost>::clone(&host))
         .await;
@@ -128,7 +136,7 @@ pub async fn run_fetcher(
     let _slot = actors.slots.acquire(principal.project).await?;
     let ledger = Ledger::open(actors, principal.project, Tariff::FETCHER, token).await?;
     let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
-    let engine = &actors.pipeline.engine;
+    let engine = actors.pipeline.engine.of_project(principal.project);
     let done = engine
         .run_fetcher(domain, path, params, Arc::<CallHost>::clone(&host))
         .await;
@@ -164,9 +172,9 @@ async fn settle(
     }
 }
 
-/// All loaded actors, sorted by name.
-pub fn directory(actors: &Actors) -> Vec<PluginInfo> {
-    let plugins = actors.pipeline.engine.plugins().into_iter();
+/// All loaded actors that the engine's project may call, sorted by name.
+pub fn directory(engine: &Engine) -> Vec<PluginInfo> {
+    let plugins = engine.plugins().into_iter();
     plugins
         .filter(|plugin| plugin.kind == orbweaver_engine::Kind::Actor)
         .collect()

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use orbweaver_accounts::Accounts;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::fair::Slots;
 use orbweaver_accounts::quota::Quota;
@@ -13,6 +14,7 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
+use crate::plugins::PluginLimits;
 use crate::plugins::overlay::Overlay;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
@@ -25,6 +27,8 @@ pub struct ActorsParts {
     pub store: Store,
     /// The clock.
     pub clock: Clock,
+    /// Opens the projects' secrets.
+    pub accounts: Accounts,
     /// Reserves pages within the caps.
     pub quota: Quota,
     /// Fetcher, plugins and caches.
@@ -33,10 +37,14 @@ pub struct ActorsParts {
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
+    /// Bounds of uploads.
+    pub plugin_limits: PluginLimits,
     /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
     /// Uploads of plugins at once, from the first byte of their body on.
     pub uploads: Slots,
+    /// The same for uploads of projects for themselves, until they are compiled.
+    pub project_uploads: Slots,
     /// What proxies cost.
     pub prices: Prices,
     /// Largest decoded body given to a plugin, in bytes.

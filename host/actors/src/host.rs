@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_accounts::random;
-use orbweaver_core::ids::{PageId, RunId};
+use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
     CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
-    PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, WaitFor,
+    PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, StateHost, WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
@@ -22,6 +22,7 @@ use parking_lot::Mutex;
 use super::graph::Graph;
 use super::ledger::{Ended, Ledger};
 use crate::context::Actors;
+use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
@@ -66,6 +67,14 @@ impl CallHost {
             refusals: Mutex::new(Vec::new()),
             graph: tokio::sync::OnceCell::new(),
         }
+    }
+
+    pub(super) fn actors(&self) -> &Actors {
+        &self.actors
+    }
+
+    pub(super) fn project(&self) -> ProjectId {
+        self.principal.project
     }
 
     pub(super) const fn ledger(&self) -> &Ledger {
@@ -202,11 +211,16 @@ impl Host for CallHost {
     fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
         Some(self)
     }
+
+    fn state(&self) -> Option<&dyn StateHost> {
+        Some(self)
+    }
 }
 
 #[async_trait]
 impl HttpHost for CallHost {
     async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+        let secrets = Secrets::of(&self.actors, self.principal.project, &request).await?;
         let choice = request.proxy.clone();
         let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
         let usd_per_gb = pool.map_or(0.0, |(_, price)| price);
@@ -221,10 +235,13 @@ impl HttpHost for CallHost {
             .parse()
             .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
         let allowed = Arc::clone(&request.allowed);
+        let secret_hosts = secrets.hosts();
+        let mut headers = request.headers;
+        headers.extend(secrets.headers.iter().cloned());
         let limit = self.actors.max_body_bytes;
         let longest = self.actors.max_fetch_time;
         let asked = Request {
-            headers: request.headers,
+            headers,
             body: request.body.map(Into::into),
             follow_redirects: request.follow_redirects,
             respect_robots: request.respect_robots,
@@ -233,7 +250,10 @@ impl HttpHost for CallHost {
                 .map(|ms| Duration::from_millis(ms.into()).min(longest)),
             max_bytes: Some(request.max_bytes.min(limit)),
             hop_check: Some(Arc::new(move |next: &str| {
-                if allowed.allows(next) {
+                if !secret_hosts.iter().all(|hosts| hosts.allows(next)) {
+                    // The redirect is the answer: the secrets go nowhere else.
+                    HopVerdict::Stop
+                } else if allowed.allows(next) {
                     HopVerdict::Follow
                 } else {
                     HopVerdict::Refuse(format!("permission http does not cover {next}"))
@@ -253,10 +273,15 @@ impl HttpHost for CallHost {
             Err(_) => Ended::default(),
         };
         self.ledger.settle(ticket, ended);
-        let response = fetched?;
-        blocking(move || Document::page_without_storing(response, ended.cost_usd))
-            .await
-            .map_err(|error| internal(&error))
+        let response = fetched.map_err(|error| secrets.masked_error(error))?;
+        let page = move || {
+            let response = match secrets.is_empty() {
+                true => response,
+                false => secrets.take_out(response),
+            };
+            Document::page_without_storing(response, ended.cost_usd)
+        };
+        blocking(page).await.map_err(|error| internal(&error))
     }
 }
 
@@ -304,7 +329,9 @@ impl ExtractionHost for CallHost {
             role: role.to_owned(),
             options: options.to_owned(),
         };
-        let answers = self.actors.pipeline.engine.extract(&page, vec![call]).await;
+        let engine = &self.actors.pipeline.engine;
+        let engine = engine.of_project(self.principal.project);
+        let answers = engine.extract(&page, vec![call]).await;
         match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),
             Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),

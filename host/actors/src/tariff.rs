@@ -38,6 +38,12 @@ impl Tariff {
         count: Count::CloudPage,
     };
 
+    /// Tariff of actors that are not built in, and of a project's own, whatever their name.
+    pub(super) const THIRD_PARTY: Self = Self {
+        call: "actor",
+        count: Count::Urls { least: 1 },
+    };
+
     /// Tariff of an actor. Built-in actors have their own; a plugin that replaces one keeps its
     /// tariff.
     pub(super) fn of_actor(name: &str) -> Self {
@@ -49,7 +55,7 @@ impl Tariff {
             "check-links" => ("check-links", Count::Urls { least: 0 }),
             "sitemap-audit" => ("sitemap-audit", Count::Urls { least: 0 }),
             "internal-link-graph" => ("internal-link-graph", Count::Success),
-            _ => ("actor", Count::Urls { least: 1 }),
+            _ => return Self::THIRD_PARTY,
         };
         Self { call, count }
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use axum::extract::FromRequestParts;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
+use orbweaver_engine::Engine;
+use orbweaver_pipeline::Pipeline;
 use orbweaver_store::Principal;
 use uuid::Uuid;
 
@@ -25,6 +27,18 @@ pub struct Ctx {
     pub idempotency_key: Option<Uuid>,
     /// The request's path.
     pub path: String,
+}
+
+impl Ctx {
+    /// The plugins that the caller's project may use: its own first.
+    pub(crate) fn engine(&self) -> Engine {
+        self.app.pipeline.engine.of_project(self.principal.project)
+    }
+
+    /// The pipeline with the plugins of the caller's project.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        self.app.pipeline.of_project(self.principal.project)
+    }
 }
 
 /// Marks a request that this process makes itself, for a caller whose key is already accepted.

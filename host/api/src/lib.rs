@@ -40,6 +40,7 @@ mod router;
 mod scan;
 mod scope;
 mod search;
+mod secrets;
 mod signup;
 mod usage;
 mod validate;

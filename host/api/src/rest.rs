@@ -10,7 +10,7 @@ use crate::inside::Inside;
 use crate::warnings::Operations;
 use crate::{
     actors, billing, cloud, crawls, crons, deliveries, fetchers, health, keys, llms, logs, map,
-    openapi, plugins, robots, scan, signup, usage, webhook,
+    openapi, plugins, robots, scan, secrets, signup, usage, webhook,
 };
 
 /// The operations.
@@ -33,7 +33,8 @@ pub(crate) fn operations() -> OpenApiRouter<App> {
         .merge(actors::routes())
         .merge(llms::routes())
         .merge(fetchers::routes())
-        .merge(plugins::routes());
+        .merge(plugins::routes())
+        .merge(secrets::routes());
     openapi::describe_forms(&mut router.get_openapi_mut().paths);
     router
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_pipeline::Content;
 use orbweaver_pipeline::rules::{self, InvalidField};
+use orbweaver_pipeline::{Content, Pipeline};
 use serde_json::Value;
 
 use crate::app::App;
@@ -31,25 +31,22 @@ pub(crate) fn max_age(seconds: Option<u64>) -> Result<(), ApiError> {
 }
 
 /// Checks names of extractors: they must be loaded.
-pub(crate) fn extractors(app: &App, names: &[String]) -> Result<(), ApiError> {
-    Ok(rules::extractors(&app.pipeline, names)?)
+pub(crate) fn extractors(pipeline: &Pipeline, names: &[String]) -> Result<(), ApiError> {
+    Ok(rules::extractors(pipeline, names)?)
 }
 
 /// The content of a scan with the options of its extractors, which are checked.
 pub(crate) async fn with_options(
-    app: &App,
+    pipeline: &Pipeline,
     content: Content,
     options: BTreeMap<String, Value>,
 ) -> Result<Content, ApiError> {
     if options.is_empty() {
         return Ok(content);
     }
-    let roles = content.roles(app.pipeline.extras());
+    let roles = content.roles(pipeline.extras());
     let is_run = |role: &str| roles.iter().any(|request| request.role == role);
-    let options = app
-        .pipeline
-        .check_extractor_options(options, &is_run)
-        .await?;
+    let options = pipeline.check_extractor_options(options, &is_run).await?;
     Ok(Content { options, ..content })
 }
 

@@ -211,7 +211,7 @@ async fn previous_page(
         return Ok(None);
     };
     // Hooks judge the content, which "not modified" does not have.
-    if shared.hooks.need_pages(&shared.crawls.pipeline.engine) {
+    if shared.hooks.need_pages(&shared.engine) {
         return Ok(None);
     }
     let Some(url) = Resolved::parse(&entry.url) else {

@@ -98,7 +98,7 @@ async fn extract(
     if roles.is_empty() {
         return Vec::new();
     }
-    let answers = shared.crawls.pipeline.engine.extract(page, calls).await;
+    let answers = shared.engine.extract(page, calls).await;
     let mut answers: IndexMap<&str, Box<RawValue>> = roles
         .iter()
         .copied()
@@ -188,7 +188,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
     let runs_extractors =
         !shared.spec.store_html || !shared.extractors.is_empty() || shared.spec.extract.is_some();
     let for_extractors = kind == Kind::Html && runs_extractors;
-    let for_hooks = shared.hooks.need_pages(&shared.crawls.pipeline.engine);
+    let for_hooks = shared.hooks.need_pages(&shared.engine);
     let page = (for_extractors || for_hooks).then(|| {
         Page::new(PageParts {
             url: entry.url.clone(),

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use orbweaver_engine::Engine;
 use orbweaver_fetch::{CookieJar, FetchError, ProxyUrl, Request, Response, is_impersonal};
 use orbweaver_store::Amount;
 use orbweaver_store::crawl::Lease;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     /// Which hosts' pages need a browser.
     pub rendering: Rendering,
     pub hooks: Hooks,
+    /// Runs the plugins, those of the run's project first.
+    pub engine: Engine,
 }
 
 impl Shared {

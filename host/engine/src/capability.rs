@@ -12,11 +12,13 @@ pub(crate) mod log;
 pub(crate) mod pages;
 pub(crate) mod rendering;
 pub(crate) mod requests;
+pub(crate) mod state;
 
 use std::sync::Arc;
 
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
+use crate::host::state::PluginId;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crawl_data::CrawlDataCapability;
@@ -24,6 +26,7 @@ use extraction::ExtractionCapability;
 use http::HttpCapability;
 use rendering::RenderingCapability;
 use requests::RequestBudget;
+use state::StateCapability;
 
 /// The capabilities of one call, with the rest of their budgets.
 pub(crate) struct Capabilities {
@@ -31,6 +34,7 @@ pub(crate) struct Capabilities {
     pub rendering: RenderingCapability,
     pub extraction: ExtractionCapability,
     pub crawl_data: CrawlDataCapability,
+    pub state: StateCapability,
     requests: Arc<RequestBudget>,
 }
 
@@ -40,6 +44,7 @@ impl Capabilities {
         grants: &Arc<EffectivePermissions>,
         limits: &Limits,
         memory: &Arc<MemoryBudget>,
+        plugin: PluginId,
     ) -> Self {
         let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
         Self {
@@ -47,6 +52,7 @@ impl Capabilities {
             rendering: RenderingCapability::new(host, grants, &requests),
             extraction: ExtractionCapability::new(host, grants),
             crawl_data: CrawlDataCapability::new(host, grants, &requests),
+            state: StateCapability::new(host, grants, plugin),
             requests,
         }
     }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use orbweaver_core::ids::ProjectId;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Component;
 
@@ -10,18 +12,33 @@ use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
 use crate::error::LoadError;
 use crate::inspect::Digest;
+use crate::tenancy::{Shares, Slot, lower_priority};
 use crate::text::clean;
 
 /// Compiles components. Compilation processes untrusted files outside the sandbox, so only a few
 /// run in parallel, and each has a time limit.
 ///
 /// Large components (interpreters, which take up to a minute) have a queue of their own, so that
-/// they do not delay small ones.
+/// they do not delay small ones. Plugins of projects have two queues besides, in which a project
+/// has one compilation at a time. A compilation that turns out to be slow leaves its queue.
 pub(crate) struct Compiler {
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
+    slow: Arc<Semaphore>,
+    own_small: Shares,
+    own_large: Shares,
+    own_slow: Arc<Semaphore>,
     timeout: Duration,
     stored: Stored,
+}
+
+/// The owner of a component.
+#[derive(Clone, Debug)]
+pub(crate) enum CodeOwner {
+    /// The instance.
+    Instance,
+    /// A project, with the folder of its compiled code.
+    Project(ProjectId, Option<CodeCache>),
 }
 
 /// Sources of components that are compiled already.
@@ -49,14 +66,47 @@ const LARGE_COMPONENT_BYTES: usize = 2 << 20;
 const CONCURRENT_SMALL: usize = 2;
 /// Parallel compilations of large components.
 const CONCURRENT_LARGE: usize = 1;
+/// Further parallel compilations that have left their queue.
+const CONCURRENT_SLOW: usize = 2;
+/// Time after which a compilation leaves its queue: many times what a component of usual size takes.
+const SLOW: Duration = Duration::from_secs(3);
 
 impl Compiler {
     pub fn new(timeout: Duration, stored: Stored) -> Self {
+        let slots = |count| Arc::new(Semaphore::new(count));
         Self {
-            small: Arc::new(Semaphore::new(CONCURRENT_SMALL)),
-            large: Arc::new(Semaphore::new(CONCURRENT_LARGE)),
+            small: slots(CONCURRENT_SMALL),
+            large: slots(CONCURRENT_LARGE),
+            slow: slots(CONCURRENT_SLOW),
+            own_small: Shares::new(CONCURRENT_SMALL, 1),
+            own_large: Shares::new(CONCURRENT_LARGE, 1),
+            own_slow: slots(CONCURRENT_SLOW),
             timeout,
             stored,
+        }
+    }
+
+    /// The folder of compiled code, if there is one.
+    pub fn cache(&self) -> Option<&CodeCache> {
+        self.stored.cache.as_ref()
+    }
+
+    async fn slot(&self, owner: &CodeOwner, bytes: usize) -> Option<Slot> {
+        let is_small = bytes < LARGE_COMPONENT_BYTES;
+        match owner {
+            CodeOwner::Instance => {
+                let lane = if is_small { &self.small } else { &self.large };
+                let permit = Arc::clone(lane).acquire_owned().await;
+                permit.ok().map(Slot::of_instance)
+            }
+            CodeOwner::Project(project, _) => {
+                let lane = if is_small {
+                    &self.own_small
+                } else {
+                    &self.own_large
+                };
+                lane.acquire(*project).await
+            }
         }
     }
 
@@ -71,30 +121,48 @@ impl Compiler {
         engine: &wasmtime::Engine,
         digest: Digest,
         bytes: Arc<[u8]>,
+        owner: CodeOwner,
     ) -> Result<Component, LoadError> {
-        let lane = if bytes.len() < LARGE_COMPONENT_BYTES {
-            &self.small
-        } else {
-            &self.large
+        let slot = self.slot(&owner, bytes.len()).await;
+        let slot =
+            slot.ok_or_else(|| LoadError::Compile("the engine is shutting down".to_owned()))?;
+        let engine = engine.clone();
+        let (stored, slow, begin): (_, _, fn()) = match owner {
+            CodeOwner::Instance => (self.stored.clone(), &self.slow, || ()),
+            CodeOwner::Project(_, cache) => {
+                let bundle = self.stored.bundle.clone();
+                (Stored { bundle, cache }, &self.own_slow, lower_priority)
+            }
         };
         // A compilation that exceeded its time keeps its slot until it actually ends.
-        let slot = Arc::clone(lane)
-            .acquire_owned()
-            .await
-            .map_err(|_| LoadError::Compile("the engine is shutting down".to_owned()))?;
-        let engine = engine.clone();
-        let stored = self.stored.clone();
-        let (done, result) = tokio::sync::oneshot::channel();
+        let held = Arc::new(Mutex::new(Some(slot)));
+        let ending = Arc::clone(&held);
+        let (done, mut result) = tokio::sync::oneshot::channel();
         std::thread::Builder::new()
             .name("plugin-compile".to_owned())
             .spawn(move || {
-                let compiled = compile_alone(&engine, digest, &bytes, &stored);
-                drop(slot);
+                begin();
+                let compiled = compile_alone(&engine, digest, &bytes, &stored, begin);
+                drop(ending.lock().take());
                 // The receiver is dropped if the time limit passed.
                 let _ = done.send(compiled);
             })
             .map_err(|e| LoadError::Compile(format!("no thread: {e}")))?;
-        match tokio::time::timeout(self.timeout, result).await {
+        let compiled = async {
+            if let Ok(ended) = tokio::time::timeout(SLOW, &mut result).await {
+                return ended;
+            }
+            tokio::select! {
+                ended = &mut result => return ended,
+                permit = Arc::clone(slow).acquire_owned() => {
+                    if let (Ok(permit), Some(slot)) = (permit, &mut *held.lock()) {
+                        slot.move_to(permit);
+                    }
+                }
+            }
+            result.await
+        };
+        match tokio::time::timeout(self.timeout, compiled).await {
             Ok(Ok(compiled)) => compiled,
             Ok(Err(_)) => Err(LoadError::Compile("the compiler panicked".to_owned())),
             Err(_) => Err(LoadError::Compile(format!(
@@ -112,6 +180,7 @@ fn compile_alone(
     digest: Digest,
     bytes: &[u8],
     stored: &Stored,
+    begin: fn(),
 ) -> Result<Component, LoadError> {
     if let Some(component) = stored.load(engine, digest) {
         return Ok(component);
@@ -119,6 +188,7 @@ fn compile_alone(
     let begun = Instant::now();
     let threads = rayon::ThreadPoolBuilder::new()
         .thread_name(|i| format!("plugin-compile-{i}"))
+        .start_handler(move |_| begin())
         .build()
         .map_err(|e| LoadError::Compile(format!("no threads: {e}")))?;
     let component = threads
@@ -161,7 +231,7 @@ mod tests {
         let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
         let compile = |bytes: Arc<[u8]>| {
             let digest = Digest::compute(&bytes);
-            compiler.compile(&engine, digest, bytes)
+            compiler.compile(&engine, digest, bytes, CodeOwner::Instance)
         };
         let mut large: FuturesUnordered<_> = (1..=3)
             .map(|seed| {
@@ -179,12 +249,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn projects_do_not_delay_each_other_or_the_instance() {
+        let engine = wasmtime::Engine::default();
+        let compiler = Compiler::new(Duration::from_secs(600), Stored::default());
+        let compile = |owner: Option<i64>, bytes: Arc<[u8]>| {
+            let owner = owner.map_or(CodeOwner::Instance, |id| {
+                CodeOwner::Project(ProjectId(id), None)
+            });
+            compiler.compile(&engine, Digest::compute(&bytes), bytes, owner)
+        };
+        // One project sends many: all but one of them wait for each other.
+        let mut many: FuturesUnordered<_> = (1..=4)
+            .map(|seed| compile(Some(1), component(900, seed)))
+            .collect();
+        assert!(futures::poll!(many.next()).is_pending());
+        let others = async {
+            compile(Some(2), component(10, 8)).await.unwrap();
+            compile(None, component(10, 9)).await.unwrap();
+        };
+        let rest = async { while many.next().await.is_some() {} };
+        tokio::select! {
+            () = rest => panic!("the others waited for all of one project"),
+            () = others => {}
+        }
+    }
+
+    #[tokio::test]
     async fn a_compilation_has_a_time_limit() {
         let engine = wasmtime::Engine::default();
         let compiler = Compiler::new(Duration::from_millis(1), Stored::default());
         let bytes = component(2_000, 0);
         let compiled = compiler
-            .compile(&engine, Digest::compute(&bytes), bytes)
+            .compile(&engine, Digest::compute(&bytes), bytes, CodeOwner::Instance)
             .await;
         let error = compiled.expect_err("a millisecond is too short");
         assert_eq!(

@@ -24,6 +24,15 @@ settings! {
         pub max_component_bytes: u64 = 64 << 20,
         /// Time limit for compiling one plugin, in milliseconds.
         pub compile_timeout_ms: Millis = Millis(60_000),
+        /// Disk space for the compiled code of all plugins of the instance, in MiB. Code that was
+        /// not used for the longest time is removed first.
+        pub compiled_mib: u64 = 4_096,
+        /// The same for the plugins of one project.
+        pub compiled_mib_per_project: u64 = 256,
+        /// Most versions kept of an uploaded plugin, the one that serves included.
+        pub kept_versions: u32 = 10,
+        /// Most plugins of all projects together; further uploads of projects are answered 429.
+        pub max_project_plugins: u64 = 2_000,
         /// Most extractor instances at the same time.
         pub max_instances: u32 = 256,
         /// Threads that run extractors; 0: one per core.

@@ -77,7 +77,7 @@ async fn compile_and_write(
     let parts = Parts {
         plugins: report.loaded,
         bundle,
-        code: CodeCache::open(work).map_err(refused)?,
+        code: CodeCache::open(work, u64::MAX).map_err(refused)?,
     };
     let program = program.to_owned();
     let output = output.to_owned();

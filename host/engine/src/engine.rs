@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use orbweaver_core::ids::ProjectId;
 use tokio::sync::watch;
 
 use crate::config::EngineConfig;
@@ -19,17 +20,24 @@ use crate::load::{Grants, file_name};
 use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
 use crate::task::{CallOutput, Invocation};
+use crate::tenancy::ProjectPolicy;
 use crate::verdict::{self, Verdict};
 
 /// Loads and runs plugins. Cheap to clone; dropping the last clone stops the threads.
+///
+/// A handle sees the plugins of the instance, and one [`of_project`](Self::of_project) also that
+/// project's own, which come first.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
+    project: Option<ProjectId>,
 }
 
 /// Identifies the plugin that serves a role, for cache keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginRef {
+    /// The project that it belongs to; `None`: the instance.
+    pub project: Option<ProjectId>,
     /// Its kind.
     pub kind: Kind,
     /// Its name.
@@ -48,7 +56,17 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, StartError> {
         Ok(Self {
             inner: Arc::new(Inner::new(config)?),
+            project: None,
         })
+    }
+
+    /// A handle that sees this project's own plugins, too.
+    #[must_use]
+    pub fn of_project(&self, project: ProjectId) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            project: Some(project),
+        }
     }
 
     /// Reads a component without compiling or running it. CPU-bound: about 10 ms for a large
@@ -80,7 +98,11 @@ impl Engine {
     ) -> Result<PluginInfo, LoadError> {
         let inner = Arc::clone(&self.inner);
         let bytes = bytes.into();
-        let load = self.inner.tasks.spawn(async move {
+        let owner = match source {
+            Source::Project(project) => Some(project),
+            Source::Embedded | Source::Folder(_) | Source::Upload => None,
+        };
+        let load = self.inner.tasks_of(owner).spawn(async move {
             let plugin = inner.load(bytes, source, grants).await?;
             let info = plugin.info(None);
             inner.change(|registry, roles| registry.insert(plugin, roles));
@@ -107,6 +129,8 @@ impl Engine {
     /// Waits for the plugin of this name if its file is not loaded yet.
     #[crate::boxed]
     pub async fn await_plugin(&self, kind: Kind, name: &str) {
+        let is_it = |(other, known): &(Kind, String)| *other == kind && known == name;
+        self.inner.own_arrival(self.project, is_it).await;
         let file = file_name(kind, name);
         self.inner.arrival(|coming| coming == file).await;
     }
@@ -114,6 +138,8 @@ impl Engine {
     /// Waits for the plugin of a role if its file is not loaded yet.
     #[crate::boxed]
     pub async fn await_role(&self, role: &str) {
+        let is_extractor = |(kind, _): &(Kind, String)| *kind == Kind::Extractor;
+        self.inner.own_arrival(self.project, is_extractor).await;
         let name = self.inner.config.roles.get(role);
         self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
             .await;
@@ -122,6 +148,8 @@ impl Engine {
     /// Waits for fetchers whose files are not loaded yet.
     #[crate::boxed]
     pub async fn await_fetchers(&self) {
+        let is_fetcher = |(kind, _): &(Kind, String)| *kind == Kind::Fetcher;
+        self.inner.own_arrival(self.project, is_fetcher).await;
         let prefix = Kind::Fetcher.file_prefix();
         self.inner
             .arrival(|coming| coming.starts_with(prefix))
@@ -131,6 +159,7 @@ impl Engine {
     /// Waits until all plugins inside the program and of the folder are loaded.
     #[crate::boxed]
     pub async fn await_all(&self) {
+        self.inner.own_arrival(self.project, |_| true).await;
         self.inner.arrival(|_| true).await;
     }
 
@@ -148,9 +177,64 @@ impl Engine {
             .change(|registry, roles| registry.remove_upload(&id, roles))
     }
 
+    /// Records that a project's plugin is going to be loaded: calls of this project that may need
+    /// it wait until it is loaded, or [given up](Self::give_up_for_project).
+    pub fn expect_for_project(&self, project: ProjectId, kind: Kind, name: &str) {
+        self.inner.tenants.expect(project, (kind, name.to_owned()));
+    }
+
+    /// Ends the waiting for a project's plugin that will not be loaded.
+    pub fn give_up_for_project(&self, project: ProjectId, kind: Kind, name: &str) {
+        self.inner.own_arrived(project, &(kind, name.to_owned()));
+    }
+
+    /// Loads a component for one project, within a policy, and puts it in service there. An error
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`LoadError`], which names the failed step.
+    pub async fn load_for_project(
+        &self,
+        bytes: impl Into<Arc<[u8]>>,
+        project: ProjectId,
+        policy: ProjectPolicy,
+    ) -> Result<PluginInfo, LoadError> {
+        let grants = Grants::Project(Box::new(policy));
+        let loaded = self
+            .load_bytes(bytes, Source::Project(project), grants)
+            .await;
+        if let Ok(plugin) = &loaded {
+            self.give_up_for_project(project, plugin.kind, &plugin.name);
+        }
+        loaded
+    }
+
+    /// Removes a project's own plugin; the instance's of that name, if any, serves the project
+    /// again. False if there is no such plugin.
+    pub fn remove_for_project(&self, project: ProjectId, kind: Kind, name: &str) -> bool {
+        let id = (kind, name.to_owned());
+        self.inner.own_arrived(project, &id);
+        let removed = self
+            .inner
+            .change(|registry, _| registry.remove_own(project, &id));
+        self.inner.stats.forget(project, kind, name);
+        removed
+    }
+
+    /// Removes a project's compiled code from the disk, once it has no plugins.
+    pub fn forget_code_of_project(&self, project: ProjectId) {
+        self.inner.loader.forget_code(project);
+    }
+
+    /// The plugins of the handle's project alone, by kind and name.
+    pub fn own_plugins(&self) -> Vec<PluginInfo> {
+        let own = |project| self.inner.registry().own_infos(project);
+        self.project.map(own).unwrap_or_default()
+    }
+
     /// Every plugin in service, by kind and name.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.inner.registry().infos()
+        self.inner.registry().infos(self.project)
     }
 
     /// Files whose current content failed to load, and why: paths in the folder, and bare file
@@ -173,7 +257,9 @@ impl Engine {
     /// The plugin with this kind and name.
     pub fn plugin(&self, kind: Kind, name: &str) -> Option<PluginInfo> {
         let registry = self.inner.registry();
-        registry.get(kind, name).map(|plugin| plugin.info(None))
+        registry
+            .get(self.project, kind, name)
+            .map(|plugin| plugin.info(None))
     }
 
     /// The actor with this name.
@@ -184,14 +270,17 @@ impl Engine {
     /// The fetcher that serves this host name.
     pub fn fetcher_for(&self, domain: &str) -> Option<PluginInfo> {
         let registry = self.inner.registry();
-        registry.fetcher(domain).map(|plugin| plugin.info(None))
+        registry
+            .fetcher(self.project, domain)
+            .map(|plugin| plugin.info(None))
     }
 
     /// The plugin that serves a role.
     pub fn role(&self, role: &str) -> Option<PluginRef> {
         let registry = self.inner.registry();
-        let (plugin, _) = registry.role(role)?;
+        let (plugin, _) = registry.role(self.project, role)?;
         Some(PluginRef {
+            project: plugin.owner(),
             kind: plugin.kind(),
             name: plugin.name().to_owned(),
             version: plugin.manifest.version.clone(),
@@ -224,13 +313,13 @@ impl Engine {
         for call in &calls {
             self.await_role(&call.role).await;
         }
-        self.inner.extract(page, calls).await
+        self.inner.extract(self.project, page, calls).await
     }
 
     /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must
     /// not be called within an asynchronous task.
     pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
-        self.inner.extract_blocking(page, calls)
+        self.inner.extract_blocking(self.project, page, calls)
     }
 
     /// Runs an actor after checking the input against its schema. Dropping the future drops the
@@ -267,7 +356,8 @@ impl Engine {
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
         self.await_fetchers().await;
-        let plugin = self.inner.registry().fetcher(domain).cloned();
+        let registry = self.inner.registry();
+        let plugin = registry.fetcher(self.project, domain).cloned();
         let plugin = plugin.ok_or_else(|| PluginError::NotFound {
             kind: "fetcher",
             name: domain.to_owned(),
@@ -280,7 +370,7 @@ impl Engine {
     /// Which functions these hooks have together. A hook that is not loaded has those for pages,
     /// so that its absence is noticed there.
     pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
-        self.inner.hook_points(hooks)
+        self.inner.hook_points(self.project, hooks)
     }
 
     /// Passes a page through hooks, in their order. Dropping the future interrupts a running guest.
@@ -290,7 +380,7 @@ impl Engine {
         for hook in hooks {
             self.await_plugin(Kind::Hook, &hook.name).await;
         }
-        self.inner.page_hooks(hooks, work).await
+        self.inner.page_hooks(self.project, hooks, work).await
     }
 
     /// What hooks change of a request to a URL, each with its hook's name, and the hooks that
@@ -306,7 +396,9 @@ impl Engine {
         for hook in hooks {
             self.await_plugin(Kind::Hook, &hook.name).await;
         }
-        self.inner.request_hooks(hooks, url, depth, attempts).await
+        self.inner
+            .request_hooks(self.project, hooks, url, depth, attempts)
+            .await
     }
 
     /// Checks an input against a plugin's schema, as every call does; for callers that need the
@@ -326,7 +418,8 @@ impl Engine {
     }
 
     fn find(&self, kind: Kind, name: &str) -> Result<Arc<Plugin>, PluginError> {
-        let plugin = self.inner.registry().get(kind, name).cloned();
+        let registry = self.inner.registry();
+        let plugin = registry.get(self.project, kind, name).cloned();
         plugin.ok_or_else(|| PluginError::NotFound {
             kind: kind.as_str(),
             name: name.to_owned(),

@@ -52,7 +52,7 @@ pub(crate) async fn load(engine: &Arc<Inner>) -> LoadReport {
     });
     let refused = engine.folder.lock().refused.clone();
     LoadReport {
-        loaded: engine.registry().infos(),
+        loaded: engine.registry().infos(None),
         refused: unreadable
             .into_iter()
             .chain(failed.err())
@@ -72,7 +72,7 @@ pub(crate) fn load_behind(engine: &Arc<Inner>) {
     engine.tasks.handle().spawn(async move {
         load_coming(&inner).await;
         tracing::info!(
-            plugins = inner.registry().infos().len(),
+            plugins = inner.registry().infos(None).len(),
             refused = inner.folder.lock().refused.len(),
             "plugins are loaded"
         );

@@ -181,6 +181,10 @@ pub struct Permissions {
     pub render: bool,
     /// Whether it may read pages and links of the project's finished crawls.
     pub crawl_data: bool,
+    /// Whether it may keep values between calls.
+    pub state: bool,
+    /// Names of the project's secrets that it may send with requests; `*` for any.
+    pub secrets: Vec<String>,
     /// WASI interfaces beyond the default ones: see [`WASI_CAPABILITIES`].
     pub wasi: Vec<String>,
 }
@@ -197,6 +201,8 @@ impl Permissions {
             extract: vec!["*".to_owned()],
             render: true,
             crawl_data: true,
+            state: true,
+            secrets: vec!["*".to_owned()],
             wasi: WASI_CAPABILITIES.map(str::to_owned).to_vec(),
         }
     }
@@ -210,8 +216,8 @@ impl Permissions {
     }
 
     /// Parses grants as an operator writes them: `all`, `http` (all requested hosts),
-    /// `http=PATTERN`, `extract`, `extract=ROLE`, `render`, `crawl-data`,
-    /// `wasi=CAPABILITY`. The defaults of uploads are added.
+    /// `http=PATTERN`, `extract`, `extract=ROLE`, `render`, `crawl-data`, `state`, `secret` (all
+    /// requested), `secret=NAME`, `wasi=CAPABILITY`. The defaults of uploads are added.
     pub fn from_names<S: AsRef<str>>(names: &[S]) -> Result<Self, String> {
         let mut granted = Self::upload_default();
         for name in names {
@@ -223,11 +229,14 @@ impl Permissions {
                     "extract" | "log" => {}
                     "render" => granted.render = true,
                     "crawl-data" => granted.crawl_data = true,
+                    "state" => granted.state = true,
+                    "secret" => granted.secrets.push("*".to_owned()),
                     "wasi" => granted.wasi = WASI_CAPABILITIES.map(str::to_owned).to_vec(),
                     _ => return Err(format!("grant: `{name}` is unknown")),
                 },
                 Some(("http", pattern)) => granted.http.push(pattern.to_owned()),
                 Some(("extract", _)) => {}
+                Some(("secret", secret)) => granted.secrets.push(secret.to_owned()),
                 Some(("wasi", capability)) => granted.wasi.push(capability.to_owned()),
                 Some(_) => return Err(format!("grant: `{name}` is unknown")),
             }
@@ -258,6 +267,8 @@ pub(crate) struct EffectivePermissions {
     pub extract: RoleSet,
     pub render: bool,
     pub crawl_data: bool,
+    pub state: bool,
+    pub secrets: RoleSet,
     pub wasi: Vec<String>,
     /// The granted part of the requested permissions, for listings.
     pub listed: Permissions,
@@ -267,22 +278,24 @@ impl EffectivePermissions {
     /// Computes requested ∩ granted. Errors are those of [`Permissions::check`].
     pub fn new(asked: &Permissions, granted: &Permissions) -> Result<Self, String> {
         let asked_http = HostPatterns::parse(&asked.http).map_err(|e| format!("http: {e}"))?;
+        Self::intersect(&asked_http, asked, granted)
+    }
+
+    /// These permissions ∩ those granted.
+    pub fn narrowed(&self, granted: &Permissions) -> Result<Self, String> {
+        Self::intersect(&self.http, &self.listed, granted)
+    }
+
+    fn intersect(
+        asked_http: &HostPatterns,
+        asked: &Permissions,
+        granted: &Permissions,
+    ) -> Result<Self, String> {
         let granted_http = HostPatterns::parse(&granted.http).map_err(|e| format!("http: {e}"))?;
         let http = asked_http.intersect(&granted_http);
         let any_role = |list: &[String]| list.iter().any(|role| role == "*");
-        let extract = match (any_role(&asked.extract), any_role(&granted.extract)) {
-            (true, true) => RoleSet::Any,
-            (true, false) => RoleSet::These(granted.extract.clone()),
-            (false, true) => RoleSet::These(asked.extract.clone()),
-            (false, false) => RoleSet::These(
-                asked
-                    .extract
-                    .iter()
-                    .filter(|r| granted.extract.contains(r))
-                    .cloned()
-                    .collect(),
-            ),
-        };
+        let extract = RoleSet::both(&asked.extract, &granted.extract);
+        let secrets = RoleSet::both(&asked.secrets, &granted.secrets);
         let wasi: Vec<String> = asked
             .wasi
             .iter()
@@ -304,10 +317,9 @@ impl EffectivePermissions {
                     .cloned()
                     .collect()
             },
-            extract: match &extract {
-                RoleSet::Any => vec!["*".to_owned()],
-                RoleSet::These(roles) => roles.clone(),
-            },
+            extract: extract.listed(),
+            state: asked.state && granted.state,
+            secrets: secrets.listed(),
             render: asked.render && granted.render,
             crawl_data: asked.crawl_data && granted.crawl_data,
             wasi: wasi.clone(),
@@ -317,6 +329,8 @@ impl EffectivePermissions {
             extract,
             render: listed.render,
             crawl_data: listed.crawl_data,
+            state: listed.state,
+            secrets,
             wasi,
             listed,
         })
@@ -328,7 +342,7 @@ impl EffectivePermissions {
     }
 }
 
-/// Roles of extractors that may be run.
+/// Roles of extractors that may be run, or names of secrets that may be used.
 #[derive(Clone, Debug)]
 pub(crate) enum RoleSet {
     Any,
@@ -336,6 +350,27 @@ pub(crate) enum RoleSet {
 }
 
 impl RoleSet {
+    /// The names that both lists have.
+    fn both(asked: &[String], granted: &[String]) -> Self {
+        let any = |list: &[String]| list.iter().any(|name| name == "*");
+        match (any(asked), any(granted)) {
+            (true, true) => Self::Any,
+            (true, false) => Self::These(granted.to_vec()),
+            (false, true) => Self::These(asked.to_vec()),
+            (false, false) => {
+                let both = asked.iter().filter(|name| granted.contains(name));
+                Self::These(both.cloned().collect())
+            }
+        }
+    }
+
+    fn listed(&self) -> Vec<String> {
+        match self {
+            Self::Any => vec!["*".to_owned()],
+            Self::These(names) => names.clone(),
+        }
+    }
+
     pub fn allows(&self, role: &str) -> bool {
         match self {
             Self::Any => true,
@@ -435,6 +470,20 @@ mod tests {
         assert!(got.extract.allows("links") && !got.extract.allows("article"));
         assert!(!got.extract.allows("markdown"));
         assert!(!got.render && !got.crawl_data && got.wasi.is_empty());
+    }
+
+    #[test]
+    fn several_grants_narrow_one_after_the_other() {
+        let http = |patterns: &[&str]| Permissions {
+            http: patterns.iter().map(|&p| p.into()).collect(),
+            ..Permissions::default()
+        };
+        let asked = EffectivePermissions::new(&http(&["*"]), &http(&["*.example.com"])).unwrap();
+        let both = asked.narrowed(&http(&["https://*"])).unwrap();
+        assert!(both.http.allows("https://www.example.com/"));
+        assert!(!both.http.allows("http://www.example.com/"));
+        assert!(!both.http.allows("https://example.org/"));
+        assert!(asked.narrowed(&http(&[])).unwrap().http.is_empty());
     }
 
     #[test]

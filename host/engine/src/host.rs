@@ -5,11 +5,13 @@ pub(crate) mod crawl_data;
 pub(crate) mod extraction;
 pub(crate) mod http;
 pub(crate) mod rendering;
+pub(crate) mod state;
 
 use crawl_data::CrawlDataHost;
 use extraction::ExtractionHost;
 use http::HttpHost;
 use rendering::RenderingHost;
+use state::StateHost;
 
 /// The host of one actor or fetcher call; it knows the project that pays. By default every
 /// capability is missing; a missing one returns [`HostError::Denied`](crate::HostError::Denied).
@@ -31,6 +33,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Finished crawls of the project.
     fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
+        None
+    }
+
+    /// Values that the plugin keeps.
+    fn state(&self) -> Option<&dyn StateHost> {
         None
     }
 }

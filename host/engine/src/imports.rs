@@ -87,7 +87,7 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
             "types" | "pages" | "log" => Ok(()),
             // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
-            "parsing" | "batch" | "extraction" if calls_host => Ok(()),
+            "parsing" | "batch" | "extraction" | "state" | "secret-http" if calls_host => Ok(()),
             "crawl-data" if world == World::ActorSync => Ok(()),
             "crawl-data" if is_actor && grants.crawl_data => Ok(()),
             "crawl-data" if is_actor => refused("permission crawl-data"),

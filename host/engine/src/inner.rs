@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
@@ -20,11 +21,12 @@ use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin, Source};
 use crate::pool::Pool;
-use crate::registry::Registry;
+use crate::registry::{Id, Registry};
 use crate::runtime::Runtime;
 use crate::stats::AllStats;
 use crate::task::{self, CallOutput, Invocation};
 use crate::tasks::Tasks;
+use crate::tenancy::{Slot, Tenants};
 
 /// Most pages in progress per extractor thread, running or queued; further ones wait.
 const PAGES_PER_THREAD: usize = 8;
@@ -39,16 +41,18 @@ pub(crate) struct Inner {
     pub folder: Mutex<FolderState>,
     /// Plugins of the program and the folder that are not loaded yet.
     pub coming: Coming,
-    pub pool: Pool,
+    pool: Pool,
     registry: ArcSwap<Registry>,
     /// Held while a new registry is derived from the old one.
     change: Mutex<()>,
     /// Number of changes to the registry and to the failed files.
     changes: watch::Sender<u64>,
-    stats: AllStats,
-    pub page_slots: Semaphore,
-    pub interpreter_slots: Arc<Semaphore>,
+    pub stats: AllStats,
+    page_slots: Arc<Semaphore>,
+    interpreter_slots: Arc<Semaphore>,
     actor_slots: Arc<Semaphore>,
+    /// Threads and slots of the projects' plugins.
+    pub tenants: Tenants,
 }
 
 /// State of the plugin folder at the last scan.
@@ -75,9 +79,10 @@ impl Inner {
             stats: AllStats::default(),
             folder: Mutex::default(),
             coming: Coming::default(),
-            page_slots: Semaphore::new(threads * PAGES_PER_THREAD),
+            page_slots: Arc::new(Semaphore::new(threads * PAGES_PER_THREAD)),
             interpreter_slots: Arc::new(Semaphore::new(threads * 2)),
             actor_slots: Arc::new(Semaphore::new(config.max_actors.max(1))),
+            tenants: Tenants::new(&config)?,
             config,
         })
     }
@@ -132,6 +137,64 @@ impl Inner {
         }
     }
 
+    /// Waits for a project's plugins that are not loaded yet since the start: those that match.
+    pub async fn own_arrival(&self, project: Option<ProjectId>, is_wanted: impl Fn(&Id) -> bool) {
+        let Some(project) = project else { return };
+        let mut changes = self.changes();
+        while self.tenants.is_coming(project, &is_wanted) {
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Wakes the waiting tasks because a project's plugin is loaded, or will not be.
+    pub fn own_arrived(&self, project: ProjectId, id: &Id) {
+        if self.tenants.arrived(project, id) {
+            self.changes.send_modify(|count| *count += 1);
+        }
+    }
+
+    /// The worker threads for a plugin of this owner.
+    pub fn pool_of(&self, owner: Option<ProjectId>) -> &Pool {
+        match owner {
+            None => &self.pool,
+            Some(_) => &self.tenants.pool,
+        }
+    }
+
+    /// The tasks' threads for a plugin of this owner.
+    pub fn tasks_of(&self, owner: Option<ProjectId>) -> &Tasks {
+        match owner {
+            None => &self.tasks,
+            Some(_) => &self.tenants.tasks,
+        }
+    }
+
+    /// Waits for a page's slot; `None` when the engine shuts down.
+    pub async fn page_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+        match owner {
+            None => instance_slot(&self.page_slots).await,
+            Some(project) => self.tenants.pages.acquire(project).await,
+        }
+    }
+
+    /// Waits for the slot of an interpreter; `None` when the engine shuts down.
+    pub async fn interpreter_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+        match owner {
+            None => instance_slot(&self.interpreter_slots).await,
+            Some(project) => self.tenants.interpreters.acquire(project).await,
+        }
+    }
+
+    /// Waits for the slot of an actor or fetcher; `None` when the engine shuts down.
+    async fn actor_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+        match owner {
+            None => instance_slot(&self.actor_slots).await,
+            Some(project) => self.tenants.actors.acquire(project).await,
+        }
+    }
+
     /// Wakes the waiting tasks because a file is loaded or refused.
     pub fn arrived(&self, file: &PluginFile) {
         self.coming.done(file);
@@ -158,8 +221,9 @@ impl Inner {
             return Ok(());
         }
         let wall = plugin.limits.wall();
+        let tasks = self.tasks_of(plugin.owner());
         let (plugin, input) = (Arc::clone(plugin), input.clone());
-        let check = self.tasks.blocking(move || match &plugin.input {
+        let check = tasks.blocking(move || match &plugin.input {
             Some(schema) => crate::schema::check(schema, &input),
             None => Ok(()),
         });
@@ -171,10 +235,19 @@ impl Inner {
 
     /// Runs roles on a page; the answers are in the order of `calls`.
     #[crate::boxed]
-    pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+    pub async fn extract(
+        &self,
+        project: Option<ProjectId>,
+        page: &Arc<Page>,
+        calls: Vec<RoleCall>,
+    ) -> Vec<RoleResult> {
         let mut answers = Answers::new(calls.len());
-        let (pooled, on_demand) = self.group(calls, &mut answers);
-        let pooled = self.extract_pooled(page, pooled);
+        let (pooled, on_demand) = self.group(project, calls, &mut answers);
+        let (own, pooled): (Vec<_>, Vec<_>) = pooled
+            .into_iter()
+            .partition(|group| group.plugin.owner().is_some());
+        let own = self.extract_pooled(project, page, own);
+        let pooled = self.extract_pooled(None, page, pooled);
         let on_demand = async {
             let tasks = on_demand
                 .into_iter()
@@ -182,16 +255,22 @@ impl Inner {
             let results = futures::future::join_all(tasks).await;
             results.into_iter().flatten().collect::<Vec<_>>()
         };
-        let (pooled, on_demand) = futures::future::join(pooled, on_demand).await;
+        let (pooled, own, on_demand) = futures::future::join3(pooled, own, on_demand).await;
         answers.fill(pooled);
+        answers.fill(own);
         answers.fill(on_demand);
         answers.finish()
     }
 
     /// Same as [`extract`](Self::extract), on the calling thread.
-    pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
+    pub fn extract_blocking(
+        &self,
+        project: Option<ProjectId>,
+        page: &Arc<Page>,
+        calls: Vec<RoleCall>,
+    ) -> Vec<RoleResult> {
         let mut answers = Answers::new(calls.len());
-        let (pooled, on_demand) = self.group(calls, &mut answers);
+        let (pooled, on_demand) = self.group(project, calls, &mut answers);
         for group in pooled {
             let limits = group.plugin.limits;
             let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
@@ -208,13 +287,14 @@ impl Inner {
     /// Groups calls by the component that serves them: pooled ones, and others.
     fn group(
         &self,
+        project: Option<ProjectId>,
         calls: Vec<RoleCall>,
         answers: &mut Answers,
     ) -> (Vec<RoleGroup>, Vec<RoleGroup>) {
         let registry = self.registry.load();
         let mut groups: Vec<RoleGroup> = Vec::new();
         for (place, call) in calls.into_iter().enumerate() {
-            let Some((plugin, role)) = registry.role(&call.role) else {
+            let Some((plugin, role)) = registry.role(project, &call.role) else {
                 let error = PluginError::NotFound {
                     kind: "extractor",
                     name: call.role,
@@ -244,18 +324,19 @@ impl Inner {
 
     async fn extract_pooled(
         &self,
+        owner: Option<ProjectId>,
         page: &Arc<Page>,
         groups: Vec<RoleGroup>,
     ) -> Vec<(usize, RoleResult)> {
         if groups.is_empty() {
             return Vec::new();
         }
-        let Ok(_slot) = self.page_slots.acquire().await else {
+        let Some(_slot) = self.page_slot(owner).await else {
             return Vec::new();
         };
         let (job, results) = PageJob::new(Arc::clone(&self.runtime), Arc::clone(page), groups);
         let guard = CancelOnDrop(Arc::clone(&job));
-        self.pool.spawn(move |workers| job.work(workers));
+        self.pool_of(owner).spawn(move |workers| job.work(workers));
         let results = results.await.unwrap_or_default();
         drop(guard);
         results
@@ -267,12 +348,13 @@ impl Inner {
         group: RoleGroup,
     ) -> Vec<(usize, RoleResult)> {
         let places: Vec<usize> = group.calls.iter().map(|(place, _)| *place).collect();
-        let Ok(slot) = Arc::clone(&self.interpreter_slots).acquire_owned().await else {
+        let owner = group.plugin.owner();
+        let Some(slot) = self.interpreter_slot(owner).await else {
             return Vec::new();
         };
         let runtime = Arc::clone(&self.runtime);
         let page = Arc::clone(page);
-        let task = self.tasks.spawn(async move {
+        let task = self.tasks_of(owner).spawn(async move {
             let results = task::extract(runtime, group.plugin, page, group.calls).await;
             drop(slot);
             results
@@ -293,12 +375,11 @@ impl Inner {
         invocation: Invocation,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
-        let slot = Arc::clone(&self.actor_slots)
-            .acquire_owned()
-            .await
-            .map_err(|_| PluginError::Engine("shutting down".to_owned()))?;
+        let owner = plugin.owner();
+        let slot = self.actor_slot(owner).await;
+        let slot = slot.ok_or_else(|| PluginError::Engine("shutting down".to_owned()))?;
         let runtime = Arc::clone(&self.runtime);
-        let task = self.tasks.spawn(async move {
+        let task = self.tasks_of(owner).spawn(async move {
             let output = task::run(runtime, plugin, invocation, host).await;
             // The slot is freed only now, when the guest's memory is released.
             drop(slot);
@@ -306,6 +387,11 @@ impl Inner {
         });
         task.await?
     }
+}
+
+async fn instance_slot(slots: &Arc<Semaphore>) -> Option<Slot> {
+    let permit = Arc::clone(slots).acquire_owned().await;
+    permit.ok().map(Slot::of_instance)
 }
 
 /// Answers by the index of their calls.

@@ -48,6 +48,7 @@ mod state;
 mod stats;
 mod task;
 mod tasks;
+mod tenancy;
 mod text;
 mod ticker;
 mod verdict;
@@ -69,8 +70,9 @@ pub use hook::{
 };
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;
-pub use host::http::{FetchRequest, HttpHost, ProxyChoice};
+pub use host::http::{FetchRequest, HttpHost, ProxyChoice, SecretHeader};
 pub use host::rendering::{RenderingHost, WaitFor};
+pub use host::state::{PluginId, StateError, StateHost, StateValue};
 pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
 pub use kind::Kind;
@@ -80,6 +82,7 @@ pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::CallOutput;
+pub use tenancy::ProjectPolicy;
 pub use verdict::Verdict;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use moka::future::Cache;
+use orbweaver_core::ids::ProjectId;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::Component;
 
 use crate::bulk;
 use crate::bundle::Bundle;
 use crate::code_cache::CodeCache;
-use crate::compile::{Compiler, Stored};
+use crate::compile::{CodeOwner, Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, ends_instance, run_group};
@@ -28,6 +29,7 @@ use crate::runtime::{Placement, Runtime};
 use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
 use crate::task;
+use crate::tenancy::ProjectPolicy;
 use crate::wit::v0_1_0::bindings;
 
 /// Permissions granted to a plugin.
@@ -41,6 +43,8 @@ pub enum Grants {
     All,
     /// These, limited to those it requests.
     Only(Permissions),
+    /// What a project accepts and its policy allows, limited to those it requests.
+    Project(Box<ProjectPolicy>),
 }
 
 /// The page of the self-test.
@@ -61,6 +65,8 @@ pub(crate) struct Loader {
     /// By component and grants, because the linker depends on the grants.
     code: Cache<(Digest, [u8; 32]), Arc<Code>>,
     static_limits: StaticLimits,
+    /// Most bytes of one project's compiled code on the disk.
+    project_code_bytes: u64,
 }
 
 impl Loader {
@@ -72,7 +78,7 @@ impl Loader {
             None => None,
         };
         let cache = config.cache_dir.as_deref().and_then(|dir| {
-            CodeCache::open(dir)
+            CodeCache::open(dir, config.compiled_mib << 20)
                 .inspect_err(|error| tracing::warn!("compiled plugins are not cached: {error}"))
                 .ok()
         });
@@ -89,7 +95,30 @@ impl Loader {
             static_limits: StaticLimits {
                 max_component_bytes: config.max_component_bytes,
             },
+            project_code_bytes: config.compiled_mib_per_project << 20,
         })
+    }
+
+    /// Removes a project's compiled code from the disk.
+    pub fn forget_code(&self, project: ProjectId) {
+        if let Some(cache) = self.compiler.cache()
+            && let Err(error) = cache.forget(project)
+        {
+            tracing::warn!(%project, %error, "compiled plugins of a project not removed");
+        }
+    }
+
+    fn code_owner(&self, owner: Option<ProjectId>) -> CodeOwner {
+        let Some(project) = owner else {
+            return CodeOwner::Instance;
+        };
+        let cache = self.compiler.cache().and_then(|cache| {
+            cache
+                .of_project(project, self.project_code_bytes)
+                .inspect_err(|error| tracing::warn!("compiled plugins are not cached: {error}"))
+                .ok()
+        });
+        CodeOwner::Project(project, cache)
     }
 
     /// The plugins inside the program.
@@ -156,19 +185,35 @@ impl Loader {
             check_file_name(path, &found)?;
         }
         let manifest = &found.manifest;
-        let granted = granted(config, &found, &source, grants);
-        let grants = EffectivePermissions::new(&manifest.permissions, &granted)
-            .map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
+        let (range, grants) = match grants {
+            Grants::Project(policy) => {
+                let range = policy.cut(config.limits.for_kind(manifest.kind));
+                let effective = EffectivePermissions::new(&manifest.permissions, &policy.accepted)
+                    .and_then(|accepted| accepted.narrowed(&policy.allowed));
+                (range, effective)
+            }
+            grants => {
+                let granted = granted(config, &found, &source, grants);
+                let effective = EffectivePermissions::new(&manifest.permissions, &granted);
+                (*config.limits.for_kind(manifest.kind), effective)
+            }
+        };
+        let grants = grants.map_err(|e| LoadError::Manifest(format!("grant: {e}")))?;
         let world = imports::check(&found, &grants)?;
-        let limits = manifest
-            .limits
-            .within(config.limits.for_kind(manifest.kind));
-        let cut = manifest.limits.cut(config.limits.for_kind(manifest.kind));
+        let limits = manifest.limits.within(&range);
+        let cut = manifest.limits.cut(&range);
         found
             .shape
             .fits(limits.memory_bytes(), limits.table_elements)?;
 
-        let label: Arc<str> = format!("{}:{}", manifest.kind, manifest.name).into();
+        let owner = match source {
+            Source::Project(project) => Some(project),
+            Source::Embedded | Source::Folder(_) | Source::Upload => None,
+        };
+        let label: Arc<str> = match owner {
+            None => format!("{}:{}", manifest.kind, manifest.name).into(),
+            Some(project) => format!("{}:{}@{project}", manifest.kind, manifest.name).into(),
+        };
         let grants = Arc::new(grants);
         #[expect(
             clippy::disallowed_methods,
@@ -191,7 +236,9 @@ impl Loader {
         };
         let key = (digest, grants_digest(&grants));
         let build = async {
-            let code = Arc::new(self.build(&found, world, &grants, digest, bytes).await?);
+            let compiled_for = self.code_owner(owner);
+            let code = self.build(&found, world, &grants, digest, bytes, compiled_for);
+            let code = Arc::new(code.await?);
             self.self_test(Arc::new(plugin(
                 Arc::clone(&code),
                 Arc::new(Stats::silent()),
@@ -199,14 +246,18 @@ impl Loader {
             .await?;
             Ok::<_, LoadError>(code)
         };
-        let code = self
-            .code
-            .try_get_with(key, build)
-            .await
-            .map_err(|e| (*e).clone())?;
+        let code = match owner {
+            None => self
+                .code
+                .try_get_with(key, build)
+                .await
+                .map_err(|e| (*e).clone())?,
+            // Neither shared with others nor kept beyond its time of service.
+            Some(_) => build.await?,
+        };
         Ok(Arc::new(plugin(
             code,
-            stats.for_plugin(found.manifest.kind, &found.manifest.name),
+            stats.for_plugin(owner, found.manifest.kind, &found.manifest.name),
         )))
     }
 
@@ -217,12 +268,14 @@ impl Loader {
         grants: &EffectivePermissions,
         digest: Digest,
         bytes: Arc<[u8]>,
+        owner: CodeOwner,
     ) -> Result<Code, LoadError> {
         let pooled = matches!(world, World::Extractor | World::Hook)
             && found.shape.suits_pool()
             && grants.wasi.is_empty();
         if pooled {
-            match self.compile_for_pool(Arc::clone(&bytes)).await {
+            let code = self.compile_for_pool(Arc::clone(&bytes), owner.clone());
+            match code.await {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
                     let code = pre.and_then(|pre| match world {
@@ -237,7 +290,9 @@ impl Loader {
                 Err(error) => tracing::debug!("not in the pool: {error}"),
             }
         }
-        let component = self.compile(Placement::OnDemand, digest, bytes).await?;
+        let component = self
+            .compile(Placement::OnDemand, digest, bytes, owner)
+            .await?;
         let pre = self
             .runtime
             .on_demand_linker(grants)
@@ -260,9 +315,10 @@ impl Loader {
         placement: Placement,
         digest: Digest,
         bytes: Arc<[u8]>,
+        owner: CodeOwner,
     ) -> Result<Component, LoadError> {
         self.compiler
-            .compile(self.runtime.engine(placement), digest, bytes)
+            .compile(self.runtime.engine(placement), digest, bytes, owner)
             .await
     }
 
@@ -270,7 +326,11 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
-    async fn compile_for_pool(&self, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
+    async fn compile_for_pool(
+        &self,
+        bytes: Arc<[u8]>,
+        owner: CodeOwner,
+    ) -> Result<Component, LoadError> {
         let interrupts = self.runtime.interrupter.is_some();
         let (bytes, digest) = blocking(move || {
             let bytes = bulk::inline_bulk(&bytes);
@@ -282,7 +342,7 @@ impl Loader {
             Ok((bytes.into(), digest))
         })
         .await?;
-        self.compile(Placement::Pool, digest, bytes).await
+        self.compile(Placement::Pool, digest, bytes, owner).await
     }
 
     /// Runs every role of an extractor, or the functions of a hook, on a small page. Other kinds
@@ -370,6 +430,8 @@ fn granted(
     match grants {
         Grants::All => return Permissions::all(),
         Grants::Only(permissions) => return permissions,
+        // The caller has a case of its own for projects.
+        Grants::Project(policy) => return policy.accepted,
         Grants::Configured => {}
     }
     match config
@@ -381,7 +443,7 @@ fn granted(
         Some(Grant::Some(permissions)) => permissions.clone(),
         None => match source {
             Source::Embedded | Source::Folder(_) => Permissions::all(),
-            Source::Upload => Permissions::upload_default(),
+            Source::Upload | Source::Project(_) => Permissions::upload_default(),
         },
     }
 }

@@ -254,9 +254,12 @@ impl Manifest {
                 extract,
                 render,
                 crawl_data,
+                state,
+                secrets,
                 wasi: _,
             } = &self.permissions;
-            if !http.is_empty() || !extract.is_empty() || *render || *crawl_data {
+            let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+            if !http.is_empty() || !extract.is_empty() || calls_host {
                 return Err("permissions: an extractor may request `wasi` only".to_owned());
             }
         }
@@ -311,9 +314,12 @@ impl Manifest {
             extract,
             render,
             crawl_data,
+            state,
+            secrets,
             wasi: _,
         } = &self.permissions;
-        if !extract.is_empty() || *render || *crawl_data {
+        let calls_host = *render || *crawl_data || *state || !secrets.is_empty();
+        if !extract.is_empty() || calls_host {
             return Err("permissions: a hook may request `http` and `wasi` only".to_owned());
         }
         let changes_requests = self.hooks.contains(&HookPoint::Request);

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use orbweaver_core::ids::ProjectId;
 use serde::Serialize;
 use serde_json::Value;
 use wasmtime::component::Component;
 
 use crate::grants::{EffectivePermissions, Permissions};
+use crate::host::state::PluginId;
 use crate::inspect::Digest;
 use crate::interrupt::GuestCode;
 use crate::kind::Kind;
@@ -35,6 +37,8 @@ pub enum Source {
     Folder(PathBuf),
     /// Uploaded to the running service; overrides every other plugin of the same name.
     Upload,
+    /// Uploaded by a project for itself; overrides the instance's for this project alone.
+    Project(ProjectId),
 }
 
 /// Compiled, linked and type-checked code, ready to be instantiated.
@@ -86,6 +90,23 @@ pub(crate) struct Plugin {
 impl Plugin {
     pub fn kind(&self) -> Kind {
         self.manifest.kind
+    }
+
+    /// Its identity for its values.
+    pub fn id(&self) -> PluginId {
+        PluginId {
+            own: self.owner().is_some(),
+            kind: self.kind(),
+            name: self.name().to_owned(),
+        }
+    }
+
+    /// The project that it belongs to; `None`: the instance.
+    pub fn owner(&self) -> Option<ProjectId> {
+        match self.source {
+            Source::Project(project) => Some(project),
+            Source::Embedded | Source::Folder(_) | Source::Upload => None,
+        }
     }
 
     pub fn name(&self) -> &str {

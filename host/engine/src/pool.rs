@@ -6,6 +6,8 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::tenancy::lower_priority;
+
 type Job = Box<dyn FnOnce(&Workers) + Send>;
 
 /// A handle to the threads; they end when the last [`Pool`] is dropped.
@@ -28,6 +30,15 @@ struct Queue {
 
 impl Pool {
     pub fn new(threads: usize) -> std::io::Result<Self> {
+        Self::with_threads(threads, "extractor", || ())
+    }
+
+    /// Threads that get less CPU time than others where both compete for it.
+    pub fn of_low_priority(threads: usize) -> std::io::Result<Self> {
+        Self::with_threads(threads, "tenant-extractor", lower_priority)
+    }
+
+    fn with_threads(threads: usize, name: &str, begin: fn()) -> std::io::Result<Self> {
         let workers = Arc::new(Workers {
             queue: Mutex::new(Queue::default()),
             wake: Condvar::new(),
@@ -38,8 +49,11 @@ impl Pool {
         for i in 0..threads.max(1) {
             let workers = Arc::clone(&workers);
             thread::Builder::new()
-                .name(format!("extractor-{i}"))
-                .spawn(move || workers.work())?;
+                .name(format!("{name}-{i}"))
+                .spawn(move || {
+                    begin();
+                    workers.work();
+                })?;
         }
         Ok(pool)
     }

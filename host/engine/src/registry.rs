@@ -1,9 +1,14 @@
 //! Maps names, roles and domains to plugins. A registry is immutable: a change replaces it, and
 //! calls in progress keep the plugins they started with.
+//!
+//! A lookup is made for a project, or for nobody in particular. A project's own plugins come
+//! first, then those of the instance; those of other projects are never found.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
+
+use orbweaver_core::ids::ProjectId;
 
 use crate::kind::Kind;
 use crate::plugin::{Plugin, PluginInfo, Source};
@@ -16,6 +21,30 @@ pub(crate) type Id = (Kind, String);
 pub(crate) struct Registry {
     slots: BTreeMap<Id, Slot>,
     roles: HashMap<String, Arc<Plugin>>,
+    projects: HashMap<ProjectId, Arc<ProjectPlugins>>,
+}
+
+/// The plugins of one project.
+#[derive(Clone, Default)]
+struct ProjectPlugins {
+    plugins: BTreeMap<Id, Arc<Plugin>>,
+    roles: HashMap<String, Arc<Plugin>>,
+}
+
+impl ProjectPlugins {
+    /// Maps roles to plugins: the one with the role's name, else the first by name. A project has
+    /// no configuration of roles, so every role that a manifest lists is taken.
+    fn index(&mut self) {
+        let mut roles: HashMap<String, Arc<Plugin>> = HashMap::new();
+        for plugin in self.plugins.values() {
+            for role in &plugin.manifest.roles {
+                if plugin.name() == role || !roles.contains_key(role) {
+                    roles.insert(role.clone(), Arc::clone(plugin));
+                }
+            }
+        }
+        self.roles = roles;
+    }
 }
 
 /// The program's own plugin, the folder's, which overrides it, and the upload, which overrides both.
@@ -39,42 +68,64 @@ impl Slot {
 
 impl Registry {
     /// The plugin of this name.
-    pub fn get(&self, kind: Kind, name: &str) -> Option<&Arc<Plugin>> {
-        self.slots.get(&(kind, name.to_owned()))?.serving()
+    pub fn get(&self, project: Option<ProjectId>, kind: Kind, name: &str) -> Option<&Arc<Plugin>> {
+        let id = (kind, name.to_owned());
+        let own = self
+            .of_project(project)
+            .and_then(|own| own.plugins.get(&id));
+        own.or_else(|| self.slots.get(&id)?.serving())
+    }
+
+    fn of_project(&self, project: Option<ProjectId>) -> Option<&ProjectPlugins> {
+        self.projects.get(&project?).map(Arc::as_ref)
     }
 
     /// The plugin that serves a role, and the role's name in it. A name that is not a role but an
     /// extractor's name means that extractor's first role.
-    pub fn role<'a>(&'a self, role: &'a str) -> Option<(&'a Arc<Plugin>, &'a str)> {
-        if let Some(plugin) = self.roles.get(role) {
+    pub fn role<'a>(
+        &'a self,
+        project: Option<ProjectId>,
+        role: &'a str,
+    ) -> Option<(&'a Arc<Plugin>, &'a str)> {
+        let own = self.of_project(project);
+        let own = own.and_then(|own| own.roles.get(role));
+        if let Some(plugin) = own.or_else(|| self.roles.get(role)) {
             return Some((plugin, role));
         }
-        let plugin = self.get(Kind::Extractor, role)?;
+        let plugin = self.get(project, Kind::Extractor, role)?;
         Some((plugin, plugin.manifest.roles.first()?))
     }
 
-    /// The fetcher that matches a host name most exactly.
-    pub fn fetcher(&self, domain: &str) -> Option<&Arc<Plugin>> {
-        let domain = domain.trim_end_matches('.').to_ascii_lowercase();
-        let bare = domain.strip_prefix("www.").unwrap_or(&domain);
-        self.serving()
-            .filter_map(|plugin| {
-                let info = plugin.manifest.fetcher.as_ref()?;
-                Some((info.serves(&domain).or_else(|| info.serves(bare))?, plugin))
-            })
-            .max_by_key(|(exactness, _)| *exactness)
-            .map(|(_, plugin)| plugin)
+    /// The fetcher that matches a host name most exactly; any of the project's own comes first.
+    pub fn fetcher(&self, project: Option<ProjectId>, domain: &str) -> Option<&Arc<Plugin>> {
+        let own = self.of_project(project).into_iter();
+        let own = own.flat_map(|own| own.plugins.values());
+        most_exact(own, domain).or_else(|| most_exact(self.instance(), domain))
     }
 
-    /// Every plugin in service.
-    pub fn serving(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+    fn instance(&self) -> impl Iterator<Item = &Arc<Plugin>> {
         self.slots.values().filter_map(Slot::serving)
     }
 
-    /// Entries for listings, by kind and name.
-    pub fn infos(&self) -> Vec<PluginInfo> {
-        let info = |slot: &Slot| Some(slot.serving()?.info(slot.problem.as_deref()));
-        self.slots.values().filter_map(info).collect()
+    /// Entries for listings, by kind and name: the instance's plugins, each replaced by the
+    /// project's own of the same kind and name.
+    pub fn infos(&self, project: Option<ProjectId>) -> Vec<PluginInfo> {
+        let info = |(id, slot): (&Id, &Slot)| {
+            Some((id.clone(), slot.serving()?.info(slot.problem.as_deref())))
+        };
+        let mut all: BTreeMap<Id, PluginInfo> = self.slots.iter().filter_map(info).collect();
+        if let Some(own) = self.of_project(project) {
+            let own = own.plugins.iter();
+            all.extend(own.map(|(id, plugin)| (id.clone(), plugin.info(None))));
+        }
+        all.into_values().collect()
+    }
+
+    /// Entries of a project's own plugins, by kind and name.
+    pub fn own_infos(&self, project: ProjectId) -> Vec<PluginInfo> {
+        let own = self.of_project(Some(project)).into_iter();
+        let own = own.flat_map(|own| own.plugins.values());
+        own.map(|plugin| plugin.info(None)).collect()
     }
 
     /// The plugin currently loaded from this file.
@@ -89,6 +140,13 @@ impl Registry {
 
     /// Inserts a plugin, or replaces the one of its name and source.
     pub fn insert(&mut self, plugin: Arc<Plugin>, overrides: &BTreeMap<String, String>) {
+        if let Source::Project(project) = plugin.source {
+            let own = Arc::make_mut(self.projects.entry(project).or_default());
+            let id = (plugin.kind(), plugin.name().to_owned());
+            own.plugins.insert(id, plugin);
+            own.index();
+            return;
+        }
         let slot = self
             .slots
             .entry((plugin.kind(), plugin.name().to_owned()))
@@ -100,6 +158,7 @@ impl Registry {
                 slot.problem = None;
             }
             Source::Upload => slot.upload = Some(plugin),
+            Source::Project(_) => {}
         }
         self.index(overrides);
     }
@@ -125,6 +184,20 @@ impl Registry {
         removed
     }
 
+    /// Removes a project's own plugin. False if there is none.
+    pub fn remove_own(&mut self, project: ProjectId, id: &Id) -> bool {
+        let Some(own) = self.projects.get_mut(&project) else {
+            return false;
+        };
+        let own = Arc::make_mut(own);
+        let removed = own.plugins.remove(id).is_some();
+        own.index();
+        if own.plugins.is_empty() {
+            self.projects.remove(&project);
+        }
+        removed
+    }
+
     /// Removes the plugin loaded from a file. False if there is none.
     pub fn remove_file(&mut self, path: &Path, overrides: &BTreeMap<String, String>) -> bool {
         let Some(id) = self.of_file(path).map(|p| (p.kind(), p.name().to_owned())) else {
@@ -147,7 +220,7 @@ impl Registry {
     /// by name.
     fn index(&mut self, overrides: &BTreeMap<String, String>) {
         let mut roles: HashMap<String, Arc<Plugin>> = HashMap::new();
-        for plugin in self.serving() {
+        for plugin in self.instance() {
             for role in &plugin.manifest.roles {
                 let named = overrides.get(role).map_or(role.as_str(), String::as_str);
                 if plugin.name() == named || !roles.contains_key(role) {
@@ -157,4 +230,19 @@ impl Registry {
         }
         self.roles = roles;
     }
+}
+
+fn most_exact<'a>(
+    plugins: impl Iterator<Item = &'a Arc<Plugin>>,
+    domain: &str,
+) -> Option<&'a Arc<Plugin>> {
+    let domain = domain.trim_end_matches('.').to_ascii_lowercase();
+    let bare = domain.strip_prefix("www.").unwrap_or(&domain);
+    plugins
+        .filter_map(|plugin| {
+            let info = plugin.manifest.fetcher.as_ref()?;
+            Some((info.serves(&domain).or_else(|| info.serves(bare))?, plugin))
+        })
+        .max_by_key(|(exactness, _)| *exactness)
+        .map(|(_, plugin)| plugin)
 }

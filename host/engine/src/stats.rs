@@ -5,13 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use orbweaver_core::ids::ProjectId;
+
 use crate::error::PluginError;
 use crate::kind::Kind;
 
 /// Counters of one plugin by kind and name, over all versions.
 pub(crate) struct Stats {
     kind: &'static str,
-    name: String,
+    /// Its name in metrics.
+    shown: String,
     calls: AtomicU64,
     errors: AtomicU64,
     /// Nanoseconds.
@@ -24,21 +27,22 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    fn new(kind: &'static str, name: &str) -> Self {
+    fn new(kind: &'static str, shown: &str) -> Self {
+        let shown = shown.to_owned();
         Self {
             kind,
-            name: name.to_owned(),
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             cpu: AtomicU64::new(0),
             peak_memory: AtomicU64::new(0),
             fuel: AtomicU64::new(0),
             calls_metric: metrics::counter!(
-                "orbweaver_plugin_calls_total", "kind" => kind, "plugin" => name.to_owned()
+                "orbweaver_plugin_calls_total", "kind" => kind, "plugin" => shown.clone()
             ),
             cpu_metric: metrics::histogram!(
-                "orbweaver_plugin_cpu_seconds", "kind" => kind, "plugin" => name.to_owned()
+                "orbweaver_plugin_cpu_seconds", "kind" => kind, "plugin" => shown.clone()
             ),
+            shown,
         }
     }
 
@@ -46,7 +50,7 @@ impl Stats {
     pub fn silent() -> Self {
         Self {
             kind: "",
-            name: String::new(),
+            shown: String::new(),
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             cpu: AtomicU64::new(0),
@@ -102,7 +106,7 @@ impl Stats {
             }
             metrics::counter!(
                 "orbweaver_plugin_errors_total",
-                "kind" => self.kind, "plugin" => self.name.clone(), "error" => error.kind()
+                "kind" => self.kind, "plugin" => self.shown.clone(), "error" => error.kind()
             )
             .increment(1);
         }
@@ -111,15 +115,29 @@ impl Stats {
 
 /// The counters of every plugin that was ever loaded.
 #[derive(Default)]
-pub(crate) struct AllStats(Mutex<HashMap<(Kind, String), Arc<Stats>>>);
+pub(crate) struct AllStats(Mutex<HashMap<Owned, Arc<Stats>>>);
+
+/// Owner, kind and name of a plugin.
+type Owned = (Option<ProjectId>, Kind, String);
+
+/// The name that all projects' plugins have together in metrics: their own names are the
+/// projects' business, and have no bound.
+const OF_PROJECTS: &str = "(of projects)";
 
 impl AllStats {
     /// The counters of one plugin, created on first use.
-    pub fn for_plugin(&self, kind: Kind, name: &str) -> Arc<Stats> {
+    pub fn for_plugin(&self, owner: Option<ProjectId>, kind: Kind, name: &str) -> Arc<Stats> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = owner.map_or(name, |_| OF_PROJECTS);
         let stats = all
-            .entry((kind, name.to_owned()))
-            .or_insert_with(|| Arc::new(Stats::new(kind.as_str(), name)));
+            .entry((owner, kind, name.to_owned()))
+            .or_insert_with(|| Arc::new(Stats::new(kind.as_str(), shown)));
         Arc::clone(stats)
+    }
+
+    /// Forgets the counters of a plugin that a project has removed.
+    pub fn forget(&self, project: ProjectId, kind: Kind, name: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&(Some(project), kind, name.to_owned()));
     }
 }

@@ -55,7 +55,13 @@ pub(crate) async fn run(
     let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let memory = MemoryBudget::new(limits.memory_bytes());
-    let capabilities = Arc::new(Capabilities::new(&host, &plugin.grants, &limits, &memory));
+    let capabilities = Arc::new(Capabilities::new(
+        &host,
+        &plugin.grants,
+        &limits,
+        &memory,
+        plugin.id(),
+    ));
     let state = State::new(
         &plugin.label,
         &limits,

@@ -4,6 +4,7 @@ use tokio::task::JoinHandle;
 use tracing::Instrument as _;
 
 use crate::error::PluginError;
+use crate::tenancy::lower_priority;
 
 /// Threads for CPU-bound work per guest thread; further work waits.
 const BLOCKING_PER_THREAD: usize = 4;
@@ -14,10 +15,20 @@ pub(crate) struct Tasks(Option<tokio::runtime::Runtime>, tokio::runtime::Handle)
 
 impl Tasks {
     pub fn new(threads: usize) -> std::io::Result<Self> {
+        Self::with_threads(threads, "plugin-task", || ())
+    }
+
+    /// Threads that get less CPU time than others where both compete for it.
+    pub fn of_low_priority(threads: usize) -> std::io::Result<Self> {
+        Self::with_threads(threads, "tenant-task", lower_priority)
+    }
+
+    fn with_threads(threads: usize, name: &str, begin: fn()) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(threads.max(1))
             .max_blocking_threads(threads.max(1) * BLOCKING_PER_THREAD)
-            .thread_name("plugin-task")
+            .thread_name(name)
+            .on_thread_start(begin)
             .enable_all()
             .build()?;
         let handle = runtime.handle().clone();

@@ -34,7 +34,11 @@ impl Pipeline {
             self.engine.await_role(&request.role).await;
             let plugin = self.engine.role(&request.role);
             let key = plugin.as_ref().map(|plugin| keys.role(request, plugin));
-            match key.and_then(|key| self.results.get(&key)) {
+            let cached = plugin
+                .as_ref()
+                .zip(key)
+                .and_then(|(plugin, key)| self.results_of(plugin).get(&key));
+            match cached {
                 Some(answer) => outcome.answers.push((request.clone(), answer)),
                 None => missing.push((request, plugin, key)),
             }
@@ -56,10 +60,10 @@ impl Pipeline {
                 Ok(json) => {
                     // The plugin may have been replaced while it ran. Its answer then belongs to
                     // the new plugin, but the key has the old one's digest.
-                    if let Some(key) = key
-                        && self.engine.role(&request.role) == plugin
+                    if let (Some(key), Some(plugin)) = (key, plugin)
+                        && self.engine.role(&request.role).as_ref() == Some(&plugin)
                     {
-                        self.results.insert(key, Arc::clone(&json));
+                        self.results_of(&plugin).insert(key, Arc::clone(&json));
                     }
                     outcome.answers.push((request.clone(), json));
                 }

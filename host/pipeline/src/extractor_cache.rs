@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use moka::sync::Cache;
+use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::PluginRef;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -69,6 +70,9 @@ impl Keys {
 
     pub(crate) fn role(&self, request: &RoleRequest, plugin: &PluginRef) -> Key {
         let mut hash = self.0.clone();
+        // A project's answers are its own, also where another project has the same component.
+        let owner = plugin.project.map_or(0, ProjectId::get);
+        hash.update(owner.to_be_bytes());
         part(&mut hash, &request.role);
         part(&mut hash, &request.options);
         part(&mut hash, &plugin.digest);

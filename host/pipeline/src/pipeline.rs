@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use orbweaver_engine::{Engine, EngineConfig};
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::{Engine, EngineConfig, PluginRef};
 use orbweaver_fetch::{FetchConfig, Fetcher, Resolver, SystemResolver};
 
 use crate::config::ScanConfig;
@@ -33,6 +34,8 @@ pub struct Pipeline {
     /// Runs the plugins.
     pub engine: Engine,
     pub(crate) results: ResultCache,
+    /// Results of plugins of projects, which must not displace those of the instance's.
+    pub(crate) own_results: ResultCache,
     pub(crate) answers: Answers,
     pub(crate) policies: Policies,
     /// Extractors that run for every page.
@@ -83,16 +86,35 @@ impl Pipeline {
             );
             engine.watch();
         }
-        // One half for results of extractors, one half for complete answers.
+        // One half for results of extractors (a quarter of it for those of projects), one half for
+        // complete answers.
         let half = scan.result_cache_mib << 19;
         Ok(Self {
             fetcher,
             engine,
-            results: ResultCache::new(half),
+            results: ResultCache::new(half - half / 4),
+            own_results: ResultCache::new(half / 4),
             answers: Answers::new(half),
             policies: Policies::default(),
             extras: scan.extractors.into(),
         })
+    }
+
+    /// The same pipeline with the plugins of a project, which come first.
+    #[must_use]
+    pub fn of_project(&self, project: ProjectId) -> Self {
+        Self {
+            engine: self.engine.of_project(project),
+            ..self.clone()
+        }
+    }
+
+    /// The cache for results of a plugin.
+    pub(crate) fn results_of(&self, plugin: &PluginRef) -> &ResultCache {
+        match plugin.project {
+            None => &self.results,
+            Some(_) => &self.own_results,
+        }
     }
 
     /// Roles of the extractors that run for every page.

@@ -64,7 +64,8 @@ async fn run(
     spec: &ScanSpec,
     charge: &mut Charge,
 ) -> Result<Bytes, ScanError> {
-    let (pipeline, project) = (&scans.pipeline, principal.project);
+    let project = principal.project;
+    let pipeline = &scans.pipeline.of_project(project);
     if let Some(since) = source::since(scans, spec)
         && let Some((json, mode)) =
             kept_answer(pipeline, project, spec, since, scans.store.is_shared())

@@ -280,7 +280,10 @@ impl Pipeline {
                 ..StoredContent::default()
             });
         };
-        let outcome = self.extract(&mut document, &parts.roles(options)).await?;
+        let pipeline = self.of_project(project);
+        let outcome = pipeline
+            .extract(&mut document, &parts.roles(options))
+            .await?;
         let page = match document.kind {
             Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
             _ => None,

@@ -73,7 +73,8 @@ impl Pipeline {
         };
         // The same options as for a page's content, so that both share the cache.
         let role = RoleRequest::new("markdown", r#"{"only_main_content":false}"#);
-        let outcome = self.extract(&mut document, &[role]).await?;
+        let pipeline = self.of_project(project);
+        let outcome = pipeline.extract(&mut document, &[role]).await?;
         Ok(outcome
             .role("markdown")
             .and_then(|json| serde_json::from_str(json.get()).ok()))

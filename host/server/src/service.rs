@@ -13,7 +13,7 @@ use orbweaver_accounts::registry::Registry;
 use orbweaver_accounts::seal::Seal;
 use orbweaver_accounts::usage::Usage;
 use orbweaver_accounts::{Accounts, AccountsParts};
-use orbweaver_actors::plugins::Overlay;
+use orbweaver_actors::plugins::{self, Overlay, PluginLimits};
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
@@ -79,6 +79,9 @@ impl fmt::Debug for Service {
 /// Uploads of plugins under way at once, each of up to 64 MiB.
 const CONCURRENT_UPLOADS: usize = 2;
 
+/// The same for uploads of projects for themselves, until they are compiled.
+const CONCURRENT_PROJECT_UPLOADS: usize = 16;
+
 /// Opens everything that the configuration names, and loads the plugins.
 ///
 /// # Errors
@@ -109,8 +112,6 @@ pub async fn build_with(
         ..config.pipeline()
     };
     let pipeline = Pipeline::with_resolver(settings, resolver).await?;
-    let overlay = Overlay::default();
-    overlay.follow(&store, &pipeline.engine).await?;
     let blocklist = Blocklist::load(&config.blocklist, &config.data_dir, &pipeline.fetcher).await?;
     let registry = Registry::new(store.clone());
     let quota = Quota::new(
@@ -167,10 +168,15 @@ pub async fn build_with(
     let actors = Actors::from(ActorsParts {
         store: store.clone(),
         clock: clock.clone(),
+        accounts: accounts.clone(),
         quota,
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),
-        overlay,
+        overlay: Overlay::default(),
+        plugin_limits: PluginLimits {
+            kept_versions: config.plugins.kept_versions,
+            all_projects: config.plugins.max_project_plugins,
+        },
         slots: Slots::new(
             "calls of actors and fetchers",
             "plugins.actor_queue_per_project",
@@ -184,11 +190,17 @@ pub async fn build_with(
             "plugins.upload_queue",
             Limits::new(CONCURRENT_UPLOADS, config.plugins.upload_queue),
         ),
+        project_uploads: Slots::new(
+            "uploads of plugins",
+            "plugins.upload_queue",
+            Limits::new(CONCURRENT_PROJECT_UPLOADS, config.plugins.upload_queue),
+        ),
         prices: config.cloud.prices,
         max_body_bytes: config.fetch.limits.max_body_bytes,
         max_fetch_time: config.fetch.limits.total_ms.as_duration(),
         drop_tracking: config.crawl.drop_tracking,
     });
+    plugins::follow(&actors, true).await?;
     let app = App::from(AppParts {
         store,
         clock,

@@ -50,6 +50,7 @@ impl Store {
             .purge_idempotency(to_ms(now - TimeDelta::hours(24)))
             .await?;
         removed += self.purge_reservations(to_ms(now)).await?;
+        removed += self.sweep_plugin_state(now).await?;
         if let Db::Lite(lite) = &self.db {
             sqlx::query("PRAGMA incremental_vacuum(1000)")
                 .execute(&lite.write)

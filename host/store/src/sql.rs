@@ -20,6 +20,9 @@ pub(crate) mod lite {
     pub(crate) use crate::pages::links::lite as page_links;
     pub(crate) use crate::pages::records::lite as page_records;
     pub(crate) use crate::pages::rows::lite as pages;
+    pub(crate) use crate::plugin_secrets::lite as plugin_secrets;
+    pub(crate) use crate::plugin_state::lite as plugin_state;
+    pub(crate) use crate::plugins::lite as plugins;
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
     pub(crate) use crate::runs::rows::lite as runs;
@@ -43,6 +46,9 @@ pub(crate) mod pg {
     pub(crate) use crate::pages::links::pg as page_links;
     pub(crate) use crate::pages::records::pg as page_records;
     pub(crate) use crate::pages::rows::pg as pages;
+    pub(crate) use crate::plugin_secrets::pg as plugin_secrets;
+    pub(crate) use crate::plugin_state::pg as plugin_state;
+    pub(crate) use crate::plugins::pg as plugins;
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;
     pub(crate) use crate::runs::rows::pg as runs;

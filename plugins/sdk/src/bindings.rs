@@ -18,6 +18,8 @@ pub mod host {
                 import orbweaver:plugin/batch@0.1.0;
                 import orbweaver:plugin/extraction@0.1.0;
                 import orbweaver:plugin/crawl-data@0.1.0;
+                import orbweaver:plugin/state@0.1.0;
+                import orbweaver:plugin/secret-http@0.1.0;
             }
         ",
         generate_all,
@@ -57,6 +59,8 @@ pub mod actor {
             "orbweaver:plugin/batch@0.1.0": crate::bindings::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::bindings::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::bindings::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/state@0.1.0": crate::bindings::host::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http@0.1.0": crate::bindings::host::orbweaver::plugin::secret_http,
         },
         generate_all,
         pub_export_macro: true,
@@ -78,6 +82,8 @@ pub mod fetcher {
             "orbweaver:plugin/http@0.1.0": crate::bindings::host::orbweaver::plugin::http,
             "orbweaver:plugin/batch@0.1.0": crate::bindings::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::bindings::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/state@0.1.0": crate::bindings::host::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http@0.1.0": crate::bindings::host::orbweaver::plugin::secret_http,
         },
         generate_all,
         pub_export_macro: true,

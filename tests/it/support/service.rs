@@ -41,8 +41,17 @@ impl Service {
 
     /// Starts it on PostgreSQL.
     pub async fn on_postgres() -> Self {
+        Self::on_postgres_with(|_| {}).await
+    }
+
+    /// Starts it on PostgreSQL with a changed configuration.
+    pub async fn on_postgres_with(change: impl FnOnce(&mut Config)) -> Self {
         let url = Postgres::shared().database().expect("a database");
-        Self::with(|config| config.database_url = Some(SafeUrl::new(url))).await
+        Self::with(|config| {
+            config.database_url = Some(SafeUrl::new(url));
+            change(config);
+        })
+        .await
     }
 
     /// Starts it on SQLite, with the system's clock.
@@ -146,6 +155,11 @@ impl Service {
         let (clock, manual) = (self.app.clock.clone(), self.clock.clone());
         self.running.stop().await;
         Self::run(self.config, clock, manual, self._data, self.resolver).await
+    }
+
+    /// Its data folder.
+    pub fn data(&self) -> &Path {
+        self._data.path()
     }
 
     /// A client with the first key.

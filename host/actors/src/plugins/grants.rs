@@ -1,6 +1,7 @@
 //! The grants of an uploaded plugin, as text and in the database.
 
-use orbweaver_engine::{Grants, Permissions};
+use orbweaver_accounts::tiers::PluginCaps;
+use orbweaver_engine::{Grants, Permissions, ProjectPolicy};
 
 /// The grants requested with an upload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,19 @@ impl UploadGrants {
     pub(super) fn stored(&self) -> Option<String> {
         let json = || serde_json::Value::from(self.0.clone()).to_string();
         (!self.0.is_empty()).then(json)
+    }
+
+    /// What a project's plugin may have: what was named with the upload, and what the tier allows.
+    pub(super) fn policy(&self, caps: &PluginCaps) -> ProjectPolicy {
+        let permissions = |names: Vec<&str>| {
+            Permissions::from_names(&names).unwrap_or_else(|_| Permissions::upload_default())
+        };
+        ProjectPolicy {
+            accepted: permissions(self.0.iter().map(String::as_str).collect()),
+            allowed: permissions(caps.grants()),
+            cpu_ms: Some(caps.cpu_ms),
+            memory_mib: Some(caps.memory_mib),
+        }
     }
 
     /// The form for the engine.

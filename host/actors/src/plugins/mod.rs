@@ -1,9 +1,21 @@
-//! Administration of plugins: uploads are in the database and override the plugin folder.
+//! Uploaded plugins, of the instance and of projects: they are in the database and override the
+//! plugin folder.
 
 mod grants;
 pub(crate) mod overlay;
 mod watch;
 
 pub use grants::UploadGrants;
-pub use overlay::{Overlay, UploadError, Uploaded, kind};
+pub use overlay::{
+    Overlay, Upload, UploadError, Uploaded, follow, kind, remove, roll_back, upload,
+};
 pub use watch::watch;
+
+/// Bounds of all uploads.
+#[derive(Clone, Copy, Debug)]
+pub struct PluginLimits {
+    /// Versions kept of each plugin.
+    pub kept_versions: u32,
+    /// Plugins of all projects together.
+    pub all_projects: u64,
+}

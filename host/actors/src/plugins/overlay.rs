@@ -1,28 +1,60 @@
-//! Uploaded plugins: stored in the database, so that every node serves them. They override
-//! plugins of the plugin folder.
+//! Uploaded plugins: stored in the database, so that every node serves them. Those of the
+//! instance override plugins of the plugin folder, those of a project override both for that
+//! project alone.
 //!
 //! The database is authoritative. Each node compares a counter every second and, if it changed,
-//! updates its engine. If a node cannot load an upload, it logs the error, keeps serving the
-//! previous plugin, and tries again only when the upload changes.
+//! updates its engine, one plugin at a time and beside each other, so that a slow compilation
+//! delays no other plugin. If a node cannot load an upload, it logs the error, keeps serving the
+//! previous version, and tries again only when the upload changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use chrono::{DateTime, Utc};
-use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, Source};
-use orbweaver_store::{Store, StoreError, UploadedPlugin};
-use tokio::sync::Mutex;
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, ProjectPolicy, Source};
+use orbweaver_store::{
+    NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, StateOwner, StoreError, UploadedPlugin,
+};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as AsyncMutex, Semaphore};
 
 use super::grants::UploadGrants;
+use crate::context::Actors;
 
-/// The uploads that this node has loaded. The lock is held while they change.
-#[derive(Debug, Default)]
-pub struct Overlay(Mutex<LoadedUploads>);
+/// Owners whose plugins are loaded at the same time when a node follows changes.
+const CONCURRENT_OWNERS: usize = 16;
 
-#[derive(Debug, Default)]
-struct LoadedUploads {
-    version: i64,
-    /// Digest and grants, by kind and name.
-    uploads: BTreeMap<(Kind, String), (String, Option<String>)>,
+/// The uploads that this node has loaded.
+#[derive(Debug)]
+pub struct Overlay {
+    /// The counter of changes up to which this node has followed; -1: it must look again.
+    followed: AtomicI64,
+    known: Mutex<HashMap<PluginKey, Loaded>>,
+    /// Held while a plugin changes here.
+    turns: Mutex<HashMap<PluginKey, Arc<AsyncMutex<()>>>>,
+    owners: Arc<Semaphore>,
+}
+
+impl Default for Overlay {
+    fn default() -> Self {
+        Self {
+            followed: AtomicI64::new(-1),
+            known: Mutex::default(),
+            turns: Mutex::default(),
+            owners: Arc::new(Semaphore::new(CONCURRENT_OWNERS)),
+        }
+    }
+}
+
+/// What decides whether a plugin must be loaded again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Loaded {
+    number: i64,
+    digest: String,
+    grants: Option<String>,
+    /// `None` for the instance.
+    policy: Option<ProjectPolicy>,
 }
 
 /// Why an upload was not accepted.
@@ -31,9 +63,18 @@ pub enum UploadError {
     /// It is not a valid plugin, or it needs permissions that it is not granted.
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// A bound of the tier or of the instance is reached.
+    #[error("{0}")]
+    Full(String),
+    /// The version does not exist any more.
+    #[error("the version is not kept any more")]
+    Gone,
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The process is shutting down.
+    #[error("the service is shutting down")]
+    Stopped,
 }
 
 /// Result of an upload.
@@ -41,134 +82,385 @@ pub enum UploadError {
 pub struct Uploaded {
     /// The plugin as now served.
     pub plugin: PluginInfo,
+    /// Number of its version, counted from 1.
+    pub number: i64,
     /// Whether it replaced an upload of the same kind and name.
     pub replaced: bool,
 }
 
+/// A plugin to upload.
+#[derive(Clone, Debug)]
+pub struct Upload {
+    /// Whose it is; `None`: the instance.
+    pub project: Option<ProjectId>,
+    /// The component.
+    pub component: bytes::Bytes,
+    /// The grants named with it.
+    pub granted: UploadGrants,
+}
+
 impl Overlay {
-    /// Loads a component here and stores it for every node. It is in use when this returns; an
-    /// error changes nothing.
-    ///
-    /// # Errors
-    /// Why it was not accepted.
-    #[crate::boxed]
-    pub async fn upload(
-        &self,
-        store: &Store,
-        engine: &Engine,
-        now: DateTime<Utc>,
-        component: bytes::Bytes,
-        granted: &UploadGrants,
-    ) -> Result<Uploaded, UploadError> {
-        let mut known = self.0.lock().await;
-        let plugin = engine
-            .load_bytes(component.to_vec(), Source::Upload, granted.for_engine())
-            .await?;
-        let upload = UploadedPlugin {
-            kind: plugin.kind.as_str().to_owned(),
-            name: plugin.name.clone(),
-            digest: plugin.digest.clone(),
-            size: plugin.size,
-            grants: granted.stored(),
-            uploaded_at: now,
+    async fn turn(&self, key: &PluginKey) -> tokio::sync::OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock();
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+            Arc::clone(turns.entry(key.clone()).or_default())
         };
-        let id = (plugin.kind, plugin.name.clone());
-        let saved = store.save_plugin(&upload, component).await;
-        let replaced = match saved {
-            Ok(replaced) => replaced,
-            Err(error) => {
-                // Return to the state of the database, which may be an earlier upload.
-                known.uploads.remove(&id);
-                engine.remove(plugin.kind, &plugin.name);
-                known.version = -1;
-                return Err(error.into());
-            }
-        };
-        known.uploads.insert(id, (upload.digest, upload.grants));
-        tracing::info!(plugin = plugin.name, kind = %plugin.kind, "plugin uploaded");
-        Ok(Uploaded { plugin, replaced })
+        turn.lock_owned().await
     }
+}
 
-    /// Removes an upload from every node; a plugin of the folder that it replaced is used
-    /// again. False if there is no such upload.
-    ///
-    /// # Errors
-    /// When the database fails.
-    #[crate::boxed]
-    pub async fn remove(
-        &self,
-        store: &Store,
-        engine: &Engine,
-        kind: Kind,
-        name: &str,
-    ) -> Result<bool, StoreError> {
-        let mut known = self.0.lock().await;
-        let removed = store.delete_plugin(kind.as_str(), name).await?;
-        if removed {
-            known.uploads.remove(&(kind, name.to_owned()));
-            engine.remove(kind, name);
-            tracing::info!(plugin = name, %kind, "uploaded plugin removed");
+/// Loads a component here and stores it for every node. It is in use when this returns; an error
+/// changes nothing. Goes on when the caller does not wait any longer.
+///
+/// # Errors
+/// Why it was not accepted.
+#[crate::boxed]
+pub async fn upload(actors: &Actors, upload: Upload) -> Result<Uploaded, UploadError> {
+    let found = actors.pipeline.engine.inspect(&upload.component)?;
+    let key = PluginKey {
+        project: upload.project,
+        kind: found.manifest.kind.as_str().to_owned(),
+        name: found.manifest.name,
+    };
+    let actors = actors.clone();
+    let done = tokio::spawn(async move {
+        let _turn = actors.overlay.turn(&key).await;
+        let done = change(&actors, &key, Change::Upload(&upload)).await;
+        if let Err(error) = &done {
+            restore(&actors, &key, error).await;
         }
-        Ok(removed)
+        done
+    });
+    done.await.unwrap_or(Err(UploadError::Stopped))
+}
+
+/// Serves a kept version again, on every node. It is in use when this returns; an error changes
+/// nothing.
+///
+/// # Errors
+/// Why it cannot be served.
+#[crate::boxed]
+pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploaded, UploadError> {
+    let actors = actors.clone();
+    let done = tokio::spawn(async move {
+        let key = version.key.clone();
+        let _turn = actors.overlay.turn(&key).await;
+        let done = change(&actors, &key, Change::Version(&version)).await;
+        if let Err(error) = &done {
+            restore(&actors, &key, error).await;
+        }
+        done
+    });
+    done.await.unwrap_or(Err(UploadError::Stopped))
+}
+
+/// Removes an upload with all its versions from every node, and what a project's own plugin has kept;
+/// what it replaced serves again. False if there is no such upload.
+///
+/// # Errors
+/// When the database fails.
+#[crate::boxed]
+pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError> {
+    let _turn = actors.overlay.turn(key).await;
+    let removed = actors.store.delete_plugin(key).await?;
+    if removed {
+        unload(actors, key);
+        if let Some(project) = key.project {
+            let owner = StateOwner {
+                project,
+                own: true,
+                kind: key.kind.clone(),
+                name: key.name.clone(),
+            };
+            actors.store.delete_plugin_state(&owner).await?;
+        }
+        tracing::info!(
+            plugin = key.name,
+            kind = key.kind,
+            "uploaded plugin removed"
+        );
     }
+    Ok(removed)
+}
 
-    /// Updates the engine from the database.
-    ///
-    /// # Errors
-    /// When the database fails; updates made until then stay.
-    #[crate::boxed]
-    pub async fn follow(&self, store: &Store, engine: &Engine) -> Result<(), StoreError> {
-        let mut known = self.0.lock().await;
-        let version = store.plugins_version().await?;
-        if version == known.version {
-            return Ok(());
+enum Change<'a> {
+    Upload(&'a Upload),
+    Version(&'a UploadedPlugin),
+}
+
+async fn change(
+    actors: &Actors,
+    key: &PluginKey,
+    change: Change<'_>,
+) -> Result<Uploaded, UploadError> {
+    let policy = match key.project {
+        None => None,
+        Some(project) => {
+            let caps = actors.quota.caps(project).await;
+            let caps = caps.map_err(|error| UploadError::Full(error.to_string()))?;
+            Some(caps.plugins)
         }
-        let uploads = store.uploaded_plugins().await?;
-        let gone: Vec<_> = known
-            .uploads
-            .keys()
-            .filter(|(kind, name)| {
-                let is_it =
-                    |upload: &UploadedPlugin| upload.kind == kind.as_str() && upload.name == *name;
-                !uploads.iter().any(is_it)
-            })
-            .cloned()
-            .collect();
-        for id in gone {
-            engine.remove(id.0, &id.1);
-            known.uploads.remove(&id);
+    };
+    let (component, granted) = match &change {
+        Change::Upload(upload) => (upload.component.to_vec(), upload.granted.clone()),
+        Change::Version(version) => {
+            let component = actors.store.plugin_component(version).await?;
+            let granted = UploadGrants::from_store(version.grants.as_deref());
+            (component.ok_or(UploadError::Gone)?, granted)
         }
-        for upload in uploads {
-            let Some(kind) = kind(&upload.kind) else {
-                tracing::warn!(
-                    kind = upload.kind,
-                    "an uploaded plugin of a kind unknown here"
-                );
-                continue;
+    };
+    let allowed = policy.map(|caps| granted.policy(&caps));
+    if let (Some(caps), Some(project), Change::Upload(_)) = (policy, key.project, &change) {
+        // Before the work of compiling; the transaction that stores it checks again.
+        let own = actors.store.plugins_of(Some(project)).await?;
+        let is_new = !own.iter().any(|plugin| plugin.key == *key);
+        if is_new && !caps.count.has_room(own.len() as u64) {
+            return Err(full(own.len() as u64));
+        }
+    }
+    let engine = &actors.pipeline.engine;
+    let plugin = load(engine, key, component, &granted, allowed.clone()).await?;
+    let (number, replaced) = match change {
+        Change::Upload(upload) => {
+            let new = NewPluginVersion {
+                key: key.clone(),
+                version: plugin.version.clone(),
+                digest: plugin.digest.clone(),
+                size: plugin.size,
+                grants: granted.stored(),
+                uploaded_at: actors.clock.now(),
             };
-            let id = (kind, upload.name.clone());
-            let state = (upload.digest.clone(), upload.grants.clone());
-            if known.uploads.get(&id) == Some(&state) {
-                continue;
-            }
-            // Deleted meanwhile; the next update handles it.
-            let Some(component) = store.plugin_component(&upload).await? else {
-                continue;
+            let bounds = PluginBounds {
+                kept_versions: actors.plugin_limits.kept_versions,
+                per_project: policy.and_then(|caps| caps.count.0),
+                all_projects: actors.plugin_limits.all_projects,
             };
-            let granted = UploadGrants::from_store(upload.grants.as_deref());
-            let loaded = engine
-                .load_bytes(component, Source::Upload, granted.for_engine())
-                .await;
-            match loaded {
-                Ok(_) => tracing::info!(plugin = upload.name, %kind, "uploaded plugin loaded"),
-                Err(error) => tracing::error!(
-                    plugin = upload.name, %kind, %error, "an uploaded plugin failed to load"
-                ),
+            let component = upload.component.clone();
+            match actors.store.save_plugin(&new, component, bounds).await? {
+                SavedPlugin::Saved { number, replaced } => (number, replaced),
+                SavedPlugin::ProjectFull { count } => return Err(full(count)),
+                SavedPlugin::InstanceFull => {
+                    return Err(UploadError::Full(
+                        "all projects together have as many plugins as this instance allows \
+                         (setting plugins.max_project_plugins)"
+                            .to_owned(),
+                    ));
+                }
             }
-            known.uploads.insert(id, state);
         }
-        known.version = version;
-        Ok(())
+        Change::Version(version) => {
+            let number = version.number;
+            if !actors.store.serve_plugin_version(key, number).await? {
+                return Err(UploadError::Gone);
+            }
+            (number, true)
+        }
+    };
+    let loaded = Loaded {
+        number,
+        digest: plugin.digest.clone(),
+        grants: granted.stored(),
+        policy: allowed,
+    };
+    actors.overlay.known.lock().insert(key.clone(), loaded);
+    tracing::info!(
+        plugin = key.name,
+        kind = key.kind,
+        number,
+        "uploaded plugin serves"
+    );
+    Ok(Uploaded {
+        plugin,
+        number,
+        replaced,
+    })
+}
+
+fn full(count: u64) -> UploadError {
+    UploadError::Full(format!(
+        "the project has {count} plugins, as many as its tier allows (setting \
+         tiers.NAME.plugins.count)"
+    ))
+}
+
+/// Returns to the state of the database after a change that failed.
+async fn restore(actors: &Actors, key: &PluginKey, error: &UploadError) {
+    if matches!(error, UploadError::Load(_)) {
+        // The engine still serves what it served.
+        return;
+    }
+    let overlay = &actors.overlay;
+    overlay.known.lock().remove(key);
+    if update(actors, key).await.is_err() {
+        overlay.followed.store(-1, Ordering::Release);
+    }
+}
+
+async fn load(
+    engine: &Engine,
+    key: &PluginKey,
+    component: Vec<u8>,
+    granted: &UploadGrants,
+    policy: Option<ProjectPolicy>,
+) -> Result<PluginInfo, LoadError> {
+    match (key.project, policy) {
+        (Some(project), policy) => {
+            let policy = policy.unwrap_or_default();
+            engine.load_for_project(component, project, policy).await
+        }
+        (None, _) => {
+            let grants = granted.for_engine();
+            engine.load_bytes(component, Source::Upload, grants).await
+        }
+    }
+}
+
+fn unload(actors: &Actors, key: &PluginKey) {
+    let engine = &actors.pipeline.engine;
+    let mut known = actors.overlay.known.lock();
+    known.remove(key);
+    let Some(kind) = kind(&key.kind) else { return };
+    match key.project {
+        None => {
+            engine.remove(kind, &key.name);
+        }
+        Some(project) => {
+            engine.remove_for_project(project, kind, &key.name);
+            if !known.keys().any(|other| other.project == Some(project)) {
+                engine.forget_code_of_project(project);
+            }
+        }
+    }
+}
+
+/// What should serve of an upload here; `None`: nothing, because its project may have no plugins.
+fn wanted(actors: &Actors, upload: &UploadedPlugin) -> Option<Loaded> {
+    let policy = match upload.key.project {
+        None => None,
+        Some(_) => {
+            let caps = actors.quota.tier(upload.tier.as_deref()?).plugins;
+            if !caps.may_install() {
+                return None;
+            }
+            Some(UploadGrants::from_store(upload.grants.as_deref()).policy(&caps))
+        }
+    };
+    Some(Loaded {
+        number: upload.number,
+        digest: upload.digest.clone(),
+        grants: upload.grants.clone(),
+        policy,
+    })
+}
+
+/// Brings one plugin up to date with the database. The caller has its turn.
+async fn update(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
+    let versions = actors.store.plugin_versions(key).await?;
+    let serving = versions.into_iter().find(|version| version.serving);
+    let target = serving.and_then(|version| Some((wanted(actors, &version)?, version)));
+    let Some((target, version)) = target else {
+        unload(actors, key);
+        return Ok(());
+    };
+    if actors.overlay.known.lock().get(key) == Some(&target) {
+        return Ok(());
+    }
+    let Some(component) = actors.store.plugin_component(&version).await? else {
+        return Ok(());
+    };
+    let granted = UploadGrants::from_store(version.grants.as_deref());
+    let engine = &actors.pipeline.engine;
+    let loaded = load(engine, key, component, &granted, target.policy.clone()).await;
+    let (plugin, kind) = (&key.name, &key.kind);
+    match loaded {
+        Ok(_) => tracing::info!(plugin, kind, "uploaded plugin loaded"),
+        Err(error) => tracing::error!(
+            plugin, kind, %error, "an uploaded plugin failed to load"
+        ),
+    }
+    actors.overlay.known.lock().insert(key.clone(), target);
+    Ok(())
+}
+
+/// Updates the engine from the database. Waits for the instance's plugins if `wait`; those of
+/// projects are loaded in the background, and their calls wait for them.
+///
+/// # Errors
+/// When the database fails.
+#[crate::boxed]
+pub async fn follow(actors: &Actors, wait: bool) -> Result<(), StoreError> {
+    let overlay = &actors.overlay;
+    let version = actors.store.plugins_version().await?;
+    if version == overlay.followed.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let uploads = actors.store.uploaded_plugins().await?;
+    let mut targets: HashMap<PluginKey, Loaded> = HashMap::new();
+    for upload in &uploads {
+        if kind(&upload.key.kind).is_none() {
+            let kind = &upload.key.kind;
+            tracing::warn!(kind, "an uploaded plugin of a kind unknown here");
+        } else if let Some(target) = wanted(actors, upload) {
+            targets.insert(upload.key.clone(), target);
+        }
+    }
+    let mut stale: BTreeMap<Option<ProjectId>, Vec<PluginKey>> = BTreeMap::new();
+    {
+        let known = overlay.known.lock();
+        let gone = known.keys().filter(|key| !targets.contains_key(key));
+        let changed = targets
+            .iter()
+            .filter(|(key, target)| known.get(key) != Some(target))
+            .map(|(key, _)| key);
+        for key in gone.chain(changed) {
+            stale.entry(key.project).or_default().push(key.clone());
+        }
+    }
+    overlay.followed.store(version, Ordering::Release);
+    let instance = stale.remove(&None).unwrap_or_default();
+    let instance: Vec<_> = instance
+        .into_iter()
+        .map(|key| tokio::spawn(update_in_turn(actors.clone(), key)))
+        .collect();
+    for (project, keys) in stale {
+        let engine = &actors.pipeline.engine;
+        for key in &keys {
+            if let (Some(project), Some(kind)) = (project, kind(&key.kind)) {
+                let own = engine.of_project(project).own_plugins();
+                let serves = |plugin: &PluginInfo| plugin.kind == kind && plugin.name == key.name;
+                if !own.iter().any(serves) {
+                    engine.expect_for_project(project, kind, &key.name);
+                }
+            }
+        }
+        let actors = actors.clone();
+        let owners = Arc::clone(&overlay.owners);
+        tokio::spawn(async move {
+            let _slot = owners.acquire_owned().await;
+            for key in keys {
+                update_in_turn(actors.clone(), key.clone()).await;
+                if let (Some(project), Some(kind)) = (key.project, kind(&key.kind)) {
+                    let engine = &actors.pipeline.engine;
+                    engine.give_up_for_project(project, kind, &key.name);
+                }
+            }
+        });
+    }
+    if wait {
+        for update in instance {
+            // A task that panicked has logged it.
+            let _ = update.await;
+        }
+    }
+    Ok(())
+}
+
+async fn update_in_turn(actors: Actors, key: PluginKey) {
+    let _turn = actors.overlay.turn(&key).await;
+    if let Err(error) = update(&actors, &key).await {
+        tracing::warn!(plugin = key.name, %error, "cannot update an uploaded plugin");
+        actors.overlay.followed.store(-1, Ordering::Release);
     }
 }
 

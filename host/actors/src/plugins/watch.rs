@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::overlay::follow;
 use crate::context::Actors;
 
 /// Least time between two checks: half the time in which an upload must reach a node.
@@ -16,10 +17,7 @@ pub async fn watch(actors: Actors) {
         if !failing {
             pulse.changed().await;
         }
-        let done = actors
-            .overlay
-            .follow(&actors.store, &actors.pipeline.engine)
-            .await;
+        let done = follow(&actors, false).await;
         if let Err(error) = &done
             && !failing
         {

@@ -57,10 +57,8 @@ pub(super) async fn list_actors(ctx: Ctx) -> JsonAnswer<ActorList> {
         input_schema: plugin.input_schema,
         output_schema: plugin.output_schema,
     };
-    ctx.app.pipeline.engine.await_all().await;
-    let items = actors::directory(&ctx.app.actors)
-        .into_iter()
-        .map(actor)
-        .collect();
+    let engine = ctx.engine();
+    engine.await_all().await;
+    let items = actors::directory(&engine).into_iter().map(actor).collect();
     Ok(Json(ActorList { items }))
 }

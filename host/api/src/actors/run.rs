@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_engine::{Kind, PluginInfo};
+use orbweaver_engine::{Engine, Kind, PluginInfo};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -64,19 +64,16 @@ pub(super) async fn run_actor(
     Path(name): Path<String>,
     payload: Payload<Value>,
 ) -> Result<Response, ApiError> {
-    ctx.app
-        .pipeline
-        .engine
-        .await_plugin(Kind::Actor, &name)
-        .await;
-    let actor = ctx.app.pipeline.engine.actor(&name);
-    let actor = actor.ok_or_else(|| missing(&ctx.app, &name))?;
+    let engine = ctx.engine();
+    engine.await_plugin(Kind::Actor, &name).await;
+    let actor = engine.actor(&name);
+    let actor = actor.ok_or_else(|| missing(&engine, &name))?;
     let digest = payload.digest();
     let input = payload.value;
     if let Some(schema) = &actor.input_schema {
         ctx.scope.note_unknown(unknown_members(schema, &input));
     }
-    check(&ctx.app, &actor, &input).await?;
+    check(&ctx.app, &engine, &actor, &input).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let token = token.whole();
@@ -89,8 +86,12 @@ pub(super) async fn run_actor(
 }
 
 /// The schema, then the guard: both before an Idempotency-Key is claimed.
-async fn check(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), ApiError> {
-    let engine = &app.pipeline.engine;
+async fn check(
+    app: &App,
+    engine: &Engine,
+    actor: &PluginInfo,
+    input: &Value,
+) -> Result<(), ApiError> {
     engine
         .check_input(actor.kind, &actor.name, input)
         .await
@@ -98,8 +99,8 @@ async fn check(app: &App, actor: &PluginInfo, input: &Value) -> Result<(), ApiEr
     actors::check_urls(&app.actors, actor, input).map_err(ApiError::breaks)
 }
 
-fn missing(app: &App, name: &str) -> ApiError {
-    let names: Vec<String> = actors::directory(&app.actors)
+fn missing(engine: &Engine, name: &str) -> ApiError {
+    let names: Vec<String> = actors::directory(engine)
         .into_iter()
         .map(|actor| actor.name)
         .collect();

@@ -12,7 +12,7 @@ use crate::idempotency::UsageToken;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_pipeline::cloud::backend::{Choice, Job, Loaded, project_proxy};
 use orbweaver_pipeline::convert::Format;
-use orbweaver_pipeline::{Document, ScanError, blocking};
+use orbweaver_pipeline::{Document, Pipeline, ScanError, blocking};
 
 /// How text is returned where there is no CommonMark apart from Markdown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
@@ -86,6 +86,11 @@ impl Work {
             call,
             started: std::time::Instant::now(),
         }
+    }
+
+    /// The pipeline with the plugins of the request's project.
+    pub fn pipeline(&self) -> Pipeline {
+        self.app.pipeline.of_project(self.principal.project)
     }
 
     /// Milliseconds so far.

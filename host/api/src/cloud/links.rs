@@ -84,7 +84,7 @@ async fn run(work: Work, url: String, limit: usize) -> Result<Json<LinksResult>,
     let cost_usd = usd(loaded.cost_micros);
     let mut document = work.document(loaded).await?;
     let found: Vec<Link> = if document.kind == Kind::Html {
-        work.app.pipeline.role(&mut document, "links", "").await?
+        work.pipeline().role(&mut document, "links", "").await?
     } else {
         Vec::new()
     };

@@ -103,7 +103,7 @@ async fn run(
     let loaded = work.load(Choice::Proxy, job).await?;
     let (bytes_transferred, cost_micros) = (loaded.response.wire_bytes, loaded.cost_micros);
     let mut document = work.document(loaded).await?;
-    let pipeline = &work.app.pipeline;
+    let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, Format::Raw, false).await?;
     Ok(Json(ProxyFetchResult {
         url: document.final_url,

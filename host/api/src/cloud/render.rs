@@ -158,7 +158,7 @@ async fn run(
                 _ => Format::Raw,
             };
             let mut document = work.document(loaded).await?;
-            let pipeline = &work.app.pipeline;
+            let pipeline = &work.pipeline();
             pipeline.convert(&mut document, format, false).await?
         }
     };

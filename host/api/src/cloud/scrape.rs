@@ -157,7 +157,7 @@ async fn run(work: Work, checked: Checked) -> Result<Json<ScrapeResult>, ApiErro
     let (backend, cost_micros) = (loaded.backend, loaded.cost_micros);
     let (status, backend_reason) = (loaded.response.status, loaded.reason.clone());
     let mut document = work.document(loaded).await?;
-    let pipeline = &work.app.pipeline;
+    let pipeline = &work.pipeline();
     let content = pipeline
         .convert(&mut document, checked.format, false)
         .await?;

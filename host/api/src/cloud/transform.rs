@@ -105,7 +105,7 @@ async fn run(work: Work, request: TransformRequest) -> Result<Json<TransformResu
     let now = work.app.clock.now();
     let body = request.data.into_bytes();
     let mut document = blocking(move || Document::from_file(BASE, body, now)).await?;
-    let pipeline = &work.app.pipeline;
+    let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, main).await?;
     let usage = reserved.usage(work.token.whole(), work.call, Amount::cloud(1), 0);
     work.app.store.bill(usage).await?;

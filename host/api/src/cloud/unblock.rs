@@ -86,7 +86,7 @@ async fn run(work: Work, job: Job, format: Format) -> Result<Json<UnblockResult>
     let loaded = work.load(Choice::Unblock, job).await?;
     let cost_usd = usd(loaded.cost_micros);
     let mut document = work.document(loaded).await?;
-    let pipeline = &work.app.pipeline;
+    let pipeline = &work.pipeline();
     let content = pipeline.convert(&mut document, format, false).await?;
     Ok(Json(UnblockResult {
         content,

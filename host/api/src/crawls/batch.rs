@@ -177,7 +177,7 @@ pub(super) async fn create_batch(
     crawl.url.clone_from(&first.url);
     let tier = app.accounts.quota.caps(project).await?;
     let checked = crawl
-        .check(&app.pipeline, tier.aggressive, &ctx.principal.tier)
+        .check(&ctx.pipeline(), tier.aggressive, &ctx.principal.tier)
         .await?;
     if checked.needs_browser() && !app.cloud.has_browser() {
         return Err(ApiError::not_configured(format!("render: {NO_BROWSER}")));

@@ -85,6 +85,7 @@ pub(super) async fn get_page(
                 ApiError::invalid("extractor_options", "must be a JSON object of objects")
             })?;
             app.pipeline
+                .of_project(project)
                 .check_extractor_options(given, &|role| parts.runs(role))
                 .await?
         }

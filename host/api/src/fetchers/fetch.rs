@@ -96,7 +96,7 @@ async fn fetch(
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
     let params = flattened(payload.value);
-    let engine = &ctx.app.pipeline.engine;
+    let engine = &ctx.engine();
     engine.await_fetchers().await;
     let Some(fetcher) = engine.fetcher_for(&domain) else {
         return Err(ApiError::invalid(

@@ -80,7 +80,7 @@ pub(super) async fn list_scrapers(ctx: Ctx, query: Query<Params>) -> JsonAnswer<
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(ApiError::invalid("limit", "must be between 1 and 200"));
     }
-    ctx.app.pipeline.engine.await_fetchers().await;
+    ctx.engine().await_fetchers().await;
     let all = directory(&ctx);
     let total = all.len() as u64;
     let skipped = (page - 1).saturating_mul(limit);
@@ -99,7 +99,7 @@ pub(super) async fn list_scrapers(ctx: Ctx, query: Query<Params>) -> JsonAnswer<
 
 fn directory(ctx: &Ctx) -> Vec<Scraper> {
     let mut all = Vec::new();
-    for plugin in ctx.app.pipeline.engine.plugins() {
+    for plugin in ctx.engine().plugins() {
         let Some(info) = plugin.fetcher.filter(|_| plugin.kind == Kind::Fetcher) else {
             continue;
         };

@@ -21,7 +21,7 @@ use crate::context::Ctx;
 use crate::error::ApiError;
 use crate::inside::{Failure, Inside};
 use orbweaver_actors as actors;
-use orbweaver_engine::{Kind, PluginInfo};
+use orbweaver_engine::Kind;
 
 /// How long a list waits for plugins that are still being compiled.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -62,10 +62,6 @@ impl Face {
         }
     }
 
-    fn actors(&self) -> Vec<PluginInfo> {
-        actors::directory(&self.app.actors)
-    }
-
     async fn call(
         &self,
         ctx: &Ctx,
@@ -80,7 +76,7 @@ impl Face {
             return Ok(done.into());
         }
         if let Some(actor) = tools::actor(name) {
-            let engine = &self.app.pipeline.engine;
+            let engine = ctx.engine();
             engine.await_plugin(Kind::Actor, actor).await;
             if let Some(actor) = engine.actor(actor) {
                 return Ok(call::actor(&self.inside, ctx, &actor, arguments)
@@ -146,16 +142,17 @@ impl ServerHandler for Face {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        self.ctx(&context)?;
+        let engine = self.ctx(&context)?.engine();
         // Actors that are not compiled by then come with a change of the list.
-        let engine = &self.app.pipeline.engine;
         let _ = tokio::time::timeout(PATIENCE, engine.await_all()).await;
-        let tools = tools::list(self.inside.document(), &self.actors());
+        let tools = tools::list(self.inside.document(), &actors::directory(&engine));
         Ok(ListToolsResult::with_all_items(tools))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::tool(self.inside.document(), &self.actors(), name)
+        // Who asks is not known here; what is known of a tool besides its name is in the list.
+        let instance = actors::directory(&self.app.pipeline.engine);
+        tools::tool(self.inside.document(), &instance, name)
     }
 
     async fn call_tool(

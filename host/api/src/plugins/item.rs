@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_engine::{HookPoint, Kind, Limits, Permissions, PluginInfo, Source};
+use orbweaver_store::UploadedPlugin;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -27,9 +28,11 @@ pub(super) struct PluginItem {
     digest: String,
     /// Its length in bytes.
     size: u64,
-    /// `embedded` in the program, `folder`, or `upload`; each takes the place of a plugin of its
-    /// name in an earlier one.
+    /// `embedded` in the program, `folder`, `upload`, or `project` for one that a project has
+    /// installed for itself; each takes the place of a plugin of its name in an earlier one.
     source: &'static str,
+    /// Number of the uploaded version that serves, counted from 1; null for other sources.
+    number: Option<i64>,
     /// Permissions that its manifest requests.
     #[schema(value_type = Object)]
     asked: Permissions,
@@ -63,6 +66,31 @@ pub(super) struct PluginItem {
     peak_memory_bytes: u64,
 }
 
+impl PluginItem {
+    /// An uploaded plugin with the number of its version.
+    pub(super) fn uploaded(plugin: PluginInfo, number: i64) -> Self {
+        Self {
+            number: Some(number),
+            ..Self::from(plugin)
+        }
+    }
+
+    /// A plugin with the number of its version, if it is one of these uploads.
+    pub(super) fn listed(plugin: PluginInfo, uploads: &[UploadedPlugin]) -> Self {
+        let is_upload = matches!(plugin.source, Source::Upload | Source::Project(_));
+        let number = uploads.iter().filter(|_| is_upload).find_map(|upload| {
+            let same = upload.digest == plugin.digest
+                && upload.key.name == plugin.name
+                && upload.key.kind == plugin.kind.as_str();
+            same.then_some(upload.number)
+        });
+        Self {
+            number,
+            ..Self::from(plugin)
+        }
+    }
+}
+
 impl From<PluginInfo> for PluginItem {
     fn from(plugin: PluginInfo) -> Self {
         Self {
@@ -78,7 +106,9 @@ impl From<PluginInfo> for PluginItem {
                 Source::Embedded => "embedded",
                 Source::Folder(_) => "folder",
                 Source::Upload => "upload",
+                Source::Project(_) => "project",
             },
+            number: None,
             asked: plugin.asked,
             granted: plugin.granted,
             limits: plugin.limits,

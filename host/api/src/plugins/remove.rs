@@ -3,22 +3,26 @@
 use axum::extract::Path;
 use http::StatusCode;
 
-use super::{administrator, name};
+use super::scope::ScopeParams;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
-use orbweaver_actors::plugins::kind;
+use crate::input::Query;
+use orbweaver_actors::plugins;
 
-/// Removes an uploaded plugin from every node; a plugin of the folder that it stood in front
-/// of serves again. Administrator's keys only.
+/// Removes an uploaded plugin with all its versions from every node; what it stood in front of serves
+/// again: for an instance's plugin that of the folder, for a project's that of the instance.
 #[utoipa::path(
     delete,
     path = "/v1/plugins/{name}",
     tag = "Plugins",
     extensions(("x-extension" = json!(true))),
-    params(("name" = String, Path, description = "Its name, with `actor-`, `extract-` or `site-` before it where several kinds share it")),
+    params(
+        ("name" = String, Path, description = "Its name, with `actor-`, `extract-`, `site-` or `hook-` before it where several kinds share it"),
+        ScopeParams,
+    ),
     responses(
         (status = 204, description = "It is removed"),
-        (status = 403, description = "The key is not the administrator's", body = ErrorBody),
+        (status = 403, description = "The key may not manage these plugins", body = ErrorBody),
         (status = 404, description = "There is no upload of that name", body = ErrorBody),
         CommonErrors,
     )
@@ -26,25 +30,14 @@ use orbweaver_actors::plugins::kind;
 pub(super) async fn remove_plugin(
     ctx: Ctx,
     Path(given): Path<String>,
+    query: Query<ScopeParams>,
 ) -> Result<StatusCode, ApiError> {
-    administrator(&ctx)?;
-    let uploads = ctx.app.store.uploaded_plugins().await?;
-    let uploads: Vec<_> = uploads
-        .into_iter()
-        .filter_map(|upload| Some((kind(&upload.kind)?, upload.name)))
-        .collect();
-    let found = name::find(&given, &uploads).map_err(|rule| ApiError::invalid("name", rule))?;
-    if let Some((kind, name)) = found
-        && ctx
-            .app
-            .actors
-            .overlay
-            .remove(&ctx.app.store, &ctx.app.pipeline.engine, kind, &name)
-            .await?
-    {
+    let key = query.0.check(&ctx).await?.find(&ctx, &given).await?;
+    if plugins::remove(&ctx.app.actors, &key).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(ApiError::not_found(format!(
-        "no plugin `{given}` was uploaded; plugins of the folder go with their file"
+        "there is no plugin `{}`",
+        key.name
     )))
 }

@@ -8,11 +8,12 @@ use http::{StatusCode, header};
 use utoipa::IntoParams;
 
 use super::item::PluginItem;
-use super::{administrator, name};
+use super::name;
+use super::scope::Scope;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
 use crate::input;
-use orbweaver_actors::plugins::{UploadError, UploadGrants};
+use orbweaver_actors::plugins::{Upload, UploadGrants, upload};
 
 /// Components of interpreted languages have some 20 MiB.
 const MAX_BYTES: usize = 64 << 20;
@@ -28,10 +29,18 @@ pub(super) struct Params {
     /// `crawl-data`, `wasi=CAPABILITY`. Repeatable; by default what the configuration says,
     /// else nothing beyond `log` and `extract`.
     grant: Option<Vec<String>>,
+    /// `instance`: it serves all projects, for administrator's keys only. `project`: it serves the
+    /// caller's project alone. By default `instance` for an administrator's key, else `project`.
+    #[param(example = "project")]
+    scope: Option<String>,
 }
 
-/// Uploads a plugin, which serves on every node within two seconds. It stands in front of a
-/// plugin of the folder of its kind and name. Administrator's keys only.
+/// Uploads a plugin, which serves on every node within two seconds. With an administrator's key it
+/// serves all projects, and stands in front of a plugin of the folder of its kind and name. With
+/// another key it serves that key's project alone, where the project's tier allows that
+/// (`tiers.NAME.plugins`): it stands in front of the instance's plugin of its kind and name, takes
+/// the roles and domains that its manifest lists, and nobody else sees or calls it. It gets at most
+/// the permissions, CPU time and memory of the tier. Earlier versions are kept.
 #[utoipa::path(
     put,
     path = "/v1/plugins/{name}",
@@ -46,9 +55,10 @@ pub(super) struct Params {
         (status = 200, description = "It replaced an earlier upload", body = PluginItem),
         (status = 201, description = "It is new", body = PluginItem),
         (status = 400, description = "The body ended before its end", body = ErrorBody),
-        (status = 403, description = "The key is not the administrator's", body = ErrorBody),
+        (status = 403, description = "The key may not manage these plugins", body = ErrorBody),
         (status = 408, description = "The body took too long", body = ErrorBody),
-        (status = 413, description = "The body is larger than 64 MiB", body = ErrorBody),
+        (status = 413, description = "The body is larger than 64 MiB, or than the project's tier allows", body = ErrorBody),
+        (status = 429, description = "The project, or all projects together, have as many plugins as they may", body = ErrorBody),
         CommonErrors,
     )
 )]
@@ -57,8 +67,11 @@ pub(super) async fn upload_plugin(
     Path(given): Path<String>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    administrator(&ctx)?;
-    let granted = grants(request.uri().query().unwrap_or_default())?;
+    let query = request.uri().query().unwrap_or_default();
+    let scope = values(query, "scope").next();
+    let scope = Scope::check(&ctx, scope.as_deref()).await?;
+    let granted = UploadGrants::parse(values(query, "grant").collect());
+    let granted = granted.map_err(ApiError::breaks)?;
     let content_type = request.headers().get(header::CONTENT_TYPE);
     if !content_type.is_some_and(|value| value.as_bytes().starts_with(b"application/wasm")) {
         return Err(ApiError::invalid(
@@ -66,9 +79,16 @@ pub(super) async fn upload_plugin(
             "must be application/wasm",
         ));
     }
-    let uploads = &ctx.app.actors.uploads;
-    let _turn = uploads.acquire(ctx.principal.project).await?;
-    let component: Bytes = input::body(request, &ctx.app, MAX_BYTES).await?;
+    let (turns, max_bytes) = match scope {
+        Scope::Instance => (&ctx.app.actors.uploads, MAX_BYTES),
+        Scope::Project(_, caps) => {
+            let most = caps.component_mib.saturating_mul(1 << 20);
+            let most = usize::try_from(most).unwrap_or(MAX_BYTES);
+            (&ctx.app.actors.project_uploads, most.min(MAX_BYTES))
+        }
+    };
+    let turn = turns.acquire(ctx.principal.project).await?;
+    let component: Bytes = input::body(request, &ctx.app, max_bytes).await?;
     let engine = &ctx.app.pipeline.engine;
     let found = engine
         .inspect(&component)
@@ -83,34 +103,37 @@ pub(super) async fn upload_plugin(
             ),
         ));
     }
-    let uploaded = ctx
-        .app
-        .actors
-        .overlay
-        .upload(
-            &ctx.app.store,
-            engine,
-            ctx.app.clock.now(),
+    // A project keeps its turn until the component is compiled, which bounds what all of them hold
+    // in memory. An administrator's upload must not wait for a slow compilation of another.
+    let turn = match scope {
+        Scope::Instance => {
+            drop(turn);
+            None
+        }
+        Scope::Project(..) => Some(turn),
+    };
+    let uploaded = upload(
+        &ctx.app.actors,
+        Upload {
+            project: scope.owner(),
             component,
-            &granted,
-        )
-        .await;
-    let uploaded = uploaded.map_err(|error| match error {
-        UploadError::Load(error) => ApiError::invalid("body", error),
-        UploadError::Store(error) => error.into(),
-    })?;
+            granted,
+        },
+    )
+    .await?;
+    drop(turn);
     let status = if uploaded.replaced {
         StatusCode::OK
     } else {
         StatusCode::CREATED
     };
-    Ok((status, Json(PluginItem::from(uploaded.plugin))).into_response())
+    let item = PluginItem::uploaded(uploaded.plugin, uploaded.number);
+    Ok((status, Json(item)).into_response())
 }
 
-fn grants(query: &str) -> Result<UploadGrants, ApiError> {
-    let names = form_urlencoded::parse(query.as_bytes())
-        .filter(|(key, _)| key == "grant")
+/// The values of a parameter that may be repeated.
+fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
+    form_urlencoded::parse(query.as_bytes())
+        .filter(move |(key, _)| key == name)
         .map(|(_, value)| value.into_owned())
-        .collect();
-    UploadGrants::parse(names).map_err(ApiError::breaks)
 }

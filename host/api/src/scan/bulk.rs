@@ -24,7 +24,7 @@ use orbweaver_accounts::quota::QuotaError;
 use orbweaver_pipeline::browsing::Browsing;
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
 use orbweaver_pipeline::{
-    self as pipeline, Bill, Content, ExtractRequest, ScanError, ScanResult, ScanSpec,
+    self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanError, ScanResult, ScanSpec,
 };
 
 const MAX_URLS: usize = 100;
@@ -95,7 +95,7 @@ struct Batch {
 }
 
 impl BulkRequest {
-    async fn check(self, app: &App) -> Result<Batch, ApiError> {
+    async fn check(self, pipeline: &Pipeline) -> Result<Batch, ApiError> {
         if self.urls.is_empty() {
             return Err(ApiError::invalid("urls", "must have 1 to 100 URLs"));
         }
@@ -110,9 +110,9 @@ impl BulkRequest {
         validate::max_age(self.max_age_seconds)?;
         let extractors = self.extractors.unwrap_or_default();
         for name in extractors.iter().take(MAX_EXTRACTORS) {
-            app.pipeline.engine.await_role(name).await;
+            pipeline.engine.await_role(name).await;
         }
-        validate::extractors(app, &extractors)?;
+        validate::extractors(pipeline, &extractors)?;
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             extractors,
@@ -120,7 +120,7 @@ impl BulkRequest {
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();
-        let content = validate::with_options(app, content, options).await?;
+        let content = validate::with_options(pipeline, content, options).await?;
         Ok(Batch {
             urls: self.urls,
             concurrency: usize::try_from(concurrency.min(MAX_CONCURRENCY)).unwrap_or(1),
@@ -158,7 +158,7 @@ pub(super) async fn scan_bulk(
     payload: Payload<BulkRequest>,
 ) -> Result<Response, ApiError> {
     let digest = payload.digest();
-    let batch = payload.value.check(&ctx.app).await?;
+    let batch = payload.value.check(&ctx.pipeline()).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         match run(app, principal, batch, token).await {

@@ -20,7 +20,9 @@ use crate::validate;
 use orbweaver_fetch::{Action, PictureOptions};
 use orbweaver_pipeline::browsing::{BrowsingRequest, WaitRequest};
 use orbweaver_pipeline::rules::MAX_EXTRACTORS;
-use orbweaver_pipeline::{self as pipeline, Bill, Content, ExtractRequest, ScanResult, ScanSpec};
+use orbweaver_pipeline::{
+    self as pipeline, Bill, Content, ExtractRequest, Pipeline, ScanResult, ScanSpec,
+};
 
 /// A page to scan.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -120,7 +122,12 @@ impl From<CloudModeWord> for CloudMode {
 }
 
 impl ScanRequest {
-    async fn check(self, app: &App, default: CloudMode) -> Result<ScanSpec, ApiError> {
+    async fn check(
+        self,
+        app: &App,
+        pipeline: &Pipeline,
+        default: CloudMode,
+    ) -> Result<ScanSpec, ApiError> {
         validate::url(app, "url", &self.url)?;
         validate::user_agent(self.user_agent.as_deref())?;
         validate::max_age(self.max_age_seconds)?;
@@ -143,7 +150,7 @@ impl ScanRequest {
             return Err(ApiError::invalid(field, rule));
         }
         let extractors = self.extractors.unwrap_or_default();
-        validate::extractors(app, &extractors)?;
+        validate::extractors(pipeline, &extractors)?;
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             only_main_content: self.only_main_content.unwrap_or(false),
@@ -159,7 +166,7 @@ impl ScanRequest {
             user_agent: self.user_agent,
             max_age_seconds: self.max_age_seconds,
             cloud_mode,
-            content: validate::with_options(app, content, options).await?,
+            content: validate::with_options(pipeline, content, options).await?,
             browsing,
         })
     }
@@ -184,13 +191,14 @@ impl ScanRequest {
 )]
 pub(super) async fn scan(ctx: Ctx, payload: Payload<ScanRequest>) -> Result<Response, ApiError> {
     let digest = payload.digest();
+    let pipeline = ctx.pipeline();
     let extractors = payload.value.extractors.iter().flatten();
     for name in extractors.take(MAX_EXTRACTORS) {
-        ctx.app.pipeline.engine.await_role(name).await;
+        pipeline.engine.await_role(name).await;
     }
     let spec = payload
         .value
-        .check(&ctx.app, ctx.principal.cloud_mode)
+        .check(&ctx.app, &pipeline, ctx.principal.cloud_mode)
         .await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
     Ok(idempotency::once(&ctx, &digest, |token| async move {

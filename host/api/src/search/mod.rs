@@ -127,5 +127,6 @@ async fn content(
     }
     let at = app.clock.now();
     let (mut document, _) = blocking(move || Document::from_response(loaded.response, at)).await?;
-    app.pipeline.convert(&mut document, format, true).await
+    let pipeline = app.pipeline.of_project(principal.project);
+    pipeline.convert(&mut document, format, true).await
 }

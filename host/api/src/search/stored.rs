@@ -23,6 +23,7 @@ pub(super) async fn search(
     format: Format,
 ) -> Result<Vec<SearchResult>, ScanError> {
     let project = principal.project;
+    let pipeline = &app.pipeline.of_project(project);
     let terms = query_terms(query, MAX_TERMS);
     let wanted = u32::try_from(limit).unwrap_or(u32::MAX);
     let hits = app.store.search(project, &terms, wanted).await?;
@@ -38,7 +39,7 @@ pub(super) async fn search(
             let page = document.page().await?;
             let url = document.final_url.clone();
             let title = blocking(move || page_pass(&page.parts().html, "").title).await?;
-            let content = app.pipeline.convert(&mut document, format, false).await?;
+            let content = pipeline.convert(&mut document, format, false).await?;
             Ok::<_, ScanError>(Some(SearchResult {
                 url,
                 title: title.unwrap_or_default(),

@@ -14,7 +14,7 @@ const MAX_VALUE_BYTES: usize = 8 << 10;
 /// counts as the hook's failure, and is left out as a whole.
 pub(crate) async fn change(shared: &Shared, entry: &Entry, request: &mut Request) -> PluginReport {
     let mut report = PluginReport::default();
-    let engine = &shared.crawls.pipeline.engine;
+    let engine = &shared.engine;
     if !shared.hooks.points(engine).has(HookPoint::Request) {
         return report;
     }

@@ -25,7 +25,7 @@ pub(crate) async fn pass(
     outputs: Vec<(String, String)>,
     fetched: &mut Fetched,
 ) {
-    let points = shared.hooks.points(&shared.crawls.pipeline.engine);
+    let points = shared.hooks.points(&shared.engine);
     let links = if points.has(HookPoint::Discover) {
         open_links(shared, entry, fetched)
     } else {
@@ -82,7 +82,7 @@ pub(crate) async fn judge_again(
     found: &[(u64, u32)],
 ) -> (Hooked, PluginReport) {
     let mut report = PluginReport::default();
-    let points = shared.hooks.points(&shared.crawls.pipeline.engine);
+    let points = shared.hooks.points(&shared.engine);
     if !points.has(HookPoint::Discover) {
         return (Hooked::default(), report);
     }
@@ -150,7 +150,7 @@ async fn judge(
         });
         places.push((*hash, *index));
     }
-    let engine = &shared.crawls.pipeline.engine;
+    let engine = &shared.engine;
     let mut verdict = engine.page_hooks(&shared.hooks.uses, work).await;
     let mut hooked = Hooked::default();
     let mut judged = std::mem::take(&mut verdict.links).into_iter();

@@ -175,6 +175,7 @@ impl Crawler {
             extractors,
             rendering: Default::default(),
             hooks: Hooks::new(&spec.hooks),
+            engine: crawls.pipeline.engine.of_project(leased.run.project),
             spec,
             crawls,
         };

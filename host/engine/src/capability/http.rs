@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 
-use super::failure::{CallFailure, not_offered};
+use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
 use crate::error::{HostError, StopReason};
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
-use crate::host::http::{FetchRequest, ProxyChoice};
+use crate::host::http::{FetchRequest, ProxyChoice, SecretHeader};
 use crate::limits::Limits;
 use crate::page::is_own_header;
 
 /// Most bytes of one request's headers together.
 const MAX_HEADER_BYTES: usize = 64 << 10;
+
+/// Most secrets of one request.
+const MAX_SECRETS: usize = 8;
 
 /// The fields of a guest's `request`, common to all interfaces.
 #[derive(Clone, Debug)]
@@ -27,11 +30,15 @@ pub(crate) struct GuestRequest {
     pub follow_redirects: bool,
     pub respect_robots: bool,
     pub timeout_ms: Option<u32>,
+    pub secrets: Vec<SecretHeader>,
 }
 
 impl GuestRequest {
     fn header_bytes(&self) -> usize {
-        self.headers.iter().map(|(n, v)| n.len() + v.len()).sum()
+        let headers = self.headers.iter().map(|(n, v)| n.len() + v.len());
+        let secrets = self.secrets.iter();
+        let secrets = secrets.map(|s| s.name.len() + s.prefix.len() + s.secret.len());
+        headers.chain(secrets).sum()
     }
 
     /// Bytes that the host holds while the request is in progress.
@@ -112,6 +119,7 @@ impl HttpCapability {
             )));
         }
         check_url(&self.grants, &request.url)?;
+        self.check_secrets(&request.secrets)?;
         let (own, headers): (Vec<_>, Vec<_>) = request
             .headers
             .into_iter()
@@ -132,8 +140,30 @@ impl HttpCapability {
             respect_robots: request.respect_robots,
             timeout_ms: request.timeout_ms.map(|ms| ms.min(self.max_timeout_ms)),
             max_bytes: 0,
+            secrets: request.secrets,
             allowed: Arc::clone(&self.grants.http),
         })
+    }
+}
+
+impl HttpCapability {
+    fn check_secrets(&self, secrets: &[SecretHeader]) -> Result<(), HostError> {
+        if secrets.len() > MAX_SECRETS {
+            return Err(HostError::InvalidInput(format!(
+                "secrets: at most {MAX_SECRETS}"
+            )));
+        }
+        for secret in secrets {
+            if !self.grants.secrets.allows(&secret.secret) {
+                return Err(not_granted("secrets"));
+            }
+            if is_own_header(&secret.name.to_ascii_lowercase()) {
+                return Err(HostError::InvalidInput(
+                    "secrets: a header of the host cannot have a secret".to_owned(),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

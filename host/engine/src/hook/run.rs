@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -27,6 +28,10 @@ struct Step {
 impl Step {
     fn is_pooled(&self) -> bool {
         matches!(&*self.plugin.code, Code::Hook(_))
+    }
+
+    fn owner(&self) -> Option<ProjectId> {
+        self.plugin.owner()
     }
 }
 
@@ -61,11 +66,11 @@ impl Drop for CancelOnDrop {
 impl Inner {
     /// Which functions these hooks have; a hook that is not loaded has all, so that its absence is
     /// noticed.
-    pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
+    pub fn hook_points(&self, project: Option<ProjectId>, hooks: &[HookUse]) -> HookPoints {
         let registry = self.registry();
         let points = hooks
             .iter()
-            .map(|hook| match registry.get(Kind::Hook, &hook.name) {
+            .map(|hook| match registry.get(project, Kind::Hook, &hook.name) {
                 Some(plugin) => HookPoints::of(&plugin.manifest.hooks),
                 None => HookPoints::of(&PAGE_POINTS),
             });
@@ -74,11 +79,16 @@ impl Inner {
 
     /// The hooks that have one of these functions, each with its plugin, and failures for those that
     /// are not loaded.
-    fn steps(&self, hooks: &[HookUse], points: HookPoints) -> (Vec<Step>, Vec<HookFailure>) {
+    fn steps(
+        &self,
+        project: Option<ProjectId>,
+        hooks: &[HookUse],
+        points: HookPoints,
+    ) -> (Vec<Step>, Vec<HookFailure>) {
         let registry = self.registry();
         let (mut steps, mut missing) = (Vec::new(), Vec::new());
         for hook in hooks {
-            match registry.get(Kind::Hook, &hook.name) {
+            match registry.get(project, Kind::Hook, &hook.name) {
                 Some(plugin)
                     if HookPoints::of(&plugin.manifest.hooks)
                         .and(points)
@@ -102,8 +112,13 @@ impl Inner {
 
     /// Passes a page through hooks, one after the other.
     #[crate::boxed]
-    pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
-        let (steps, missing) = self.steps(hooks, work.points);
+    pub async fn page_hooks(
+        &self,
+        project: Option<ProjectId>,
+        hooks: &[HookUse],
+        work: PageWork,
+    ) -> PageVerdict {
+        let (steps, missing) = self.steps(project, hooks, work.points);
         let mut state = PageState::new(work);
         for failure in missing {
             state.failed(&failure.hook, failure.point, failure.error);
@@ -112,11 +127,13 @@ impl Inner {
         while let Some(step) = steps.next() {
             let last = (step.hook.name.clone(), first_of(state.work.points));
             let next = if step.is_pooled() {
+                let owner = step.owner();
                 let mut group = vec![step];
-                while let Some(step) = steps.next_if(Step::is_pooled) {
+                let same = |step: &Step| step.is_pooled() && step.owner() == owner;
+                while let Some(step) = steps.next_if(same) {
                     group.push(step);
                 }
-                self.pooled_steps(group, state).await
+                self.pooled_steps(owner, group, state).await
             } else {
                 self.on_demand_step(step, state).await
             };
@@ -143,13 +160,14 @@ impl Inner {
     #[crate::boxed]
     pub async fn request_hooks(
         &self,
+        project: Option<ProjectId>,
         hooks: &[HookUse],
         url: &str,
         depth: u32,
         attempts: u32,
     ) -> (Vec<(String, RequestChange)>, Vec<HookFailure>) {
         let points = HookPoints::of(&[HookPoint::Request]);
-        let (steps, mut failures) = self.steps(hooks, points);
+        let (steps, mut failures) = self.steps(project, hooks, points);
         let mut changes = Vec::new();
         for step in steps {
             if !step.plugin.grants.http.allows(url) {
@@ -170,11 +188,12 @@ impl Inner {
 
     async fn pooled_steps(
         &self,
+        owner: Option<ProjectId>,
         steps: Vec<Step>,
         mut state: PageState,
     ) -> Result<PageState, PluginError> {
         let runtime = Arc::clone(&self.runtime);
-        self.in_pool(move |running| {
+        self.in_pool(owner, move |running| {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
                 page_on_this_thread(&runtime, &step.plugin, &step.hook, &meter, &mut state);
@@ -189,10 +208,10 @@ impl Inner {
         step: Step,
         mut state: PageState,
     ) -> Result<PageState, PluginError> {
-        let slot = Arc::clone(&self.interpreter_slots).acquire_owned().await;
-        let slot = slot.map_err(|_| lost())?;
+        let owner = step.owner();
+        let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let runtime = Arc::clone(&self.runtime);
-        let task = self.tasks.spawn(async move {
+        let task = self.tasks_of(owner).spawn(async move {
             page_as_task(&runtime, &step.plugin, &step.hook, &mut state).await;
             drop(slot);
             state
@@ -209,17 +228,17 @@ impl Inner {
     ) -> Result<RequestChange, PluginError> {
         let runtime = Arc::clone(&self.runtime);
         let url = url.to_owned();
+        let owner = step.owner();
         let Step { hook, plugin } = step;
         if matches!(&*plugin.code, Code::Hook(_)) {
             let work = move |running: &Running| {
                 let meter = running.begin(&plugin);
                 request_on_this_thread(&runtime, &plugin, &hook, &meter, &url, depth, attempts)
             };
-            return self.in_pool(work).await?;
+            return self.in_pool(owner, work).await?;
         }
-        let slot = Arc::clone(&self.interpreter_slots).acquire_owned().await;
-        let slot = slot.map_err(|_| lost())?;
-        let task = self.tasks.spawn(async move {
+        let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
+        let task = self.tasks_of(owner).spawn(async move {
             let change = request_as_task(&runtime, &plugin, &hook, &url, depth, attempts).await;
             drop(slot);
             change
@@ -230,13 +249,14 @@ impl Inner {
     /// Runs work on a worker thread; guests are interrupted if the future is dropped.
     async fn in_pool<T: Send + 'static>(
         &self,
+        owner: Option<ProjectId>,
         work: impl FnOnce(&Running) -> T + Send + 'static,
     ) -> Result<T, PluginError> {
-        let _slot = self.page_slots.acquire().await.map_err(|_| lost())?;
+        let _slot = self.page_slot(owner).await.ok_or_else(lost)?;
         let running = Arc::new(Running::default());
         let guard = CancelOnDrop(Arc::clone(&running));
         let (done, result) = oneshot::channel();
-        self.pool.spawn(move |_| {
+        self.pool_of(owner).spawn(move |_| {
             // Nobody waits any more if this fails.
             let _ = done.send(work(&running));
         });

@@ -43,8 +43,22 @@ pub struct FetchRequest {
     pub max_bytes: u64,
     /// The operator's proxy pool to use; `None`: the project's own proxy.
     pub proxy: Option<ProxyChoice>,
+    /// Secrets of the project to put into headers; the engine has checked the permission for their
+    /// names. Redirects to hosts that a secret does not name must not be followed.
+    pub secrets: Vec<SecretHeader>,
     /// The plugin's granted host patterns, for redirects.
     pub allowed: Arc<HostPatterns>,
+}
+
+/// A header whose value is a secret of the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretHeader {
+    /// The header's name.
+    pub name: String,
+    /// What stands before the value.
+    pub prefix: String,
+    /// The secret's name.
+    pub secret: String,
 }
 
 impl FetchRequest {

@@ -12,3 +12,5 @@ mod log;
 mod pages;
 mod parsing;
 mod rendering;
+mod secret_http;
+mod state;

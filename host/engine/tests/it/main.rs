@@ -24,4 +24,5 @@ mod load;
 mod shipped;
 mod support;
 mod swap;
+mod tenancy;
 mod wat;

@@ -193,7 +193,7 @@ impl Site<'_> {
         let content = match document.kind {
             Kind::Other => String::new(),
             Kind::Html | Kind::Text => {
-                let pipeline = &self.scans.pipeline;
+                let pipeline = self.scans.pipeline.of_project(self.project);
                 pipeline
                     .convert(&mut document, self.crawl.format, false)
                     .await?

@@ -254,6 +254,10 @@ fn permissions(asked: &Permissions) -> String {
     if asked.crawl_data {
         parts.push("crawl-data".to_owned());
     }
+    if asked.state {
+        parts.push("state".to_owned());
+    }
+    parts.extend(asked.secrets.iter().map(|name| format!("secret={name}")));
     parts.extend(
         asked
             .wasi

@@ -295,6 +295,10 @@ impl Store {
             .bind(change.cloud_mode.map(CloudMode::as_str))
             .execute(&mut *tx)
             .await?;
+            if change.tier.is_some() {
+                // What its plugins may do depends on the tier.
+                sql::plugins::begin(tx).await?;
+            }
             sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
             Ok(done.rows_affected() == 1)
         })

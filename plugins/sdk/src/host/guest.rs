@@ -3,6 +3,7 @@
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
 use super::log::Level;
+use super::state::{Entry, Put, StateError};
 use crate::bindings::host::orbweaver::plugin as raw;
 use crate::handle::Handle;
 use crate::page::{Cells, CellsRef};
@@ -51,6 +52,68 @@ pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'
         .collect();
     let answers = raw::batch::fetch_many(&requests, concurrency);
     answers.into_iter().map(|answer| Ok(own(answer?))).collect()
+}
+
+pub fn send_with_secrets(
+    requests: Vec<Request>,
+    concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
+    let requests: Vec<_> = requests
+        .into_iter()
+        .map(|mut request| raw::secret_http::SecretRequest {
+            headers: headers(&mut request),
+            timeout_ms: request.timeout_ms(),
+            method: request.method,
+            url: request.url,
+            body: request.body,
+            follow_redirects: request.follow_redirects,
+            respect_robots: request.respect_robots,
+            secrets: request
+                .secrets
+                .into_iter()
+                .map(|secret| raw::secret_http::SecretHeader {
+                    name: secret.name,
+                    prefix: secret.prefix,
+                    secret: secret.secret,
+                })
+                .collect(),
+        })
+        .collect();
+    let answers = raw::secret_http::send_many(&requests, concurrency);
+    answers.into_iter().map(|answer| Ok(own(answer?))).collect()
+}
+
+fn state_error(failure: raw::state::Failure) -> StateError {
+    match failure {
+        raw::state::Failure::InvalidInput(text) => StateError::InvalidInput(text),
+        raw::state::Failure::Denied(text) => StateError::Denied(text),
+        raw::state::Failure::Conflict(version) => StateError::Conflict(version),
+        raw::state::Failure::Full(text) => StateError::Full(text),
+        raw::state::Failure::Failed(text) => StateError::Failed(text),
+    }
+}
+
+pub fn state_get(key: &str) -> Result<Option<Entry>, StateError> {
+    let entry = raw::state::get(key).map_err(state_error)?;
+    Ok(entry.map(|entry| Entry {
+        value: entry.value,
+        version: entry.version,
+    }))
+}
+
+pub fn state_put(key: &str, value: &[u8], options: &Put) -> Result<u64, StateError> {
+    let ttl = options
+        .ttl
+        .map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
+    raw::state::put(key, value, options.expected, ttl).map_err(state_error)
+}
+
+pub fn state_delete(key: &str, expected: Option<u64>) -> Result<(), StateError> {
+    raw::state::delete(key, expected).map_err(state_error)
+}
+
+pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, StateError> {
+    raw::state::keys(prefix, after, limit).map_err(state_error)
 }
 
 pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {

@@ -23,6 +23,20 @@ pub struct Request {
     pub respect_robots: bool,
     /// Time limit. `None`, or more than the host's limit, means the host's limit.
     pub timeout: Option<Duration>,
+    /// Headers whose values are secrets of the caller's project; see
+    /// [`secret_header`](Self::secret_header).
+    pub secrets: Vec<SecretHeader>,
+}
+
+/// A header whose value is a secret that the plugin names and never sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretHeader {
+    /// The header's name.
+    pub name: String,
+    /// What stands before the value, such as `Bearer `.
+    pub prefix: String,
+    /// The secret's name in the project.
+    pub secret: String,
 }
 
 impl Request {
@@ -36,6 +50,7 @@ impl Request {
             follow_redirects: true,
             respect_robots: true,
             timeout: None,
+            secrets: Vec::new(),
         }
     }
 
@@ -60,6 +75,18 @@ impl Request {
     /// Adds a header.
     pub fn header(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push(Header::new(name, value));
+        self
+    }
+
+    /// Lets the host add a header with a secret of the caller's project, for hosts that the project has
+    /// named for it. Needs permission `secrets`. Redirects to other hosts are not followed: the
+    /// redirect is the answer.
+    pub fn secret_header(mut self, name: &str, prefix: &str, secret: &str) -> Self {
+        self.secrets.push(SecretHeader {
+            name: name.to_owned(),
+            prefix: prefix.to_owned(),
+            secret: secret.to_owned(),
+        });
         self
     }
 
@@ -100,9 +127,22 @@ impl Request {
     }
 }
 
+/// Sends requests with or without [`secret headers`](Request::secret_header), at most `concurrency` in
+/// parallel (0: the host's choice); the answers are in the order of the requests. A separate function, so
+/// that a plugin without secrets does not import them.
+pub fn send_with_secrets(
+    requests: Vec<Request>,
+    concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
+    super::backend::send_with_secrets(requests, concurrency)
+}
+
 /// Sends one request. A response with any status is an answer; without a response the error is
 /// [`Error::FetchFailed`]. Calls run concurrently: use [`join_all`](crate::join_all) for several.
+///
+/// Requests with secrets are sent by [`send_with_secrets`]; here they are refused.
 pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
+    without_secrets(&request)?;
     super::backend::fetch(request).await
 }
 
@@ -114,5 +154,17 @@ pub async fn get(url: &str) -> Result<Page<'static>, Error> {
 /// Sends several requests, at most `concurrency` in parallel (0: the host's choice); the answers
 /// are in the order of the requests.
 pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+    if let Some(error) = requests.iter().find_map(|r| without_secrets(r).err()) {
+        return requests.iter().map(|_| Err(error.clone())).collect();
+    }
     super::backend::fetch_many(requests, concurrency)
+}
+
+fn without_secrets(request: &Request) -> Result<(), Error> {
+    if request.secrets.is_empty() {
+        return Ok(());
+    }
+    Err(Error::InvalidInput(
+        "secrets: use send_with_secrets".to_owned(),
+    ))
 }

@@ -11,6 +11,7 @@ mod backend;
 pub mod crawl_data;
 pub mod http;
 pub mod log;
+pub mod state;
 
 use std::future::Future;
 use std::pin::Pin;

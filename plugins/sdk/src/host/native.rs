@@ -1,8 +1,12 @@
 //! The host in native builds: the one that a test has installed.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
 use super::log::Level;
+use super::state::{Entry, Put, StateError};
 use crate::testing::{Document, Host, installed};
 use crate::{Error, Page, WaitFor};
 
@@ -26,6 +30,73 @@ pub fn fetch_many(requests: Vec<Request>, _concurrency: u32) -> Vec<Result<Page<
         .iter()
         .map(|request| page(ask(|host| host.fetch(request))))
         .collect()
+}
+
+pub fn send_with_secrets(
+    requests: Vec<Request>,
+    concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
+    fetch_many(requests, concurrency)
+}
+
+fn with_state<T>(
+    use_it: impl FnOnce(&mut Values) -> Result<T, StateError>,
+) -> Result<T, StateError> {
+    if installed().is_none() {
+        return Err(StateError::Denied("no host outside the sandbox".to_owned()));
+    }
+    VALUES.with_borrow_mut(use_it)
+}
+
+type Values = BTreeMap<String, Entry>;
+
+thread_local! {
+    /// Values of this thread's tests; they do not expire.
+    static VALUES: RefCell<Values> = const { RefCell::new(BTreeMap::new()) };
+}
+
+fn expect(values: &Values, key: &str, expected: Option<u64>) -> Result<(), StateError> {
+    let current = values.get(key).map_or(0, |entry| entry.version);
+    match expected {
+        Some(expected) if expected != current => Err(StateError::Conflict(current)),
+        _ => Ok(()),
+    }
+}
+
+pub fn state_get(key: &str) -> Result<Option<Entry>, StateError> {
+    with_state(|values| Ok(values.get(key).cloned()))
+}
+
+pub fn state_put(key: &str, value: &[u8], options: &Put) -> Result<u64, StateError> {
+    with_state(|values| {
+        expect(values, key, options.expected)?;
+        let version = values
+            .values()
+            .map(|entry| entry.version)
+            .max()
+            .unwrap_or(0)
+            + 1;
+        let value = value.to_vec();
+        values.insert(key.to_owned(), Entry { value, version });
+        Ok(version)
+    })
+}
+
+pub fn state_delete(key: &str, expected: Option<u64>) -> Result<(), StateError> {
+    with_state(|values| {
+        expect(values, key, expected)?;
+        values.remove(key);
+        Ok(())
+    })
+}
+
+pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, StateError> {
+    with_state(|values| {
+        let keys = values
+            .keys()
+            .filter(|key| key.starts_with(prefix) && key.as_str() > after);
+        Ok(keys.take(limit as usize).cloned().collect())
+    })
 }
 
 pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {

@@ -20,6 +20,8 @@ pub mod host {
                 import orbweaver:plugin/batch@0.1.0;
                 import orbweaver:plugin/extraction@0.1.0;
                 import orbweaver:plugin/crawl-data@0.1.0;
+                import orbweaver:plugin/state@0.1.0;
+                import orbweaver:plugin/secret-http@0.1.0;
             }
         ",
         generate_all,
@@ -64,6 +66,8 @@ pub mod actor {
             "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
         },
         generate_all,
         pub_export_macro: true,
@@ -86,6 +90,8 @@ pub mod actor_sync {
             "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
         },
         generate_all,
         pub_export_macro: true,
@@ -108,6 +114,8 @@ pub mod fetcher {
             "orbweaver:plugin/http@0.1.0": crate::host::orbweaver::plugin::http,
             "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
         },
         generate_all,
         pub_export_macro: true,

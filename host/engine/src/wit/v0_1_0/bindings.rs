@@ -59,6 +59,8 @@ pub(crate) mod actor_sync {
             "orbweaver:plugin/batch": super::actor::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction": super::actor::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data": super::actor::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/state": super::actor::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http": super::actor::orbweaver::plugin::secret_http,
         },
         require_store_data_send: true,
     });
@@ -79,6 +81,8 @@ pub(crate) mod fetcher {
             "orbweaver:plugin/http": super::actor::orbweaver::plugin::http,
             "orbweaver:plugin/batch": super::actor::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction": super::actor::orbweaver::plugin::extraction,
+            "orbweaver:plugin/state": super::actor::orbweaver::plugin::state,
+            "orbweaver:plugin/secret-http": super::actor::orbweaver::plugin::secret_http,
         },
         require_store_data_send: true,
     });

@@ -36,7 +36,7 @@ impl State {
     }
 
     /// Same as [`answer`](Self::answer), for a list.
-    fn answers(
+    pub(super) fn answers(
         &mut self,
         pages: Vec<Result<HostPage, HostError>>,
     ) -> wasmtime::Result<Vec<Result<Resource<HostPage>, types::Error>>> {
@@ -86,7 +86,7 @@ impl batch::Host for State {
     }
 }
 
-fn pairs(headers: Vec<types::Header>) -> Vec<(String, String)> {
+pub(super) fn pairs(headers: Vec<types::Header>) -> Vec<(String, String)> {
     headers
         .into_iter()
         .map(|header| (header.name, header.value))
@@ -103,6 +103,7 @@ impl From<http::Request> for GuestRequest {
             follow_redirects: request.follow_redirects,
             respect_robots: request.respect_robots,
             timeout_ms: request.timeout_ms,
+            secrets: Vec::new(),
         }
     }
 }
@@ -117,6 +118,7 @@ impl From<batch::BatchRequest> for GuestRequest {
             follow_redirects: request.follow_redirects,
             respect_robots: request.respect_robots,
             timeout_ms: request.timeout_ms,
+            secrets: Vec::new(),
         }
     }
 }

@@ -1,0 +1,146 @@
+//! Values that plugins keep between calls, in the database.
+
+use async_trait::async_trait;
+use chrono::TimeDelta;
+use orbweaver_engine::{PluginId, StateError, StateHost, StateValue};
+use orbweaver_store::{StateBounds, StateKeys, StateOwner, StateWrite, StateWritten};
+
+use crate::host::CallHost;
+
+#[async_trait]
+impl StateHost for CallHost {
+    async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, StateError> {
+        let actors = self.actors();
+        let owner = self.owner(plugin);
+        let entry = actors
+            .store
+            .plugin_state(&owner, key, actors.clock.now())
+            .await
+            .map_err(|error| failed(&error))?;
+        Ok(entry.map(|entry| StateValue {
+            value: entry.value,
+            version: u64::try_from(entry.version).unwrap_or_default(),
+        }))
+    }
+
+    async fn put(
+        &self,
+        plugin: &PluginId,
+        key: &str,
+        value: Option<Vec<u8>>,
+        expected: Option<u64>,
+        ttl_ms: Option<u64>,
+    ) -> Result<u64, StateError> {
+        let actors = self.actors();
+        let owner = self.owner(plugin);
+        let caps = actors
+            .quota
+            .caps(owner.project)
+            .await
+            .map_err(|error| failed(&error))?
+            .plugins;
+        let now = actors.clock.now();
+        let ttl = ttl_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX));
+        let expires_at = ttl
+            .and_then(TimeDelta::try_milliseconds)
+            .and_then(|ttl| now.checked_add_signed(ttl));
+        let write = StateWrite {
+            key,
+            value: value.as_deref(),
+            // No version is so large: the write then finds another one.
+            expected: expected.map(|version| i64::try_from(version).unwrap_or(i64::MAX)),
+            expires_at,
+            now,
+        };
+        let bounds = StateBounds {
+            bytes: caps.state_mib.saturating_mul(1 << 20),
+            entries: caps.state_entries,
+        };
+        let written = actors.store.write_plugin_state(&owner, &write, bounds);
+        match written.await.map_err(|error| failed(&error))? {
+            StateWritten::Written(version) => Ok(u64::try_from(version).unwrap_or_default()),
+            StateWritten::Conflict(version) => Err(StateError::Conflict(
+                u64::try_from(version).unwrap_or_default(),
+            )),
+            StateWritten::Full => Err(StateError::Full(format!(
+                "the project's plugins may keep {} MiB in {} values (settings \
+                 tiers.NAME.plugins.state_mib and state_entries)",
+                caps.state_mib, caps.state_entries
+            ))),
+        }
+    }
+
+    async fn keys(
+        &self,
+        plugin: &PluginId,
+        prefix: &str,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, StateError> {
+        let actors = self.actors();
+        let before = end_of(prefix);
+        let range = StateKeys {
+            from: prefix,
+            after,
+            before: &before,
+            limit,
+        };
+        let owner = self.owner(plugin);
+        let keys = actors
+            .store
+            .plugin_state_keys(&owner, range, actors.clock.now());
+        keys.await.map_err(|error| failed(&error))
+    }
+}
+
+impl CallHost {
+    fn owner(&self, plugin: &PluginId) -> StateOwner {
+        StateOwner {
+            project: self.project(),
+            own: plugin.own,
+            kind: plugin.kind.as_str().to_owned(),
+            name: plugin.name.clone(),
+        }
+    }
+}
+
+/// The first text behind all those that begin with `prefix`; empty if there is none.
+fn end_of(prefix: &str) -> String {
+    let mut chars: Vec<char> = prefix.chars().collect();
+    while let Some(last) = chars.pop() {
+        let next = match last {
+            // The code points of UTF-16 surrogates are no characters.
+            '\u{d7ff}' => Some('\u{e000}'),
+            last => char::from_u32(u32::from(last) + 1),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return chars.into_iter().collect();
+        }
+    }
+    String::new()
+}
+
+fn failed(error: &dyn std::fmt::Display) -> StateError {
+    tracing::error!(%error, "the state of a plugin could not be used");
+    StateError::Failed("the host failed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of;
+
+    #[test]
+    fn the_end_of_a_prefix_is_behind_all_its_texts() {
+        for (prefix, end) in [
+            ("", ""),
+            ("a", "b"),
+            ("a\u{10ffff}", "b"),
+            ("\u{d7ff}", "\u{e000}"),
+            ("\u{10ffff}", ""),
+            ("page:é", "page:ê"),
+        ] {
+            assert_eq!(end_of(prefix), end, "{prefix:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The capability `state`: checks the grant, keys and sizes, and counts the operations.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::failure::{not_granted, not_offered};
+use crate::grants::EffectivePermissions;
+use crate::host::Host;
+use crate::host::state::{PluginId, StateError, StateHost, StateValue};
+
+/// Longest key in bytes.
+const MAX_KEY_BYTES: usize = 256;
+/// Longest value in bytes.
+const MAX_VALUE_BYTES: usize = 256 << 10;
+/// Most keys of one list.
+const MAX_KEYS: u32 = 1_000;
+/// Longest time to live: ten years.
+const MAX_TTL_MS: u64 = 10 * 365 * 24 * 60 * 60 * 1_000;
+/// Operations of one call: each is a transaction of the database.
+const MAX_OPERATIONS: u32 = 10_000;
+
+/// Access of one call to the plugin's values.
+pub(crate) struct StateCapability {
+    host: Arc<dyn Host>,
+    grants: Arc<EffectivePermissions>,
+    plugin: PluginId,
+    operations: AtomicU32,
+}
+
+impl StateCapability {
+    pub fn new(host: &Arc<dyn Host>, grants: &Arc<EffectivePermissions>, plugin: PluginId) -> Self {
+        Self {
+            host: Arc::clone(host),
+            grants: Arc::clone(grants),
+            plugin,
+            operations: AtomicU32::new(0),
+        }
+    }
+
+    /// A value; `None` if there is none.
+    #[crate::boxed]
+    pub async fn get(&self, key: &str) -> Result<Option<StateValue>, StateError> {
+        let host = self.granted()?;
+        check_key(key)?;
+        host.get(&self.plugin, key).await
+    }
+
+    /// Writes a value; returns its version.
+    #[crate::boxed]
+    pub async fn put(
+        &self,
+        key: &str,
+        value: Vec<u8>,
+        expected: Option<u64>,
+        ttl_ms: Option<u64>,
+    ) -> Result<u64, StateError> {
+        let host = self.granted()?;
+        check_key(key)?;
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(StateError::InvalidInput(format!(
+                "value: must have at most {MAX_VALUE_BYTES} bytes"
+            )));
+        }
+        if ttl_ms.is_some_and(|ms| ms == 0 || ms > MAX_TTL_MS) {
+            return Err(StateError::InvalidInput(format!(
+                "ttl-ms: must be between 1 and {MAX_TTL_MS}"
+            )));
+        }
+        let plugin = &self.plugin;
+        host.put(plugin, key, Some(value), expected, ttl_ms).await
+    }
+
+    /// Deletes a value.
+    #[crate::boxed]
+    pub async fn delete(&self, key: &str, expected: Option<u64>) -> Result<(), StateError> {
+        let host = self.granted()?;
+        check_key(key)?;
+        host.put(&self.plugin, key, None, expected, None).await?;
+        Ok(())
+    }
+
+    /// Keys with a prefix behind `after`.
+    #[crate::boxed]
+    pub async fn keys(
+        &self,
+        prefix: &str,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<String>, StateError> {
+        let host = self.granted()?;
+        for (field, text) in [("prefix", prefix), ("after", after)] {
+            if text.len() > MAX_KEY_BYTES || text.chars().any(char::is_control) {
+                return Err(StateError::InvalidInput(format!(
+                    "{field}: must have at most {MAX_KEY_BYTES} bytes and no control characters"
+                )));
+            }
+        }
+        let limit = limit.clamp(1, MAX_KEYS);
+        host.keys(&self.plugin, prefix, after, limit).await
+    }
+
+    fn granted(&self) -> Result<&dyn StateHost, StateError> {
+        let denied = |error: crate::error::HostError| StateError::Denied(error.to_string());
+        if !self.grants.state {
+            return Err(denied(not_granted("state")));
+        }
+        if self.operations.fetch_add(1, Ordering::Relaxed) >= MAX_OPERATIONS {
+            self.operations.store(MAX_OPERATIONS, Ordering::Relaxed);
+            return Err(StateError::Denied(format!(
+                "the budget of {MAX_OPERATIONS} operations on state is exhausted"
+            )));
+        }
+        let state = self.host.state();
+        state.ok_or_else(|| denied(not_offered("state")))
+    }
+}
+
+fn check_key(key: &str) -> Result<(), StateError> {
+    if key.is_empty() || key.len() > MAX_KEY_BYTES || key.chars().any(char::is_control) {
+        return Err(StateError::InvalidInput(format!(
+            "key: must have 1 to {MAX_KEY_BYTES} bytes and no control characters"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,201 @@
+//! Plugins of projects: who finds them, what they may have, and that nobody waits for them.
+
+use std::sync::Arc;
+
+use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::manifest;
+use orbweaver_engine::{
+    Engine, EngineConfig, HookPoint, HookPoints, HookUse, Kind, LoadError, PageParts, PageWork,
+    Permissions, ProjectPolicy, Source, Visit,
+};
+use serde_json::{Value, json};
+
+use crate::support::{call, config, fixture, load, page};
+
+const OURS: ProjectId = ProjectId(7);
+const OTHERS: ProjectId = ProjectId(8);
+
+/// The fixture `good` as an extractor of this name with one role.
+fn extractor(name: &str, role: &str) -> Vec<u8> {
+    let text = format!(
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\n\
+         roles = [\"{role}\"]\n"
+    );
+    manifest::embed(&fixture("good"), &text).unwrap()
+}
+
+fn policy() -> ProjectPolicy {
+    ProjectPolicy {
+        accepted: Permissions::all(),
+        allowed: Permissions::all(),
+        ..ProjectPolicy::default()
+    }
+}
+
+async fn role_seen(engine: &Engine, role: &str) -> Option<Value> {
+    let answer = engine
+        .extract(&page(), vec![call(role)])
+        .await
+        .pop()?
+        .ok()?;
+    serde_json::from_str(&answer).ok()
+}
+
+#[tokio::test]
+async fn only_its_project_finds_a_plugin() {
+    let engine = Engine::new(config()).unwrap();
+    load(&engine, &["good"]).await;
+    let loaded = engine
+        .load_for_project(extractor("mine", "special"), OURS, policy())
+        .await
+        .unwrap();
+    assert_eq!(loaded.source, Source::Project(OURS));
+    let (ours, others) = (engine.of_project(OURS), engine.of_project(OTHERS));
+    assert_eq!(
+        role_seen(&ours, "special").await.unwrap()["role"],
+        "special"
+    );
+    for stranger in [&engine, &others] {
+        assert_eq!(role_seen(stranger, "special").await, None);
+        assert_eq!(role_seen(stranger, "mine").await, None);
+        assert!(stranger.plugin(Kind::Extractor, "mine").is_none());
+        assert_eq!(stranger.plugins().len(), 1);
+        assert!(stranger.own_plugins().is_empty());
+    }
+    assert_eq!((ours.plugins().len(), ours.own_plugins().len()), (2, 1));
+    assert!(!engine.remove_for_project(OTHERS, Kind::Extractor, "mine"));
+    assert!(engine.remove_for_project(OURS, Kind::Extractor, "mine"));
+    assert_eq!(role_seen(&ours, "special").await, None);
+}
+
+#[tokio::test]
+async fn a_role_of_a_project_is_taken_for_it_alone() {
+    let engine = Engine::new(config()).unwrap();
+    load(&engine, &["good"]).await;
+    let shared = engine.role("good").unwrap();
+    engine
+        .load_for_project(extractor("mine", "good"), OURS, policy())
+        .await
+        .unwrap();
+    assert_eq!(engine.role("good").unwrap(), shared);
+    assert_eq!(engine.of_project(OTHERS).role("good").unwrap(), shared);
+    let own = engine.of_project(OURS).role("good").unwrap();
+    assert_eq!((own.project, own.name.as_str()), (Some(OURS), "mine"));
+    // The counters are the project's, too.
+    role_seen(&engine.of_project(OURS), "good").await.unwrap();
+    let calls = |engine: &Engine, name| engine.plugin(Kind::Extractor, name).unwrap().calls;
+    assert_eq!(calls(&engine, "good"), 0);
+    assert_eq!(calls(&engine.of_project(OURS), "mine"), 1);
+}
+
+#[tokio::test]
+async fn permissions_are_what_the_project_accepts_and_its_policy_allows() {
+    let engine = Engine::new(config()).unwrap();
+    let load = |accepted: &[&str], allowed: &[&str]| {
+        let policy = ProjectPolicy {
+            accepted: Permissions::from_names(accepted).unwrap(),
+            allowed: Permissions::from_names(allowed).unwrap(),
+            cpu_ms: Some(700),
+            memory_mib: Some(64),
+        };
+        engine.load_for_project(fixture("good-actor"), OURS, policy)
+    };
+    for (accepted, allowed) in [(&["http"][..], &[][..]), (&[], &["http"]), (&[], &[])] {
+        let refused = load(accepted, allowed).await.unwrap_err();
+        assert!(matches!(refused, LoadError::Import(_)), "{refused}");
+    }
+    let loaded = load(&["http=https://*.example.com"], &["http"])
+        .await
+        .unwrap();
+    assert_eq!(loaded.granted.http, ["https://*.example.com"]);
+    assert_eq!((loaded.limits.cpu_ms, loaded.limits.memory_mib), (700, 64));
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_projects_plugin_but_this_project() {
+    let engine = Engine::new(EngineConfig {
+        extractor_threads: 1,
+        ..config()
+    });
+    let engine = engine.unwrap();
+    load(&engine, &["good"]).await;
+    engine
+        .load_for_project(fixture("hook-tool"), OURS, policy())
+        .await
+        .unwrap();
+    let spin = || {
+        let hook = HookUse {
+            name: "tool".to_owned(),
+            config: Arc::from(json!({"record": {"do": "spin"}}).to_string()),
+        };
+        let work = PageWork {
+            page: orbweaver_engine::Page::new(PageParts::default()),
+            visit: Visit {
+                url: "http://example.com/".to_owned(),
+                status: 200,
+                depth: 0,
+                attempts: 0,
+            },
+            points: HookPoints::of(&[HookPoint::Record]),
+            outputs: Vec::new(),
+            links: Vec::new(),
+            may_retry: false,
+        };
+        let engine = engine.of_project(OURS);
+        async move { engine.page_hooks(&[hook], work).await }
+    };
+    let spinning = futures::future::join_all((0..8).map(|_| spin()));
+    let others = async {
+        for _ in 0..20 {
+            role_seen(&engine.of_project(OTHERS), "good").await.unwrap();
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = spinning => panic!("the other project waited for all of the first one's pages"),
+        () = others => {}
+    }
+}
+
+#[tokio::test]
+async fn a_call_waits_for_its_projects_plugin_after_a_start() {
+    let engine = Engine::new(config()).unwrap();
+    engine.expect_for_project(OURS, Kind::Extractor, "mine");
+    let (ours, others) = (engine.of_project(OURS), engine.of_project(OTHERS));
+    let mut waiting = Box::pin(role_seen(&ours, "special"));
+    assert!(futures::poll!(&mut waiting).is_pending());
+    assert_eq!(role_seen(&others, "special").await, None);
+    engine
+        .load_for_project(extractor("mine", "special"), OURS, policy())
+        .await
+        .unwrap();
+    assert_eq!(waiting.await.unwrap()["role"], "special");
+    // One that is given up is not waited for.
+    engine.expect_for_project(OTHERS, Kind::Extractor, "lost");
+    engine.give_up_for_project(OTHERS, Kind::Extractor, "lost");
+    assert_eq!(role_seen(&others, "special").await, None);
+}
+
+#[tokio::test]
+async fn a_projects_code_is_in_a_folder_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("compiled");
+    let engine = Engine::new(EngineConfig {
+        cache_dir: Some(cache.clone()),
+        ..config()
+    });
+    let engine = engine.unwrap();
+    engine
+        .load_for_project(extractor("mine", "special"), OURS, policy())
+        .await
+        .unwrap();
+    let own = cache.join("projects/7");
+    let files = |folder: &std::path::Path| {
+        let files = std::fs::read_dir(folder).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        files.filter(|path| path.extension().is_some()).count()
+    };
+    assert_eq!((files(&cache), files(&own)), (0, 1));
+    engine.forget_code_of_project(OURS);
+    assert!(!own.exists());
+}
