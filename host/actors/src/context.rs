@@ -13,6 +13,8 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
+use crate::config::JobsConfig;
+use crate::jobs::LiveJobs;
 use crate::plugins::overlay::Overlay;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
@@ -35,6 +37,10 @@ pub struct ActorsParts {
     pub overlay: Overlay,
     /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
+    /// Runs of actors in the background, of this process.
+    pub jobs: LiveJobs,
+    /// `[jobs]`.
+    pub job_config: JobsConfig,
     /// Uploads of plugins at once, from the first byte of their body on.
     pub uploads: Slots,
     /// What proxies cost.

@@ -8,6 +8,7 @@ pub(crate) mod crawl_data;
 pub(crate) mod extraction;
 pub(crate) mod failure;
 pub(crate) mod http;
+pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod pages;
 pub(crate) mod rendering;
@@ -19,9 +20,11 @@ use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
+use crate::meter::Meter;
 use crawl_data::CrawlDataCapability;
 use extraction::ExtractionCapability;
 use http::HttpCapability;
+use job::JobCapability;
 use rendering::RenderingCapability;
 use requests::RequestBudget;
 
@@ -31,6 +34,7 @@ pub(crate) struct Capabilities {
     pub rendering: RenderingCapability,
     pub extraction: ExtractionCapability,
     pub crawl_data: CrawlDataCapability,
+    pub job: JobCapability,
     requests: Arc<RequestBudget>,
 }
 
@@ -40,6 +44,7 @@ impl Capabilities {
         grants: &Arc<EffectivePermissions>,
         limits: &Limits,
         memory: &Arc<MemoryBudget>,
+        meter: &Arc<Meter>,
     ) -> Self {
         let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
         Self {
@@ -47,6 +52,7 @@ impl Capabilities {
             rendering: RenderingCapability::new(host, grants, &requests),
             extraction: ExtractionCapability::new(host, grants),
             crawl_data: CrawlDataCapability::new(host, grants, &requests),
+            job: JobCapability::new(host, limits.wall(), meter),
             requests,
         }
     }

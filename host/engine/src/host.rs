@@ -4,11 +4,13 @@
 pub(crate) mod crawl_data;
 pub(crate) mod extraction;
 pub(crate) mod http;
+pub(crate) mod job;
 pub(crate) mod rendering;
 
 use crawl_data::CrawlDataHost;
 use extraction::ExtractionHost;
 use http::HttpHost;
+use job::JobHost;
 use rendering::RenderingHost;
 
 /// The host of one actor or fetcher call; it knows the project that pays. By default every
@@ -31,6 +33,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Finished crawls of the project.
     fn crawl_data(&self) -> Option<&dyn CrawlDataHost> {
+        None
+    }
+
+    /// The request or run that the call is part of.
+    fn job(&self) -> Option<&dyn JobHost> {
         None
     }
 }

@@ -70,6 +70,7 @@ pub use hook::{
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;
 pub use host::http::{FetchRequest, HttpHost, ProxyChoice};
+pub use host::job::{CallProgress, JobContext, JobHost};
 pub use host::rendering::{RenderingHost, WaitFor};
 pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
@@ -79,7 +80,7 @@ pub use load::{Grants, file_name};
 pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
-pub use task::CallOutput;
+pub use task::{CallOutput, RunBudget};
 pub use verdict::Verdict;
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in

@@ -18,6 +18,7 @@ pub mod host {
                 import orbweaver:plugin/batch@0.1.0;
                 import orbweaver:plugin/extraction@0.1.0;
                 import orbweaver:plugin/crawl-data@0.1.0;
+                import orbweaver:plugin/job@0.1.0;
             }
         ",
         generate_all,
@@ -57,6 +58,7 @@ pub mod actor {
             "orbweaver:plugin/batch@0.1.0": crate::bindings::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::bindings::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::bindings::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@0.1.0": crate::bindings::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,

@@ -9,7 +9,7 @@ mod events;
 mod export;
 mod links;
 mod list;
-mod listing;
+pub(crate) mod listing;
 mod one;
 mod orphans;
 mod page;
@@ -17,6 +17,8 @@ mod pages;
 pub(super) mod path;
 mod records;
 mod skipped;
+
+pub(super) use create::mark_replayed;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

@@ -2,6 +2,7 @@
 
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
+use super::job::Context;
 use super::log::Level;
 use crate::testing::{Document, Host, installed};
 use crate::{Error, Page, WaitFor};
@@ -66,4 +67,25 @@ pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
 
 pub fn open(id: i64) -> Result<Page<'static>, Error> {
     page(ask(|host| host.open(id)))
+}
+
+pub fn job_context() -> Context {
+    match installed() {
+        Some(host) => host.job_context(),
+        None => Context::default(),
+    }
+}
+
+pub fn progress(done: u64, total: Option<u64>, message: &str) {
+    if let Some(host) = installed() {
+        host.progress(done, total, message);
+    }
+}
+
+pub fn emit(item: String) -> Result<(), Error> {
+    ask(|host| host.emit(&item))
+}
+
+pub fn is_cancelled() -> bool {
+    installed().is_some_and(|host| host.is_cancelled())
 }

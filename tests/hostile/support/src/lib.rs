@@ -20,6 +20,7 @@ pub mod host {
                 import orbweaver:plugin/batch@0.1.0;
                 import orbweaver:plugin/extraction@0.1.0;
                 import orbweaver:plugin/crawl-data@0.1.0;
+                import orbweaver:plugin/job@0.1.0;
             }
         ",
         generate_all,
@@ -64,6 +65,7 @@ pub mod actor {
             "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -86,6 +88,7 @@ pub mod actor_sync {
             "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,

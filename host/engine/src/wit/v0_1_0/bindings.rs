@@ -59,6 +59,7 @@ pub(crate) mod actor_sync {
             "orbweaver:plugin/batch": super::actor::orbweaver::plugin::batch,
             "orbweaver:plugin/extraction": super::actor::orbweaver::plugin::extraction,
             "orbweaver:plugin/crawl-data": super::actor::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job": super::actor::orbweaver::plugin::job,
         },
         require_store_data_send: true,
     });

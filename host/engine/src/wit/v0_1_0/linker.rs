@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::bindings::actor::orbweaver::plugin::{
-    batch, crawl_data, extraction, http, parsing, rendering,
+    batch, crawl_data, extraction, http, job, parsing, rendering,
 };
 use super::bindings::extractor::orbweaver::plugin::log;
 use super::pages;
@@ -28,5 +28,6 @@ pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Resul
     rendering::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     batch::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     extraction::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    crawl_data::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+    crawl_data::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    job::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }
