@@ -3,8 +3,9 @@
 use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::JobLease;
-use crate::db::{Store, per_database, pieces, read, signed, transact};
+use crate::db::{per_database, pieces, read, signed, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// Items deleted by a transaction, so that a deletion never blocks other writers for long.
 const CHUNK: i64 = 500;

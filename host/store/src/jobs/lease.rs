@@ -6,9 +6,10 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::rows::JobRow;
 use super::{Job, JobProgress, columns};
-use crate::db::{Store, read, signed, transact};
+use crate::db::{read, signed, transact};
 use crate::error::StoreError;
 use crate::quota::NewUsage;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// The right to work on a job.

@@ -5,8 +5,9 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::rows::JobRow;
 use super::{Job, JobState, columns};
-use crate::db::{Store, read, signed};
+use crate::db::{read, signed};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::to_ms;
 
 /// Selects jobs to list; newest first.

@@ -16,9 +16,10 @@ use std::str::FromStr;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{JobId, ProjectId};
 
-use crate::db::{Store, transact};
+use crate::db::transact;
 use crate::error::StoreError;
 use crate::runs::IDEMPOTENT;
+use crate::store::Store;
 use rows::columns;
 
 /// State of a job.
