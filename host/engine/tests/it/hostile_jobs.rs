@@ -172,7 +172,7 @@ async fn a_run_ends_at_each_of_its_limits() {
     for (what, expected) in [
         ("spin", Some(Limit::Cpu(cpu))),
         ("output", Some(Limit::Output(64 << 10))),
-        ("handles", Some(Limit::Handles(100))),
+        ("handles", Some(Limit::Handles(1_000))),
         ("grow", None),
         ("panic", None),
     ] {
