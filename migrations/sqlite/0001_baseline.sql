@@ -404,6 +404,77 @@ CREATE TABLE mail_outbox (
 );
 CREATE INDEX mail_outbox_due ON mail_outbox (next_attempt_at);
 
+-- --- Jobs: runs of actors in the background
+
+CREATE TABLE jobs (
+    id               INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id       BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- Name of the actor.
+    actor            TEXT NOT NULL,
+    -- queued, running, done, failed or cancelled.
+    status           TEXT NOT NULL,
+    -- The validated input as JSON. May carry credentials: never shown or logged.
+    input            TEXT NOT NULL,
+    -- X-Request-Id of the request that queued it.
+    request_id       TEXT NOT NULL,
+    -- Where its end is told; may carry credentials.
+    webhook_url      TEXT,
+    enqueued_at      BIGINT NOT NULL,
+    started_at       BIGINT,
+    finished_at      BIGINT,
+    -- 1: it is to end as soon as it can.
+    cancel_requested BIGINT NOT NULL DEFAULT 0,
+    -- Attempts begun, without those that a worker handed back.
+    attempts         BIGINT NOT NULL DEFAULT 0,
+    -- What the actor says of its progress, and what it emitted: of the last attempt.
+    progress_done    BIGINT NOT NULL DEFAULT 0,
+    progress_total   BIGINT,
+    progress_message TEXT,
+    item_count       BIGINT NOT NULL DEFAULT 0,
+    -- The actor's answer as JSON.
+    result           TEXT,
+    error_code       TEXT,
+    error_message    TEXT,
+    -- What was billed at its end.
+    pages            BIGINT NOT NULL DEFAULT 0,
+    cloud_pages      BIGINT NOT NULL DEFAULT 0,
+    cost_micros      BIGINT NOT NULL DEFAULT 0,
+    -- Rises with every change that clients see.
+    revision         BIGINT NOT NULL DEFAULT 0,
+    -- The caller's Idempotency-Key with the SHA-256 of the body; null again once it has expired.
+    idem_key         TEXT,
+    idem_digest      BLOB,
+    -- As in runs.
+    lease_owner      TEXT,
+    lease_epoch      BIGINT NOT NULL DEFAULT 0,
+    lease_until      BIGINT NOT NULL DEFAULT 0,
+    UNIQUE (project_id, actor, idem_key)
+);
+CREATE INDEX jobs_project ON jobs (project_id, actor, id);
+CREATE INDEX jobs_lease ON jobs (status, lease_until);
+
+-- What jobs emitted. Only those of the job's last lease are shown.
+CREATE TABLE job_items (
+    job_id     BIGINT NOT NULL,
+    -- The lease under which it was written.
+    epoch      BIGINT NOT NULL,
+    -- From 0.
+    position   BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    -- JSON of any type.
+    data       TEXT NOT NULL,
+    PRIMARY KEY (job_id, epoch, position)
+);
+
+-- Items that are still to be removed, a piece at a time: those of a deleted job, or of the earlier
+-- attempts of another one.
+CREATE TABLE job_removals (
+    job_id       BIGINT PRIMARY KEY,
+    project_id   BIGINT NOT NULL,
+    -- Items of earlier leases than this.
+    before_epoch BIGINT NOT NULL
+);
+
 -- --- Monitors and webhooks
 
 CREATE TABLE monitors (
@@ -434,11 +505,15 @@ CREATE INDEX monitors_project ON monitors (project_id, id);
 CREATE INDEX monitors_due ON monitors (next_fires_at, project_id);
 CREATE INDEX monitors_turn ON monitors (project_id, next_fires_at);
 
--- One row per event of a run that ended, written in the transaction that ends the run.
+-- One row per event of a run or job that ended, written in the transaction that ends it.
 CREATE TABLE deliveries (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
-    run_id      BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    -- The run, or the job, that ended.
+    run_id      BIGINT REFERENCES runs (id) ON DELETE CASCADE,
+    job_id      BIGINT REFERENCES jobs (id) ON DELETE CASCADE,
+    -- The body as it is sent, where it does not depend on the attempt; null: made of the run.
+    payload     TEXT,
     -- The webhook-id that receivers see, the same for every attempt.
     message_id  TEXT NOT NULL UNIQUE,
     event       TEXT NOT NULL,
@@ -471,6 +546,7 @@ CREATE TABLE deliveries (
 );
 CREATE INDEX deliveries_due ON deliveries (next_at, target) WHERE state = 'pending';
 CREATE INDEX deliveries_run ON deliveries (run_id, id);
+CREATE INDEX deliveries_job ON deliveries (job_id, id);
 CREATE INDEX deliveries_project ON deliveries (project_id);
 
 CREATE TABLE delivery_attempts (

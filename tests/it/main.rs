@@ -7,6 +7,7 @@
     reason = "a helper that fails is to fail its test"
 )]
 
+mod actor_runs;
 mod actors;
 mod analyses;
 mod auth;

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config;
 pub mod context;
 pub mod customer_address;
+pub mod due;
 pub mod fair;
 pub mod key;
 pub mod mail;

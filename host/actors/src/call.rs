@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
-use orbweaver_engine::{Engine, PluginError, PluginInfo, Source};
+use orbweaver_engine::{Engine, Limit, PluginError, PluginInfo};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_store::Principal;
 use serde::Serialize;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::context::Actors;
-use crate::host::{CallHost, Refusal};
+use crate::host::{CallHost, Caller, Refusal};
 use crate::ledger::Ledger;
 use crate::tariff::Tariff;
 use crate::urls;
@@ -43,6 +43,9 @@ pub enum CallError {
     /// The plugin failed: a trap, an exhausted limit, a missing permission.
     #[error("{0}")]
     Plugin(String),
+    /// The plugin's time was over.
+    #[error("{0}")]
+    TimedOut(String),
     /// An internal error.
     #[error("{0}")]
     Internal(String),
@@ -55,11 +58,86 @@ impl CallError {
             PluginError::InvalidInput(why) => Self::Invalid(why),
             PluginError::FetchFailed(why) => Self::Fetch(why),
             PluginError::Engine(why) => Self::Internal(why),
+            PluginError::Limit(Limit::Wall(_)) => Self::TimedOut(error.to_string()),
             PluginError::Denied(_)
             | PluginError::Failed(_)
             | PluginError::Trap(_)
             | PluginError::Limit(_)
             | PluginError::BadOutput(_) => Self::Plugin(error.to_string()),
+        }
+    }
+}
+
+impl CallError {
+    /// The code in the API's errors.
+    pub(crate) const fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound(_) => "NOT_FOUND",
+            Self::Invalid(_) => "INVALID_INPUT",
+            Self::Fetch(_) => "FETCH_FAILED",
+            Self::NotConfigured(_) => "NOT_IMPLEMENTED",
+            Self::Quota(QuotaError::Suspended) => "FORBIDDEN",
+            Self::Quota(QuotaError::Capped(_)) | Self::Busy(_) => "RATE_LIMITED",
+            Self::Plugin(_) => "PLUGIN_FAILED",
+            Self::TimedOut(_) => "TIMEOUT",
+            Self::Quota(QuotaError::Store(_)) | Self::Internal(_) => "INTERNAL",
+        }
+    }
+
+    /// The message as clients see it: the cause of an internal error is in the log only.
+    pub(crate) fn shown(&self) -> String {
+        if self.code() == "INTERNAL" {
+            tracing::error!(error = %self, "a run of an actor failed");
+            return "something went wrong here; the request id finds it in the log".to_owned();
+        }
+        self.to_string()
+    }
+}
+
+/// One call of an actor.
+#[derive(Clone, Copy, Debug)]
+pub struct ActorCall<'a> {
+    /// The actor's name.
+    pub name: &'a str,
+    /// Its input, accepted by [`check_urls`](crate::check_urls).
+    pub input: &'a Value,
+    /// What it is billed under.
+    pub token: &'a str,
+    /// Id of the request.
+    pub request_id: &'a str,
+}
+
+/// Writes a line to the log if the call is dropped before its end: the client has hung up, or its
+/// request has taken too long.
+struct Unfinished<'a> {
+    plugin: &'static str,
+    name: &'a str,
+    ended: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    const fn new(plugin: &'static str, name: &'a str) -> Self {
+        Self {
+            plugin,
+            name,
+            ended: false,
+        }
+    }
+
+    fn ended(mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            let (kind, name) = (self.plugin, self.name);
+            tracing::warn!(
+                plugin = %format_args!("{kind}:{name}"),
+                "the call was ended before its answer: its request took too long, or the client \
+                 hung up"
+            );
         }
     }
 }
@@ -81,7 +159,7 @@ struct FetcherAnswer<'a> {
     elapsed_ms: u64,
 }
 
-/// Runs an actor on input accepted by [`check_urls`](crate::check_urls); billed when this returns.
+/// Runs an actor; billed when this returns.
 ///
 /// # Errors
 /// Why it failed. Pages fetched until then are billed.
@@ -89,26 +167,24 @@ struct FetcherAnswer<'a> {
 pub async fn run_actor(
     actors: &Actors,
     principal: &Arc<Principal>,
-    name: &str,
-    input: &Value,
-    token: &str,
+    call: &ActorCall<'_>,
 ) -> Result<Bytes, CallError> {
+    let ActorCall {
+        name, input, token, ..
+    } = *call;
     let started = Instant::now();
     let _slot = actors.slots.acquire(principal.project).await?;
     let engine = actors.pipeline.engine.of_project(principal.project);
-    let own = engine
-        .actor(name)
-        .is_some_and(|actor| matches!(actor.source, Source::Project(_)));
-    let tariff = if own {
-        Tariff::THIRD_PARTY
-    } else {
-        Tariff::of_actor(name)
-    };
+    let unfinished = Unfinished::new("actor", name);
+    let tariff = Tariff::of_called(&engine, name);
     let ledger = Ledger::open(actors, principal.project, tariff, token).await?;
-    let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
+    let caller = Caller::Request(call.request_id.to_owned());
+    let host = CallHost::new(actors.clone(), Arc::clone(principal), ledger, caller);
+    let host = Arc::new(host);
     let done = engine
         .run_actor(name, input, Arc::<CallHost>::clone(&host))
         .await;
+    unfinished.ended();
     let (json, _) = settle(&host, done).await?;
     let answer = ActorAnswer {
         actor: name,
@@ -134,12 +210,17 @@ pub async fn run_fetcher(
 ) -> Result<Bytes, CallError> {
     let started = Instant::now();
     let _slot = actors.slots.acquire(principal.project).await?;
+    let unfinished = Unfinished::new("fetcher", domain);
     let ledger = Ledger::open(actors, principal.project, Tariff::FETCHER, token).await?;
-    let host = Arc::new(CallHost::new(actors.clone(), Arc::clone(principal), ledger));
+    // A fetcher does not ask what its call is part of.
+    let caller = Caller::Request(String::new());
+    let host = CallHost::new(actors.clone(), Arc::clone(principal), ledger, caller);
+    let host = Arc::new(host);
     let engine = actors.pipeline.engine.of_project(principal.project);
     let done = engine
         .run_fetcher(domain, path, params, Arc::<CallHost>::clone(&host))
         .await;
+    unfinished.ended();
     let (json, cost_micros) = settle(&host, done).await?;
     let answer = FetcherAnswer {
         data: &raw(json)?,
@@ -162,13 +243,18 @@ async fn settle(
         .map_err(|error| CallError::Internal(error.to_string()))?;
     match done {
         Ok(output) => Ok((output.json, cost)),
-        Err(error) => Err(match host.reason(&error) {
-            Some(Refusal::NotConfigured(what)) => CallError::NotConfigured(what),
-            Some(Refusal::Capped(cap)) => QuotaError::Capped(cap).into(),
-            Some(Refusal::Target(why)) => CallError::Invalid(why),
-            Some(Refusal::Missing(what)) => CallError::NotFound(what),
-            None => CallError::from_plugin(error),
-        }),
+        Err(error) => Err(explained(host, error)),
+    }
+}
+
+/// A plugin's failure: one of the host's refusals, if it goes back to one.
+pub(crate) fn explained(host: &CallHost, error: PluginError) -> CallError {
+    match host.reason(&error) {
+        Some(Refusal::NotConfigured(what)) => CallError::NotConfigured(what),
+        Some(Refusal::Capped(cap)) => QuotaError::Capped(cap).into(),
+        Some(Refusal::Target(why)) => CallError::Invalid(why),
+        Some(Refusal::Missing(what)) => CallError::NotFound(what),
+        None => CallError::from_plugin(error),
     }
 }
 

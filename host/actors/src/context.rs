@@ -14,6 +14,8 @@ use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
+use crate::config::JobsConfig;
+use crate::jobs::LiveJobs;
 use crate::plugins::PluginLimits;
 use crate::plugins::overlay::Overlay;
 
@@ -41,6 +43,10 @@ pub struct ActorsParts {
     pub plugin_limits: PluginLimits,
     /// Bounds the calls that run at once; projects take turns.
     pub slots: Slots,
+    /// Runs of actors in the background, of this process.
+    pub jobs: LiveJobs,
+    /// `[jobs]`.
+    pub job_config: JobsConfig,
     /// Uploads of plugins at once, from the first byte of their body on.
     pub uploads: Slots,
     /// The same for uploads of projects for themselves, until they are compiled.

@@ -1,5 +1,7 @@
 //! The host side of a plugin's requests, made for one project and billed to it.
 
+mod job;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,8 +10,8 @@ use orbweaver_accounts::random;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
-    CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, LinkColumns, Page,
-    PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, StateHost, WaitFor,
+    CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, JobHost, LinkColumns,
+    Page, PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, StateHost, WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
@@ -18,6 +20,8 @@ use orbweaver_store::Principal;
 use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
+
+pub(super) use job::Caller;
 
 use super::graph::Graph;
 use super::ledger::{Ended, Ledger};
@@ -52,6 +56,7 @@ pub(super) struct CallHost {
     actors: Actors,
     principal: Arc<Principal>,
     ledger: Ledger,
+    caller: Caller,
     /// The first refusals, one of each kind; the plugin may have continued after them.
     refusals: Mutex<Vec<Refusal>>,
     /// Of the run whose links the plugin reads.
@@ -59,11 +64,17 @@ pub(super) struct CallHost {
 }
 
 impl CallHost {
-    pub(super) fn new(actors: Actors, principal: Arc<Principal>, ledger: Ledger) -> Self {
+    pub(super) fn new(
+        actors: Actors,
+        principal: Arc<Principal>,
+        ledger: Ledger,
+        caller: Caller,
+    ) -> Self {
         Self {
             actors,
             principal,
             ledger,
+            caller,
             refusals: Mutex::new(Vec::new()),
             graph: tokio::sync::OnceCell::new(),
         }
@@ -213,6 +224,10 @@ impl Host for CallHost {
     }
 
     fn state(&self) -> Option<&dyn StateHost> {
+        Some(self)
+    }
+
+    fn job(&self) -> Option<&dyn JobHost> {
         Some(self)
     }
 }

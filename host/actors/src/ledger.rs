@@ -181,6 +181,17 @@ impl Ledger {
         Ok(cost)
     }
 
+    /// What the call costs, for a caller that stores it together with the result, and its cost in
+    /// millionths of a US dollar. The call is then billed for this ledger.
+    pub(super) fn end(&self, succeeded: bool) -> (Vec<NewUsage>, u64) {
+        self.usages(succeeded)
+    }
+
+    /// Bills nothing: the work is done again.
+    pub(super) fn abandon(&self) {
+        drop(self.usages(false));
+    }
+
     /// The usage events of the whole call; empty when called again.
     fn usages(&self, succeeded: bool) -> (Vec<NewUsage>, u64) {
         let mut state = self.state.lock();

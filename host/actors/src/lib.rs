@@ -1,10 +1,12 @@
 //! Actors and per-domain fetchers: plugin calls that use the host's services, and their bills.
-//! Also the plugins that an administrator uploads.
+//! Also runs of actors in the background ([`jobs`]), and the plugins that an administrator uploads.
 
 mod call;
+pub mod config;
 mod context;
 mod graph;
 mod host;
+pub mod jobs;
 mod ledger;
 pub mod plugins;
 mod secrets;
@@ -12,7 +14,7 @@ mod state;
 mod tariff;
 mod urls;
 
-pub use call::{CallError, directory, run_actor, run_fetcher};
+pub use call::{ActorCall, CallError, directory, run_actor, run_fetcher};
 pub use context::{Actors, ActorsParts};
 pub use secrets::purpose as secret_purpose;
 pub use urls::check_urls;

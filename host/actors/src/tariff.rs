@@ -1,5 +1,6 @@
 //! The price of a call, in pages.
 
+use orbweaver_engine::{Engine, Source};
 use orbweaver_store::Amount;
 
 /// How pages are counted.
@@ -46,7 +47,7 @@ impl Tariff {
 
     /// Tariff of an actor. Built-in actors have their own; a plugin that replaces one keeps its
     /// tariff.
-    pub(super) fn of_actor(name: &str) -> Self {
+    fn of_actor(name: &str) -> Self {
         let (call, count) = match name {
             "extract-article" => ("extract-article", Count::Page { render: false }),
             "audit-onpage" => ("audit-onpage", Count::Page { render: false }),
@@ -58,6 +59,14 @@ impl Tariff {
             _ => return Self::THIRD_PARTY,
         };
         Self { call, count }
+    }
+
+    /// Tariff of the actor that an engine's project calls by this name.
+    pub(super) fn of_called(engine: &Engine, name: &str) -> Self {
+        match engine.actor(name).map(|actor| actor.source) {
+            Some(Source::Project(_)) => Self::THIRD_PARTY,
+            _ => Self::of_actor(name),
+        }
     }
 
     /// Pages reserved before the call starts; further ones are reserved during the call.

@@ -75,6 +75,8 @@ ids! {
     ReservationId;
     /// A mail in the outbox.
     MailId;
+    /// A job: a run of an actor in the background.
+    JobId;
 }
 
 #[cfg(test)]

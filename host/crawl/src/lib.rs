@@ -11,7 +11,6 @@ mod commit;
 mod concurrency;
 pub mod config;
 mod context;
-mod due;
 mod entry;
 pub mod export;
 mod fetch;

@@ -6,13 +6,13 @@
 //! or while the monitor waited, are made up for by one run.
 
 use chrono::{DateTime, Utc};
+use orbweaver_accounts::due::Due;
 use orbweaver_core::cron::Schedule;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::StoreError;
 use orbweaver_store::monitors::{DueMonitor, Fired, MonitorChange};
 
 use crate::context::Crawls;
-use crate::due::Due;
 
 /// Fires of one look, so that no look lasts long; the next one follows at once.
 const FIRES: usize = 64;
@@ -22,7 +22,7 @@ const FIRES: usize = 64;
 /// monitor's last run, finds it by a change.
 #[crate::boxed]
 pub async fn run(crawls: Crawls) {
-    let mut due = Due::new(&crawls);
+    let mut due = Due::new(&crawls.store, &crawls.clock);
     loop {
         due.wait().await;
         let next = fire_all(&crawls).await;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::ProjectId;
@@ -15,7 +16,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::commit::Committer;
 use crate::context::Crawls;
-use crate::due::Due;
 use crate::handle::{Fate, RunHandle};
 use crate::run;
 
@@ -33,7 +33,7 @@ pub async fn run(crawls: Crawls) {
     let lease = crawls.config.lease_ms.as_duration();
     let mut beat = interval(lease / 4);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut due = Due::new(&crawls);
+    let mut due = Due::new(&crawls.store, &crawls.clock);
     let mut forget = Instant::now() + FORGET;
     loop {
         // A run that ended makes room for one that waits.

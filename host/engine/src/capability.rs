@@ -8,6 +8,7 @@ pub(crate) mod crawl_data;
 pub(crate) mod extraction;
 pub(crate) mod failure;
 pub(crate) mod http;
+pub(crate) mod job;
 pub(crate) mod log;
 pub(crate) mod pages;
 pub(crate) mod rendering;
@@ -21,9 +22,11 @@ use crate::host::Host;
 use crate::host::state::PluginId;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
+use crate::meter::Meter;
 use crawl_data::CrawlDataCapability;
 use extraction::ExtractionCapability;
 use http::HttpCapability;
+use job::JobCapability;
 use rendering::RenderingCapability;
 use requests::RequestBudget;
 use state::StateCapability;
@@ -35,6 +38,7 @@ pub(crate) struct Capabilities {
     pub extraction: ExtractionCapability,
     pub crawl_data: CrawlDataCapability,
     pub state: StateCapability,
+    pub job: JobCapability,
     requests: Arc<RequestBudget>,
 }
 
@@ -45,6 +49,7 @@ impl Capabilities {
         limits: &Limits,
         memory: &Arc<MemoryBudget>,
         plugin: PluginId,
+        meter: &Arc<Meter>,
     ) -> Self {
         let requests = Arc::new(RequestBudget::new(limits, Arc::clone(memory)));
         Self {
@@ -53,6 +58,7 @@ impl Capabilities {
             extraction: ExtractionCapability::new(host, grants),
             crawl_data: CrawlDataCapability::new(host, grants, &requests),
             state: StateCapability::new(host, grants, plugin),
+            job: JobCapability::new(host, limits.wall(), meter),
             requests,
         }
     }

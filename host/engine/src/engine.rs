@@ -19,7 +19,7 @@ use crate::kind::Kind;
 use crate::load::{Grants, file_name};
 use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
-use crate::task::{CallOutput, Invocation};
+use crate::task::{CallOutput, Invocation, RunBudget};
 use crate::tenancy::ProjectPolicy;
 use crate::verdict::{self, Verdict};
 
@@ -340,6 +340,28 @@ impl Engine {
         self.inner.check_input(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string());
         self.inner.run(plugin, invocation, host).await
+    }
+
+    /// Same as [`run_actor`](Self::run_actor), for a run in the background: it has its own time
+    /// limits, and does not count against the calls at the same time.
+    ///
+    /// # Errors
+    /// Same as [`Engine::run_actor`].
+    #[crate::boxed]
+    pub async fn run_actor_in_background(
+        &self,
+        name: &str,
+        input: &serde_json::Value,
+        host: Arc<dyn Host>,
+        budget: RunBudget,
+    ) -> Result<CallOutput, PluginError> {
+        self.await_plugin(Kind::Actor, name).await;
+        let plugin = self.find(Kind::Actor, name)?;
+        self.inner.check_input(&plugin, input).await?;
+        let invocation = Invocation::Run(input.to_string());
+        self.inner
+            .run_in_background(plugin, invocation, host, budget)
+            .await
     }
 
     /// Runs the fetcher of a domain. `path` is the part after the domain, without a leading

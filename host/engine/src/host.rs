@@ -4,12 +4,14 @@
 pub(crate) mod crawl_data;
 pub(crate) mod extraction;
 pub(crate) mod http;
+pub(crate) mod job;
 pub(crate) mod rendering;
 pub(crate) mod state;
 
 use crawl_data::CrawlDataHost;
 use extraction::ExtractionHost;
 use http::HttpHost;
+use job::JobHost;
 use rendering::RenderingHost;
 use state::StateHost;
 
@@ -38,6 +40,11 @@ pub trait Host: Send + Sync + 'static {
 
     /// Values that the plugin keeps.
     fn state(&self) -> Option<&dyn StateHost> {
+        None
+    }
+
+    /// The request or run that the call is part of.
+    fn job(&self) -> Option<&dyn JobHost> {
         None
     }
 }

@@ -88,6 +88,7 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
             // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
             "parsing" | "batch" | "extraction" | "state" | "secret-http" if calls_host => Ok(()),
+            "job" if is_actor => Ok(()),
             "crawl-data" if world == World::ActorSync => Ok(()),
             "crawl-data" if is_actor && grants.crawl_data => Ok(()),
             "crawl-data" if is_actor => refused("permission crawl-data"),

@@ -24,7 +24,7 @@ use crate::pool::Pool;
 use crate::registry::{Id, Registry};
 use crate::runtime::Runtime;
 use crate::stats::AllStats;
-use crate::task::{self, CallOutput, Invocation};
+use crate::task::{self, CallOutput, Invocation, RunBudget};
 use crate::tasks::Tasks;
 use crate::tenancy::{Slot, Tenants};
 
@@ -379,13 +379,31 @@ impl Inner {
         let slot = self.actor_slot(owner).await;
         let slot = slot.ok_or_else(|| PluginError::Engine("shutting down".to_owned()))?;
         let runtime = Arc::clone(&self.runtime);
+        let limits = plugin.limits;
         let task = self.tasks_of(owner).spawn(async move {
-            let output = task::run(runtime, plugin, invocation, host).await;
+            let output = task::run(runtime, plugin, invocation, host, limits).await;
             // The slot is freed only now, when the guest's memory is released.
             drop(slot);
             output
         });
         task.await?
+    }
+
+    /// Runs an actor in the background. It takes no slot from calls that a client waits for: the
+    /// caller limits how many there are.
+    #[crate::boxed]
+    pub async fn run_in_background(
+        &self,
+        plugin: Arc<Plugin>,
+        invocation: Invocation,
+        host: Arc<dyn Host>,
+        budget: RunBudget,
+    ) -> Result<CallOutput, PluginError> {
+        let runtime = Arc::clone(&self.runtime);
+        let limits = budget.limits(&plugin.limits);
+        let owner = plugin.owner();
+        let run = task::run(runtime, plugin, invocation, host, limits);
+        self.tasks_of(owner).spawn(run).await?
     }
 }
 

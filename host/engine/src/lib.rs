@@ -71,6 +71,7 @@ pub use hook::{
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;
 pub use host::http::{FetchRequest, HttpHost, ProxyChoice, SecretHeader};
+pub use host::job::{CallProgress, JobContext, JobHost};
 pub use host::rendering::{RenderingHost, WaitFor};
 pub use host::state::{PluginId, StateError, StateHost, StateValue};
 pub use host::{Host, NoHost};
@@ -81,7 +82,7 @@ pub use load::{Grants, file_name};
 pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
 pub use page::{COST_HEADER, Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
-pub use task::CallOutput;
+pub use task::{CallOutput, RunBudget};
 pub use tenancy::ProjectPolicy;
 pub use verdict::Verdict;
 

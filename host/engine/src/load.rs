@@ -384,7 +384,8 @@ impl Loader {
             }
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
                 let runtime = Arc::clone(&self.runtime);
-                task::run(runtime, plugin, task::Invocation::Nothing, Arc::new(NoHost))
+                let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);
+                task::run(runtime, plugin, nothing, Arc::new(NoHost), limits)
                     .await
                     .err()
             }

@@ -16,7 +16,8 @@ pub(crate) fn checked(text: String, limits: &Limits) -> Result<String, PluginErr
     Ok(text)
 }
 
-fn valid(text: &str) -> Result<(), String> {
+/// Whether the text is JSON, at most [`MAX_DEPTH`] deep; else why not.
+pub(crate) fn valid(text: &str) -> Result<(), String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|e| clean(&e.to_string(), 500))?;
     if depth(text.as_bytes()) > MAX_DEPTH {
         return Err(format!("nested deeper than {MAX_DEPTH} levels"));

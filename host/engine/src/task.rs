@@ -35,6 +35,27 @@ pub struct CallOutput {
     pub fetches: u32,
 }
 
+/// Time of a call that is a run in the background; its other budgets are the plugin's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunBudget {
+    /// Wall time.
+    pub wall: Duration,
+    /// CPU time, if that is more than the plugin's own.
+    pub cpu: Duration,
+}
+
+impl RunBudget {
+    /// The limits of a run of a plugin with these limits.
+    pub(crate) fn limits(self, plugin: &Limits) -> Limits {
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        Limits {
+            wall_ms: ms(self.wall),
+            cpu_ms: ms(self.cpu).max(plugin.cpu_ms),
+            ..*plugin
+        }
+    }
+}
+
 /// The export to call, with its arguments.
 pub(crate) enum Invocation {
     /// An actor, with its input.
@@ -51,8 +72,8 @@ pub(crate) async fn run(
     plugin: Arc<Plugin>,
     invocation: Invocation,
     host: Arc<dyn Host>,
+    limits: Limits,
 ) -> Result<CallOutput, PluginError> {
-    let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let memory = MemoryBudget::new(limits.memory_bytes());
     let capabilities = Arc::new(Capabilities::new(
@@ -61,6 +82,7 @@ pub(crate) async fn run(
         &limits,
         &memory,
         plugin.id(),
+        &meter,
     ));
     let state = State::new(
         &plugin.label,
@@ -69,7 +91,7 @@ pub(crate) async fn run(
         Arc::clone(&memory),
         Some(Arc::clone(&capabilities)),
     );
-    let mut store = task_store(&runtime, &plugin, state)?;
+    let mut store = task_store(&runtime, &limits, state)?;
     let answer = {
         let guest = Metered {
             meter: &meter,
@@ -80,7 +102,7 @@ pub(crate) async fn run(
             Err(_) => Err(PluginError::Limit(Limit::Wall(limits.wall()))),
             Ok(Ok(Ok(answer))) => Ok(answer),
             Ok(Ok(Err(error))) => Err(error.into()),
-            Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &plugin)),
+            Ok(Err(error)) => Err(Failure(error).into_plugin_error(&store, &limits)),
         }
     };
     // Frees the guest's memory before its answer is checked.
@@ -90,6 +112,16 @@ pub(crate) async fn run(
         Err(error) => Err(error),
     };
     let failure = result.as_ref().err();
+    if let Some(PluginError::Limit(limit)) = failure {
+        tracing::warn!(
+            target: "plugin",
+            plugin = &*plugin.label,
+            request_id = capabilities.job.context().request_id,
+            cpu_ms = meter.cpu().as_millis(),
+            wall_ms = meter.wall().as_millis(),
+            "the call was ended: {limit}"
+        );
+    }
     plugin.stats.record(meter.cpu(), memory.peak(), failure);
     Ok(CallOutput {
         json: result?,
@@ -138,10 +170,10 @@ pub(crate) async fn extract(
                     let memory = MemoryBudget::new(limits.memory_bytes());
                     let meter = Arc::clone(&meter);
                     let state = State::new(&plugin.label, &limits, meter, memory, None);
-                    let mut store = task_store(&runtime, &plugin, state)?;
+                    let mut store = task_store(&runtime, &limits, state)?;
                     match begin(&mut store, &plugin, &page).await {
                         Ok((extractor, page)) => (store, extractor, page),
-                        Err(error) => return Err(Failure(error).into_plugin_error(&store, &plugin)),
+                        Err(error) => return Err(Failure(error).into_plugin_error(&store, &limits)),
                     }
                 }
             };
@@ -159,7 +191,7 @@ pub(crate) async fn extract(
                     off_thread(json.len(), move || output::checked(json, &limits)).await
                 }
                 Ok(Err(error)) => Err(error.into()),
-                Err(error) => Err(Failure(error).into_plugin_error(&store, &plugin)),
+                Err(error) => Err(Failure(error).into_plugin_error(&store, &limits)),
             };
             if !result.as_ref().is_err_and(ends_instance) {
                 instance = Some((store, extractor, page));
@@ -202,19 +234,19 @@ async fn begin(
 
 fn task_store(
     runtime: &Runtime,
-    plugin: &Plugin,
+    limits: &Limits,
     state: State,
 ) -> Result<Store<State>, PluginError> {
     runtime
-        .store(Placement::OnDemand, state, &plugin.limits)
+        .store(Placement::OnDemand, state, limits)
         .map_err(|error| PluginError::Engine(error.to_string()))
 }
 
 struct Failure(wasmtime::Error);
 
 impl Failure {
-    fn into_plugin_error(self, store: &Store<State>, plugin: &Plugin) -> PluginError {
-        store.data().failure(&self.0, &plugin.limits)
+    fn into_plugin_error(self, store: &Store<State>, limits: &Limits) -> PluginError {
+        store.data().failure(&self.0, limits)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use orbweaver_store::Retention;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use orbweaver_actors::jobs;
 use orbweaver_crawl::cleanup;
 
 use crate::config::Role;
@@ -48,7 +49,11 @@ pub async fn run(service: Service) {
             next_purge = Instant::now() + PURGE_EVERY;
             // A separate task, so that a slow database fails its own check and not the worker's.
             let app = app.clone();
+            let runs_days = service.config().retention.runs_days;
             tokio::spawn(async move {
+                if let Err(error) = jobs::retain(&app.actors, runs_days).await {
+                    tracing::warn!(%error, "cannot delete expired runs of actors");
+                }
                 if let Err(error) = cleanup::retain(&app.crawls).await {
                     tracing::warn!(%error, "cannot delete expired runs");
                 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use tokio::task::JoinSet;
 
 use orbweaver_accounts::mail;
-use orbweaver_actors::plugins;
+use orbweaver_actors::{Actors, jobs, plugins};
 use orbweaver_api::{self as api, Entry};
 use orbweaver_crawl::{self as crawl, Crawls, WorkerLockHolder, cleanup, scheduler, webhooks};
 use orbweaver_pipeline::search_index;
@@ -81,6 +81,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     background.spawn(cleanup::run(app.crawls.clone()));
     if roles.contains(&Role::Worker) {
         background.spawn(search_index::run(app.store.clone()));
+        background.spawn(jobs::clean_up(app.actors.clone()));
     }
     background.spawn(mail::run(app.accounts.clone()));
     background.spawn(plugins::watch(app.actors.clone()));
@@ -92,7 +93,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     }
     let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
-        workers.spawn(work(app.crawls.clone()));
+        workers.spawn(work(app.crawls.clone(), app.actors.clone()));
     }
     Ok(Running {
         address,
@@ -104,8 +105,8 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     })
 }
 
-/// Works on runs and delivers webhooks, once this process holds the worker lock.
-async fn work(crawls: Crawls) {
+/// Works on runs of crawls and actors and delivers webhooks, once this process holds the worker lock.
+async fn work(crawls: Crawls, actors: Actors) {
     let told = |holder| match holder {
         WorkerLockHolder::ThisProcess => {}
         WorkerLockHolder::Other(process) => tracing::warn!(
@@ -120,6 +121,7 @@ async fn work(crawls: Crawls) {
     let mut tasks = JoinSet::new();
     tasks.spawn(crawl::work(crawls.clone()));
     tasks.spawn(webhooks::work(crawls));
+    tasks.spawn(jobs::work(actors));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
             tracing::error!(%error, "a worker failed");
@@ -142,6 +144,7 @@ impl Running {
         }
         self.service.crawls.live.stop();
         self.service.crawls.webhooks.stop();
+        self.service.actors.jobs.stop();
         let servers = self.servers.into_iter();
         futures::future::join_all(servers.map(|server| server.stopped(grace))).await;
         while let Some(ended) = self.workers.join_next().await {

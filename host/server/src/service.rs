@@ -13,6 +13,7 @@ use orbweaver_accounts::registry::Registry;
 use orbweaver_accounts::seal::Seal;
 use orbweaver_accounts::usage::Usage;
 use orbweaver_accounts::{Accounts, AccountsParts};
+use orbweaver_actors::jobs::LiveJobs;
 use orbweaver_actors::plugins::{self, Overlay, PluginLimits};
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
@@ -185,6 +186,8 @@ pub async fn build_with(
                 config.plugins.actor_queue_per_project,
             ),
         ),
+        jobs: LiveJobs::default(),
+        job_config: config.jobs.clone(),
         uploads: Slots::new(
             "uploads of plugins",
             "plugins.upload_queue",

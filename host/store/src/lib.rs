@@ -15,6 +15,7 @@ pub mod crawl;
 mod db;
 mod error;
 mod idempotency;
+pub mod jobs;
 mod logs;
 mod mail;
 pub mod monitors;

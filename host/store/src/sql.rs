@@ -15,6 +15,8 @@ pub(crate) mod lite {
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::crawl::notes::lite as run_notes;
     pub(crate) use crate::idempotency::lite as idempotency;
+    pub(crate) use crate::jobs::items::lite as job_items;
+    pub(crate) use crate::jobs::rows::lite as jobs;
     pub(crate) use crate::logs::lite as logs;
     pub(crate) use crate::mail::lite as mail;
     pub(crate) use crate::pages::links::lite as page_links;
@@ -41,6 +43,8 @@ pub(crate) mod pg {
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::crawl::notes::pg as run_notes;
     pub(crate) use crate::idempotency::pg as idempotency;
+    pub(crate) use crate::jobs::items::pg as job_items;
+    pub(crate) use crate::jobs::rows::pg as jobs;
     pub(crate) use crate::logs::pg as logs;
     pub(crate) use crate::mail::pg as mail;
     pub(crate) use crate::pages::links::pg as page_links;

@@ -71,7 +71,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the worker lock, if it is free; on SQLite this ends the leases of all runs. A run is
+    /// Takes the worker lock, if it is free; on SQLite this ends the leases of all runs and jobs. A run is
     /// then leased under a new epoch, so that a previous worker that still lives cannot write
     /// any more.
     ///
@@ -114,7 +114,10 @@ impl Store {
     }
 
     async fn end_leases(&self) -> Result<(), StoreError> {
-        transact!(self.db, tx => sql::runs::end_leases(tx).await)
+        transact!(self.db, tx => {
+            sql::runs::end_leases(tx).await?;
+            sql::jobs::end_leases(tx).await
+        })
     }
 
     async fn end_what_was_held(&self, now: DateTime<Utc>) -> Result<(), StoreError> {

@@ -4,13 +4,17 @@
 //! servers answer HEAD wrongly. Redirects are followed. URLs that robots.txt disallows, and URLs
 //! other than `http` or `https`, are excluded and not requested. A repeated URL is requested once.
 //! Broken links that may only be blocked for robots can be retried through a browser or a proxy.
-//! again through a browser or a proxy.
+//!
+//! In a run in the background every link is an item, emitted when it has been checked; those of a
+//! run with `cloud_retry` at its end.
 
 mod plan;
 mod probe;
 mod retry;
 
-use orbweaver_sdk::{Error, Page, http};
+use std::cell::Cell;
+
+use orbweaver_sdk::{Error, Page, http, job};
 use serde::{Deserialize, Serialize};
 
 pub use plan::{MAX_PAGE_LINKS, MAX_URLS, Plan};
@@ -123,7 +127,12 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         (Some(_), Some(_)) => return Err(Error::invalid("urls: give url or urls, not both")),
         (None, None) => return Err(Error::invalid("url: is required, or urls")),
     };
-    let verdicts = probe::all(&plan.entries, width).await;
+    let findings = Findings::new(plan.entries.len());
+    let verdicts = probe::all(&plan.entries, width, |at, verdict| {
+        let entry = plan.entries.get(at).filter(|_| !input.cloud_retry);
+        findings.found(entry.map(|entry| Item::new(entry.url.clone(), verdict.clone())))
+    })
+    .await?;
     let mut items: Vec<Item> = plan
         .entries
         .into_iter()
@@ -137,6 +146,9 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         }
         false => retry::Retried::default(),
     };
+    if input.cloud_retry {
+        findings.emit_all(&items)?;
+    }
     let count = |status| items.iter().filter(|item| item.status == status).count() as u64;
     Ok(Output {
         source_url,
@@ -150,6 +162,47 @@ pub async fn run(input: Input) -> Result<Output, Error> {
         not_checked: plan.not_checked,
         items,
     })
+}
+
+/// Tells the caller of a run in the background what is found, before the whole is known.
+struct Findings {
+    in_background: bool,
+    checked: Cell<u64>,
+    total: u64,
+}
+
+impl Findings {
+    fn new(total: usize) -> Self {
+        Self {
+            in_background: job::context().run_id.is_some(),
+            checked: Cell::new(0),
+            total: total as u64,
+        }
+    }
+
+    /// One more link is checked; its item, if nothing can change it any more.
+    fn found(&self, item: Option<Item>) -> Result<(), Error> {
+        if !self.in_background {
+            return Ok(());
+        }
+        let checked = self.checked.get() + 1;
+        self.checked.set(checked);
+        job::progress(checked, Some(self.total), "links checked");
+        if job::is_cancelled() {
+            return Err(Error::failed("the run was cancelled"));
+        }
+        match item {
+            Some(item) => job::emit(&item),
+            None => Ok(()),
+        }
+    }
+
+    fn emit_all(&self, items: &[Item]) -> Result<(), Error> {
+        if !self.in_background {
+            return Ok(());
+        }
+        items.iter().try_for_each(job::emit)
+    }
 }
 
 /// Fetches the page whose links are checked. The caller asks for this page, so robots.txt does

@@ -71,26 +71,44 @@ impl Verdict {
 }
 
 /// Requests every link without a known result, at most `width` in parallel; the results are in
-/// their order.
-pub async fn all(entries: &[Entry], width: usize) -> Vec<Verdict> {
+/// their order. `found` is told each result, with the link's index, as soon as it is known;
+/// an error of it ends the work.
+pub async fn all(
+    entries: &[Entry],
+    width: usize,
+    found: impl Fn(usize, &Verdict) -> Result<(), Error>,
+) -> Result<Vec<Verdict>, Error> {
+    let stopped: RefCell<Result<(), Error>> = RefCell::new(Ok(()));
+    let tell = |at: usize, verdict: &Verdict| {
+        if let Err(error) = found(at, verdict) {
+            *stopped.borrow_mut() = Err(error);
+        }
+    };
     let verdicts: RefCell<Vec<Option<Verdict>>> =
         RefCell::new(entries.iter().map(|entry| entry.known.clone()).collect());
     each(entries.len(), width, async |at| {
-        let Some(entry) = entries.get(at).filter(|entry| entry.known.is_none()) else {
+        if stopped.borrow().is_err() {
+            return;
+        }
+        let Some(entry) = entries.get(at) else {
             return;
         };
+        if let Some(known) = &entry.known {
+            return tell(at, known);
+        }
         let verdict = one(&entry.url).await;
+        tell(at, &verdict);
         if let Some(slot) = verdicts.borrow_mut().get_mut(at) {
             *slot = Some(verdict);
         }
     })
     .await;
+    stopped.into_inner()?;
     let unasked = || Verdict::without_answer(Status::Excluded, "not requested".to_owned());
-    verdicts
-        .into_inner()
-        .into_iter()
+    let verdicts = verdicts.into_inner().into_iter();
+    Ok(verdicts
         .map(|verdict| verdict.unwrap_or_else(unasked))
-        .collect()
+        .collect())
 }
 
 /// Does `work` for 0 to `count`, at most `width` in parallel. Each worker takes the next item when

@@ -20,6 +20,7 @@ pub mod host {
                 import orbweaver:plugin/crawl-data@0.1.0;
                 import orbweaver:plugin/state@0.1.0;
                 import orbweaver:plugin/secret-http@0.1.0;
+                import orbweaver:plugin/job@0.1.0;
             }
         ",
         generate_all,
@@ -61,6 +62,7 @@ pub mod actor {
             "orbweaver:plugin/crawl-data@0.1.0": crate::bindings::host::orbweaver::plugin::crawl_data,
             "orbweaver:plugin/state@0.1.0": crate::bindings::host::orbweaver::plugin::state,
             "orbweaver:plugin/secret-http@0.1.0": crate::bindings::host::orbweaver::plugin::secret_http,
+            "orbweaver:plugin/job@0.1.0": crate::bindings::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,

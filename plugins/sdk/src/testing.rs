@@ -13,12 +13,14 @@ mod site;
 use std::cell::{OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::time::Duration;
 
 use orbweaver_dom::Snapshot;
 
 use crate::handle::Handle;
 use crate::host::crawl_data::{Links, PageRow, Run};
 use crate::host::http::Request;
+use crate::host::job::Context;
 use crate::host::log::Level;
 use crate::page::{Cells, CellsRef};
 use crate::{Error, Header, Hop, Page, WaitFor};
@@ -207,6 +209,28 @@ pub trait Host {
 
     /// Receives messages of [`log`](crate::log).
     fn log(&self, level: Level, message: &str) {}
+
+    /// Answers [`job::context`](crate::job::context): by default a request waits for the answer.
+    fn job_context(&self) -> Context {
+        Context {
+            attempts: 1,
+            time_left: Duration::from_secs(180),
+            ..Context::default()
+        }
+    }
+
+    /// Receives [`job::progress`](crate::job::progress).
+    fn progress(&self, done: u64, total: Option<u64>, message: &str) {}
+
+    /// Receives the JSON text of an item of [`job::emit`](crate::job::emit).
+    fn emit(&self, item: &str) -> Result<(), Error> {
+        Err(Error::InvalidInput("items need a run".to_owned()))
+    }
+
+    /// Answers [`job::is_cancelled`](crate::job::is_cancelled).
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 thread_local! {

@@ -3,6 +3,7 @@
 mod list;
 mod openapi;
 mod run;
+mod runs;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -17,6 +18,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(list::list_actors))
         .routes(routes!(run::run_actor))
+        .merge(runs::routes())
 }
 
 impl From<CallError> for ApiError {
@@ -28,7 +30,7 @@ impl From<CallError> for ApiError {
             CallError::NotConfigured(what) => Self::not_configured(what),
             CallError::Quota(error) => error.into(),
             CallError::Busy(busy) => busy.into(),
-            CallError::Plugin(why) => Self::plugin_failed(why),
+            CallError::Plugin(why) | CallError::TimedOut(why) => Self::plugin_failed(why),
             CallError::Internal(cause) => Self::internal(&cause),
         }
     }

@@ -64,25 +64,40 @@ pub(super) async fn run_actor(
     Path(name): Path<String>,
     payload: Payload<Value>,
 ) -> Result<Response, ApiError> {
-    let engine = ctx.engine();
-    engine.await_plugin(Kind::Actor, &name).await;
-    let actor = engine.actor(&name);
-    let actor = actor.ok_or_else(|| missing(&engine, &name))?;
     let digest = payload.digest();
     let input = payload.value;
-    if let Some(schema) = &actor.input_schema {
-        ctx.scope.note_unknown(unknown_members(schema, &input));
-    }
-    check(&ctx.app, &engine, &actor, &input).await?;
+    accepted(&ctx, &name, &input).await?;
     let (app, principal) = (ctx.app.clone(), ctx.principal.clone());
+    let request_id = ctx.scope.id().to_owned();
     Ok(idempotency::once(&ctx, &digest, |token| async move {
         let token = token.whole();
-        match actors::run_actor(&app.actors, &principal, &name, &input, &token).await {
+        let call = actors::ActorCall {
+            name: &name,
+            input: &input,
+            token: &token,
+            request_id: &request_id,
+        };
+        match actors::run_actor(&app.actors, &principal, &call).await {
             Ok(json) => raw_json(json),
             Err(error) => ApiError::from(error).into_response(),
         }
     })
     .await)
+}
+
+/// Checks that the actor is loaded and takes this input.
+///
+/// # Errors
+/// 404 for an unknown actor; 422 for an input that its schema or the guard refuses.
+pub(super) async fn accepted(ctx: &Ctx, name: &str, input: &Value) -> Result<(), ApiError> {
+    let engine = ctx.engine();
+    engine.await_plugin(Kind::Actor, name).await;
+    let actor = engine.actor(name);
+    let actor = actor.ok_or_else(|| missing(&engine, name))?;
+    if let Some(schema) = &actor.input_schema {
+        ctx.scope.note_unknown(unknown_members(schema, input));
+    }
+    check(&ctx.app, &engine, &actor, input).await
 }
 
 /// The schema, then the guard: both before an Idempotency-Key is claimed.

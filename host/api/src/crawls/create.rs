@@ -133,7 +133,7 @@ fn replayed(run: &Run) -> Result<Response, ApiError> {
 }
 
 /// Says that an answer is that of an earlier request.
-pub(super) fn mark_replayed(response: &mut Response) {
+pub(crate) fn mark_replayed(response: &mut Response) {
     response.headers_mut().insert(
         HeaderName::from_static("idempotent-replayed"),
         HeaderValue::from_static("true"),

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::validate;
 
 /// Most items of one list.
-pub(super) const MAX_LIMIT: u32 = 100_000;
+pub(crate) const MAX_LIMIT: u32 = 100_000;
 /// Rows read and written at a time.
 const CHUNK: u32 = 1_000;
 
@@ -27,7 +27,7 @@ const CHUNK: u32 = 1_000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ListFormat)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// One object with `items` and `next_offset`.
     #[default]
     Json,
@@ -40,7 +40,7 @@ pub(super) enum Format {
 /// What part of a list is wanted, and how it is written.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Params {
+pub(crate) struct Params {
     /// How many items.
     #[param(minimum = 1, maximum = 100_000, default = 100)]
     limit: Option<u32>,
@@ -77,7 +77,7 @@ impl Format {
 }
 
 /// Where the items of a list come from, in order.
-pub(super) trait Source: Send + 'static {
+pub(crate) trait Source: Send + 'static {
     /// An item as JSON shows it.
     type Item: Serialize + Send;
     /// Names of the columns of CSV.
@@ -103,7 +103,7 @@ pub(super) trait Source: Send + 'static {
 ///
 /// # Errors
 /// What fails before anything is sent.
-pub(super) async fn answer<S: Source>(
+pub(crate) async fn answer<S: Source>(
     source: S,
     format: Format,
     offset: u64,

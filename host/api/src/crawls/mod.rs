@@ -9,7 +9,7 @@ mod events;
 mod export;
 mod links;
 mod list;
-mod listing;
+pub(crate) mod listing;
 mod one;
 mod orphans;
 mod page;
@@ -18,6 +18,8 @@ pub(super) mod path;
 mod records;
 mod skipped;
 pub(super) mod words;
+
+pub(super) use create::mark_replayed;
 
 use axum::routing::get;
 use utoipa_axum::router::OpenApiRouter;

@@ -3,7 +3,9 @@
 mod event;
 mod retry;
 mod signature;
+mod target;
 
 pub use event::{DiffCounts, DiffUrls, Event, Outcome, Selection, UnknownEvent, select};
 pub use retry::{Next, RetryPolicy, Verdict};
 pub use signature::{SIGNATURE_HEADER, Signatures, sign};
+pub use target::{ACTOR_RUN_COMPLETE, target};

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::retry_after::retry_after;
 use orbweaver_core::webhook::{SIGNATURE_HEADER, Verdict, sign};
 use orbweaver_fetch::{FetchError, Kind, Method, Request, SubKind};
-use orbweaver_store::webhook::{NewAttempt, TakenDelivery};
+use orbweaver_store::webhook::{DeliverySubject, NewAttempt, TakenDelivery};
 use tokio::time::Instant;
 
 use super::body::WebhookBody;
@@ -30,12 +30,24 @@ pub(super) async fn attempt(
 ) -> anyhow::Result<Attempted> {
     let at = crawls.clock.now();
     let secret = secret(&crawls.store, delivery.project, at).await?;
-    let body = serde_json::to_vec(&WebhookBody::of(delivery, at))?;
+    let (body, subject) = match &delivery.subject {
+        DeliverySubject::Run(run) => {
+            let body = match &run.payload {
+                Some(payload) => payload.clone().into_bytes(),
+                None => serde_json::to_vec(&WebhookBody::of(delivery.project, run, at))?,
+            };
+            (body, ("x-crawler-run-id", run.run.to_string()))
+        }
+        DeliverySubject::Job { job, payload } => (
+            payload.clone().into_bytes(),
+            ("x-crawler-actor-run-id", job.to_string()),
+        ),
+    };
     let signed = sign(&secret, &delivery.message_id, at, &body);
     let headers = [
         ("content-type", "application/json".to_owned()),
         ("accept", "*/*".to_owned()),
-        ("x-crawler-run-id", delivery.run.to_string()),
+        subject,
         (SIGNATURE_HEADER, signed.crawler),
         ("webhook-id", signed.id),
         ("webhook-timestamp", signed.timestamp),

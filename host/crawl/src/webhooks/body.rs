@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
-use orbweaver_store::webhook::TakenDelivery;
+use orbweaver_store::webhook::EndedRun;
 use serde::Serialize;
 
 /// The body of a delivery. Times have at most milliseconds.
@@ -47,23 +47,23 @@ pub struct WebhookBody<'a> {
 
 impl<'a> WebhookBody<'a> {
     /// The body of an attempt made at `at`.
-    pub fn of(delivery: &'a TakenDelivery, at: DateTime<Utc>) -> Self {
+    pub fn of(project: ProjectId, run: &'a EndedRun, at: DateTime<Utc>) -> Self {
         Self {
-            event: delivery.event,
-            id: delivery.run,
-            project_id: delivery.project,
-            url: &delivery.run_url,
-            status: delivery.status.as_str(),
-            page_count: delivery.page_count,
-            error_count: delivery.error_count,
-            started_at: delivery.started_at,
-            finished_at: delivery.finished_at,
-            error_message: delivery.error_message.as_deref(),
+            event: run.event,
+            id: run.run,
+            project_id: project,
+            url: &run.run_url,
+            status: run.status.as_str(),
+            page_count: run.page_count,
+            error_count: run.error_count,
+            started_at: run.started_at,
+            finished_at: run.finished_at,
+            error_message: run.error_message.as_deref(),
             delivered_at: at,
-            monitor_id: delivery.monitor,
-            previous_run_id: delivery.previous.filter(|_| delivery.diff.is_some()),
-            diff: delivery.diff,
-            diff_urls: delivery.urls.as_ref(),
+            monitor_id: run.monitor,
+            previous_run_id: run.previous.filter(|_| run.diff.is_some()),
+            diff: run.diff,
+            diff_urls: run.urls.as_ref(),
         }
     }
 }

@@ -1,10 +1,9 @@
 //! Decides the deliveries of a run that ends.
 
-use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select};
+use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select, target};
 use orbweaver_store::crawl::{Ending, Run};
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use orbweaver_store::{Store, StoreError};
-use url::Url;
 use uuid::Uuid;
 
 use crate::spec::CrawlSpec;
@@ -73,35 +72,4 @@ pub(super) async fn plan(
             urls,
         },
     }))
-}
-
-/// scheme://host:port: a slow receiver is slow for all its URLs.
-fn target(url: &str) -> String {
-    Url::parse(url).map_or_else(
-        |_| url.to_owned(),
-        |url| {
-            format!(
-                "{}://{}:{}",
-                url.scheme(),
-                url.host_str().unwrap_or_default(),
-                url.port_or_known_default().unwrap_or_default()
-            )
-        },
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_target_is_scheme_host_and_port() {
-        for (url, expected) in [
-            ("https://Hooks.example/a?b=c", "https://hooks.example:443"),
-            ("http://hooks.example:8080/", "http://hooks.example:8080"),
-            ("http://[::1]/x", "http://[::1]:80"),
-        ] {
-            assert_eq!(target(url), expected);
-        }
-    }
 }

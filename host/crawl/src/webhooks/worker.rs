@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
 use orbweaver_core::ids::{DeliveryId, ProjectId};
@@ -17,7 +18,6 @@ use tokio::time::timeout;
 use super::attempt::attempt;
 use crate::config::WebhooksConfig;
 use crate::context::Crawls;
-use crate::due::Due;
 
 /// Time for the attempts under way when the process stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ pub async fn run(crawls: Crawls) {
         crawls: crawls.clone(),
     };
     let mut stop = crawls.webhooks.stops();
-    let mut due = Due::new(&crawls);
+    let mut due = Due::new(&crawls.store, &crawls.clock);
     loop {
         let more = tokio::select! {
             () = async { drop(stop.wait_for(|stop| *stop).await) } => break,

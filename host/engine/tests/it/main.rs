@@ -18,6 +18,7 @@ mod hooks;
 mod hostile;
 mod hostile_actors;
 mod hostile_async;
+mod hostile_jobs;
 mod hostile_memory;
 mod interrupts;
 mod load;

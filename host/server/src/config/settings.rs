@@ -10,6 +10,7 @@ use orbweaver_accounts::config::{BillingConfig, MailConfig, SignupConfig};
 use orbweaver_accounts::key;
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_accounts::tiers::{self, Tiers};
+use orbweaver_actors::config::JobsConfig;
 use orbweaver_api::config::{ApiSettings, HttpConfig};
 use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, list, nets};
 use orbweaver_core::settings;
@@ -94,6 +95,9 @@ settings! {
         /// `[crawl]`.
         #[section]
         pub crawl: CrawlConfig,
+        /// `[jobs]`.
+        #[section]
+        pub jobs: JobsConfig,
         /// `[log]`.
         #[section]
         pub log: LogConfig,
@@ -255,6 +259,7 @@ impl Config {
         self.http.validate()?;
         self.scan.validate()?;
         self.crawl.validate()?;
+        self.jobs.validate()?;
         self.webhooks.validate()?;
         self.cloud.validate()?;
         self.mail.validate()?;

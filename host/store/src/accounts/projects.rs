@@ -257,6 +257,22 @@ impl Store {
         rows.into_iter().map(Project::try_from).collect()
     }
 
+    /// The project with this id.
+    #[crate::boxed]
+    pub async fn project(&self, id: ProjectId) -> Result<Option<Project>, StoreError> {
+        let row: Option<ProjectRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT id, name, tier, administrator, proxy_url, cloud_mode, created_at,
+                        suspended_at
+                 FROM projects WHERE id = $1",
+            )
+            .bind(id.get())
+            .fetch_optional(pool)
+            .await?
+        });
+        row.map(Project::try_from).transpose()
+    }
+
     /// The project with this name.
     #[crate::boxed]
     pub async fn project_named(&self, name: &str) -> Result<Option<Project>, StoreError> {

@@ -1,11 +1,13 @@
-//! The outbox of webhooks: deliveries are written in the transaction that ends their run, taken
-//! by one node at a time, and kept until their run is deleted.
+//! The outbox of webhooks: deliveries are written in the transaction that ends their run or job,
+//! taken by one node at a time, and kept until it is deleted.
 
 mod list;
 pub(crate) mod outbox;
 
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
-pub use outbox::{AttemptResult, DueDelivery, NewAttempt, TakenDelivery};
+pub use outbox::{
+    AttemptResult, DeliverySubject, DueDelivery, EndedRun, NewAttempt, TakenDelivery,
+};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};

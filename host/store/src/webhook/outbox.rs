@@ -1,12 +1,13 @@
 //! The tables `deliveries` and `delivery_attempts`: inserting, taking and settling deliveries.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
+use orbweaver_core::ids::{DeliveryId, JobId, MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
 use super::{Owner, RunWebhook};
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
+use crate::jobs::{JobDelivery, JobLease};
 use crate::runs::RunState;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -22,14 +23,37 @@ pub struct TakenDelivery {
     pub project: ProjectId,
     /// The webhook-id.
     pub message_id: String,
-    /// Its event.
-    pub event: Event,
     /// URL of the receiver.
     pub url: String,
     /// scheme://host:port of the URL.
     pub target: String,
     /// Attempts since it was created or last repeated on request.
     pub tried: u32,
+    /// What it is about.
+    pub subject: DeliverySubject,
+}
+
+/// What a delivery is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeliverySubject {
+    /// A crawl run that ended.
+    Run(Box<EndedRun>),
+    /// A job that ended.
+    Job {
+        /// The job.
+        job: JobId,
+        /// The body as it is sent.
+        payload: String,
+    },
+}
+
+/// A crawl run that ended, as its webhook tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedRun {
+    /// The event.
+    pub event: Event,
+    /// The body as it is sent, if it was made when the run ended.
+    pub payload: Option<String>,
     /// Difference to the previous run, if there is one.
     pub diff: Option<DiffCounts>,
     /// The first pages that differ.
@@ -54,6 +78,16 @@ pub struct TakenDelivery {
     pub finished_at: Option<DateTime<Utc>>,
     /// Why it failed or ended early.
     pub error_message: Option<String>,
+}
+
+impl TakenDelivery {
+    /// The crawl run that it is about.
+    pub fn run(&self) -> Option<RunId> {
+        match &self.subject {
+            DeliverySubject::Run(run) => Some(run.run),
+            DeliverySubject::Job { .. } => None,
+        }
+    }
 }
 
 /// A delivery that is due.
@@ -101,6 +135,8 @@ struct TakenRow {
     url: String,
     target: String,
     tried: i64,
+    payload: Option<String>,
+    job_id: Option<i64>,
     diff_added: Option<i64>,
     diff_removed: Option<i64>,
     diff_changed: Option<i64>,
@@ -108,13 +144,13 @@ struct TakenRow {
     diff_gone: Option<i64>,
     diff_unvisited: Option<i64>,
     diff_urls: Option<String>,
-    run_id: i64,
+    run_id: Option<i64>,
     monitor_id: Option<i64>,
     previous_run_id: Option<i64>,
-    run_url: String,
-    status: String,
-    page_count: i64,
-    error_count: i64,
+    run_url: Option<String>,
+    status: Option<String>,
+    page_count: Option<i64>,
+    error_count: Option<i64>,
     started_at: Option<i64>,
     finished_at: Option<i64>,
     error_message: Option<String>,
@@ -148,28 +184,46 @@ impl TryFrom<TakenRow> for TakenDelivery {
     type Error = StoreError;
 
     fn try_from(row: TakenRow) -> Result<Self, StoreError> {
-        let damaged = |what: &str| StoreError::Damaged(format!("delivery {}: {what}", row.id));
+        let id = row.id;
+        let damaged = |what: &str| StoreError::Damaged(format!("delivery {id}: {what}"));
+        let (diff, urls) = (row.diff(), row.urls());
+        let count = |count: Option<i64>| count.map_or(0, i64::unsigned_abs);
+        let subject = match (row.run_id, row.job_id) {
+            (Some(run), _) => DeliverySubject::Run(Box::new(EndedRun {
+                event: row.event.parse().map_err(|_| damaged("event"))?,
+                payload: row.payload,
+                diff,
+                urls,
+                run: RunId(run),
+                monitor: row.monitor_id.map(MonitorId),
+                previous: row.previous_run_id.map(RunId),
+                run_url: row.run_url.ok_or_else(|| damaged("its run is gone"))?,
+                status: row
+                    .status
+                    .ok_or_else(|| damaged("its run is gone"))?
+                    .parse()
+                    .map_err(StoreError::Damaged)?,
+                page_count: count(row.page_count),
+                error_count: count(row.error_count),
+                started_at: row.started_at.map(from_ms),
+                finished_at: row.finished_at.map(from_ms),
+                error_message: row.error_message,
+            })),
+            (None, Some(job)) => DeliverySubject::Job {
+                job: JobId(job),
+                payload: row.payload.ok_or_else(|| damaged("payload"))?,
+            },
+            (None, None) => return Err(damaged("neither run nor job")),
+        };
         Ok(Self {
             id: DeliveryId(row.id),
             take: row.takes,
             project: ProjectId(row.project_id),
-            event: row.event.parse().map_err(|_| damaged("event"))?,
-            diff: row.diff(),
-            urls: row.urls(),
             message_id: row.message_id,
             url: row.url,
             target: row.target,
             tried: u32::try_from(row.tried).unwrap_or_default(),
-            run: RunId(row.run_id),
-            monitor: row.monitor_id.map(MonitorId),
-            previous: row.previous_run_id.map(RunId),
-            run_url: row.run_url,
-            status: row.status.parse().map_err(StoreError::Damaged)?,
-            page_count: u64::try_from(row.page_count).unwrap_or_default(),
-            error_count: u64::try_from(row.error_count).unwrap_or_default(),
-            started_at: row.started_at.map(from_ms),
-            finished_at: row.finished_at.map(from_ms),
-            error_message: row.error_message,
+            subject,
         })
     }
 }
@@ -218,6 +272,31 @@ per_database! {
             .execute(&mut *conn)
             .await?;
         }
+        Ok(())
+    }
+
+    /// Writes the delivery of a job that ends.
+    pub(crate) async fn insert_of_job(
+        conn: &mut Conn,
+        lease: JobLease,
+        delivery: &JobDelivery,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "INSERT INTO deliveries (project_id, job_id, message_id, event, url, target, payload,
+                 next_at, created_at)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)",
+        )
+        .bind(lease.project.get())
+        .bind(lease.job.get())
+        .bind(delivery.message_id.as_str())
+        .bind(delivery.event)
+        .bind(delivery.url.as_str())
+        .bind(delivery.target.as_str())
+        .bind(delivery.payload.as_str())
+        .bind(to_ms(now))
+        .execute(&mut *conn)
+        .await?;
         Ok(())
     }
 }
@@ -323,13 +402,14 @@ impl Store {
                     rows.push(
                         sqlx::query_as(
                             "SELECT d.id, d.takes, d.project_id, d.message_id, d.event, d.url,
-                                 d.target, d.attempts - d.past AS tried, d.diff_added, d.diff_removed,
+                                 d.target, d.attempts - d.past AS tried, d.payload, d.job_id,
+                                 d.diff_added, d.diff_removed,
                                  d.diff_changed, d.diff_unchanged, d.diff_gone, d.diff_unvisited,
                                  d.diff_urls, d.run_id,
                                  r.monitor_id, r.previous_run_id, r.url AS run_url, r.status,
                                  r.page_count, r.error_count, r.started_at, r.finished_at,
                                  r.error_message
-                             FROM deliveries d JOIN runs r ON r.id = d.run_id WHERE d.id = $1",
+                             FROM deliveries d LEFT JOIN runs r ON r.id = d.run_id WHERE d.id = $1",
                         )
                         .bind(id)
                         .fetch_one(&mut *tx)
@@ -359,7 +439,9 @@ impl Store {
         };
         transact!(self.db, tx => {
             // Lock the run's row first, as deletion does.
-            sql::runs::count_webhook_attempts(tx, taken.run, 1).await?;
+            if let Some(run) = taken.run() {
+                sql::runs::count_webhook_attempts(tx, run, 1).await?;
+            }
             let number: Option<i64> = sqlx::query_scalar(
                 "UPDATE deliveries SET state = $3, next_at = COALESCE($4, next_at),
                      finished_at = $5, last_error = COALESCE($6, last_error),
@@ -376,7 +458,9 @@ impl Store {
             .fetch_optional(&mut *tx)
             .await?;
             let Some(number) = number else {
-                sql::runs::count_webhook_attempts(tx, taken.run, -1).await?;
+                if let Some(run) = taken.run() {
+                    sql::runs::count_webhook_attempts(tx, run, -1).await?;
+                }
                 return Ok(false);
             };
             sqlx::query(
@@ -391,7 +475,9 @@ impl Store {
             .bind(attempt.error.as_deref())
             .execute(&mut *tx)
             .await?;
-            sql::runs::sum_up_webhook(tx, taken.run, attempt.error.as_deref()).await?;
+            if let Some(run) = taken.run() {
+                sql::runs::sum_up_webhook(tx, run, attempt.error.as_deref()).await?;
+            }
             Ok(true)
         })
     }

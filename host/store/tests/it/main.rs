@@ -8,6 +8,7 @@
 )]
 
 mod crawls;
+mod jobs;
 mod monitors;
 mod pulse;
 mod schema;

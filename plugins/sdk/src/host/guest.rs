@@ -1,7 +1,10 @@
 //! The host inside a component: the imports of the WIT interface.
 
+use std::time::Duration;
+
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
+use super::job::Context;
 use super::log::Level;
 use super::state::{Entry, Put, StateError};
 use crate::bindings::host::orbweaver::plugin as raw;
@@ -191,4 +194,26 @@ pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
 
 pub fn open(page: i64) -> Result<Page<'static>, Error> {
     Ok(own(raw::crawl_data::open(page)?))
+}
+
+pub fn job_context() -> Context {
+    let context = raw::job::context();
+    Context {
+        request_id: context.request_id,
+        run_id: context.run_id,
+        time_left: Duration::from_millis(context.deadline_ms),
+        attempts: context.attempts,
+    }
+}
+
+pub fn progress(done: u64, total: Option<u64>, message: &str) {
+    raw::job::progress(done, total, message);
+}
+
+pub fn emit(item: String) -> Result<(), Error> {
+    Ok(raw::job::emit(&item)?)
+}
+
+pub fn is_cancelled() -> bool {
+    raw::job::cancelled()
 }

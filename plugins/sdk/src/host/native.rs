@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::crawl_data::{Links, PageRow, Run};
 use super::http::Request;
+use super::job::Context;
 use super::log::Level;
 use super::state::{Entry, Put, StateError};
 use crate::testing::{Document, Host, installed};
@@ -137,4 +138,25 @@ pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
 
 pub fn open(id: i64) -> Result<Page<'static>, Error> {
     page(ask(|host| host.open(id)))
+}
+
+pub fn job_context() -> Context {
+    match installed() {
+        Some(host) => host.job_context(),
+        None => Context::default(),
+    }
+}
+
+pub fn progress(done: u64, total: Option<u64>, message: &str) {
+    if let Some(host) = installed() {
+        host.progress(done, total, message);
+    }
+}
+
+pub fn emit(item: String) -> Result<(), Error> {
+    ask(|host| host.emit(&item))
+}
+
+pub fn is_cancelled() -> bool {
+    installed().is_some_and(|host| host.is_cancelled())
 }

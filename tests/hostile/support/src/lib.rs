@@ -22,6 +22,7 @@ pub mod host {
                 import orbweaver:plugin/crawl-data@0.1.0;
                 import orbweaver:plugin/state@0.1.0;
                 import orbweaver:plugin/secret-http@0.1.0;
+                import orbweaver:plugin/job@0.1.0;
             }
         ",
         generate_all,
@@ -68,6 +69,7 @@ pub mod actor {
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
             "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
             "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
+            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -92,6 +94,7 @@ pub mod actor_sync {
             "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
             "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
             "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
+            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,

@@ -61,6 +61,7 @@ pub(crate) mod actor_sync {
             "orbweaver:plugin/crawl-data": super::actor::orbweaver::plugin::crawl_data,
             "orbweaver:plugin/state": super::actor::orbweaver::plugin::state,
             "orbweaver:plugin/secret-http": super::actor::orbweaver::plugin::secret_http,
+            "orbweaver:plugin/job": super::actor::orbweaver::plugin::job,
         },
         require_store_data_send: true,
     });

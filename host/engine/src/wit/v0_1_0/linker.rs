@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use super::bindings::actor::orbweaver::plugin::{
-    batch, crawl_data, extraction, http, parsing, rendering, secret_http, state,
+    batch, crawl_data, extraction, http, job, parsing, rendering, secret_http, state,
 };
 use super::bindings::extractor::orbweaver::plugin::log;
 use super::pages;
@@ -30,5 +30,6 @@ pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Resul
     extraction::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     crawl_data::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     state::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
-    secret_http::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+    secret_http::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    job::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }

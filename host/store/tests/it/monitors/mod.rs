@@ -13,7 +13,7 @@ mod diffs;
 mod fires;
 mod outbox;
 
-fn now() -> DateTime<Utc> {
+pub(crate) fn now() -> DateTime<Utc> {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
 
@@ -21,13 +21,13 @@ fn seconds(seconds: i64) -> TimeDelta {
     TimeDelta::seconds(seconds)
 }
 
-async fn open(options: &Options) -> (Store, ProjectId) {
+pub(crate) async fn open(options: &Options) -> (Store, ProjectId) {
     let store = Store::open(options).await.unwrap();
     let project = project(&store, "monitors").await;
     (store, project)
 }
 
-async fn project(store: &Store, name: &str) -> ProjectId {
+pub(crate) async fn project(store: &Store, name: &str) -> ProjectId {
     let new = NewProject {
         name,
         tier: "free",

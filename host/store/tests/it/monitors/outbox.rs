@@ -5,7 +5,8 @@ use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 use orbweaver_store::crawl::Ending;
 use orbweaver_store::webhook::{
-    AttemptResult, DeliveryState, NewAttempt, NewDelivery, RunWebhook, TakenDelivery,
+    AttemptResult, DeliveryState, DeliverySubject, NewAttempt, NewDelivery, RunWebhook,
+    TakenDelivery,
 };
 use orbweaver_store::{Options, Store};
 
@@ -108,9 +109,12 @@ async fn deliveries_are_written_with_the_end_of_their_run(options: Options) {
 
     let taken = take(&store, now()).await;
     assert_eq!(taken.len(), 2);
-    assert_eq!((taken[0].run, taken[0].page_count), (run, 1));
-    assert_eq!(taken[0].finished_at, Some(now()));
-    assert_eq!(taken[0].diff.map(|diff| diff.changed), Some(3));
+    let DeliverySubject::Run(told) = &taken[0].subject else {
+        panic!("not of a run: {:?}", taken[0]);
+    };
+    assert_eq!((told.run, told.page_count), (run, 1));
+    assert_eq!(told.finished_at, Some(now()));
+    assert_eq!(told.diff.map(|diff| diff.changed), Some(3));
 
     let quiet = ended(
         &store,
@@ -191,7 +195,7 @@ async fn a_delivery_is_taken_by_one_node_at_a_time(options: Options) {
     let lost = take(&store, now()).await;
     assert_eq!(store.recover_deliveries(now()).await.unwrap(), 1);
     let again = take(&store, now()).await;
-    assert_eq!((again[0].run, again[0].id), (other, lost[0].id));
+    assert_eq!((again[0].run(), again[0].id), (Some(other), lost[0].id));
 }
 
 async fn a_runs_webhook_state_follows_its_deliveries(options: Options) {

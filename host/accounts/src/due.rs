@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use orbweaver_accounts::clock::Clock;
-use orbweaver_store::Pulse;
+use orbweaver_store::{Pulse, Store};
 use tokio::time::{Instant, sleep_until};
 
-use crate::context::Crawls;
+use crate::clock::Clock;
 
 /// Between two looks, at least, however often the database changes.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// When a task should look for work again.
-pub(crate) struct Due {
+#[derive(Debug)]
+pub struct Due {
     pulse: Pulse,
     clock: Clock,
     earliest: Instant,
@@ -22,12 +22,12 @@ pub(crate) struct Due {
 
 impl Due {
     /// At once, to begin with.
-    pub fn new(crawls: &Crawls) -> Self {
+    pub fn new(store: &Store, clock: &Clock) -> Self {
         Self {
-            pulse: crawls.store.pulse(),
-            clock: crawls.clock.clone(),
+            pulse: store.pulse(),
+            clock: clock.clone(),
             earliest: Instant::now(),
-            next: Some(crawls.clock.now()),
+            next: Some(clock.now()),
         }
     }
 
@@ -42,7 +42,8 @@ impl Due {
     }
 
     /// Returns when it is time to look. May be dropped and called again.
-    pub(crate) async fn wait(&mut self) {
+    #[crate::boxed]
+    pub async fn wait(&mut self) {
         sleep_until(self.earliest).await;
         tokio::select! {
             () = self.pulse.changed() => {}

@@ -1,0 +1,52 @@
+//! The call itself, for the plugin.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orbweaver_engine::{CallProgress, HostError, JobContext, JobHost};
+
+use super::CallHost;
+use crate::jobs::JobSink;
+
+/// What a call is part of.
+pub(crate) enum Caller {
+    /// A request of this id, which waits for the answer.
+    Request(String),
+    /// A run in the background.
+    Job(Arc<JobSink>),
+}
+
+#[async_trait]
+impl JobHost for CallHost {
+    fn context(&self) -> JobContext {
+        match &self.caller {
+            Caller::Request(id) => JobContext {
+                request_id: id.clone(),
+                run_id: None,
+                attempts: 1,
+                max_item_bytes: 0,
+            },
+            Caller::Job(sink) => sink.context(),
+        }
+    }
+
+    fn progress(&self, progress: CallProgress) {
+        if let Caller::Job(sink) = &self.caller {
+            sink.progress(progress);
+        }
+    }
+
+    async fn emit(&self, item: String) -> Result<(), HostError> {
+        match &self.caller {
+            Caller::Request(_) => Err(HostError::InvalidInput("items need a run".to_owned())),
+            Caller::Job(sink) => sink.emit(item).await,
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        match &self.caller {
+            Caller::Request(_) => false,
+            Caller::Job(sink) => sink.is_cancelled(),
+        }
+    }
+}

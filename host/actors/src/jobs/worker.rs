@@ -1,0 +1,169 @@
+//! The worker: takes jobs, keeps their leases, and hands them back when it stops.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use orbweaver_accounts::due::Due;
+use orbweaver_accounts::fair::may_take;
+use orbweaver_accounts::random;
+use orbweaver_core::ids::{JobId, ProjectId};
+use orbweaver_store::StoreError;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use super::live::{Fate, JobHandle};
+use super::run;
+use crate::context::Actors;
+
+/// Time for running jobs when the process stops.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Works until [`LiveJobs::stop`](super::LiveJobs::stop); then hands everything back.
+#[crate::boxed]
+pub async fn run(actors: Actors) {
+    let owner = format!("{:016x}{:08x}", random::seed(), std::process::id());
+    let mut jobs = JoinSet::new();
+    let lease = actors.job_config.lease_ms.as_duration();
+    let mut beat = interval(lease / 4);
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut due = Due::new(&actors.store, &actors.clock);
+    loop {
+        // A job that ended makes room for one that waits.
+        let more = tokio::select! {
+            () = actors.jobs.stopped() => break,
+            _ = beat.tick() => {
+                heartbeat(&actors, lease).await;
+                false
+            }
+            () = due.wait() => true,
+            () = actors.jobs.woken() => true,
+            Some(ended) = jobs.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "the task of an actor's run ended badly");
+                }
+                true
+            }
+        };
+        if more {
+            let next = take(&actors, &owner, lease, &mut jobs).await;
+            if let Err(error) = &next {
+                tracing::warn!(%error, "cannot look for runs of actors");
+            }
+            due.looked(&next);
+        }
+    }
+    for handle in actors.jobs.handles() {
+        handle.doom(Fate::HandBack);
+    }
+    if timeout(GRACE, async { while jobs.join_next().await.is_some() {} })
+        .await
+        .is_err()
+    {
+        tracing::warn!("runs of actors did not stop in time; their leases will expire");
+    }
+}
+
+/// Takes as many jobs as there is room for; when another worker's lease runs out next.
+async fn take(
+    actors: &Actors,
+    owner: &str,
+    lease: Duration,
+    jobs: &mut JoinSet<()>,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    while jobs.len() < actors.job_config.concurrent {
+        let now = actors.clock.now();
+        if !actors.store.has_waiting_job(now).await? {
+            break;
+        }
+        let full = full(actors, jobs.len()).await;
+        let leased = actors
+            .store
+            .lease_fair_job(owner, now, now + lease, &full)
+            .await?;
+        let Some(leased) = leased else {
+            break;
+        };
+        if leased.lease.epoch > 1 {
+            actors.jobs.remove_items();
+        }
+        let handle = JobHandle::new(leased.lease, leased.job.cancel_requested);
+        actors.jobs.insert(Arc::clone(&handle));
+        let registered = Registered {
+            actors: actors.clone(),
+            handle: Arc::clone(&handle),
+        };
+        jobs.spawn(async move {
+            run::attempt(&registered.actors, leased, handle).await;
+            drop(registered);
+        });
+    }
+    actors
+        .store
+        .next_job_lease_end(owner, actors.clock.now())
+        .await
+}
+
+/// Keeps a job in the process's list as long as its task lives.
+struct Registered {
+    actors: Actors,
+    handle: Arc<JobHandle>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.actors.jobs.remove(&self.handle);
+    }
+}
+
+/// Projects that have their share of the process's jobs, so that there is room for others, or as
+/// many as their tier allows runs at once.
+async fn full(actors: &Actors, jobs: usize) -> Vec<ProjectId> {
+    let free = actors.job_config.concurrent.saturating_sub(jobs);
+    let mut held: HashMap<ProjectId, usize> = HashMap::new();
+    for handle in actors.jobs.handles() {
+        *held.entry(handle.lease.project).or_default() += 1;
+    }
+    let mut full = Vec::new();
+    for (project, held) in held {
+        let tier = actors.quota.caps(project).await.ok();
+        let cap = tier.and_then(|tier| tier.concurrent_runs.0);
+        let allowed = cap.is_none_or(|cap| u64::try_from(held).is_ok_and(|held| held < cap));
+        if !may_take(held, free) || !allowed {
+            full.push(project);
+        }
+    }
+    full
+}
+
+/// Extends the leases of all jobs, drops those that are not ours any more, and tells actors whose
+/// run was cancelled elsewhere.
+async fn heartbeat(actors: &Actors, lease: Duration) {
+    let handles = actors.jobs.handles();
+    if handles.is_empty() {
+        return;
+    }
+    let leases: Vec<_> = handles.iter().map(|handle| handle.lease).collect();
+    match actors
+        .store
+        .extend_job_leases(&leases, actors.clock.now() + lease)
+        .await
+    {
+        Ok(ours) => {
+            let ours: HashMap<JobId, bool> = ours
+                .iter()
+                .map(|(lease, cancel)| (lease.job, *cancel))
+                .collect();
+            for handle in handles {
+                match ours.get(&handle.lease.job) {
+                    None => handle.doom(Fate::Lost),
+                    Some(true) => drop(handle.cancel.send_replace(true)),
+                    Some(false) => {}
+                }
+            }
+        }
+        // The epoch prevents writes of this worker if another one has taken the job.
+        Err(error) => tracing::warn!(%error, "cannot extend the leases of actors' runs"),
+    }
+}

@@ -1,0 +1,143 @@
+//! GET /v1/actors/{name}/runs/{id}/events.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures::stream;
+use http::{HeaderMap, StatusCode};
+use orbweaver_core::ids::{JobId, ProjectId};
+use orbweaver_store::Pulse;
+use orbweaver_store::jobs::Job;
+use tokio::time::sleep;
+use utoipa::ToSchema;
+
+use super::answer::Run;
+use super::path::{self, ActorRunPath};
+use crate::app::App;
+use crate::context::Ctx;
+use crate::error::{ApiError, CommonErrors, ErrorBody};
+
+/// The least time between two looks at the run's row.
+const GAP: Duration = Duration::from_millis(250);
+/// A comment is sent after this long without an event, so that proxies keep the connection.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// An event as it stands in the stream.
+#[derive(ToSchema)]
+#[schema(as = ActorRunEvent)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct RunEvent {
+    /// `progress` or `end`.
+    event: String,
+    /// To be sent as `Last-Event-ID` by who connects again.
+    id: String,
+    /// A JSON object: an item of the list of runs.
+    #[schema(content_media_type = "application/json")]
+    data: String,
+}
+
+/// The progress of a run as server-sent events, until it ends.
+///
+/// Event `progress` whenever the run has changed, and event `end` as the last. With the
+/// `Last-Event-ID` of an earlier connection only what has changed since is sent; 204 when
+/// that was the last event.
+#[utoipa::path(
+    get,
+    path = "/v1/actors/{name}/runs/{id}/events",
+    tag = "Actors",
+    params(
+        ("name" = String, Path, description = "The actor's name"),
+        ("id" = i64, Path, description = "The run"),
+        ("Last-Event-ID" = Option<String>, Header, description = "Id of the last event received"),
+    ),
+    responses(
+        (status = 200, description = "Events", body = RunEvent, content_type = "text/event-stream"),
+        (status = 204, description = "Nothing follows the last event received"),
+        (status = 404, description = "No such run of this actor in this project", body = ErrorBody),
+        CommonErrors,
+    ),
+    extensions(("x-extension" = json!(true)))
+)]
+pub(super) async fn run_events(
+    ctx: Ctx,
+    path: ActorRunPath,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    // Before the row is read, so that no change falls in between.
+    let pulse = ctx.app.store.pulse();
+    let job = path::run(&ctx, &path).await?;
+    let seen = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.trim().parse::<u64>().ok());
+    if job.status.is_over() && seen.is_some_and(|seen| seen >= job.revision) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let follower = Follower {
+        app: ctx.app.clone(),
+        project: ctx.principal.project,
+        id: path.id,
+        seen,
+        known: Some(job),
+        pulse,
+        ended: false,
+    };
+    let events = stream::unfold(follower, |mut follower| async move {
+        let event = follower.next().await?;
+        Some((Ok::<_, Infallible>(event), follower))
+    });
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+        .into_response())
+}
+
+struct Follower {
+    app: App,
+    project: ProjectId,
+    id: JobId,
+    /// Id of the last event that the client has.
+    seen: Option<u64>,
+    /// The run as it was found when the client connected.
+    known: Option<Job>,
+    pulse: Pulse,
+    ended: bool,
+}
+
+impl Follower {
+    /// The next event; none at the end.
+    async fn next(&mut self) -> Option<Event> {
+        while !self.ended {
+            let job = match self.known.take() {
+                Some(job) => Some(job),
+                None => {
+                    self.pulse.changed().await;
+                    sleep(GAP).await;
+                    match self.app.store.job(self.project, self.id).await {
+                        Ok(job) => job,
+                        Err(error) => {
+                            tracing::warn!(%error, "cannot read an actor's run; trying again");
+                            continue;
+                        }
+                    }
+                }
+            };
+            let Some(job) = job else {
+                // Deleted: there is nothing more to tell.
+                self.ended = true;
+                let data = "{\"status\":\"cancelled\"}";
+                return Some(Event::default().event("end").data(data));
+            };
+            self.ended = job.status.is_over();
+            if self.seen.is_some_and(|seen| job.revision <= seen) && !self.ended {
+                continue;
+            }
+            self.seen = Some(job.revision);
+            let name = if self.ended { "end" } else { "progress" };
+            let event = Event::default().event(name).id(job.revision.to_string());
+            return event.json_data(Run::from(job)).ok();
+        }
+        None
+    }
+}

@@ -1,0 +1,25 @@
+//! Runs of actors in the background.
+
+mod answer;
+mod cancel;
+mod create;
+mod delete;
+mod events;
+mod items;
+mod list;
+mod one;
+mod path;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::app::App;
+
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(create::create_run, list::list_runs))
+        .routes(routes!(one::get_run, delete::delete_run))
+        .routes(routes!(cancel::cancel_run))
+        .routes(routes!(events::run_events))
+        .routes(routes!(items::list_items))
+}
