@@ -191,7 +191,9 @@ impl Loader {
         };
         let key = (digest, grants_digest(&grants));
         let build = async {
-            let code = Arc::new(self.build(&found, world, &grants, digest, bytes).await?);
+            let reserve = limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16;
+            let built = self.build(&found, world, &grants, digest, bytes, reserve);
+            let code = Arc::new(built.await?);
             self.self_test(Arc::new(plugin(
                 Arc::clone(&code),
                 Arc::new(Stats::silent()),
@@ -217,12 +219,13 @@ impl Loader {
         grants: &EffectivePermissions,
         digest: Digest,
         bytes: Arc<[u8]>,
+        reserve: bool,
     ) -> Result<Code, LoadError> {
         let pooled = matches!(world, World::Extractor | World::Hook)
             && found.shape.suits_pool()
             && grants.wasi.is_empty();
         if pooled {
-            match self.compile_for_pool(Arc::clone(&bytes)).await {
+            match self.compile_for_pool(Arc::clone(&bytes), reserve).await {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
                     let code = pre.and_then(|pre| match world {
@@ -266,14 +269,19 @@ impl Loader {
             .await
     }
 
-    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code.
+    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code, and
+    /// with memory in `reserve` where its limit allows that.
     ///
     /// # Errors
     /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
-    async fn compile_for_pool(&self, bytes: Arc<[u8]>) -> Result<Component, LoadError> {
+    async fn compile_for_pool(
+        &self,
+        bytes: Arc<[u8]>,
+        reserve: bool,
+    ) -> Result<Component, LoadError> {
         let interrupts = self.runtime.interrupter.is_some();
         let (bytes, digest) = blocking(move || {
-            let bytes = bulk::inline_bulk(&bytes);
+            let bytes = bulk::inline_bulk(&bytes, reserve);
             if interrupts && !bulk::is_interruptible(&bytes) {
                 let why = "instructions that can run long in the host";
                 return Err(LoadError::Limits(why.to_owned()));

@@ -18,6 +18,7 @@ mod html;
 mod kind;
 mod lexicon;
 mod lines;
+mod lower;
 pub mod measure;
 mod names;
 mod page_type;
