@@ -24,6 +24,7 @@ mod names;
 mod page_type;
 mod phrases;
 mod raw;
+mod scan;
 mod sections;
 mod select;
 pub mod survey;

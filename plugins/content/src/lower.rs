@@ -83,8 +83,14 @@ mod tests {
                 assert_eq!(over, line.len() > most);
             }
             let mut line = String::new();
-            texts.iter().skip(from).for_each(|text| push_words(text, &mut line));
-            assert_eq!(line, slowly(texts.get(from..).unwrap_or_default(), usize::MAX));
+            texts
+                .iter()
+                .skip(from)
+                .for_each(|text| push_words(text, &mut line));
+            assert_eq!(
+                line,
+                slowly(texts.get(from..).unwrap_or_default(), usize::MAX)
+            );
         }
     }
 }

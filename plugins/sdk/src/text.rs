@@ -2,10 +2,12 @@
 
 mod escape;
 mod scan;
+mod set;
 
 use orbweaver_dom::{Node, tag};
 
 pub use escape::push_escaped_html;
+pub use set::ByteSet;
 
 /// Output of text: a string, or the inside of a JSON string.
 pub trait Sink {
@@ -227,6 +229,8 @@ pub fn stretches(text: &str) -> Stretches<'_> {
     Stretches { rest: text }
 }
 
+static CONTROLS: ByteSet = ByteSet::of(b"").with_controls();
+
 /// See [`stretches`].
 #[derive(Clone, Debug)]
 pub struct Stretches<'a> {
@@ -242,6 +246,9 @@ impl<'a> Iterator for Stretches<'a> {
         // A space is part of the stretch once something else follows it.
         let mut at = 0;
         let end = loop {
+            if cfg!(target_family = "wasm") {
+                at += CONTROLS.plain_words(bytes.get(at..).unwrap_or_default());
+            }
             while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
                 let chunk = scan::load(*chunk);
                 let (starts, ends) = scan::edges(chunk);
