@@ -147,6 +147,8 @@ CREATE TABLE idempotency (
     body_hash    BYTEA NOT NULL,
     -- Null while the first request is still being worked on.
     status       BIGINT,
+    -- Until then nobody else works on it; renewed while the work goes on.
+    leased_until BIGINT NOT NULL,
     content_type TEXT,
     body         BYTEA,
     created_at   BIGINT NOT NULL,

@@ -176,3 +176,35 @@ async fn a_key_is_free_soon_after_a_database_that_refused_writes() {
         assert_eq!(service.billed().await, (u64::from(works), 0));
     }
 }
+
+#[tokio::test]
+async fn a_retry_works_again_after_the_process_of_the_first_request_died() {
+    let postgres = Postgres::shared();
+    let url = postgres.database().expect("a database");
+    let service =
+        Service::with(|config| config.database_url = Some(SafeUrl::new(url.clone()))).await;
+    let (site, client) = (Site::start().await, service.client());
+    let body = json!({"url": site.url("/article")});
+    let header = [("idempotency-key", KEY)];
+    client.post_with("/v1/scan", &header, &body).await.ok();
+    // As if it had died between the bill and the answer.
+    postgres
+        .execute(
+            &url,
+            "UPDATE idempotency SET status = NULL, content_type = NULL, body = NULL",
+        )
+        .expect("an answer taken back");
+    client
+        .post_with("/v1/scan", &header, &body)
+        .await
+        .error(409, "CONFLICT");
+    service.clock.advance(TimeDelta::seconds(30));
+    let answer = client.post_with("/v1/scan", &header, &body).await;
+    assert_eq!(
+        (answer.status, answer.header("idempotent-replayed")),
+        (200, None)
+    );
+    assert_eq!(service.billed().await, (1, 0));
+    let answer = client.post_with("/v1/scan", &header, &body).await;
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+}

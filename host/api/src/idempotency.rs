@@ -2,15 +2,17 @@
 //!
 //! The key is claimed after validation, so that a corrected body may carry it again. The
 //! work runs in a task of its own: when the client hangs up, it still ends, and the retry
-//! finds its answer.
+//! finds its answer. If the process dies, the claim ends half a minute later, and a retry does
+//! the work again, billed once.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
-use orbweaver_store::{Claim, KeptAnswer, Store, StoreError};
+use orbweaver_store::{Claim, KeptAnswer, RENEWAL, Store, StoreError};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
 
@@ -21,7 +23,8 @@ use super::error::ApiError;
 const KEPT_BYTES: usize = 1 << 20;
 /// Time between two attempts to write how a request ended.
 const RETRY: Duration = Duration::from_secs(1);
-/// Attempts before a key is left to its expiry, which frees it after ten minutes.
+/// Attempts before the end of a request is given up. Its claim has ended long before, so a retry
+/// of the client does the work again.
 const RETRIES: u32 = 600;
 
 /// The header, for the OpenAPI document.
@@ -92,12 +95,15 @@ where
     let (store, path, unanswered) = (store.clone(), ctx.path.clone(), key.clone());
     let task = tokio::spawn(
         async move {
-            let answer = Keeper {
+            let keeper = Keeper {
                 ctx: &ctx,
                 key: &key,
-            }
-            .keep(work.await)
-            .await;
+            };
+            let answer = tokio::select! {
+                answer = work => answer,
+                never = keeper.renew() => match never {},
+            };
+            let answer = keeper.keep(answer).await;
             answer.unwrap_or_else(|error| error.into_response())
         }
         .in_current_span(),
@@ -144,6 +150,21 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
+    /// Renews the claim for as long as it is polled.
+    async fn renew(&self) -> Infallible {
+        let Ctx { app, path, .. } = self.ctx;
+        loop {
+            tokio::time::sleep(RENEWAL).await;
+            let renewed = app
+                .store
+                .renew_idempotency(self.ctx.principal.project, path, self.key, app.clock.now())
+                .await;
+            if let Err(error) = renewed {
+                tracing::warn!(%error, "cannot renew the claim of an Idempotency-Key");
+            }
+        }
+    }
+
     async fn keep(&self, answer: Response) -> Result<Response, ApiError> {
         let (store, project) = (&self.ctx.app.store, self.ctx.principal.project);
         let path = &self.ctx.path;

@@ -23,6 +23,9 @@ pub struct Args {
     /// Projects at work.
     #[arg(long, default_value_t = 50)]
     projects: usize,
+    /// The projects do no work: only hostile clients and one project's scans load the server.
+    #[arg(long)]
+    only_hostile: bool,
     /// Hostile clients.
     #[arg(long, default_value_t = 12)]
     hostile: usize,
@@ -40,6 +43,7 @@ pub fn run(args: &Args) -> Result<()> {
             Database::Sqlite
         },
         projects: args.projects.max(1),
+        works: !args.only_hostile,
         hostile: args.hostile,
         seed: args.seed,
     };
@@ -55,6 +59,7 @@ pub fn run(args: &Args) -> Result<()> {
     );
     print("health", &report.health);
     print("scan, idle", &report.idle);
+    print("scan, faults", &report.faulty);
     print("scan, loaded", &report.loaded);
     let late = report.health.beyond(Duration::from_millis(100));
     println!("health answers beyond 100 ms: {late}");
@@ -73,7 +78,9 @@ pub fn run(args: &Args) -> Result<()> {
         );
     }
     if report.broken.is_empty() {
-        println!("nothing lost, nothing twice, no cap passed, nothing of others seen");
+        println!(
+            "nothing lost, nothing twice, no cap passed, nothing of others seen, all given back"
+        );
         return Ok(());
     }
     for line in report.broken.iter().take(50) {

@@ -1,16 +1,21 @@
 //! Answers kept for a client's Idempotency-Key.
 
+use std::time::Duration;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Store, per_database, transact};
+use crate::db::{per_database, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// How long an answer is kept.
 const KEPT: TimeDelta = TimeDelta::hours(24);
-/// After this long without an answer, a request's process is assumed dead.
-const ABANDONED: TimeDelta = TimeDelta::minutes(10);
+/// How long a claim lasts without renewal: then its process is assumed dead, and a retry works.
+const LEASE: TimeDelta = TimeDelta::seconds(30);
+/// Time between two renewals of a claim.
+pub const RENEWAL: Duration = Duration::from_secs(10);
 
 /// A kept answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,31 +88,46 @@ impl Store {
         let kept: Option<AnswerRow> = transact!(self.db, tx => {
             sqlx::query(
                 "DELETE FROM idempotency
-                 WHERE project_id = $1 AND path = $2 AND idem_key = $3
-                   AND (created_at <= $4 OR (status IS NULL AND created_at <= $5))",
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND created_at <= $4",
             )
             .bind(project.get())
             .bind(path)
             .bind(key)
             .bind(to_ms(now - KEPT))
-            .bind(to_ms(now - ABANDONED))
             .execute(&mut *tx)
             .await?;
             let inserted = sqlx::query(
-                "INSERT INTO idempotency (project_id, path, idem_key, body_hash, created_at)
-                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
+                "INSERT INTO idempotency
+                     (project_id, path, idem_key, body_hash, created_at, leased_until)
+                 VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
             )
             .bind(project.get())
             .bind(path)
             .bind(key)
             .bind(body_hash.as_slice())
             .bind(to_ms(now))
+            .bind(to_ms(now + LEASE))
             .execute(&mut *tx)
             .await?;
             if inserted.rows_affected() == 1 {
                 return Ok(None);
             }
-            Ok(sqlx::query_as(
+            // Of several retries, one takes over from a dead process.
+            let taken_over = sqlx::query(
+                "UPDATE idempotency SET leased_until = $6
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND body_hash = $4
+                   AND status IS NULL AND leased_until <= $5",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .bind(body_hash.as_slice())
+            .bind(to_ms(now))
+            .bind(to_ms(now + LEASE))
+            .execute(&mut *tx)
+            .await?;
+            let is_mine = taken_over.rows_affected() == 1;
+            let row: Option<AnswerRow> = sqlx::query_as(
                 "SELECT body_hash, status, content_type, body, created_at FROM idempotency
                  WHERE project_id = $1 AND path = $2 AND idem_key = $3",
             )
@@ -115,7 +135,11 @@ impl Store {
             .bind(path)
             .bind(key)
             .fetch_optional(&mut *tx)
-            .await?)
+            .await?;
+            Ok(row.map(|row| AnswerRow {
+                status: if is_mine { Some(0) } else { row.status },
+                ..row
+            }))
         })?;
         let Some(row) = kept else {
             return Ok(Claim::Run {
@@ -132,10 +156,35 @@ impl Store {
                 body,
             }),
             (None, _, _) => Claim::Busy,
-            // Answered, but the answer was too large to keep: run again, under the same token.
+            // Its process died, or the answer was too large to keep: run again, under the same
+            // token, so that what was billed is not billed again.
             _ => Claim::Run {
                 since: from_ms(row.created_at),
             },
+        })
+    }
+
+    /// Renews the claim of a request that is still being worked on, every [`RENEWAL`].
+    #[crate::boxed]
+    pub async fn renew_idempotency(
+        &self,
+        project: ProjectId,
+        path: &str,
+        key: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            sqlx::query(
+                "UPDATE idempotency SET leased_until = $4
+                 WHERE project_id = $1 AND path = $2 AND idem_key = $3 AND status IS NULL",
+            )
+            .bind(project.get())
+            .bind(path)
+            .bind(key)
+            .bind(to_ms(now + LEASE))
+            .execute(&mut *tx)
+            .await?;
+            Ok(())
         })
     }
 

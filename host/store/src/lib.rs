@@ -29,8 +29,10 @@ mod schema;
 mod search;
 mod settings;
 mod sql;
+mod store;
 mod time;
 pub mod webhook;
+mod worker_lock;
 pub mod writer;
 
 pub use accounts::{
@@ -38,20 +40,21 @@ pub use accounts::{
     Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
 pub use bodies::encoding::{BodyEncoding, StoredBody};
-pub use db::{Options, Store};
+pub use db::Options;
 pub use error::StoreError;
-pub use idempotency::{Claim, KeptAnswer};
+pub use idempotency::{Claim, KeptAnswer, RENEWAL};
 pub use logs::{LogEntry, LogFilter};
 pub use mail::{DueMail, NewMail};
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use plugins::UploadedPlugin;
-pub use presence::{WorkerLock, WorkerLockAttempt};
 pub use pulse::Pulse;
 pub use purge::Retention;
 pub use quota::{
     Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageDay,
 };
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
+pub use store::Store;
+pub use worker_lock::{WorkerLock, WorkerLockAttempt};
 
 /// Boxes the future of a public async function, so that it is compiled here, once, and not in
 /// every crate that awaits it.

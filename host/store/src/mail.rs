@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::MailId;
 
-use crate::db::{Store, per_database, read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// A mail to send. Its text is encrypted, since it may contain a key, and keys are otherwise

@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::db::{Store, read, signed, transact};
+use crate::db::{read, signed, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// Name of the setting that counts changes, so that nodes need not compare the list.

@@ -1,7 +1,7 @@
 //! Whether anything in the database has changed since the last look, so that tasks which wait
 //! for work sleep while nothing happens, whichever process does it.
 //!
-//! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`] on:
+//! One task per process looks, [`LOOK`] apart, and only from the first [`Store::pulse`](crate::Store::pulse) on:
 //!
 //! - SQLite: `PRAGMA data_version` on a connection of its own, which changes with every commit of
 //!   another connection, whichever process it belongs to
@@ -22,7 +22,7 @@ use sqlx::pool::PoolConnection;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-use crate::db::{Db, Store};
+use crate::db::Db;
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(250);
@@ -33,7 +33,7 @@ pub struct Pulse(watch::Receiver<u64>);
 
 impl Pulse {
     /// Returns once the database may have changed since the last return, or since
-    /// [`Store::pulse`]; at once where it has. May return without a change.
+    /// [`Store::pulse`](crate::Store::pulse); at once where it has. May return without a change.
     #[crate::boxed]
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
@@ -66,7 +66,8 @@ struct Looking {
 }
 
 impl Pulses {
-    fn subscribe(&self, db: &Db) -> Pulse {
+    /// Changes from now on. Within a Tokio runtime.
+    pub(crate) fn subscribe(&self, db: &Db) -> Pulse {
         let looking = self.0.get_or_init(|| {
             let beats = Arc::new(watch::Sender::new(0));
             let task = tokio::spawn(run(db.clone(), Arc::clone(&beats)));
@@ -88,13 +89,6 @@ impl Pulses {
 impl Drop for Pulses {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-impl Store {
-    /// Changes from now on, by this process or another one. Within a Tokio runtime.
-    pub fn pulse(&self) -> Pulse {
-        self.pulses.subscribe(&self.db)
     }
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::db::{Db, Store, transact};
+use crate::db::{Db, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::to_ms;
 
 /// Rows per transaction, so that purging never blocks other writers for long.

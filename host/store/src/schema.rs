@@ -1,7 +1,8 @@
 //! The tables and columns of the database.
 
-use crate::db::{Db, Store};
+use crate::db::Db;
 use crate::error::StoreError;
+use crate::store::Store;
 
 impl Store {
     /// Every table and column, sorted: both databases must have the same. The full-text index is

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 use orbweaver_core::words::Term;
 
-use crate::db::{Db, Store, per_database, pieces, transact};
+use crate::db::{Db, per_database, pieces, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// Name of the setting that holds the id up to which pages are indexed.
 const THROUGH: &str = "search.indexed_through";

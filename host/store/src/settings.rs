@@ -1,7 +1,8 @@
 //! The table `settings`: state of the instance.
 
-use crate::db::{Store, per_database, read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// Name of the setting that counts changes of projects and keys. A transaction that changes one
 /// increments it as its last statement; other nodes read it before they use cached projects and

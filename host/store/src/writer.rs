@@ -17,8 +17,8 @@ use tokio::task::JoinHandle;
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
-use crate::logs::LogEntry;
-use crate::pages::NewPage;
+use crate::logs::recent::LogEntry;
+use crate::pages::new_page::NewPage;
 use crate::quota::{Amount, NewUsage};
 
 /// Jobs per transaction.

@@ -18,8 +18,9 @@ use orbweaver_sdk::{Error, Page};
 use serde::{Deserialize, Serialize};
 
 pub use facts::{Facts, Stats};
-pub use report::{Finding, Report, Severity, Summary};
+pub use report::{Finding, Report, Summary};
 pub use robots_file::RobotsFile;
+pub use rules::Severity;
 
 orbweaver_sdk::actor! { run: run }
 

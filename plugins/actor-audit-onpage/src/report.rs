@@ -4,24 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::rules::{RULES, Rule};
+use crate::rules::{RULES, Rule, Severity};
 
 /// Most samples of one finding.
 const SAMPLES: usize = 10;
 /// Longest sample, in characters.
 const SAMPLE_CHARS: usize = 200;
-
-/// Severity of a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// Prevents the page, or a part of it, from being found or shown.
-    Error,
-    /// Makes the page worse than necessary.
-    Warning,
-    /// Useful to know.
-    Info,
-}
 
 /// A broken rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]

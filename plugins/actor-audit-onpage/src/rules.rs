@@ -1,6 +1,19 @@
 //! The table of all rules. Ids are stable, because clients store findings by them.
 
-use crate::report::Severity::{self, Error, Info, Warning};
+use self::Severity::{Error, Info, Warning};
+use serde::Serialize;
+
+/// Severity of a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Prevents the page, or a part of it, from being found or shown.
+    Error,
+    /// Makes the page worse than necessary.
+    Warning,
+    /// Useful to know.
+    Info,
+}
 
 /// A rule.
 #[derive(Debug)]

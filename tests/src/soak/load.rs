@@ -98,14 +98,8 @@ pub(super) fn work(tenant: &Tenant, ground: &Ground<'_>, seed: u64) {
         let id = dice.uuid();
         match dice.below(20) {
             0..=1 => crawl(tenant, ground, &id, dice.below(10) == 0),
-            2 if !tenant.is_exact => {
-                let body = json!({"urls": [ground.site.url("/")]}).to_string();
-                settle(tenant, ground, "/v1/actors/check-links", &body, &id);
-            }
-            3 if !tenant.is_exact => {
-                let body = json!({"url": ground.site.url("/")}).to_string();
-                settle(tenant, ground, "/v1/cloud/render", &body, &id);
-            }
+            2 if !tenant.is_exact => check_links(tenant, ground, &id),
+            3 if !tenant.is_exact => render(tenant, ground, &id),
             4 if !tenant.is_exact => {
                 let faults = [
                     "drip",
@@ -124,6 +118,25 @@ pub(super) fn work(tenant: &Tenant, ground: &Ground<'_>, seed: u64) {
         }
         std::thread::sleep(Duration::from_millis(50 + dice.below(200)));
     }
+}
+
+/// One crawl, scan, actor's call and render, each after the other.
+pub(super) fn each_kind_once(tenant: &Tenant, ground: &Ground<'_>, seed: u64) {
+    let mut dice = Dice::new(seed + 1_000_003);
+    crawl(tenant, ground, &dice.uuid(), false);
+    scan(tenant, ground, &dice.uuid());
+    check_links(tenant, ground, &dice.uuid());
+    render(tenant, ground, &dice.uuid());
+}
+
+fn check_links(tenant: &Tenant, ground: &Ground<'_>, id: &str) {
+    let body = json!({"urls": [ground.site.url("/")]}).to_string();
+    settle(tenant, ground, "/v1/actors/check-links", &body, id);
+}
+
+fn render(tenant: &Tenant, ground: &Ground<'_>, id: &str) {
+    let body = json!({"url": ground.site.url("/")}).to_string();
+    settle(tenant, ground, "/v1/cloud/render", &body, id);
 }
 
 fn settle(

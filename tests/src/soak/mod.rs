@@ -40,6 +40,9 @@ pub struct Settings {
     pub database: Database,
     /// Projects at work.
     pub projects: usize,
+    /// Whether the projects work; without it, only hostile clients and one project's scans load
+    /// the server.
+    pub works: bool,
     /// Hostile clients.
     pub hostile: usize,
     /// What all moments are derived from.
@@ -57,9 +60,11 @@ pub struct Report {
     pub faults: Vec<&'static str>,
     /// `/v1/health` under load.
     pub health: Times,
-    /// One project's scans, one at a time: without other load, and under it.
+    /// One project's scans, one at a time, without other load.
     pub idle: Times,
-    /// As `idle`, under load.
+    /// As `idle`, under load in the first half, in which the server is killed.
+    pub faulty: Times,
+    /// As `idle`, under load in the second half, in which nothing is killed.
     pub loaded: Times,
     /// The longest delay of ready work that the server told, in seconds.
     pub longest_poll: f64,
@@ -104,6 +109,7 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
         faults: Vec::new(),
         health: Times::default(),
         idle: Times::default(),
+        faulty: Times::default(),
         loaded: Times::default(),
         longest_poll: 0.0,
         before: Held::default(),
@@ -114,9 +120,6 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
     let at = Whereabouts::default();
     at.set(Some(program.address()));
     let page = site.url("/");
-    report.idle = for_a_while(QUIET, |stop| watch::victim(&at, &victim, &page, stop));
-    report.before = Held::by(program.pid())?;
-
     let stop = AtomicBool::new(false);
     let hostile_url = hostile_site.url();
     let ground = Ground {
@@ -126,29 +129,42 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
         receiver: &receiver,
         stop: &stop,
     };
+    // Pools, caches and the browser that every server holds after its first work.
+    let first = tenants.first().context("no projects")?;
+    load::each_kind_once(first, &ground, settings.seed);
+    report.idle = for_a_while(QUIET, |stop| watch::victim(&at, &victim, &page, stop));
+    report.before = Held::by(program.pid())?;
     let running = Mutex::new(Some(program));
+    let calm = AtomicBool::new(false);
     std::thread::scope(|scope| -> Result<()> {
         // The last one is the victim, whose only requests are those that are timed.
-        for (number, tenant) in tenants.iter().rev().skip(1).enumerate() {
+        let at_work = tenants.iter().rev().skip(1).filter(|_| settings.works);
+        for (number, tenant) in at_work.enumerate() {
             let (ground, seed) = (&ground, settings.seed + number as u64);
             scope.spawn(move || load::work(tenant, ground, seed));
         }
         for number in 0..settings.hostile {
             // Keys of their own projects: the first ones, whose bills nobody counts.
             let (at, stop, url) = (&at, &stop, &hostile_url);
-            let key = tenants.iter().filter(|tenant| !tenant.is_exact).nth(number);
+            let others = tenants.iter().rev().skip(1).rev();
+            let key = others.filter(|tenant| !tenant.is_exact).nth(number);
             let key = key.map(|tenant| tenant.key.clone()).unwrap_or_default();
             scope.spawn(move || hostile::attack(number, &key, url, at, stop));
         }
         let health = scope.spawn(|| watch::health(&at, &stop));
-        let loaded = scope.spawn(|| watch::victim(&at, &victim, &page, &stop));
+        let scans = scope.spawn(|| {
+            let faulty = watch::victim(&at, &victim, &page, &calm);
+            (faulty, watch::victim(&at, &victim, &page, &stop))
+        });
         let longest = scope.spawn(|| watch::longest_poll(&at, &stop));
-        let faults = chaos(settings, &running, &at, &start);
+        let faults = chaos(settings, &running, &at, &start, &calm);
+        // Also after an error, which ends the first half.
+        calm.store(true, Ordering::Relaxed);
         let busy = held(&running);
         stop.store(true, Ordering::Relaxed);
         let gone = |_| anyhow::anyhow!("a thread that watches panicked");
         report.health = health.join().map_err(gone)?;
-        report.loaded = loaded.join().map_err(gone)?;
+        (report.faulty, report.loaded) = scans.join().map_err(gone)?;
         report.longest_poll = longest.join().map_err(gone)?;
         report.faults = faults?;
         report.busy = busy?;
@@ -162,8 +178,32 @@ pub fn run(launch: &Launch, settings: &Settings) -> Result<Report> {
     report.after = held(&running)?;
     report.runs = tenants.iter().map(|one| one.promised().runs.len()).sum();
     report.scans = tenants.iter().map(|one| one.promised().scans).sum();
-    report.scans += report.loaded.len() as u64;
+    report.scans += (report.faulty.len() + report.loaded.len()) as u64;
+    report.broken.extend(not_given_back(&report));
     Ok(report)
+}
+
+/// What the server still holds long after the load, beyond a tenth more than before.
+fn not_given_back(report: &Report) -> Vec<String> {
+    let (before, after) = (&report.before, &report.after);
+    let mut broken = Vec::new();
+    if after.resident_mib > before.resident_mib * 1.1 {
+        let (is, was) = (after.resident_mib, before.resident_mib);
+        broken.push(format!(
+            "{is:.0} MiB are held after the load, {was:.0} before"
+        ));
+    }
+    if after.files as f64 > before.files as f64 * 1.1 {
+        let (is, was) = (after.files, before.files);
+        broken.push(format!("{is} files are open after the load, {was} before"));
+    }
+    if report.after.peak_mib > 1024.0 {
+        broken.push(format!(
+            "{:.0} MiB were held at most",
+            report.after.peak_mib
+        ));
+    }
+    broken
 }
 
 fn for_a_while<T: Send>(time: Duration, work: impl FnOnce(&AtomicBool) -> T + Send) -> T {
@@ -184,12 +224,14 @@ fn held(running: &Mutex<Option<Program>>) -> Result<Held> {
     Held::by(running.as_ref().context("no server runs")?.pid())
 }
 
-/// Faults at random moments of the first half; in the second half the server only works.
+/// Faults at random moments of the first half; in the second half, once `calm` is set, the server
+/// only works.
 fn chaos(
     settings: &Settings,
     running: &Mutex<Option<Program>>,
     at: &Whereabouts,
     start: &dyn Fn() -> Result<Program>,
+    calm: &AtomicBool,
 ) -> Result<Vec<&'static str>> {
     let begun = Instant::now();
     let mut dice = Dice::new(settings.seed);
@@ -234,6 +276,7 @@ fn chaos(
             }
         }
     }
+    calm.store(true, Ordering::Relaxed);
     std::thread::sleep(settings.time.saturating_sub(begun.elapsed()));
     Ok(faults)
 }
@@ -282,7 +325,8 @@ fn tenants(
             name,
             key,
             cap: is_capped.then_some(200),
-            is_exact: number % 5 > 1,
+            // The last one is the victim, whose scans are repeated under no key.
+            is_exact: number % 5 > 1 && number + 1 < count,
             promised: Mutex::default(),
         });
     }

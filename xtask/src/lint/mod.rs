@@ -72,9 +72,7 @@ pub fn audit() -> Result<()> {
     match steps.run("fetch advisories", || {
         run(DENY.command()?.args(["fetch", "db"]))
     }) {
-        Ok(()) => steps.run("advisories", || {
-            deny(&["--disable-fetch", "advisories"])
-        })?,
+        Ok(()) => steps.run("advisories", || deny(&["--disable-fetch", "advisories"]))?,
         // Not a fault of the checked change, but the reader of the log must see it.
         Err(error) => eprintln!(
             "WARNING: advisories were NOT checked: their database cannot be fetched ({error:#})"

@@ -8,9 +8,10 @@ use orbweaver_core::ids::{KeyId, ProjectId};
 use sha2::{Digest as _, Sha256};
 
 use super::CloudMode;
-use crate::db::{Store, per_database, read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::settings::ACCOUNTS_VERSION;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// SHA-256 of a key.

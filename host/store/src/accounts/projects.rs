@@ -7,9 +7,10 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
 use super::keys::{KeyChange, NewKey};
-use crate::db::{Store, per_database, read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::settings::ACCOUNTS_VERSION;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// How pages are fetched: with this host's HTTP client, a browser, or an unblocking service.

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::ProjectId;
 
-use crate::db::{Store, read, transact};
+use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::to_ms;
 
 impl Store {

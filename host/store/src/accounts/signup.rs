@@ -5,10 +5,11 @@ use orbweaver_core::ids::{IntentId, ProjectId};
 
 use super::keys::NewKey;
 use super::projects::SignedUpProject;
-use crate::db::{Store, per_database, read, transact};
+use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::mail::NewMail;
 use crate::settings::ACCOUNTS_VERSION;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// How long attempts count, and how long an unpaid intent reserves its name.

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::encoding::StoredBody;
-use crate::db::{Store, number, per_database, pieces, read, signed};
+use crate::db::{number, per_database, pieces, read, signed};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// A body to store.
 #[derive(Clone, Copy, Debug)]

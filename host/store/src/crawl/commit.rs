@@ -11,13 +11,14 @@ use super::frontier::{FrontierChange, NewFrontier};
 use super::notes::NewNote;
 use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
-use crate::db::{Store, transact};
+use crate::db::transact;
 use crate::error::StoreError;
 use crate::pages::CrawledPage;
 use crate::pages::rows::PageIds;
 use crate::quota::NewUsage;
 use crate::runs::{Lease, Progress};
 use crate::search::NewDocument;
+use crate::store::Store;
 
 /// Work done for a run since its last commit.
 #[derive(Clone, Debug)]

@@ -5,10 +5,11 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
-use crate::db::{Store, per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::pages::unpack_targets;
 use crate::runs::Lease;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// A URL that a run gave up.

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::RunId;
 
-use crate::db::{Store, per_database, pieces, read};
+use crate::db::{per_database, pieces, read};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// Redirects read per query, so that no connection is held for a whole run.

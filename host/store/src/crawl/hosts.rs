@@ -2,8 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::db::{Store, read, transact};
+use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 impl Store {

@@ -2,9 +2,10 @@
 
 use super::errors::FailedUrl;
 use super::frontier::NewFrontier;
-use crate::db::{Store, transact};
+use crate::db::transact;
 use crate::error::StoreError;
 use crate::runs::{Created, IDEMPOTENT, Lease, NewRun};
+use crate::store::Store;
 
 impl Store {
     /// As [`queue_run`](Self::queue_run), for a run whose URLs are known: they are in its frontier

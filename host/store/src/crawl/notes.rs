@@ -5,9 +5,10 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::errors::FailedUrl;
-use crate::db::{Store, per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::runs::Lease;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// The kind of a note.

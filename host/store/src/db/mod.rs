@@ -9,7 +9,7 @@ pub(crate) use statement::{number, pieces, signed};
 use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -18,10 +18,7 @@ use sqlx::sqlite::{
 };
 
 use crate::error::StoreError;
-use crate::logs::Recent;
 use crate::presence::Presence;
-use crate::pulse::Pulses;
-use crate::writer::Writer;
 
 /// How to connect to a database.
 #[derive(Clone, Debug)]
@@ -53,93 +50,19 @@ impl Options {
     }
 }
 
-/// Handle to the database. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Store {
-    pub(crate) db: Db,
-    pub(crate) writer: Arc<Writer>,
-    pub(crate) recent: Recent,
-    pub(crate) pulses: Arc<Pulses>,
-}
-
-impl Store {
-    /// Connects, migrates the schema and starts the writer task.
-    ///
-    /// # Errors
-    /// [`StoreError::Open`], which says what to check.
-    #[crate::boxed]
-    pub async fn open(options: &Options) -> Result<Self, StoreError> {
-        let db = if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
-            open_postgres(options).await?
-        } else if options.url.starts_with("sqlite:") {
-            open_sqlite(options).await?
-        } else {
-            return Err(StoreError::Open(
-                "the database URL must start with sqlite: or postgres://".to_owned(),
-            ));
-        };
-        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue));
-        Ok(Self {
-            db,
-            writer,
-            recent: Recent::default(),
-            pulses: Arc::default(),
-        })
-    }
-
-    /// `sqlite` or `postgres`.
-    pub fn kind(&self) -> &'static str {
-        match self.db {
-            Db::Lite(_) => "sqlite",
-            Db::Pg(_) => "postgres",
-        }
-    }
-
-    /// Whether other processes may also write to the database.
-    pub fn is_shared(&self) -> bool {
-        matches!(self.db, Db::Pg(_))
-    }
-
-    /// The end of a statement that selects rows to work on: PostgreSQL skips rows that another
-    /// node has selected; SQLite has one writer at a time.
-    pub(crate) const fn skip_locked(&self) -> &'static str {
-        match self.db {
-            Db::Lite(_) => "",
-            Db::Pg(_) => " FOR UPDATE SKIP LOCKED",
-        }
-    }
-
-    /// A number that changes with every commit of this process that may change usage; `None`
-    /// if other processes write too, so that reads must not be cached.
-    pub fn changes(&self) -> Option<u64> {
-        match &self.db {
-            Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
-            Db::Pg(_) => None,
-        }
-    }
-
-    /// Checks that the database answers.
-    #[crate::boxed]
-    pub async fn ping(&self) -> Result<(), StoreError> {
-        read!(self.db, pool => {
-            sqlx::query_scalar::<_, i64>("SELECT CAST(1 AS BIGINT)").fetch_one(pool).await?;
-            Ok(())
-        })
-    }
-
-    /// Writes all queued jobs and closes all connections.
-    #[crate::boxed]
-    pub async fn close(&self) {
-        self.writer.stop().await;
-        self.pulses.stop();
-        match &self.db {
-            Db::Lite(lite) => {
-                lite.read.close().await;
-                lite.write.close().await;
-                lite.presence.leave();
-            }
-            Db::Pg(pool) => pool.close().await,
-        }
+/// Connects and migrates the schema.
+///
+/// # Errors
+/// [`StoreError::Open`], which says what to check.
+pub(crate) async fn open(options: &Options) -> Result<Db, StoreError> {
+    if options.url.starts_with("postgres:") || options.url.starts_with("postgresql:") {
+        open_postgres(options).await
+    } else if options.url.starts_with("sqlite:") {
+        open_sqlite(options).await
+    } else {
+        Err(StoreError::Open(
+            "the database URL must start with sqlite: or postgres://".to_owned(),
+        ))
     }
 }
 

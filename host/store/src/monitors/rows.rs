@@ -3,8 +3,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
-use crate::db::{Store, read, transact};
+use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// How long an Idempotency-Key returns its monitor.

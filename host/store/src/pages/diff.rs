@@ -22,9 +22,10 @@ use orbweaver_core::ids::{MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls};
 
 use super::unreliable;
-use crate::db::{Store, read};
+use crate::db::read;
 use crate::error::StoreError;
 use crate::runs::{Run, SkipReason};
+use crate::store::Store;
 
 /// URLs of each kind that a webhook names.
 const MOST_URLS: usize = 100;

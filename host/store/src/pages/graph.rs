@@ -8,8 +8,9 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::links::PackedTargets;
 use super::unpack_targets;
-use crate::db::{Store, number, read};
+use crate::db::{number, read};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::from_ms;
 
 /// Rows read per query: no connection is held for a whole run, and memory holds only a few

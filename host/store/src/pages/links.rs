@@ -3,8 +3,9 @@
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::CrawledPage;
-use crate::db::{Store, per_database, pieces, read};
+use crate::db::{per_database, pieces, read};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// Most pages whose targets one statement reads.
 const TARGETS_PAGES: u32 = 1_000;

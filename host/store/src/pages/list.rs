@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
 use super::{PageRow, StoredPage};
-use crate::db::{Store, number, read, signed};
+use crate::db::{number, read, signed};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::from_ms;
 
 /// A page in a list.

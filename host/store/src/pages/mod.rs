@@ -5,6 +5,7 @@ mod diff;
 mod graph;
 pub(crate) mod links;
 mod list;
+pub(crate) mod new_page;
 mod packed;
 mod previous;
 pub(crate) mod records;
@@ -14,59 +15,25 @@ pub use diff::{DifferentPage, RunDiff};
 pub use graph::Orphan;
 pub use links::{LinkRows, PackedLinks};
 pub use list::{PageItem, PageRange, PageRecord, PageSummary};
+pub use new_page::{NewPage, NewRecord};
 pub use packed::{
     LinkSlice, StoredLink, each_link, pack_links, pack_targets, slice_links, unpack_links,
     unpack_targets,
 };
 pub use previous::PreviousPage;
-pub use records::{NewRecord, RunRecord};
+pub use records::RunRecord;
 pub use rows::CrawledPage;
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::content::Kind;
-use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId};
 
 use crate::accounts::CloudMode;
-use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::digest;
-use crate::db::{Store, number, read};
+use crate::db::{number, read};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
-
-/// A fetched page to store.
-#[derive(Clone, Debug)]
-pub struct NewPage {
-    /// The project that owns it.
-    pub project: ProjectId,
-    /// The run it belongs to; `None` for a scan.
-    pub run: Option<RunId>,
-    /// URL as requested.
-    pub url: String,
-    /// Normalised URL.
-    pub url_key: String,
-    /// The URL that answered.
-    pub final_url: String,
-    /// HTTP status.
-    pub status: u16,
-    /// Length of the decoded body.
-    pub bytes: u64,
-    /// When the response arrived.
-    pub fetched_at: DateTime<Utc>,
-    /// Hash of the visible content, lower-case hex.
-    pub content_hash: Option<String>,
-    /// Kind of its body.
-    pub kind: Kind,
-    /// User agent as requested; empty if the service chose one.
-    pub user_agent: String,
-    /// How the page was fetched.
-    pub cloud_mode: CloudMode,
-    /// Response headers, a JSON array of `[name, value]`.
-    pub headers: String,
-    /// Kept for a page without a body: a JSON object of metadata and signals.
-    pub metadata: Option<String>,
-    /// The body, if it is to be stored.
-    pub body: Option<StoredBody>,
-}
 
 /// A stored page; its body is read separately.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,9 @@ use orbweaver_core::ids::{BlobId, ProjectId, RunId};
 
 use super::kind_of;
 use crate::accounts::CloudMode;
-use crate::db::{Store, number, read};
+use crate::db::{number, read};
 use crate::error::StoreError;
+use crate::store::Store;
 
 /// A page as stored by an earlier run.
 #[derive(Clone, Debug)]

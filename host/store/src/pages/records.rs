@@ -2,18 +2,11 @@
 
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 
+use super::new_page::NewRecord;
 use super::rows::CrawledPage;
-use crate::db::{Store, per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
-
-/// A record to store with its page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewRecord {
-    /// The name of the hook that made it.
-    pub hook: String,
-    /// JSON text.
-    pub data: String,
-}
+use crate::store::Store;
 
 /// A stored record.
 #[derive(Clone, Debug, PartialEq, Eq)]

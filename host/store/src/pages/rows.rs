@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
-use super::records::NewRecord;
+use super::new_page::NewRecord;
 use super::{NewPage, kind_word};
-use crate::db::{Store, per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::search::{PageWords, UnindexedPage};
+use crate::store::Store;
 use crate::time::to_ms;
 
 /// A page of a crawl.

@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Datelike as _, Utc};
 use orbweaver_core::ids::{ProjectId, ReservationId};
 
-use crate::db::{Store, per_database, signed, transact};
+use crate::db::{per_database, signed, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{day, to_ms};
 
 /// Reservations renewed per statement.

@@ -6,9 +6,10 @@ use chrono::{DateTime, NaiveDate, Utc};
 use orbweaver_core::ids::{PageId, ProjectId, ReservationId};
 
 use super::Amount;
-use crate::db::{Store, per_database, read, signed};
+use crate::db::{per_database, read, signed};
 use crate::error::StoreError;
 use crate::pages::NewPage;
+use crate::store::Store;
 use crate::time::{day, from_ms, to_ms};
 
 /// A chargeable call.

@@ -6,8 +6,9 @@ use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::rows::RunRow;
 use super::{Run, columns};
-use crate::db::{Store, read, transact};
+use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 use crate::webhook::{Owner, RunWebhook};
 

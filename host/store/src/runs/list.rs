@@ -4,8 +4,9 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
 use super::{Run, RunFilter, RunState};
-use crate::db::{Store, number, read, signed};
+use crate::db::{number, read, signed};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// A run in a list.

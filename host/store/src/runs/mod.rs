@@ -16,8 +16,9 @@ use std::str::FromStr;
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::ids::{MonitorId, ProjectId, RunId};
 
-use crate::db::{Store, read, signed, transact};
+use crate::db::{read, signed, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::to_ms;
 use rows::{RunRow, columns};
 

@@ -3,8 +3,9 @@
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
-use crate::db::{Db, Store, read, transact};
+use crate::db::{Db, read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::to_ms;
 
 /// Pages per transaction, so that a deletion never blocks other writers for long.

@@ -8,8 +8,9 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, ProjectId, RunId};
 use orbweaver_core::webhook::Event;
 
-use crate::db::{Store, read, transact};
+use crate::db::{read, transact};
 use crate::error::StoreError;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// State of a delivery.

@@ -5,9 +5,10 @@ use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
 use super::{Owner, RunWebhook};
-use crate::db::{Store, per_database, read, signed, transact};
+use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
 use crate::runs::RunState;
+use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
 /// A delivery that this node is to attempt, with the run's data for its body.

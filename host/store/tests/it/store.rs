@@ -469,19 +469,24 @@ async fn an_idempotency_key_is_claimed_once(options: Options) {
     );
     let free = now() + TimeDelta::hours(24);
     assert_eq!(claim(&other, free).await, Claim::Run { since: free });
-    // Its process died.
-    let abandoned = free + TimeDelta::minutes(11);
-    assert_eq!(
-        claim(&other, abandoned).await,
-        Claim::Run { since: abandoned }
-    );
+    // It is still being worked on.
+    let seconds = |count| free + TimeDelta::seconds(count);
+    store
+        .renew_idempotency(a, "/v1/scan", "key", seconds(10))
+        .await
+        .unwrap();
+    assert_eq!(claim(&other, seconds(39)).await, Claim::Busy);
+    // Its process died: one retry runs again, under the same token.
+    assert_eq!(claim(&body, seconds(40)).await, Claim::OtherBody);
+    assert_eq!(claim(&other, seconds(40)).await, Claim::Run { since: free });
+    assert_eq!(claim(&other, seconds(40)).await, Claim::Busy);
     // Too large to keep: run again, under the same token.
     store
         .keep_answer(a, "/v1/scan", "key", 200, None)
         .await
         .unwrap();
-    let again = abandoned + TimeDelta::hours(1);
-    assert_eq!(claim(&other, again).await, Claim::Run { since: abandoned });
+    let again = free + TimeDelta::hours(1);
+    assert_eq!(claim(&other, again).await, Claim::Run { since: free });
 }
 
 async fn queued_writes_are_there_after_a_restart(options: Options) {
