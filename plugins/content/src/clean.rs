@@ -192,7 +192,7 @@ impl Titles {
     fn of(view: &View<'_>) -> Self {
         let mut found = Vec::new();
         let mut authors = Vec::new();
-        for node in view.nodes() {
+        for node in view.tagged(|id| matches!(id, tag::META | tag::TITLE | tag::H1)) {
             match node.tag() {
                 tag::META if authors.len() < 4 && is_author_key(node) => {
                     authors.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
@@ -232,10 +232,15 @@ impl Titles {
 }
 
 fn letters(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| c.is_alphanumeric()) {
+        if c.is_ascii() {
+            out.push(c.to_ascii_lowercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
+    }
+    out
 }
 
 /// Marks what in a thread is about posts rather than in them: ranks, counts, signatures.

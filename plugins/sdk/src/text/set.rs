@@ -104,6 +104,50 @@ impl ByteSet {
     }
 }
 
+/// What the characters of an ASCII chunk are, one bit each, the first character lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Words {
+    pub spaces: u16,
+    pub alphanumerics: u16,
+}
+
+/// What the characters of a chunk are; `None` unless it is ASCII. White space is the space, and
+/// tabulator to carriage return.
+#[cfg(target_family = "wasm")]
+#[inline]
+#[target_feature(enable = "simd128")]
+pub(super) fn words(chunk: &[u8; CHUNK]) -> Option<Words> {
+    use core::arch::wasm32::{
+        u8x16_bitmask, u8x16_eq, u8x16_lt, u8x16_splat, u8x16_sub, v128, v128_load, v128_or,
+    };
+    // SAFETY: there are sixteen bytes, and they need no alignment.
+    let bytes = unsafe { v128_load(chunk.as_ptr().cast()) };
+    if u8x16_bitmask(bytes) != 0 {
+        return None;
+    }
+    let within = |bytes: v128, first: u8, count: u8| {
+        u8x16_lt(u8x16_sub(bytes, u8x16_splat(first)), u8x16_splat(count))
+    };
+    let small = v128_or(bytes, u8x16_splat(0x20));
+    let blank = u8x16_eq(bytes, u8x16_splat(b' '));
+    Some(Words {
+        spaces: u8x16_bitmask(v128_or(blank, within(bytes, b'\t', 5))),
+        alphanumerics: u8x16_bitmask(v128_or(within(small, b'a', 26), within(bytes, b'0', 10))),
+    })
+}
+
+#[cfg(not(target_family = "wasm"))]
+pub(super) fn words(chunk: &[u8; CHUNK]) -> Option<Words> {
+    let mask = |is: fn(&u8) -> bool| {
+        let bits = chunk.iter().rev();
+        bits.fold(0, |mask, byte| mask << 1 | u16::from(is(byte)))
+    };
+    chunk.is_ascii().then(|| Words {
+        spaces: mask(|byte| matches!(byte, b' ' | b'\t'..=b'\r')),
+        alphanumerics: mask(u8::is_ascii_alphanumeric),
+    })
+}
+
 #[cfg(target_family = "wasm")]
 #[inline]
 #[target_feature(enable = "simd128")]
