@@ -8,13 +8,24 @@
 //! are added to each core module. The new types and functions follow all others, so that no index
 //! of the module changes. The only difference is a length of 0 outside of the memory, which no
 //! longer traps.
+//!
+//! A memory that grows is also given [`RESERVED_PAGES`] from the start. Each growth of a pooled
+//! memory changes the protection of its pages, and the next instance changes it back, which costs
+//! more than many calls do. A global that is added counts the pages that the guest knows of;
+//! growth within what there is only counts, and growth beyond it takes [`STEP_PAGES`] at a time.
+//! The guest sees the size and the growth that it would see without; but a read or write beyond
+//! the pages that it knows of, and within those that there are, does not trap.
 
 mod functions;
+mod reserve;
 
 use std::ops::Range;
 
 use wasm_encoder::{Encode as _, ValType};
 use wasmparser::{BinaryReader, FunctionBody, Operator, Parser, Payload};
+
+pub(crate) use reserve::RESERVED_PAGES;
+use reserve::{Reserve, STEP_PAGES};
 
 /// Longest copy with a constant length that wasmtime compiles in place, in bytes.
 const INLINE_COPY_BYTES: i32 = 128;
@@ -24,21 +35,24 @@ const CORE_MODULE: u8 = 1;
 const COMPONENT: u8 = 4;
 const TYPES: u8 = 1;
 const FUNCTIONS: u8 = 3;
+const MEMORIES: u8 = 5;
+const GLOBALS: u8 = 6;
 const CODE: u8 = 10;
 
-/// The component with copies, fills and growth as guest code. A module stays unchanged if it has no
-/// memory, more than one, or a 64-bit one, uses types of a later standard, or is damaged.
-pub(crate) fn inline_bulk(component: &[u8]) -> Vec<u8> {
-    rewrite_component(component).unwrap_or_else(|| component.to_vec())
+/// The component with copies, fills and growth as guest code, and with [`RESERVED_PAGES`] if
+/// `reserve`. A module stays unchanged if it has no memory, more than one, or a 64-bit one, uses
+/// types of a later standard, or is damaged.
+pub(crate) fn inline_bulk(component: &[u8], reserve: bool) -> Vec<u8> {
+    rewrite_component(component, reserve).unwrap_or_else(|| component.to_vec())
 }
 
-fn rewrite_component(component: &[u8]) -> Option<Vec<u8>> {
+fn rewrite_component(component: &[u8], reserve: bool) -> Option<Vec<u8>> {
     let mut out = component.get(..HEADER_BYTES)?.to_vec();
     for section in Sections::parse(component)? {
         let section = section?;
         let rewritten = match section.id {
-            CORE_MODULE => rewrite_module(section.body),
-            COMPONENT => rewrite_component(section.body),
+            CORE_MODULE => rewrite_module(section.body, reserve),
+            COMPONENT => rewrite_component(section.body, reserve),
             _ => None,
         };
         push_section(
@@ -54,17 +68,32 @@ fn rewrite_component(component: &[u8]) -> Option<Vec<u8>> {
 /// has no instructions that copy or fill memory or tables there, grows memory only by the added
 /// function, and has no nested modules, which pass strings to one another through the host.
 pub(crate) fn is_interruptible(component: &[u8]) -> bool {
-    let grow = functions::grow().into_raw_body();
+    let plain = functions::grow().into_raw_body();
+    let mut reserved = None;
+    let mut globals = 0_u32;
     let mut depth = 0_u32;
     for payload in Parser::new(0).parse_all(component) {
         let Ok(payload) = payload else { return false };
         match payload {
             Payload::ComponentSection { .. } => depth += 1,
             Payload::ModuleSection { .. } if depth > 0 => return false,
-            Payload::ModuleSection { .. } => depth += 1,
+            Payload::ModuleSection { .. } => {
+                depth += 1;
+                (globals, reserved) = (0, None);
+            }
             Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ImportSection(imports) => {
+                globals = reserve::imported_globals(imports).unwrap_or(0);
+            }
+            Payload::GlobalSection(section) => {
+                // The added global is the last one.
+                let last = (globals + section.count()).checked_sub(1);
+                reserved = last.map(|last| functions::grow_within(last).into_raw_body());
+            }
             Payload::CodeSectionEntry(body)
-                if body.as_bytes() != grow && !is_short(&body).unwrap_or(false) =>
+                if body.as_bytes() != plain
+                    && Some(body.as_bytes()) != reserved.as_deref()
+                    && !is_short(&body).unwrap_or(false) =>
             {
                 return false;
             }
@@ -153,12 +182,23 @@ struct Plan {
     bodies: Vec<Range<usize>>,
     /// The instructions to replace, in the order of the module.
     calls: Vec<Call>,
+    /// The pages that its memory gets from the start, if it grows.
+    reserve: Option<Reserve>,
 }
 
-/// An instruction that becomes a call.
+/// An instruction to replace.
 struct Call {
     place: Range<usize>,
-    function: Added,
+    by: Instead,
+}
+
+/// What stands in place of an instruction.
+#[derive(Clone, Copy)]
+enum Instead {
+    /// A call of an added function.
+    Call(Added),
+    /// The number of pages that the guest knows of.
+    Size,
 }
 
 /// Number of functions that are added.
@@ -174,14 +214,16 @@ enum Added {
 
 impl Plan {
     /// `None` if there is nothing to replace, or if the module cannot be rewritten.
-    fn parse(module: &[u8]) -> Option<Self> {
+    fn parse(module: &[u8], reserves: bool) -> Option<Self> {
         let mut plan = Self {
             types: 0,
             functions: 0,
             bodies: Vec::new(),
             calls: Vec::new(),
+            reserve: None,
         };
         let mut memories = 0;
+        let mut reserve = Reserve::default();
         for payload in Parser::new(0).parse_all(module) {
             match payload.ok()? {
                 Payload::TypeSection(types) => {
@@ -191,6 +233,7 @@ impl Plan {
                     }
                 }
                 Payload::ImportSection(imports) => {
+                    reserve.globals = reserve::imported_globals(imports.clone())?;
                     for import in imports.into_imports() {
                         match import.ok()?.ty {
                             wasmparser::TypeRef::Func(_) => plan.functions += 1,
@@ -207,12 +250,24 @@ impl Plan {
                 Payload::FunctionSection(functions) => plan.functions += functions.count(),
                 Payload::MemorySection(section) => {
                     for memory in section {
-                        memories += 1 + u32::from(memory.ok()?.memory64);
+                        let memory = memory.ok()?;
+                        memories += 1 + u32::from(memory.memory64);
+                        reserve.memory = Some(memory);
                     }
+                }
+                Payload::GlobalSection(section) => {
+                    reserve.globals += section.count();
+                    reserve.has_section = true;
                 }
                 Payload::CodeSectionEntry(body) => plan.read(&body)?,
                 _ => {}
             }
+        }
+        let grows = |call: &Call| matches!(call.by, Instead::Call(Added::Grow));
+        if reserves && plan.calls.iter().any(grows) && reserve.is_possible() {
+            plan.reserve = Some(reserve);
+        } else {
+            plan.calls.retain(|call| !matches!(call.by, Instead::Size));
         }
         (memories == 1 && !plan.calls.is_empty()).then_some(plan)
     }
@@ -224,16 +279,17 @@ impl Plan {
         while !operators.eof() {
             let offset = operators.original_position();
             let operator = operators.read().ok()?;
-            let function = match operator {
+            let by = match operator {
                 Operator::MemoryCopy { .. } if is_inline(constant) => None,
-                Operator::MemoryCopy { .. } => Some(Added::Copy),
-                Operator::MemoryFill { .. } => Some(Added::Fill),
-                Operator::MemoryGrow { .. } => Some(Added::Grow),
+                Operator::MemoryCopy { .. } => Some(Instead::Call(Added::Copy)),
+                Operator::MemoryFill { .. } => Some(Instead::Call(Added::Fill)),
+                Operator::MemoryGrow { .. } => Some(Instead::Call(Added::Grow)),
+                Operator::MemorySize { .. } => Some(Instead::Size),
                 _ => None,
             };
-            if let Some(function) = function {
+            if let Some(by) = by {
                 let place = offset..operators.original_position();
-                self.calls.push(Call { place, function });
+                self.calls.push(Call { place, by });
             }
             constant = constant_of(&operator);
         }
@@ -244,6 +300,8 @@ impl Plan {
     fn code(&self, module: &[u8]) -> Option<Vec<u8>> {
         /// The instruction `call`.
         const CALL: u8 = 0x10;
+        /// The instruction `global.get`.
+        const GLOBAL_GET: u8 = 0x23;
         let mut out = Vec::new();
         u32::try_from(self.bodies.len())
             .ok()?
@@ -256,9 +314,18 @@ impl Plan {
             let mut from = body.start;
             while let Some(call) = calls.next_if(|call| call.place.start < body.end) {
                 rewritten.extend_from_slice(module.get(from..call.place.start)?);
-                rewritten.push(CALL);
-                let index = self.functions.checked_add(call.function as u32)?;
-                index.encode(&mut rewritten);
+                match (call.by, &self.reserve) {
+                    (Instead::Call(function), _) => {
+                        rewritten.push(CALL);
+                        let index = self.functions.checked_add(function as u32)?;
+                        index.encode(&mut rewritten);
+                    }
+                    (Instead::Size, Some(reserve)) => {
+                        rewritten.push(GLOBAL_GET);
+                        reserve.globals.encode(&mut rewritten);
+                    }
+                    (Instead::Size, None) => return None,
+                }
                 from = call.place.end;
             }
             rewritten.extend_from_slice(module.get(from..body.end)?);
@@ -266,18 +333,35 @@ impl Plan {
         }
         functions::copy().encode(&mut out);
         functions::fill().encode(&mut out);
-        functions::grow().encode(&mut out);
+        match &self.reserve {
+            Some(reserve) => functions::grow_within(reserve.globals).encode(&mut out),
+            None => functions::grow().encode(&mut out),
+        }
         Some(out)
     }
 }
 
 /// The module with calls instead of copies, fills and growth.
-fn rewrite_module(module: &[u8]) -> Option<Vec<u8>> {
-    let plan = Plan::parse(module)?;
+fn rewrite_module(module: &[u8], reserve: bool) -> Option<Vec<u8>> {
+    let plan = Plan::parse(module, reserve)?;
     let mut out = module.get(..HEADER_BYTES)?.to_vec();
+    let mut reserve = plan.reserve.as_ref();
     for section in Sections::parse(module)? {
         let Section { id, body } = section?;
+        if reserve::is_after_globals(id)
+            && let Some(reserve) = reserve.take_if(|reserve| !reserve.has_section)
+        {
+            let mut only = vec![0];
+            only = extended(&only, 1, &reserve.global())?;
+            push_section(&mut out, GLOBALS, &only);
+        }
         match id {
+            MEMORIES if let Some(reserve) = &plan.reserve => {
+                push_section(&mut out, id, &reserve.memories()?);
+            }
+            GLOBALS if let Some(reserve) = reserve.take() => {
+                push_section(&mut out, id, &extended(body, 1, &reserve.global())?);
+            }
             TYPES => {
                 /// Begins the type of a function.
                 const FUNCTION: u8 = 0x60;

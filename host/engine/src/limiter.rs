@@ -66,6 +66,8 @@ impl ResourceLimiter for Limiter {
             self.refuse_memory();
             return Ok(false);
         }
+        // The guest made do with less.
+        self.refused = None;
         Ok(true)
     }
 

@@ -56,6 +56,13 @@ const SELF_TEST_HTML: &str = "<!DOCTYPE html><html lang=en><head><title>Self-tes
 /// immediate.
 const KEPT_COMPONENTS: u64 = 128;
 
+/// Whom code is compiled for, and how.
+struct CodeTarget {
+    owner: CodeOwner,
+    /// Whether it gets memory in reserve in the pool.
+    reserve: bool,
+}
+
 /// Loads plugins.
 pub(crate) struct Loader {
     runtime: Arc<Runtime>,
@@ -236,9 +243,12 @@ impl Loader {
         };
         let key = (digest, grants_digest(&grants));
         let build = async {
-            let compiled_for = self.code_owner(owner);
-            let code = self.build(&found, world, &grants, digest, bytes, compiled_for);
-            let code = Arc::new(code.await?);
+            let target = CodeTarget {
+                owner: self.code_owner(owner),
+                reserve: limits.memory_bytes() >= u64::from(bulk::RESERVED_PAGES) << 16,
+            };
+            let built = self.build(&found, world, &grants, digest, bytes, target);
+            let code = Arc::new(built.await?);
             self.self_test(Arc::new(plugin(
                 Arc::clone(&code),
                 Arc::new(Stats::silent()),
@@ -268,14 +278,13 @@ impl Loader {
         grants: &EffectivePermissions,
         digest: Digest,
         bytes: Arc<[u8]>,
-        owner: CodeOwner,
+        target: CodeTarget,
     ) -> Result<Code, LoadError> {
         let pooled = matches!(world, World::Extractor | World::Hook)
             && found.shape.suits_pool()
             && grants.wasi.is_empty();
         if pooled {
-            let code = self.compile_for_pool(Arc::clone(&bytes), owner.clone());
-            match code.await {
+            match self.compile_for_pool(Arc::clone(&bytes), &target).await {
                 Ok(component) => {
                     let pre = self.runtime.pool_linker().instantiate_pre(&component);
                     let code = pre.and_then(|pre| match world {
@@ -291,7 +300,7 @@ impl Loader {
             }
         }
         let component = self
-            .compile(Placement::OnDemand, digest, bytes, owner)
+            .compile(Placement::OnDemand, digest, bytes, target.owner)
             .await?;
         let pre = self
             .runtime
@@ -322,18 +331,20 @@ impl Loader {
             .await
     }
 
-    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code.
+    /// Compiles an extractor or a hook for the pool, with memory copies and fills as guest code, and
+    /// with memory in `reserve` where its limit allows that.
     ///
     /// # Errors
     /// [`LoadError::Limits`] if it has instructions during which it cannot be interrupted.
     async fn compile_for_pool(
         &self,
         bytes: Arc<[u8]>,
-        owner: CodeOwner,
+        target: &CodeTarget,
     ) -> Result<Component, LoadError> {
         let interrupts = self.runtime.interrupter.is_some();
+        let reserve = target.reserve;
         let (bytes, digest) = blocking(move || {
-            let bytes = bulk::inline_bulk(&bytes);
+            let bytes = bulk::inline_bulk(&bytes, reserve);
             if interrupts && !bulk::is_interruptible(&bytes) {
                 let why = "instructions that can run long in the host";
                 return Err(LoadError::Limits(why.to_owned()));
@@ -342,6 +353,7 @@ impl Loader {
             Ok((bytes.into(), digest))
         })
         .await?;
+        let owner = target.owner.clone();
         self.compile(Placement::Pool, digest, bytes, owner).await
     }
 

@@ -28,29 +28,35 @@ pub(crate) fn valid(text: &str) -> Result<(), String> {
 /// Depth of valid JSON. serde_json has no limit of its own when it skips values.
 fn depth(json: &[u8]) -> u32 {
     let (mut depth, mut deepest) = (0_u32, 0_u32);
-    let mut bytes = json.iter();
-    while let Some(byte) = bytes.next() {
+    let mut rest = json;
+    while let Some((byte, behind)) = rest.split_first() {
+        rest = behind;
         match byte {
             b'[' | b'{' => {
                 depth += 1;
                 deepest = deepest.max(depth);
             }
             b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => {
-                while let Some(byte) = bytes.next() {
-                    match byte {
-                        b'\\' => {
-                            bytes.next();
-                        }
-                        b'"' => break,
-                        _ => {}
-                    }
-                }
-            }
+            b'"' => rest = behind_string(behind),
             _ => {}
         }
     }
     deepest
+}
+
+/// What follows a string whose opening quotation mark has been read.
+fn behind_string(json: &[u8]) -> &[u8] {
+    let mut rest = json;
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        let ends = rest.get(at) == Some(&b'"');
+        // An escaped character may be a quotation mark.
+        let behind = if ends { at + 1 } else { at + 2 };
+        rest = rest.get(behind..).unwrap_or_default();
+        if ends {
+            return rest;
+        }
+    }
+    &[]
 }
 
 /// Checks JSON texts one by one; all together must fit the limit.
@@ -127,6 +133,23 @@ mod tests {
             checked_list(&["1".into(), "2]".into()], &limits()),
             Err(PluginError::BadOutput(text)) if text.starts_with("item 1")
         ));
+    }
+
+    #[test]
+    fn brackets_in_strings_are_no_nesting() {
+        for (json, expected) in [
+            (r#""[[[""#, 0),
+            (r#"["[", "\"[", "\\", {"[": "\\\"[[["}]"#, 2),
+            (r#"{"a\u005b": ["\\\\", []], "b": "\""}"#, 3),
+            ("7", 0),
+        ] {
+            assert!(valid(json).is_ok(), "{json}");
+            assert_eq!(depth(json.as_bytes()), expected, "{json}");
+        }
+        let strings = r#""[","#.repeat(200);
+        let nested = |levels| format!("{}{strings}1{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(valid(&nested(127)).is_ok());
+        assert!(valid(&nested(128)).is_err());
     }
 
     #[test]

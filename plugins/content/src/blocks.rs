@@ -6,6 +6,7 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::lexicon::{self, SEED, step};
+use crate::lower;
 use crate::measure::{HIDE, Info, SKIP, get};
 use crate::phrases;
 
@@ -209,14 +210,8 @@ fn read_line(node: Node<'_>, info: &[Info], line: &mut String) {
         if !below.is_text() || get(info, below.id()).owner != node.id() {
             continue;
         }
-        for word in below.text().split_whitespace() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.extend(word.chars().flat_map(char::to_lowercase));
-            if line.len() > MAX_LINE {
-                return;
-            }
+        if lower::push_words_up_to(MAX_LINE, below.text(), line) {
+            return;
         }
     }
 }

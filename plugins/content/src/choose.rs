@@ -39,12 +39,17 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
         if me.state & SKIP != 0 {
             continue;
         }
-        let major = (me.prose as f32) > total as f32 * MAJOR
-            || many
-                && me.marks & (NAV | FOOT | POPUP) == 0
-                && (me.left as f32) > chars as f32 * 0.3;
-        let is_note = me.tag == tag::ASIDE && view.node(id as u32).is_some_and(is_callout);
-        if is_boilerplate(me, bad) && !major && !is_note || bad & CONSENT & me.marks != 0 {
+        let is_major = |me: &Info| {
+            (me.prose as f32) > total as f32 * MAJOR
+                || many
+                    && me.marks & (NAV | FOOT | POPUP) == 0
+                    && (me.left as f32) > chars as f32 * 0.3
+        };
+        let is_note =
+            |me: &Info| me.tag == tag::ASIDE && view.node(id as u32).is_some_and(is_callout);
+        // Few nodes are boilerplate, so the rest is asked of few.
+        if is_boilerplate(me, bad) && !is_major(me) && !is_note(me) || bad & CONSENT & me.marks != 0
+        {
             me.state |= DROP;
         }
         let me = *me;

@@ -36,15 +36,19 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             id = here.end();
             continue;
         }
+        if me.state & BLOCK == 0 {
+            // Every rule is about blocks.
+            id += 1;
+            continue;
+        }
         let small = (me.prose as f32) < total * 0.2;
-        let block = me.state & BLOCK != 0;
         let density = if me.chars == 0 {
             0.0
         } else {
             me.link as f32 / me.chars as f32
         };
         let picture = me.tag == tag::FIGCAPTION
-            || small && (me.tag == tag::FIGURE && !doc || block && me.marks & CAPTION != 0);
+            || small && (me.tag == tag::FIGURE && !doc || me.marks & CAPTION != 0);
         if picture {
             if let Some(me) = info.get_mut(id as usize) {
                 me.state |= PICTURE;
@@ -52,15 +56,13 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
             id = here.end();
             continue;
         }
-        let links = block
-            && small
+        let links = small
             && density > 0.6
             && me.state & HEADING == 0
             && !matches!(me.tag, tag::P | tag::BLOCKQUOTE)
             && !doc;
-        let drop =
-            me.tag == tag::H1 || small && block && me.marks & (META | BYLINE | BIO) != 0 || links;
-        let leaf = block && me.own > 0 && me.own == me.left;
+        let drop = me.tag == tag::H1 || small && me.marks & (META | BYLINE | BIO) != 0 || links;
+        let leaf = me.own > 0 && me.own == me.left;
         if leaf && me.state & HEADING == 0 {
             seen += me.prose;
         }
@@ -69,11 +71,12 @@ pub fn focused(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) 
                 && (is_promotion(&me, leaf)
                     || seen == 0 && small && is_headline(here, &me, leaf, &titles));
         let late = seen as f32 > total * TAIL;
+        let early = (seen as f32) < total * START;
+        let aside = article && leaf && me.own <= MAX_ASIDE && me.state & HEADING == 0;
         let drop = drop
-            || article && leaf && me.own <= MAX_ASIDE && me.state & HEADING == 0 && {
+            || aside && (early || late) && {
                 sections::read_line(here, info, &mut line);
-                let early = (seen as f32) < total * START;
-                (early || late) && lines::is_credit(&line)
+                lines::is_credit(&line)
                     || late && (lines::is_plug(&line) || titles.is_author(&line))
             };
         if article
@@ -110,6 +113,11 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
             id = here.end();
             continue;
         }
+        if me.state & BLOCK == 0 {
+            // Every rule is about blocks.
+            id += 1;
+            continue;
+        }
         let leaf = me.own == me.left;
         let headline = me.tag == tag::H1 && leaf && matches!(kind, Kind::Forum | Kind::Other);
         let site_header = me.tag == tag::HEADER
@@ -119,7 +127,6 @@ pub fn broad(view: &View<'_>, measured: &mut Measured, root: u32, kind: Kind) {
                 .take(MAX_CLIMB)
                 .all(|a| !matches!(a.tag(), tag::ARTICLE | tag::MAIN | tag::SECTION));
         let links = matches!(kind, Kind::Product | Kind::Forum)
-            && me.state & BLOCK != 0
             && me.links >= 3
             && me.link * 2 > me.chars
             && (me.prose as f32) < prose * 0.2
@@ -192,7 +199,7 @@ impl Titles {
     fn of(view: &View<'_>) -> Self {
         let mut found = Vec::new();
         let mut authors = Vec::new();
-        for node in view.nodes() {
+        for node in view.tagged(|id| matches!(id, tag::META | tag::TITLE | tag::H1)) {
             match node.tag() {
                 tag::META if authors.len() < 4 && is_author_key(node) => {
                     authors.push(letters(node.attr(attr::CONTENT).unwrap_or("")));
@@ -232,10 +239,15 @@ impl Titles {
 }
 
 fn letters(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| c.is_alphanumeric()) {
+        if c.is_ascii() {
+            out.push(c.to_ascii_lowercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
+    }
+    out
 }
 
 /// Marks what in a thread is about posts rather than in them: ranks, counts, signatures.

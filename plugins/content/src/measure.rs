@@ -4,6 +4,7 @@ use orbweaver_sdk::dom::{Kind, Node, View, attr, tag};
 use orbweaver_sdk::text::is_block;
 
 use crate::names;
+use crate::scan::scan;
 use crate::visible::{self, Look};
 use crate::words::{self, Marks};
 
@@ -158,28 +159,6 @@ fn marks_of(node: Node<'_>, max_words: u32) -> Marks {
         };
     }
     marks
-}
-
-/// Characters and sentence punctuation of a text.
-fn scan(text: &str) -> (u32, u32) {
-    let (mut chars, mut punct) = (0, 0);
-    let mut space = true;
-    for &byte in text.as_bytes() {
-        match byte {
-            b' ' | b'\n' | b'\t' | b'\r' | 0x0c => {
-                chars += u32::from(!space);
-                space = true;
-            }
-            // Continuation bytes of UTF-8.
-            0x80..=0xbf => {}
-            _ => {
-                chars += 1;
-                space = false;
-                punct += u32::from(matches!(byte, b',' | b'.' | b'!' | b'?' | b';'));
-            }
-        }
-    }
-    (chars, punct)
 }
 
 /// Counts every node of the page; with `show_hidden` also what a style hides. Class

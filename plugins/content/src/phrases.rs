@@ -231,14 +231,45 @@ const PHRASES: &[(&str, Match, Announces)] = &[
     ("смотрите также", Start, Related),
 ];
 
+/// The phrases' indices by first byte, each group in the order of [`PHRASES`], and where the group
+/// of each byte begins.
+static BY_FIRST: ([u8; PHRASES.len()], [u8; 257]) = {
+    let mut starts = [0; 257];
+    let mut order = [0; PHRASES.len()];
+    let mut filled = 0;
+    let mut byte = 0;
+    while byte < 256 {
+        starts[byte] = filled as u8;
+        let mut i = 0;
+        while i < PHRASES.len() {
+            if PHRASES[i].0.as_bytes()[0] as usize == byte {
+                order[filled] = i as u8;
+                filled += 1;
+            }
+            i += 1;
+        }
+        byte += 1;
+    }
+    starts[256] = filled as u8;
+    assert!(filled < 256);
+    (order, starts)
+};
+
 /// What a line announces; `line` in lower case, without white space around it.
 pub fn find(line: &str) -> Option<Announces> {
     let line = line.trim_start_matches(|c: char| !c.is_alphabetic());
     let bare = line.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let first = line.bytes().next()?;
-    PHRASES
+    let [first, second, ..] = *line.as_bytes() else {
+        return None;
+    };
+    let (order, starts) = &BY_FIRST;
+    let at = usize::from(first);
+    let group = usize::from(*starts.get(at)?)..usize::from(*starts.get(at + 1)?);
+    order
+        .get(group)?
         .iter()
-        .filter(|(phrase, ..)| phrase.as_bytes().first() == Some(&first))
+        .filter_map(|&i| PHRASES.get(usize::from(i)))
+        .filter(|(phrase, ..)| phrase.as_bytes().get(1) == Some(&second))
         .find_map(|&(phrase, how, what)| {
             let hit = match how {
                 Whole => bare == phrase,
@@ -246,4 +277,30 @@ pub fn find(line: &str) -> Option<Announces> {
             };
             hit.then_some(what)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phrase_is_found_where_it_is_the_line_or_begins_it() {
+        for &(phrase, how, _) in PHRASES {
+            let first = |line: &str| {
+                let hits = |&&(other, how, _): &&(&str, Match, Announces)| match how {
+                    Whole => other == phrase && line == phrase,
+                    Start => line.starts_with(other),
+                };
+                PHRASES.iter().find(hits).map(|found| found.2)
+            };
+            assert_eq!(find(phrase), first(phrase), "{phrase}");
+            assert_eq!(find(&format!("– {phrase} …")), first(phrase), "{phrase}");
+            let longer = format!("{phrase} of the week");
+            assert_eq!(find(&longer), first(&longer), "{phrase}");
+            assert!(how == Whole || find(&longer).is_some(), "{phrase}");
+        }
+        assert_eq!(find(""), None);
+        assert_eq!(find("t"), None);
+        assert_eq!(find("7"), None);
+    }
 }

@@ -3,6 +3,7 @@
 use orbweaver_sdk::dom::{Node, View, tag};
 
 use crate::kind::Kind;
+use crate::lower;
 use crate::measure::{BLOCK, DROP, HEADING, Info, Measured, SKIP, get};
 use crate::phrases::{self, Announces};
 
@@ -63,12 +64,7 @@ pub fn read_line(node: Node<'_>, info: &[Info], line: &mut String) {
         if !below.is_text() || get(info, below.id()).owner != node.id() {
             continue;
         }
-        for word in below.text().split_whitespace() {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.extend(word.chars().flat_map(char::to_lowercase));
-        }
+        lower::push_words(below.text(), line);
         if line.len() > 200 {
             return;
         }

@@ -84,6 +84,7 @@ impl fmt::Debug for Node<'_> {
 
 impl<'a> Node<'a> {
     /// The node with this id, which the view has.
+    #[inline]
     pub(crate) fn new(view: &'a View<'a>, id: u32) -> Self {
         Self { view, id }
     }
@@ -95,6 +96,7 @@ impl<'a> Node<'a> {
     }
 
     /// The view this node is of.
+    #[inline]
     pub fn view(&self) -> &'a View<'a> {
         self.view
     }
@@ -218,6 +220,7 @@ impl<'a> Node<'a> {
     }
 
     /// Direct children, in order.
+    #[inline]
     pub fn children(&self) -> impl Iterator<Item = Node<'a>> + Clone + use<'a> {
         let view = self.view;
         let end = self.end();
@@ -231,22 +234,26 @@ impl<'a> Node<'a> {
     }
 
     /// Direct children that are elements, in order.
+    #[inline]
     pub fn child_elements(&self) -> impl Iterator<Item = Node<'a>> + Clone + use<'a> {
         self.children().filter(Node::is_element)
     }
 
     /// Parent, its parent, and so on up to the document.
+    #[inline]
     pub fn ancestors(&self) -> impl Iterator<Item = Node<'a>> + Clone + use<'a> {
         std::iter::successors(self.parent(), Node::parent)
     }
 
     /// Every node below this one, in document order.
+    #[inline]
     pub fn descendants(&self) -> impl DoubleEndedIterator<Item = Node<'a>> + Clone + use<'a> {
         let view = self.view;
         (self.id + 1..self.end()).map(move |id| Node { view, id })
     }
 
     /// Every element below this node, in document order.
+    #[inline]
     pub fn elements(&self) -> impl DoubleEndedIterator<Item = Node<'a>> + Clone + use<'a> {
         self.below(KIND_ELEMENT).map(|(node, _)| node)
     }
@@ -299,6 +306,7 @@ impl<'a> Node<'a> {
     }
 
     /// Attributes in source order.
+    #[inline]
     pub fn attrs(
         &self,
     ) -> impl DoubleEndedIterator<Item = Attr<'a>> + ExactSizeIterator + Clone + use<'a> {
@@ -338,6 +346,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether it has the attribute with this id.
+    #[inline]
     pub fn has_attr(&self, id: u16) -> bool {
         self.attr(id).is_some()
     }
@@ -362,6 +371,7 @@ impl<'a> Attr<'a> {
     }
 
     /// Its id, [`attr::UNKNOWN`] for names outside the table.
+    #[inline]
     pub fn id(&self) -> u16 {
         self.record[0] as u16
     }
@@ -378,6 +388,7 @@ impl<'a> Attr<'a> {
     }
 
     /// Its value, character references decoded.
+    #[inline]
     pub fn value(&self) -> &'a str {
         self.view.str(self.record[1], self.record[2])
     }

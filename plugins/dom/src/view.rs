@@ -1,7 +1,7 @@
 //! Reading a snapshot: the document as a whole.
 
 use crate::format::{
-    ATTR_WORDS, FLAG_QUIRKS, FLAG_TRUNCATED, HEADER_WORDS, MAGIC, NODE_WORDS, VERSION,
+    ATTR_WORDS, FLAG_QUIRKS, FLAG_TRUNCATED, HEADER_WORDS, KIND_ELEMENT, MAGIC, NODE_WORDS, VERSION,
 };
 use crate::names::tag;
 use crate::node::{Attr, Node};
@@ -66,18 +66,44 @@ impl<'a> View<'a> {
         clippy::len_without_is_empty,
         reason = "a snapshot always has its document node"
     )]
+    #[inline]
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
     /// The node with this id.
+    #[inline]
     pub fn node(&'a self, id: u32) -> Option<Node<'a>> {
         ((id as usize) < self.nodes.len()).then(|| Node::new(self, id))
     }
 
     /// Every node in document order.
+    #[inline]
     pub fn nodes(&'a self) -> impl DoubleEndedIterator<Item = Node<'a>> + Clone {
         (0..self.len()).map(move |id| Node::new(self, id))
+    }
+
+    /// The elements whose tag id `is_wanted`, in document order. This looks at one word a node, so
+    /// it is the fastest way to a few elements of a page.
+    ///
+    /// ```
+    /// use orbweaver_dom::{View, tag};
+    /// fn count_links(view: &View<'_>) -> usize {
+    ///     view.tagged(|id| matches!(id, tag::A | tag::AREA)).count()
+    /// }
+    /// ```
+    #[inline]
+    pub fn tagged(
+        &'a self,
+        is_wanted: impl Fn(u16) -> bool + Clone,
+    ) -> impl DoubleEndedIterator<Item = Node<'a>> + Clone {
+        let wanted = move |record: &[u32; NODE_WORDS]| {
+            record[0] & 0xff == KIND_ELEMENT && is_wanted((record[0] >> 16) as u16)
+        };
+        (0..self.len())
+            .zip(self.nodes)
+            .filter(move |(_, record)| wanted(record))
+            .map(move |(id, _)| Node::new(self, id))
     }
 
     /// Every element in document order.
@@ -112,6 +138,7 @@ impl<'a> View<'a> {
         self.flags & FLAG_TRUNCATED != 0
     }
 
+    #[inline]
     pub(crate) fn str(&self, offset: u32, len: u32) -> &'a str {
         let start = offset as usize;
         self.text

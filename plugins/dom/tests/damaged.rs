@@ -16,7 +16,7 @@ const PAGE: &str = "<!doctype html><title>T</title><template><p>a</template><bod
 /// Uses everything there is to read.
 fn read(snapshot: &Snapshot, selectors: &[Selector]) {
     let Ok(view) = snapshot.view() else { return };
-    let mut seen = 0_usize;
+    let mut seen = view.tagged(|id| id % 2 == 1).count();
     for node in view.nodes() {
         seen += format!("{node:?}").len();
         seen += node.children().count() + node.child_elements().count();

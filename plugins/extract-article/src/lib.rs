@@ -29,11 +29,10 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         confidence,
         ..
     } = article;
-    let filled = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let mut w = Writer::with_capacity(text.len() + html.len() + 1024);
     w.object(|w| {
-        w.key("text").string_or_null(filled(&text).as_deref());
-        w.key("html").string_or_null(filled(&html).as_deref());
+        w.key("text").string_or_null(filled(&text));
+        w.key("html").string_or_null(filled(&html));
         w.key("title").string_or_null(meta.title.as_deref());
         w.key("byline").string_or_null(meta.byline.as_deref());
         w.key("published").string_or_null(meta.published.as_deref());
@@ -45,4 +44,8 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         });
     });
     Ok(w.finish())
+}
+
+fn filled(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }

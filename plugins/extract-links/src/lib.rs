@@ -27,10 +27,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
         let page_nofollow = robots::forbid_following(&robots::directives(page)?);
         let mut to = Resolved::default();
         let mut budget = Budget::of(view);
-        for node in view.nodes() {
-            if !matches!(node.tag(), tag::A | tag::AREA) {
-                continue;
-            }
+        for node in view.tagged(|id| matches!(id, tag::A | tag::AREA)) {
             let Some(href) = node
                 .attr(attr::HREF)
                 .or_else(|| node.attr(attr::XLINK_HREF))

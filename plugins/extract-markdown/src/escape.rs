@@ -1,6 +1,8 @@
 //! Text into Markdown: white space collapsed, and a backslash before what would read as
 //! markup otherwise, only there. Rules by CommonMark 0.31 and GFM's extensions.
 
+use orbweaver_sdk::text::ByteSet;
+
 use crate::marks::Kind;
 use crate::writer::{Mode, Space, Writer};
 
@@ -12,6 +14,12 @@ const MARKUP: u8 = 2;
 const WIDE: u8 = 3;
 /// Never written.
 const CONTROL: u8 = 4;
+
+/// ASCII characters that may need a backslash.
+const MARKS: &[u8] = b"\\*_`[]<&~|#";
+
+/// ASCII characters that are not plain; the space is left to the search.
+static NOT_PLAIN: ByteSet = ByteSet::of(b"\\*_`[]<&~|#\x7f").with_controls();
 
 static CLASS: [u8; 256] = {
     let mut class = [PLAIN; 256];
@@ -27,16 +35,23 @@ static CLASS: [u8; 256] = {
         class[spaces[i] as usize] = SPACE;
         i += 1;
     }
-    let markup = b"\\*_`[]<&~|#";
     i = 0;
-    while i < markup.len() {
-        class[markup[i] as usize] = MARKUP;
+    while i < MARKS.len() {
+        class[MARKS[i] as usize] = MARKUP;
         i += 1;
     }
     class[0xc2] = WIDE;
     class[0xe2] = WIDE;
     class[0xef] = WIDE;
     class
+};
+
+/// Bytes of text from which on a search for what is not plain is faster than byte by byte: only
+/// in the sandbox, which has instructions for it.
+const WORTH_A_SEARCH: usize = if cfg!(target_family = "wasm") {
+    16
+} else {
+    usize::MAX
 };
 
 fn class(byte: u8) -> u8 {
@@ -148,7 +163,15 @@ impl Writer {
         let mut at = start;
         while let Some(&byte) = bytes.get(at) {
             match class(byte) {
-                PLAIN => at += 1,
+                PLAIN => {
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let plain = if rest.len() >= WORTH_A_SEARCH {
+                        NOT_PLAIN.plain_words(rest)
+                    } else {
+                        0
+                    };
+                    at += plain.max(1);
+                }
                 SPACE => {
                     let joins =
                         byte == b' ' && bytes.get(at + 1).is_some_and(|&next| class(next) == PLAIN);

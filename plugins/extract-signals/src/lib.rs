@@ -62,7 +62,7 @@ pub fn extract(page: &Page<'_>, _options: &str) -> Result<String, Error> {
 fn headings(view: &View<'_>, w: &mut Writer) {
     let mut budget = Budget::of(view);
     let mut found: Vec<(u8, String)> = Vec::new();
-    for node in view.nodes() {
+    for node in view.tagged(|id| matches!(id, tag::H1..=tag::H6)) {
         let level = match node.tag() {
             tag::H1 => 1,
             tag::H2 => 2,

@@ -14,10 +14,7 @@ pub fn count(page: &Page<'_>, view: &View<'_>, page_nofollow: bool, w: &mut Writ
     if let Some(base) = page.base() {
         let host = without_www(own.as_ref().unwrap_or(base).host());
         let mut to = Resolved::default();
-        for node in view.nodes() {
-            if !matches!(node.tag(), tag::A | tag::AREA) {
-                continue;
-            }
+        for node in view.tagged(|id| matches!(id, tag::A | tag::AREA)) {
             let href = node
                 .attr(attr::HREF)
                 .or_else(|| node.attr(attr::XLINK_HREF));

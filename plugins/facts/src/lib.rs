@@ -13,6 +13,7 @@ pub mod language;
 mod marks;
 mod names;
 mod nearby;
+mod profile;
 mod site;
 mod text;
 mod things;

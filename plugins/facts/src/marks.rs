@@ -42,7 +42,7 @@ impl Marks {
     pub fn of(view: &View<'_>) -> Self {
         let mut marks = Self::default();
         let (mut main, mut article) = (None, None);
-        for node in view.nodes() {
+        for node in view.elements() {
             match node.tag() {
                 tag::META | tag::LINK => continue,
                 tag::H1 if marks.headings.len() < MAX_HEADINGS => marks.heading(node),

@@ -42,9 +42,11 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
     // Nearly every text fails at its first byte.
     let first = text.chars().next()?.to_lowercase().next()?;
     let first = first_byte(first.encode_utf8(&mut [0; 4]));
-    let mut known = INTRODUCTIONS
-        .iter()
-        .filter(|known| first_byte(known) == first);
+    let (order, starts) = &BY_FIRST;
+    let at = usize::from(first?);
+    let group = usize::from(*starts.get(at)?)..usize::from(*starts.get(at + 1)?);
+    let known = order.get(group)?.iter();
+    let mut known = known.filter_map(|&i| INTRODUCTIONS.get(usize::from(i)));
     known.find_map(|known| {
         let rest = after(text, known)?;
         let sign = known.ends_with([':', '：', '/', '／']);
@@ -54,6 +56,30 @@ pub fn strip_introduction(text: &str) -> Option<&str> {
         ends.then_some(rest_trimmed)
     })
 }
+
+/// The indices of [`INTRODUCTIONS`] by first byte, each group in their order, and where the group
+/// of each byte begins.
+static BY_FIRST: ([u8; INTRODUCTIONS.len()], [u8; 257]) = {
+    let mut starts = [0; 257];
+    let mut order = [0; INTRODUCTIONS.len()];
+    let mut filled = 0;
+    let mut byte = 0;
+    while byte < 256 {
+        starts[byte] = filled as u8;
+        let mut i = 0;
+        while i < INTRODUCTIONS.len() {
+            if INTRODUCTIONS[i].as_bytes()[0] as usize == byte {
+                order[filled] = i as u8;
+                filled += 1;
+            }
+            i += 1;
+        }
+        byte += 1;
+    }
+    starts[256] = filled as u8;
+    assert!(filled < 256);
+    (order, starts)
+};
 
 fn first_byte(text: &str) -> Option<u8> {
     text.as_bytes().first().copied()

@@ -7,6 +7,7 @@ use crate::Sources;
 use crate::dates::{self, Manner};
 use crate::marks::{Marks, time_value};
 use crate::names;
+use crate::profile::leads_to_profile;
 use crate::text::{CLASS_WORD_BYTES, class_words};
 use crate::told::{Stamp, Told};
 
@@ -252,45 +253,6 @@ fn meaning(word: &[u8]) -> u8 {
         | b"share" | b"follow" | b"description" | b"role" | b"job" | b"position" => BESIDE,
         _ => 0,
     }
-}
-
-/// Whether a link's address is that of a person's page.
-fn leads_to_profile(link: Node<'_>) -> bool {
-    const PATHS: &[&str] = &[
-        "/author/",
-        "/authors/",
-        "/people/",
-        "/person/",
-        "/contributor/",
-        "/contributors/",
-        "/profile/",
-        "/profiles/",
-        "/writers/",
-        "/user/",
-        "/users/",
-        "/member/",
-        "/members/",
-        "/staff/",
-        "/u/",
-        "/by/",
-        "/autor/",
-        "/auteur/",
-        "/autore/",
-        "/autoren/",
-        "/redaktion/",
-        "/team/",
-        "memberlist.php?mode=viewprofile",
-        "member.php?",
-        "/@",
-    ];
-    let Some(href) = link.attr(attr::HREF).filter(|href| href.len() <= 500) else {
-        return false;
-    };
-    PATHS.iter().any(|path| {
-        // Something follows: `/authors/` alone is a list.
-        href.find(path)
-            .is_some_and(|at| href.len() > at + path.len())
-    })
 }
 
 /// The names in an element: its runs of text, without introductions and labels, up to the first

@@ -6,31 +6,45 @@ pub const MAX_BYTES: usize = 1_000;
 /// A text without differences that nobody sees: case, white space, forms of quotes and dashes.
 pub fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars().flat_map(char::to_lowercase) {
-        match c {
-            '‘' | '’' | 'ʼ' | '`' | '´' => out.push('\''),
-            '“' | '”' | '„' | '«' | '»' => out.push('"'),
-            '‐'..='―' | '−' => out.push('-'),
-            '…' => out.push_str("..."),
-            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' => {}
-            c if c.is_whitespace() => {
-                if !out.is_empty() && !out.ends_with(' ') {
-                    out.push(' ');
-                }
-            }
-            c => out.push(c),
+    for c in text.chars() {
+        if c.is_ascii() {
+            push_normal(c.to_ascii_lowercase(), &mut out);
+        } else {
+            c.to_lowercase().for_each(|c| push_normal(c, &mut out));
         }
     }
     out.truncate(out.trim_end().len());
     out
 }
 
+/// Appends a character in lower case.
+fn push_normal(c: char, out: &mut String) {
+    match c {
+        '‘' | '’' | 'ʼ' | '`' | '´' => out.push('\''),
+        '“' | '”' | '„' | '«' | '»' => out.push('"'),
+        '‐'..='―' | '−' => out.push('-'),
+        '…' => out.push_str("..."),
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}' => {}
+        c if c.is_whitespace() => {
+            if !out.is_empty() && !out.ends_with(' ') {
+                out.push(' ');
+            }
+        }
+        c => out.push(c),
+    }
+}
+
 /// Letters and digits alone, in lower case: what is left of a name in a domain.
 pub fn letters(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars().filter(|c| c.is_alphanumeric()) {
+        if c.is_ascii() {
+            out.push(c.to_ascii_lowercase());
+        } else {
+            out.extend(c.to_lowercase());
+        }
+    }
+    out
 }
 
 /// Longest word of a class name that is told.

@@ -73,7 +73,7 @@ impl<'p> Head<'p> {
             .lang
             .map(str::trim_ascii)
             .filter(|lang| !lang.is_empty());
-        for node in view.nodes() {
+        for node in view.tagged(|id| matches!(id, tag::TITLE | tag::META | tag::LINK)) {
             match node.tag() {
                 tag::TITLE if !titled && node.namespace() == Namespace::Html => {
                     titled = true;

@@ -13,7 +13,7 @@
 //! assert_eq!(w.finish(), r#"{"title":"A \"page\"","links":[1,null]}"#);
 //! ```
 
-use crate::text::Sink;
+use crate::text::{ByteSet, Sink};
 
 /// A JSON text being written. The writer adds commas and colons; the caller must write keys in
 /// objects only, and a value after each key.
@@ -220,6 +220,10 @@ pub fn escape_into(text: &str, out: &mut String) {
 
 /// Index of the first byte that must be escaped in a JSON string, or the length.
 fn first_to_escape(bytes: &[u8]) -> usize {
+    static SET: ByteSet = ByteSet::of(b"\"\\").with_controls();
+    if cfg!(target_family = "wasm") {
+        return SET.first_in(bytes);
+    }
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
     // Eight bytes at a time: after the XOR a byte is zero if it equals the mark, and the

@@ -131,22 +131,24 @@ impl<'b> Object<'b> {
 
 /// All parsable blocks of a page, in document order.
 pub fn blocks(view: &View<'_>) -> Vec<Block> {
-    view.nodes()
+    view.tagged(|id| id == tag::SCRIPT)
         .filter(|n| is_block(*n))
         .filter_map(parse_node)
         .collect()
 }
 
 /// Whether this is a script element with JSON-LD.
+#[inline]
 pub fn is_block(node: Node<'_>) -> bool {
+    node.tag() == tag::SCRIPT && node.attr(attr::TYPE).is_some_and(is_json_ld)
+}
+
+fn is_json_ld(mime: &str) -> bool {
     const TYPE: &str = "application/ld+json";
-    node.tag() == tag::SCRIPT
-        && node.attr(attr::TYPE).is_some_and(|t| {
-            let t = t.trim_ascii();
-            t.get(..TYPE.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(TYPE))
-                && matches!(t.as_bytes().get(TYPE.len()), None | Some(b';' | b' '))
-        })
+    let mime = mime.trim_ascii();
+    mime.get(..TYPE.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(TYPE))
+        && matches!(mime.as_bytes().get(TYPE.len()), None | Some(b';' | b' '))
 }
 
 /// Parses the block of a script element.

@@ -276,10 +276,8 @@ impl<'a> Page<'a> {
             .get_or_init(|| {
                 let fallback = Base::new(self.final_url());
                 let declared = self.view().ok().and_then(|view| {
-                    let href = view.nodes().find_map(|node| match node.tag() {
-                        tag::BASE => node.attr(attr::HREF),
-                        _ => None,
-                    })?;
+                    let mut bases = view.tagged(|id| id == tag::BASE);
+                    let href = bases.find_map(|node| node.attr(attr::HREF))?;
                     match &fallback {
                         Some(base) => Base::from_resolved(base.join(href)?),
                         None => Base::new(href),

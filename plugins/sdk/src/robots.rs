@@ -94,7 +94,7 @@ pub fn is_ai(name: &str) -> bool {
 /// All directives of a page: metas in document order, then headers.
 pub fn directives<'p>(page: &'p Page<'_>) -> Result<Vec<Directive<'p>>, Error> {
     let mut found = Vec::new();
-    for node in page.view()?.nodes().filter(|n| n.tag() == tag::META) {
+    for node in page.view()?.tagged(|id| id == tag::META) {
         let (Some(name), Some(content)) = (node.attr(attr::NAME), node.attr(attr::CONTENT)) else {
             continue;
         };

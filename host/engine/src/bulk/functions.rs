@@ -274,3 +274,61 @@ pub(super) fn grow() -> Function {
     code.local_get(PAGES).memory_grow(0).end();
     function
 }
+
+/// As [`grow`], for a memory with pages in reserve: `known` is the global that counts the pages
+/// that the guest knows of. The host is asked for what is missing, rounded up to
+/// [`STEP_PAGES`](super::STEP_PAGES), or where it refuses that, for no more than is missing.
+pub(super) fn grow_within(known: u32) -> Function {
+    const PAGES: u32 = 0;
+    const MISSING: u32 = 1;
+    const STEP: i32 = super::STEP_PAGES.cast_signed();
+    let mut function = Function::new([(1, ValType::I32)]);
+    let mut code = function.instructions();
+    // Never negative: what the guest knows of is there.
+    code.local_get(PAGES)
+        .memory_size(0)
+        .global_get(known)
+        .i32_sub()
+        .local_tee(MISSING)
+        .i32_gt_u()
+        .if_(BlockType::Empty);
+    code.local_get(PAGES)
+        .local_get(MISSING)
+        .i32_sub()
+        .local_tee(MISSING);
+    // What no memory has is asked for as it is, so that rounding does not overflow.
+    code.i32_const(0x1_0000).i32_lt_u().if_(BlockType::Empty);
+    code.local_get(MISSING)
+        .i32_const(STEP - 1)
+        .i32_add()
+        .i32_const(-STEP)
+        .i32_and()
+        .memory_grow(0)
+        .i32_const(-1)
+        .i32_eq()
+        .if_(BlockType::Empty);
+    refuse_unless_grown(&mut code, MISSING);
+    code.end().else_();
+    refuse_unless_grown(&mut code, MISSING);
+    code.end().end();
+    // The answer is what the guest knew of before.
+    code.global_get(known)
+        .global_get(known)
+        .local_get(PAGES)
+        .i32_add()
+        .global_set(known)
+        .end();
+    function
+}
+
+/// Grows the memory by a local's number of pages; returns -1 if the host refuses.
+fn refuse_unless_grown(code: &mut InstructionSink<'_>, pages: u32) {
+    code.local_get(pages)
+        .memory_grow(0)
+        .i32_const(-1)
+        .i32_eq()
+        .if_(BlockType::Empty)
+        .i32_const(-1)
+        .return_()
+        .end();
+}

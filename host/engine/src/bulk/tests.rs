@@ -21,7 +21,7 @@ impl Guest {
             (table 3 funcref) (elem (i32.const 0) $other))"#
         );
         let module = wat::parse_str(&text).unwrap();
-        let rewritten = rewrite_module(&module).unwrap();
+        let rewritten = rewrite_module(&module, true).unwrap();
         assert!(component_of(&module).len() < component_of(&rewritten).len());
         assert!(!is_interruptible(&component_of(&module)));
         assert!(is_interruptible(&component_of(&rewritten)));
@@ -103,29 +103,126 @@ fn what_is_out_of_bounds_traps() {
     }
 }
 
+/// A memory's `grow(pages)` and `size()`.
+struct Growth {
+    store: Store<()>,
+    grow: TypedFunc<i32, i32>,
+    size: TypedFunc<(), i32>,
+    memory: wasmtime::Memory,
+}
+
+impl Growth {
+    /// `rest` stands before the functions, `memory` declares the memory.
+    fn new(memory: &str, rest: &str, reserve: bool) -> Self {
+        let text = format!(
+            r#"(module {rest} {memory}
+            (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0)))
+            (func (export "size") (result i32) memory.size))"#
+        );
+        let module = wat::parse_str(&text).unwrap();
+        let rewritten = rewrite_module(&module, reserve).unwrap();
+        assert!(!is_interruptible(&component_of(&module)));
+        assert!(is_interruptible(&component_of(&rewritten)));
+        let engine = Engine::default();
+        let module = Module::new(&engine, rewritten).unwrap();
+        let mut store = Store::new(&engine, ());
+        let ty = wasmtime::GlobalType::new(wasmtime::ValType::I32, wasmtime::Mutability::Const);
+        let global = wasmtime::Global::new(&mut store, ty, 7.into()).unwrap();
+        let imports = vec![global.into(); usize::from(rest.contains("import"))];
+        let instance = Instance::new(&mut store, &module, &imports).unwrap();
+        Self {
+            grow: instance.get_typed_func(&mut store, "grow").unwrap(),
+            size: instance.get_typed_func(&mut store, "size").unwrap(),
+            memory: instance.get_memory(&mut store, "memory").unwrap(),
+            store,
+        }
+    }
+
+    /// Grows step by step; each step has the expected answer, and the size then.
+    fn check(&mut self, steps: &[(i32, i32, i32)]) {
+        for (pages, answer, size) in steps {
+            let got = self.grow.call(&mut self.store, *pages).unwrap();
+            assert_eq!(got, *answer, "grow by {pages}");
+            let got = self.size.call(&mut self.store, ()).unwrap();
+            assert_eq!(got, *size, "after growth by {pages}");
+        }
+    }
+
+    /// The pages that there are.
+    fn pages(&self) -> u32 {
+        self.memory.size(&self.store) as u32
+    }
+}
+
+const GLOBALS_BEFORE: &str = r#"(import "host" "g" (global i32)) (global (mut i32) (i32.const 3))"#;
+
 #[test]
 fn growth_is_that_of_the_instruction() {
+    for rest in ["", GLOBALS_BEFORE, "(global i64 (i64.const 1))"] {
+        for reserve in [false, true] {
+            let memory = r#"(memory (export "memory") 1 3)"#;
+            let mut guest = Growth::new(memory, rest, reserve);
+            assert_eq!(guest.pages(), if reserve { 3 } else { 1 });
+            guest.check(&[
+                (0, 1, 1),
+                (1, 1, 2),
+                (0, 2, 2),
+                (2, -1, 2),
+                (1, 2, 3),
+                (0, 3, 3),
+                (-1, -1, 3),
+                (1, -1, 3),
+            ]);
+        }
+    }
+}
+
+#[test]
+fn growth_within_the_reserve_leaves_the_memory_as_it_is() {
+    let mut guest = Growth::new(r#"(memory (export "memory") 2)"#, "", true);
+    let reserved = RESERVED_PAGES as i32;
+    guest.check(&[(1, 2, 3), (reserved - 3, 3, reserved)]);
+    assert_eq!(guest.pages(), RESERVED_PAGES);
+    guest.check(&[(1, reserved, reserved + 1)]);
+    assert_eq!(guest.pages(), RESERVED_PAGES + STEP_PAGES);
+    // What is left of the step, and one page more.
+    let step = STEP_PAGES as i32;
+    guest.check(&[(step, reserved + 1, reserved + 1 + step)]);
+    assert_eq!(guest.pages(), RESERVED_PAGES + 2 * STEP_PAGES);
+    for more in [0xffff, 0x1_0000, i32::MAX, -1, -16] {
+        guest.check(&[(more, -1, reserved + 1 + step)]);
+    }
+}
+
+#[test]
+fn where_a_whole_step_is_refused_growth_is_exact() {
+    let most = RESERVED_PAGES + 5;
+    let memory = format!(r#"(memory (export "memory") 2 {most})"#);
+    let mut guest = Growth::new(&memory, "", true);
+    let reserved = RESERVED_PAGES as i32;
+    guest.check(&[
+        (reserved + 1, 2, reserved + 3),
+        (3, -1, reserved + 3),
+        (2, reserved + 3, reserved + 5),
+    ]);
+    assert_eq!(guest.pages(), most);
+}
+
+#[test]
+fn an_imported_memory_grows_as_before() {
     let module = wat::parse_str(
-        r#"(module (memory (export "memory") 1 3)
-        (func (export "grow") (param i32) (result i32) (memory.grow (local.get 0))))"#,
+        r#"(module (import "host" "memory" (memory 1))
+        (func (result i32) (memory.grow (i32.const 1)) (drop) memory.size))"#,
     )
     .unwrap();
-    let rewritten = rewrite_module(&module).unwrap();
-    assert!(!is_interruptible(&component_of(&module)));
+    let rewritten = rewrite_module(&module, true).unwrap();
+    assert_eq!(rewrite_module(&module, false).unwrap(), rewritten);
     assert!(is_interruptible(&component_of(&rewritten)));
-    let engine = Engine::default();
-    let module = Module::new(&engine, rewritten).unwrap();
-    let mut store = Store::new(&engine, ());
-    let instance = Instance::new(&mut store, &module, &[]).unwrap();
-    let grow: TypedFunc<i32, i32> = instance.get_typed_func(&mut store, "grow").unwrap();
-    for (pages, before) in [(0, 1), (1, 1), (0, 2), (2, -1), (1, 2), (0, 3), (-1, -1)] {
-        assert_eq!(grow.call(&mut store, pages).unwrap(), before, "{pages}");
-    }
 }
 
 #[test]
 fn what_is_no_component_stays_as_it_is() {
     for bytes in [&b""[..], b"\0asm", b"\0asm\x0d\0\x01\0\x01\x05\0as"] {
-        assert_eq!(inline_bulk(bytes), bytes);
+        assert_eq!(inline_bulk(bytes, true), bytes);
     }
 }

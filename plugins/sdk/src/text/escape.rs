@@ -1,6 +1,6 @@
 //! Text as HTML source.
 
-use super::scan;
+use super::{ByteSet, scan};
 
 /// Appends a text so that it is the same text inside an element or a quoted attribute.
 pub fn push_escaped_html(text: &str, out: &mut String) {
@@ -24,6 +24,10 @@ pub fn push_escaped_html(text: &str, out: &mut String) {
 /// The index of the first byte with a meaning in HTML, or the length.
 fn first_to_escape(bytes: &[u8]) -> usize {
     const ESCAPED: &[u8; 4] = b"&<>\"";
+    static SET: ByteSet = ByteSet::of(ESCAPED);
+    if cfg!(target_family = "wasm") {
+        return SET.first_in(bytes);
+    }
     let (chunks, _) = bytes.as_chunks::<8>();
     let plain = chunks
         .iter()

@@ -130,6 +130,17 @@ fn counts_do_not_depend_on_how_the_text_is_cut() {
                 expected,
                 "{text:?} cut at {cut}"
             );
+            // As in the sandbox.
+            let mut counter = Counter::default();
+            for part in [head, tail] {
+                let counted = counter.wide_chunks(part.as_bytes());
+                counter.push(part.get(counted..).unwrap_or_default());
+            }
+            assert_eq!(
+                (counter.words(), counter.chars()),
+                expected,
+                "{text:?} cut at {cut}, sixteen at a time"
+            );
         }
     }
 }
