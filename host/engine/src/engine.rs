@@ -1,6 +1,7 @@
 //! The public interface: load, list, call. `Engine` is this crate's; wasmtime's is always written
 //! `wasmtime::Engine`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl Engine {
         let load = self.inner.tasks.spawn(async move {
             let plugin = inner.load(bytes, source, grants).await?;
             let info = plugin.info(None);
-            inner.change(|registry, roles| registry.insert(plugin, roles));
+            inner.serve(plugin)?;
             Ok(info)
         });
         load.await
@@ -117,6 +118,20 @@ impl Engine {
         let name = self.inner.config.roles.get(role);
         self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
             .await;
+    }
+
+    /// Waits for the plugins of roles, and of those that they need.
+    async fn await_roles(&self, mut open: Vec<String>) {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        while let Some(role) = open.pop() {
+            if !seen.insert(role.clone()) {
+                continue;
+            }
+            self.await_role(&role).await;
+            if let Some((plugin, _)) = self.inner.registry().role(&role) {
+                open.extend(plugin.manifest.needs.iter().cloned());
+            }
+        }
     }
 
     /// Waits for fetchers whose files are not loaded yet.
@@ -221,9 +236,8 @@ impl Engine {
     /// interrupts running guests.
     #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
-        for call in &calls {
-            self.await_role(&call.role).await;
-        }
+        let roles = calls.iter().map(|call| call.role.clone());
+        self.await_roles(roles.collect()).await;
         self.inner.extract(page, calls).await
     }
 
@@ -311,6 +325,10 @@ impl Engine {
     pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
         for hook in hooks {
             self.await_plugin(Kind::Hook, &hook.name).await;
+            let plugin = self.inner.registry().get(Kind::Hook, &hook.name).cloned();
+            if let Some(plugin) = plugin {
+                self.await_roles(plugin.manifest.needs.clone()).await;
+            }
         }
         self.inner.page_hooks(hooks, work).await
     }

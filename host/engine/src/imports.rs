@@ -85,6 +85,7 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
         let calls_host = is_actor || world == World::Fetcher;
         return match interface {
             "types" | "pages" | "log" => Ok(()),
+            "inputs" if matches!(world, World::Extractor | World::Hook) => Ok(()),
             // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
             "parsing" | "batch" | "extraction" if calls_host => Ok(()),

@@ -28,6 +28,7 @@ mod hook;
 mod host;
 mod imports;
 mod inner;
+mod inputs;
 mod inspect;
 mod interrupt;
 mod kind;

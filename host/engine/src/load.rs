@@ -14,11 +14,12 @@ use crate::code_cache::CodeCache;
 use crate::compile::{Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, PluginError, StartError};
-use crate::extract::{RoleCall, ends_instance, run_group};
+use crate::extract::{RoleCall, RoleGroup, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::hook;
 use crate::host::NoHost;
 use crate::imports::{self, World};
+use crate::inputs::Inputs;
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::kind::Kind;
 use crate::meter::Meter;
@@ -307,16 +308,24 @@ impl Loader {
                     let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                     let limits = plugin.limits;
                     let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
-                    Ok(first_failure(run_group(
-                        &runtime, &plugin, &page, &calls, begin,
-                    )))
+                    let group = RoleGroup {
+                        plugin,
+                        calls,
+                        inputs: Inputs::default(),
+                    };
+                    Ok(first_failure(run_group(&runtime, &group, &page, begin)))
                 };
                 blocking(test).await?
             }
             Code::ExtractorOnDemand(_) => {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                 let runtime = Arc::clone(&self.runtime);
-                first_failure(task::extract(runtime, plugin, page, calls).await)
+                let group = RoleGroup {
+                    plugin,
+                    calls,
+                    inputs: Inputs::default(),
+                };
+                first_failure(task::extract(runtime, group, page).await)
             }
             Code::Hook(_) | Code::HookOnDemand(_) => {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);

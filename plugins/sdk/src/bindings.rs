@@ -12,6 +12,7 @@ pub mod host {
                 import orbweaver:plugin/types@0.1.0;
                 import orbweaver:plugin/pages@0.1.0;
                 import orbweaver:plugin/log@0.1.0;
+                import orbweaver:plugin/inputs@0.1.0;
                 import orbweaver:plugin/parsing@0.1.0;
                 import orbweaver:plugin/http@0.1.0;
                 import orbweaver:plugin/rendering@0.1.0;
@@ -35,6 +36,7 @@ pub mod extractor {
             "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
             "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
             "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@0.1.0": crate::bindings::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -97,6 +99,7 @@ pub mod hook {
             "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
             "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
             "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@0.1.0": crate::bindings::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,

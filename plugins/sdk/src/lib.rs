@@ -30,7 +30,7 @@ pub mod text;
 
 pub use budget::Budget;
 pub use error::Error;
-pub use host::{Call, crawl_data, http, job, join_all, log};
+pub use host::{Call, crawl_data, http, inputs, job, join_all, log};
 pub use host::{WaitFor, extract, render, render_many};
 pub use options::Options;
 pub use orbweaver_dom as dom;

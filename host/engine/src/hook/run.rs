@@ -13,6 +13,7 @@ use super::verdict::PageState;
 use super::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
 use crate::error::PluginError;
 use crate::inner::Inner;
+use crate::inputs::{Inputs, Plan};
 use crate::kind::Kind;
 use crate::manifest::HookPoint;
 use crate::meter::Meter;
@@ -22,6 +23,8 @@ use crate::plugin::{Code, Plugin};
 struct Step {
     hook: HookUse,
     plugin: Arc<Plugin>,
+    /// Outputs of roles that it needs.
+    inputs: Inputs,
 }
 
 impl Step {
@@ -86,6 +89,7 @@ impl Inner {
                 Some(plugin) => steps.push(Step {
                     hook: hook.clone(),
                     plugin: Arc::clone(plugin),
+                    inputs: Inputs::default(),
                 }),
                 None => missing.push(HookFailure {
                     hook: hook.name.clone(),
@@ -103,7 +107,10 @@ impl Inner {
     /// Passes a page through hooks, one after the other.
     #[crate::boxed]
     pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
-        let (steps, missing) = self.steps(hooks, work.points);
+        let (mut steps, missing) = self.steps(hooks, work.points);
+        if work.points.has(HookPoint::Record) {
+            self.give_inputs(&mut steps, &work.page).await;
+        }
         let mut state = PageState::new(work);
         for failure in missing {
             state.failed(&failure.hook, failure.point, failure.error);
@@ -136,6 +143,16 @@ impl Inner {
             };
         }
         state.finish()
+    }
+
+    /// Runs the roles that hooks need for their records, each once.
+    async fn give_inputs(&self, steps: &mut [Step], page: &Arc<Page>) {
+        let registry = self.registry();
+        let plan = Plan::of_plugins(&registry, steps.iter().map(|step| &step.plugin));
+        let outputs = self.outputs(page, &registry, plan).await;
+        for step in steps {
+            step.inputs = Inputs::of(&step.plugin, &outputs);
+        }
     }
 
     /// What hooks change of a request, each with its name, and failures. A hook is asked only if its
@@ -177,7 +194,8 @@ impl Inner {
         self.in_pool(move |running| {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
-                page_on_this_thread(&runtime, &step.plugin, &step.hook, &meter, &mut state);
+                let given = (&meter, &step.inputs);
+                page_on_this_thread(&runtime, &step.plugin, &step.hook, given, &mut state);
             }
             state
         })
@@ -193,7 +211,7 @@ impl Inner {
         let slot = slot.map_err(|_| lost())?;
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks.spawn(async move {
-            page_as_task(&runtime, &step.plugin, &step.hook, &mut state).await;
+            page_as_task(&runtime, &step.plugin, &step.hook, &step.inputs, &mut state).await;
             drop(slot);
             state
         });
@@ -209,7 +227,7 @@ impl Inner {
     ) -> Result<RequestChange, PluginError> {
         let runtime = Arc::clone(&self.runtime);
         let url = url.to_owned();
-        let Step { hook, plugin } = step;
+        let Step { hook, plugin, .. } = step;
         if matches!(&*plugin.code, Code::Hook(_)) {
             let work = move |running: &Running| {
                 let meter = running.begin(&plugin);

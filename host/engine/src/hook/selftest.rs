@@ -7,6 +7,7 @@ use super::verdict::PageState;
 use super::{FoundLink, HookPoints, HookUse, PageWork, Visit};
 use crate::error::PluginError;
 use crate::extract::ends_instance;
+use crate::inputs::Inputs;
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
@@ -51,7 +52,8 @@ pub(crate) async fn self_test(
     let state = if matches!(&*plugin.code, Code::Hook(_)) {
         let test = move || {
             let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
-            page_on_this_thread(&runtime, &plugin, &hook, &meter, &mut state);
+            let given = (&meter, &Inputs::default());
+            page_on_this_thread(&runtime, &plugin, &hook, given, &mut state);
             state
         };
         match tokio::task::spawn_blocking(test).await {
@@ -59,7 +61,7 @@ pub(crate) async fn self_test(
             Err(_) => return Some(lost()),
         }
     } else {
-        page_as_task(&runtime, &plugin, &hook, &mut state).await;
+        page_as_task(&runtime, &plugin, &hook, &Inputs::default(), &mut state).await;
         state
     };
     let failures = state.finish().failures.into_iter();

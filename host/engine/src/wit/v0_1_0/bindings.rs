@@ -23,6 +23,7 @@ pub(crate) mod extractor_async {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
         },
         require_store_data_send: true,
     });
@@ -95,6 +96,7 @@ pub(crate) mod hook {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
         },
     });
 }
@@ -110,6 +112,7 @@ pub(crate) mod hook_async {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
         },
         require_store_data_send: true,
     });
