@@ -17,6 +17,7 @@ use crate::inputs::{Inputs, Plan};
 use crate::kind::Kind;
 use crate::manifest::HookPoint;
 use crate::meter::Meter;
+use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 
 /// A hook with the plugin that serves it.
