@@ -26,6 +26,7 @@ mod crawl_engine;
 mod crawl_read;
 mod crawl_render;
 mod crawl_request;
+mod delivery_hooks;
 mod envelope;
 mod extractor_options;
 mod failed_urls;

@@ -11,7 +11,9 @@ use crate::config::EngineConfig;
 use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::folder::{self, LoadReport};
-use crate::hook::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
+use crate::hook::{
+    Delivery, HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange,
+};
 use crate::host::Host;
 use crate::inner::Inner;
 use crate::inspect::Inspection;
@@ -331,6 +333,21 @@ impl Engine {
             }
         }
         self.inner.page_hooks(hooks, work).await
+    }
+
+    /// Passes a webhook's payload (JSON text) through the hooks that have `deliver`, in their order. A
+    /// hook that fails leaves it as it was, and is listed.
+    #[crate::boxed]
+    pub async fn delivery_hooks(
+        &self,
+        hooks: &[HookUse],
+        delivery: &Delivery,
+        payload: String,
+    ) -> (String, Vec<HookFailure>) {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner.delivery_hooks(hooks, delivery, payload).await
     }
 
     /// What hooks change of a request to a URL, each with its hook's name, and the hooks that

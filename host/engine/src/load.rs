@@ -252,6 +252,9 @@ impl Loader {
             World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
             World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
             World::Hook => bindings::hook_async::HookPre::new(pre).map(Code::HookOnDemand),
+            World::DeliveryHook => {
+                bindings::delivery_hook::DeliveryHookPre::new(pre).map(Code::DeliveryHook)
+            }
         }
         .map_err(|e| LoadError::Export(words(&e)))
     }
@@ -331,6 +334,7 @@ impl Loader {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                 hook::selftest::self_test(Arc::clone(&self.runtime), plugin, page).await
             }
+            Code::DeliveryHook(_) => hook::selftest::deliver(&self.runtime, &plugin).await,
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
                 let runtime = Arc::clone(&self.runtime);
                 let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);

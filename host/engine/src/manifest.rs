@@ -162,6 +162,8 @@ pub enum HookPoint {
     Request,
     /// Judges a response.
     Response,
+    /// Changes the payload of a webhook.
+    Deliver,
 }
 
 impl HookPoint {
@@ -172,6 +174,7 @@ impl HookPoint {
             Self::Record => "record",
             Self::Request => "request",
             Self::Response => "response",
+            Self::Deliver => "deliver",
         }
     }
 }
@@ -339,7 +342,7 @@ impl Manifest {
         }
         if self.hooks.is_empty() {
             return Err(
-                "hooks: a hook needs at least one of discover, record, request, response"
+                "hooks: a hook needs at least one of discover, record, request, response, deliver"
                     .to_owned(),
             );
         }
@@ -347,6 +350,13 @@ impl Manifest {
             if self.hooks.iter().take(i).any(|earlier| earlier == point) {
                 return Err(format!("hooks[{i}]: `{}` is listed twice", point.as_str()));
             }
+        }
+        if self.hooks.contains(&HookPoint::Deliver) && self.hooks.len() > 1 {
+            return Err(
+                "hooks: `deliver` is exported by an interface of its own, so that a hook with it has \
+                 no other function"
+                    .to_owned(),
+            );
         }
         let Permissions {
             http,
@@ -474,7 +484,8 @@ api = "0.1.0"
             (PLAIN.replace("extractor", "hook"), "hooks:"),
             (format!("{PLAIN}hooks = [\"record\"]\n"), "hooks:"),
             (hook(r#"hooks = ["record", "record"]"#), "hooks[1]:"),
-            (hook(r#"hooks = ["deliver"]"#), "deliver"),
+            (hook(r#"hooks = ["deliver", "record"]"#), "deliver"),
+            (hook(r#"hooks = ["delivers"]"#), "delivers"),
             (format!("{PLAIN}needs = [\"links\"]\n"), "needs[0]:"),
             (format!("{PLAIN}needs = [\"a\", \"a\"]\n"), "needs[1]:"),
             (

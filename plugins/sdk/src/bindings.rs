@@ -108,3 +108,19 @@ pub mod hook {
         runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
     });
 }
+
+pub mod delivery_hook {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/delivery-hook",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_delivery_hook",
+        default_bindings_module: "::orbweaver_sdk::__private::delivery_hook",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}

@@ -129,7 +129,7 @@ macro_rules! call_points {
                         $state.apply_discovery(&$hook.name, &open, discovery)
                     })
                 }
-                HookPoint::Request => Ok(()),
+                HookPoint::Request | HookPoint::Deliver => Ok(()),
             };
             if let Err(error) = result {
                 let is_over = ends_instance(&error);

@@ -12,6 +12,19 @@ use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 use crate::runtime::Runtime;
+use crate::wit::v0_1_0::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
+
+/// Passes an empty payload to a hook of deliveries: the first failure that is not its own answer.
+pub(crate) async fn deliver(runtime: &Runtime, plugin: &Plugin) -> Option<PluginError> {
+    let about = wit::Delivery {
+        event: "crawl.done".to_owned(),
+        run_id: 0,
+        run_url: "https://self-test.invalid/".to_owned(),
+    };
+    let result = super::deliver::deliver(runtime, plugin, "{}", &about, "{}").await;
+    let error = result.err()?;
+    (ends_instance(&error) || matches!(error, PluginError::BadOutput(_))).then_some(error)
+}
 
 /// Runs every function of a hook on a page that no server sent, as a test of a new plugin: the
 /// first failure that is not the hook's own answer.

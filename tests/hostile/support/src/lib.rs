@@ -141,6 +141,23 @@ pub mod hook {
     });
 }
 
+/// The world `delivery-hook`.
+pub mod delivery_hook {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/delivery-hook",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_delivery_hook",
+        default_bindings_module: "::hostile_support::delivery_hook",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
 pub use host::pages::Page;
 pub use host::types::Error;
 

@@ -118,5 +118,20 @@ pub(crate) mod hook_async {
     });
 }
 
+/// Hooks of deliveries.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod delivery_hook {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "delivery-hook",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+        },
+        require_store_data_send: true,
+    });
+}
+
 /// The version of the WIT package.
 pub(crate) const VERSION: &str = "0.1.0";
