@@ -65,6 +65,7 @@ async fn a_hook_is_uploaded_listed_and_removed_as_other_plugins() {
         .map(|item| &item["name"])
         .collect();
     let expected = [
+        "chat-message",
         "language-filter",
         "mask-personal-data",
         "section-priority",

@@ -27,6 +27,7 @@ mod crawl_engine;
 mod crawl_read;
 mod crawl_render;
 mod crawl_request;
+mod delivery_hooks;
 mod envelope;
 mod extract_fields;
 mod extract_prompt;

@@ -416,6 +416,7 @@ async fn each_event_has_its_own_delivery() {
                 event,
                 url: receiver.url(),
                 target: "one".to_owned(),
+                payload: None,
             })
             .to_vec(),
         diff: None,

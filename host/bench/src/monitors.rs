@@ -226,6 +226,7 @@ impl Node {
                 event: Event::Done,
                 url: url.to_owned(),
                 target: target.to_owned(),
+                payload: None,
             }],
             diff: None,
             urls: None,

@@ -247,7 +247,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     fn turn(politeness: &Politeness, own: Duration) -> Arc<Turn> {
-        Turns::new(own).of(politeness, "e.org")
+        Turns::new(own).turn(politeness, "e.org")
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The public interface: load, list, call. `Engine` is this crate's; wasmtime's is always written
 //! `wasmtime::Engine`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,14 +12,18 @@ use crate::config::EngineConfig;
 use crate::error::{LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::folder::{self, LoadReport};
-use crate::hook::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
+use crate::hook::{
+    Delivery, HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange,
+};
 use crate::host::Host;
 use crate::inner::Inner;
+use crate::inputs::Plan;
 use crate::inspect::Inspection;
 use crate::kind::Kind;
 use crate::load::{Grants, file_name};
 use crate::page::Page;
 use crate::plugin::{Plugin, PluginInfo, Source};
+use crate::registry::Visible;
 use crate::task::{CallOutput, Invocation, RunBudget};
 use crate::tenancy::ProjectPolicy;
 use crate::verdict::{self, Verdict};
@@ -36,7 +41,7 @@ pub struct Engine {
 /// Identifies the plugin that serves a role, for cache keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginRef {
-    /// The project that it belongs to; `None`: the instance.
+    /// The project that it, or a role that it needs, belongs to; `None`: the instance.
     pub project: Option<ProjectId>,
     /// Its kind.
     pub kind: Kind,
@@ -46,6 +51,8 @@ pub struct PluginRef {
     pub version: String,
     /// SHA-256 of the component, lower-case hex.
     pub digest: String,
+    /// Digests of the plugins whose outputs it needs, in ascending order.
+    pub inputs: Vec<String>,
 }
 
 impl Engine {
@@ -105,7 +112,7 @@ impl Engine {
         let load = self.inner.tasks_of(owner).spawn(async move {
             let plugin = inner.load(bytes, source, grants).await?;
             let info = plugin.info(None);
-            inner.change(|registry, roles| registry.insert(plugin, roles));
+            inner.serve(plugin)?;
             Ok(info)
         });
         load.await
@@ -143,6 +150,20 @@ impl Engine {
         let name = self.inner.config.roles.get(role);
         self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
             .await;
+    }
+
+    /// Waits for the plugins of roles, and of those that they need.
+    async fn await_roles(&self, mut open: Vec<String>) {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        while let Some(role) = open.pop() {
+            if !seen.insert(role.clone()) {
+                continue;
+            }
+            self.await_role(&role).await;
+            if let Some((plugin, _)) = self.inner.registry().role(self.project, &role) {
+                open.extend(plugin.manifest.needs.iter().cloned());
+            }
+        }
     }
 
     /// Waits for fetchers whose files are not loaded yet.
@@ -278,9 +299,21 @@ impl Engine {
     /// The plugin that serves a role.
     pub fn role(&self, role: &str) -> Option<PluginRef> {
         let registry = self.inner.registry();
-        let (plugin, _) = registry.role(self.project, role)?;
+        let visible = Visible::new(&registry, self.project);
+        let (plugin, _) = visible.role(role)?;
+        let (mut project, mut inputs) = (plugin.owner(), Vec::new());
+        if !plugin.manifest.needs.is_empty() {
+            let plan = Plan::of_plugins(visible, [plugin]);
+            let needed = plan.ranks.iter().flatten();
+            for (needed, _) in needed.filter_map(|role| visible.role(role)) {
+                project = project.or(needed.owner());
+                inputs.push(needed.digest.to_string());
+            }
+            inputs.sort_unstable();
+        }
         Some(PluginRef {
-            project: plugin.owner(),
+            project,
+            inputs,
             kind: plugin.kind(),
             name: plugin.name().to_owned(),
             version: plugin.manifest.version.clone(),
@@ -310,9 +343,8 @@ impl Engine {
     /// interrupts running guests.
     #[crate::boxed]
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
-        for call in &calls {
-            self.await_role(&call.role).await;
-        }
+        let roles = calls.iter().map(|call| call.role.clone());
+        self.await_roles(roles.collect()).await;
         self.inner.extract(self.project, page, calls).await
     }
 
@@ -401,8 +433,30 @@ impl Engine {
     pub async fn page_hooks(&self, hooks: &[HookUse], work: PageWork) -> PageVerdict {
         for hook in hooks {
             self.await_plugin(Kind::Hook, &hook.name).await;
+            let registry = self.inner.registry();
+            let plugin = registry.get(self.project, Kind::Hook, &hook.name).cloned();
+            if let Some(plugin) = plugin {
+                self.await_roles(plugin.manifest.needs.clone()).await;
+            }
         }
         self.inner.page_hooks(self.project, hooks, work).await
+    }
+
+    /// Passes a webhook's payload (JSON text) through the hooks that have `deliver`, in their order. A
+    /// hook that fails leaves it as it was, and is listed.
+    #[crate::boxed]
+    pub async fn delivery_hooks(
+        &self,
+        hooks: &[HookUse],
+        delivery: &Delivery,
+        payload: String,
+    ) -> (String, Vec<HookFailure>) {
+        for hook in hooks {
+            self.await_plugin(Kind::Hook, &hook.name).await;
+        }
+        self.inner
+            .delivery_hooks(self.project, hooks, delivery, payload)
+            .await
     }
 
     /// What hooks change of a request to a URL, each with its hook's name, and the hooks that

@@ -10,6 +10,7 @@ use wasmtime::component::Resource;
 
 use crate::capability::pages::HostPage;
 use crate::error::PluginError;
+use crate::inputs::Inputs;
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
 use crate::output;
@@ -36,6 +37,8 @@ pub(crate) type RoleResult = Result<String, PluginError>;
 pub(crate) struct RoleGroup {
     pub plugin: Arc<Plugin>,
     pub calls: Vec<(usize, RoleCall)>,
+    /// Outputs of other roles that it needs.
+    pub inputs: Inputs,
 }
 
 /// One page's groups on the worker threads. A worker processes group after group; idle workers
@@ -134,24 +137,22 @@ impl PageJob {
             cancelled.running.push(Arc::clone(&meter));
             meter
         };
-        run_group(
-            &self.runtime,
-            &group.plugin,
-            &self.page,
-            &group.calls,
-            begin,
-        )
+        run_group(&self.runtime, group, &self.page, begin)
     }
 }
 
 /// Runs the roles of one pooled component on this thread. `begin` creates the meter of each role.
 pub(crate) fn run_group(
     runtime: &Runtime,
-    plugin: &Plugin,
+    group: &RoleGroup,
     page: &Arc<Page>,
-    calls: &[(usize, RoleCall)],
     begin: impl Fn() -> Arc<Meter>,
 ) -> Vec<(usize, RoleResult)> {
+    let RoleGroup {
+        plugin,
+        calls,
+        inputs,
+    } = group;
     let Code::Extractor(pooled) = &*plugin.code else {
         let error = PluginError::Engine("not a pooled extractor".to_owned());
         return calls
@@ -172,7 +173,10 @@ pub(crate) fn run_group(
                     instance.store.data_mut().set_meter(Arc::clone(&meter));
                     instance
                 }
-                None => Instance::new(runtime, plugin, &pooled.pre, page, Arc::clone(&meter))?,
+                None => {
+                    let meter = Arc::clone(&meter);
+                    Instance::new(runtime, plugin, &pooled.pre, page, (meter, inputs))?
+                }
             };
             let result = alive.call(plugin, call);
             plugin.stats.record_fuel(alive.spend_fuel(runtime));
@@ -217,11 +221,12 @@ impl Instance {
         plugin: &Plugin,
         pre: &ExtractorPre<State>,
         page: &Arc<Page>,
-        meter: Arc<Meter>,
+        (meter, inputs): (Arc<Meter>, &Inputs),
     ) -> Result<Self, PluginError> {
         let limits = &plugin.limits;
         let memory = MemoryBudget::new(limits.memory_bytes());
-        let state = State::new(&plugin.label, limits, meter, memory, None);
+        let mut state = State::new(&plugin.label, limits, meter, memory, None);
+        state.inputs = inputs.clone();
         let mut store = runtime
             .store(Placement::Pool, state, limits)
             .map_err(|error| PluginError::Engine(error.to_string()))?;

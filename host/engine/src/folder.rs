@@ -211,7 +211,9 @@ fn rank(file: &PluginFile, size: u64) -> (bool, usize) {
 /// Loads one file. If it fails, the error is recorded and the old plugin keeps serving.
 async fn load_file(inner: &Inner, file: &PluginFile) {
     let path = file.path();
-    match load_plugin(inner, file).await {
+    let loaded = load_plugin(inner, file).await;
+    let loaded = loaded.and_then(|plugin| inner.serve(Arc::clone(&plugin)).map(|()| plugin));
+    match loaded {
         Ok(plugin) => {
             tracing::info!(
                 plugin = &*plugin.label,
@@ -223,7 +225,6 @@ async fn load_file(inner: &Inner, file: &PluginFile) {
                 tracing::warn!(plugin = &*plugin.label, "limits.{cut}");
             }
             inner.folder.lock().refused.remove(path);
-            inner.change(|registry, roles| registry.insert(plugin, roles));
         }
         Err(error) => {
             let serving = inner.registry().of_file(path).is_some();

@@ -6,11 +6,14 @@
 //! calls of one, on worker threads where it suits the pool.
 
 pub(crate) mod call;
+pub(crate) mod deliver;
 pub(crate) mod run;
 pub(crate) mod selftest;
 pub(crate) mod verdict;
 
 use std::sync::Arc;
+
+pub use deliver::Delivery;
 
 use crate::error::PluginError;
 use crate::manifest::HookPoint;
@@ -77,6 +80,7 @@ impl HookPoints {
             HookPoint::Record => 2,
             HookPoint::Request => 4,
             HookPoint::Response => 8,
+            HookPoint::Deliver => 16,
         }
     }
 }

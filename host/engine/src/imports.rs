@@ -4,7 +4,7 @@ use crate::error::LoadError;
 use crate::grants::EffectivePermissions;
 use crate::inspect::Inspection;
 use crate::kind::Kind;
-use crate::manifest::API_VERSION;
+use crate::manifest::{API_VERSION, HookPoint};
 
 /// The calling convention, determined by a component's exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,7 @@ pub(crate) enum World {
     ActorSync,
     Fetcher,
     Hook,
+    DeliveryHook,
 }
 
 /// Determines the world by the exports, and checks every import against it and the grants.
@@ -35,6 +36,9 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
         Kind::Extractor => &[("extracting", World::Extractor)],
         Kind::Actor => &[("acting", World::Actor), ("acting-sync", World::ActorSync)],
         Kind::Fetcher => &[("fetching", World::Fetcher)],
+        Kind::Hook if found.manifest.hooks == [HookPoint::Deliver] => {
+            &[("delivering", World::DeliveryHook)]
+        }
         Kind::Hook => &[("hooking", World::Hook)],
     };
     let mut wrong_version = None;
@@ -85,6 +89,7 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
         let calls_host = is_actor || world == World::Fetcher;
         return match interface {
             "types" | "pages" | "log" => Ok(()),
+            "inputs" if matches!(world, World::Extractor | World::Hook) => Ok(()),
             // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
             "parsing" | "batch" | "extraction" | "state" | "secret-http" if calls_host => Ok(()),

@@ -16,12 +16,13 @@ use crate::error::{Limit, LoadError, PluginError, StartError};
 use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
 use crate::folder_scan::Fingerprint;
 use crate::host::Host;
+use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan, circle};
 use crate::load::{Grants, Loader};
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin, Source};
 use crate::pool::Pool;
-use crate::registry::{Id, Registry};
+use crate::registry::{Id, Registry, Visible};
 use crate::runtime::Runtime;
 use crate::stats::AllStats;
 use crate::task::{self, CallOutput, Invocation, RunBudget};
@@ -112,6 +113,33 @@ impl Inner {
         self.registry.store(Arc::new(next));
         self.changes.send_modify(|count| *count += 1);
         result
+    }
+
+    /// Puts a plugin in service.
+    ///
+    /// # Errors
+    /// [`LoadError::Manifest`] if its needs and those of the others are a circle.
+    pub fn serve(&self, plugin: Arc<Plugin>) -> Result<(), LoadError> {
+        self.try_change(|registry, roles| {
+            registry.insert(Arc::clone(&plugin), roles);
+            match circle(registry, &plugin) {
+                Some(why) => Err(LoadError::Manifest(why)),
+                None => Ok(()),
+            }
+        })
+    }
+
+    /// Same as [`change`](Self::change), but an error leaves the registry as it is.
+    fn try_change(
+        &self,
+        edit: impl FnOnce(&mut Registry, &BTreeMap<String, String>) -> Result<(), LoadError>,
+    ) -> Result<(), LoadError> {
+        let _alone = self.change.lock();
+        let mut next = Registry::clone(&self.registry.load());
+        edit(&mut next, &self.config.roles)?;
+        self.registry.store(Arc::new(next));
+        self.changes.send_modify(|count| *count += 1);
+        Ok(())
     }
 
     /// The current registry.
@@ -241,12 +269,47 @@ impl Inner {
         page: &Arc<Page>,
         calls: Vec<RoleCall>,
     ) -> Vec<RoleResult> {
-        let mut answers = Answers::new(calls.len());
-        let (pooled, on_demand) = self.group(project, calls, &mut answers);
+        let registry = self.registry();
+        let visible = Visible::new(&registry, project);
+        let plan = Plan::of(visible, &calls);
+        let outputs = self.outputs(page, visible, plan).await;
+        let (mut answers, open) = Answers::known(calls, &outputs);
+        answers.fill(self.run_calls(page, visible, open, &outputs).await);
+        answers.finish()
+    }
+
+    /// Runs the roles that others need, each once, those that are needed first.
+    pub async fn outputs(&self, page: &Arc<Page>, visible: Visible<'_>, plan: Plan) -> Outputs {
+        let mut outputs = Outputs::default();
+        for (role, error) in plan.broken {
+            outputs.insert(role, Err(error));
+        }
+        for roles in plan.ranks {
+            let results = self
+                .run_calls(page, visible, without_options(&roles), &outputs)
+                .await;
+            outputs.extend(&roles, results);
+        }
+        outputs
+    }
+
+    /// Runs calls whose needed roles have run.
+    async fn run_calls(
+        &self,
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        calls: Vec<(usize, RoleCall)>,
+        outputs: &Outputs,
+    ) -> Vec<(usize, RoleResult)> {
+        let Groups {
+            pooled,
+            on_demand,
+            mut results,
+        } = Groups::of(visible, calls, outputs);
         let (own, pooled): (Vec<_>, Vec<_>) = pooled
             .into_iter()
             .partition(|group| group.plugin.owner().is_some());
-        let own = self.extract_pooled(project, page, own);
+        let own = self.extract_pooled(visible.project(), page, own);
         let pooled = self.extract_pooled(None, page, pooled);
         let on_demand = async {
             let tasks = on_demand
@@ -256,10 +319,10 @@ impl Inner {
             results.into_iter().flatten().collect::<Vec<_>>()
         };
         let (pooled, own, on_demand) = futures::future::join3(pooled, own, on_demand).await;
-        answers.fill(pooled);
-        answers.fill(own);
-        answers.fill(on_demand);
-        answers.finish()
+        results.extend(pooled);
+        results.extend(own);
+        results.extend(on_demand);
+        results
     }
 
     /// Same as [`extract`](Self::extract), on the calling thread.
@@ -269,57 +332,45 @@ impl Inner {
         page: &Arc<Page>,
         calls: Vec<RoleCall>,
     ) -> Vec<RoleResult> {
-        let mut answers = Answers::new(calls.len());
-        let (pooled, on_demand) = self.group(project, calls, &mut answers);
-        for group in pooled {
-            let limits = group.plugin.limits;
-            let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
-            let runtime = &self.runtime;
-            answers.fill(run_group(runtime, &group.plugin, page, &group.calls, begin));
+        let registry = self.registry();
+        let visible = Visible::new(&registry, project);
+        let plan = Plan::of(visible, &calls);
+        let mut outputs = Outputs::default();
+        for (role, error) in plan.broken {
+            outputs.insert(role, Err(error));
         }
-        for group in on_demand {
-            let work = self.extract_on_demand(page, group);
-            answers.fill(self.tasks.handle().block_on(work));
+        for roles in plan.ranks {
+            let calls = without_options(&roles);
+            let results = self.run_calls_blocking(page, visible, calls, &outputs);
+            outputs.extend(&roles, results);
         }
+        let (mut answers, open) = Answers::known(calls, &outputs);
+        answers.fill(self.run_calls_blocking(page, visible, open, &outputs));
         answers.finish()
     }
 
-    /// Groups calls by the component that serves them: pooled ones, and others.
-    fn group(
+    fn run_calls_blocking(
         &self,
-        project: Option<ProjectId>,
-        calls: Vec<RoleCall>,
-        answers: &mut Answers,
-    ) -> (Vec<RoleGroup>, Vec<RoleGroup>) {
-        let registry = self.registry.load();
-        let mut groups: Vec<RoleGroup> = Vec::new();
-        for (place, call) in calls.into_iter().enumerate() {
-            let Some((plugin, role)) = registry.role(project, &call.role) else {
-                let error = PluginError::NotFound {
-                    kind: "extractor",
-                    name: call.role,
-                };
-                answers.fill([(place, Err(error))]);
-                continue;
-            };
-            let call = RoleCall {
-                role: role.to_owned(),
-                options: call.options,
-            };
-            match groups
-                .iter_mut()
-                .find(|group| Arc::ptr_eq(&group.plugin, plugin))
-            {
-                Some(group) => group.calls.push((place, call)),
-                None => groups.push(RoleGroup {
-                    plugin: Arc::clone(plugin),
-                    calls: vec![(place, call)],
-                }),
-            }
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        calls: Vec<(usize, RoleCall)>,
+        outputs: &Outputs,
+    ) -> Vec<(usize, RoleResult)> {
+        let Groups {
+            pooled,
+            on_demand,
+            mut results,
+        } = Groups::of(visible, calls, outputs);
+        for group in pooled {
+            let limits = group.plugin.limits;
+            let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
+            results.extend(run_group(&self.runtime, &group, page, begin));
         }
-        groups
-            .into_iter()
-            .partition(|group| matches!(&*group.plugin.code, Code::Extractor(_)))
+        for group in on_demand {
+            let work = self.extract_on_demand(page, group);
+            results.extend(self.tasks.handle().block_on(work));
+        }
+        results
     }
 
     async fn extract_pooled(
@@ -355,7 +406,7 @@ impl Inner {
         let runtime = Arc::clone(&self.runtime);
         let page = Arc::clone(page);
         let task = self.tasks_of(owner).spawn(async move {
-            let results = task::extract(runtime, group.plugin, page, group.calls).await;
+            let results = task::extract(runtime, group, page).await;
             drop(slot);
             results
         });
@@ -412,12 +463,87 @@ async fn instance_slot(slots: &Arc<Semaphore>) -> Option<Slot> {
     permit.ok().map(Slot::of_instance)
 }
 
+/// Calls of roles without options, by their index.
+fn without_options(roles: &[String]) -> Vec<(usize, RoleCall)> {
+    let call = |role: &String| RoleCall {
+        role: role.clone(),
+        options: NO_OPTIONS.to_owned(),
+    };
+    roles.iter().map(call).enumerate().collect()
+}
+
+/// Calls by the component that serves them.
+#[derive(Default)]
+struct Groups {
+    pooled: Vec<RoleGroup>,
+    on_demand: Vec<RoleGroup>,
+    /// Of calls that no plugin serves.
+    results: Vec<(usize, RoleResult)>,
+}
+
+impl Groups {
+    fn of(visible: Visible<'_>, calls: Vec<(usize, RoleCall)>, outputs: &Outputs) -> Self {
+        let mut results = Vec::new();
+        let mut groups: Vec<RoleGroup> = Vec::new();
+        for (place, call) in calls {
+            let Some((plugin, role)) = visible.role(&call.role) else {
+                let error = PluginError::NotFound {
+                    kind: "extractor",
+                    name: call.role,
+                };
+                results.push((place, Err(error)));
+                continue;
+            };
+            let call = RoleCall {
+                role: role.to_owned(),
+                options: call.options,
+            };
+            match groups
+                .iter_mut()
+                .find(|group| Arc::ptr_eq(&group.plugin, plugin))
+            {
+                Some(group) => group.calls.push((place, call)),
+                None => groups.push(RoleGroup {
+                    plugin: Arc::clone(plugin),
+                    calls: vec![(place, call)],
+                    inputs: Inputs::of(plugin, outputs),
+                }),
+            }
+        }
+        let (pooled, on_demand) = groups
+            .into_iter()
+            .partition(|group| matches!(&*group.plugin.code, Code::Extractor(_)));
+        Self {
+            pooled,
+            on_demand,
+            results,
+        }
+    }
+}
+
 /// Answers by the index of their calls.
 struct Answers(Vec<Option<RoleResult>>);
 
 impl Answers {
     fn new(calls: usize) -> Self {
         Self((0..calls).map(|_| None).collect())
+    }
+
+    /// The answers of calls whose role has run already, and the other calls by their index.
+    fn known(calls: Vec<RoleCall>, outputs: &Outputs) -> (Self, Vec<(usize, RoleCall)>) {
+        let mut answers = Self::new(calls.len());
+        let mut open = Vec::with_capacity(calls.len());
+        for (place, call) in calls.into_iter().enumerate() {
+            let is_plain = call.options.is_empty() || call.options == NO_OPTIONS;
+            match outputs.get(&call.role).filter(|_| is_plain) {
+                Some(output) => {
+                    let output = output.as_ref().map(|json| json.as_ref().to_owned());
+                    answers.fill([(place, output.map_err(Clone::clone))]);
+                }
+                None => open.push((place, call)),
+            }
+        }
+        (answers, open)
     }
 
     fn fill(&mut self, results: impl IntoIterator<Item = (usize, RoleResult)>) {

@@ -28,6 +28,7 @@ mod hook;
 mod host;
 mod imports;
 mod inner;
+mod inputs;
 mod inspect;
 mod interrupt;
 mod kind;
@@ -65,8 +66,8 @@ pub use extract::RoleCall;
 pub use folder::LoadReport;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
 pub use hook::{
-    FoundLink, HookFailure, HookPoints, HookReason, HookRecord, HookUse, JudgedLink, PageFate,
-    PageVerdict, PageWork, RequestChange, Visit,
+    Delivery, FoundLink, HookFailure, HookPoints, HookReason, HookRecord, HookUse, JudgedLink,
+    PageFate, PageVerdict, PageWork, RequestChange, Visit,
 };
 pub use host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
 pub use host::extraction::ExtractionHost;

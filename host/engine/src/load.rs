@@ -15,11 +15,12 @@ use crate::code_cache::CodeCache;
 use crate::compile::{CodeOwner, Compiler, Stored};
 use crate::config::{EngineConfig, Grant, GrantWord};
 use crate::error::{LoadError, PluginError, StartError};
-use crate::extract::{RoleCall, ends_instance, run_group};
+use crate::extract::{RoleCall, RoleGroup, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::hook;
 use crate::host::NoHost;
 use crate::imports::{self, World};
+use crate::inputs::Inputs;
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
 use crate::kind::Kind;
 use crate::meter::Meter;
@@ -315,6 +316,9 @@ impl Loader {
             World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
             World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
             World::Hook => bindings::hook_async::HookPre::new(pre).map(Code::HookOnDemand),
+            World::DeliveryHook => {
+                bindings::delivery_hook::DeliveryHookPre::new(pre).map(Code::DeliveryHook)
+            }
         }
         .map_err(|e| LoadError::Export(words(&e)))
     }
@@ -379,21 +383,30 @@ impl Loader {
                     let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                     let limits = plugin.limits;
                     let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
-                    Ok(first_failure(run_group(
-                        &runtime, &plugin, &page, &calls, begin,
-                    )))
+                    let group = RoleGroup {
+                        plugin,
+                        calls,
+                        inputs: Inputs::default(),
+                    };
+                    Ok(first_failure(run_group(&runtime, &group, &page, begin)))
                 };
                 blocking(test).await?
             }
             Code::ExtractorOnDemand(_) => {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                 let runtime = Arc::clone(&self.runtime);
-                first_failure(task::extract(runtime, plugin, page, calls).await)
+                let group = RoleGroup {
+                    plugin,
+                    calls,
+                    inputs: Inputs::default(),
+                };
+                first_failure(task::extract(runtime, group, page).await)
             }
             Code::Hook(_) | Code::HookOnDemand(_) => {
                 let page = Page::from_html(SELF_TEST_URL, SELF_TEST_HTML);
                 hook::selftest::self_test(Arc::clone(&self.runtime), plugin, page).await
             }
+            Code::DeliveryHook(_) => hook::selftest::deliver(&self.runtime, &plugin).await,
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
                 let runtime = Arc::clone(&self.runtime);
                 let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);

@@ -32,6 +32,9 @@ pub struct Manifest {
     /// Roles of an extractor; if empty, its name is its only role.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<String>,
+    /// Roles whose outputs an extractor, or the `record` of a hook, gets as inputs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<String>,
     /// What a hook takes part in; empty for other kinds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hooks: Vec<HookPoint>,
@@ -159,6 +162,8 @@ pub enum HookPoint {
     Request,
     /// Judges a response.
     Response,
+    /// Changes the payload of a webhook.
+    Deliver,
 }
 
 impl HookPoint {
@@ -169,6 +174,7 @@ impl HookPoint {
             Self::Record => "record",
             Self::Request => "request",
             Self::Response => "response",
+            Self::Deliver => "deliver",
         }
     }
 }
@@ -247,6 +253,7 @@ impl Manifest {
         self.permissions
             .check()
             .map_err(|e| format!("permissions.{e}"))?;
+        self.check_needs()?;
         self.check_hooks()?;
         if self.kind == Kind::Extractor {
             let Permissions {
@@ -286,7 +293,45 @@ impl Manifest {
     }
 }
 
+/// Most roles that a plugin needs.
+const MAX_NEEDS: usize = 16;
+
 impl Manifest {
+    fn check_needs(&self) -> Result<(), String> {
+        if self.needs.is_empty() {
+            return Ok(());
+        }
+        match self.kind {
+            Kind::Extractor => {}
+            Kind::Hook if self.hooks.contains(&HookPoint::Record) => {}
+            Kind::Hook => {
+                return Err("needs: only a hook with `record` has a use for it".to_owned());
+            }
+            Kind::Actor | Kind::Fetcher => {
+                return Err(format!(
+                    "needs: allowed for extractors and hooks only; a {} asks for roles with the \
+                     permission `extract`",
+                    self.kind
+                ));
+            }
+        }
+        if self.needs.len() > MAX_NEEDS {
+            return Err(format!("needs: at most {MAX_NEEDS}"));
+        }
+        for (i, role) in self.needs.iter().enumerate() {
+            check_name(&format!("needs[{i}]"), role)?;
+            if self.needs.iter().take(i).any(|earlier| earlier == role) {
+                return Err(format!("needs[{i}]: `{role}` is listed twice"));
+            }
+            if self.roles.contains(role) {
+                return Err(format!(
+                    "needs[{i}]: `{role}` is a role of this plugin itself"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_hooks(&self) -> Result<(), String> {
         if self.kind != Kind::Hook {
             return if self.hooks.is_empty() {
@@ -300,7 +345,7 @@ impl Manifest {
         }
         if self.hooks.is_empty() {
             return Err(
-                "hooks: a hook needs at least one of discover, record, request, response"
+                "hooks: a hook needs at least one of discover, record, request, response, deliver"
                     .to_owned(),
             );
         }
@@ -308,6 +353,13 @@ impl Manifest {
             if self.hooks.iter().take(i).any(|earlier| earlier == point) {
                 return Err(format!("hooks[{i}]: `{}` is listed twice", point.as_str()));
             }
+        }
+        if self.hooks.contains(&HookPoint::Deliver) && self.hooks.len() > 1 {
+            return Err(
+                "hooks: `deliver` is exported by an interface of its own, so that a hook with it has \
+                 no other function"
+                    .to_owned(),
+            );
         }
         let Permissions {
             http,
@@ -438,7 +490,15 @@ api = "0.1.0"
             (PLAIN.replace("extractor", "hook"), "hooks:"),
             (format!("{PLAIN}hooks = [\"record\"]\n"), "hooks:"),
             (hook(r#"hooks = ["record", "record"]"#), "hooks[1]:"),
-            (hook(r#"hooks = ["deliver"]"#), "deliver"),
+            (hook(r#"hooks = ["deliver", "record"]"#), "deliver"),
+            (hook(r#"hooks = ["delivers"]"#), "delivers"),
+            (format!("{PLAIN}needs = [\"links\"]\n"), "needs[0]:"),
+            (format!("{PLAIN}needs = [\"a\", \"a\"]\n"), "needs[1]:"),
+            (
+                PLAIN.replace("extractor", "actor") + "needs = [\"a\"]\n",
+                "needs:",
+            ),
+            (hook("hooks = [\"discover\"]\nneeds = [\"a\"]"), "needs:"),
             (hook(r#"hooks = ["request"]"#), "permissions.http:"),
             (
                 hook("hooks = [\"record\"]\n[permissions]\nhttp = [\"*\"]"),

@@ -21,6 +21,7 @@ use crate::state::State;
 use crate::stats::Stats;
 use crate::wit::v0_1_0::bindings::actor::ActorPre;
 use crate::wit::v0_1_0::bindings::actor_sync::ActorSyncPre;
+use crate::wit::v0_1_0::bindings::delivery_hook::DeliveryHookPre;
 use crate::wit::v0_1_0::bindings::extractor::ExtractorPre;
 use crate::wit::v0_1_0::bindings::extractor_async::ExtractorPre as ExtractorAsyncPre;
 use crate::wit::v0_1_0::bindings::fetcher::FetcherPre;
@@ -50,6 +51,7 @@ pub(crate) enum Code {
     Fetcher(FetcherPre<State>),
     Hook(Pooled<HookPre<State>>),
     HookOnDemand(HookAsyncPre<State>),
+    DeliveryHook(DeliveryHookPre<State>),
 }
 
 /// An extractor or a hook of the pool.

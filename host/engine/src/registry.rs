@@ -57,6 +57,32 @@ struct Slot {
     problem: Option<String>,
 }
 
+/// The plugins that one project sees: its own before those of the instance.
+#[derive(Clone, Copy)]
+pub(crate) struct Visible<'a> {
+    registry: &'a Registry,
+    /// `None`: the instance's alone.
+    project: Option<ProjectId>,
+}
+
+impl<'a> Visible<'a> {
+    pub const fn new(registry: &'a Registry, project: Option<ProjectId>) -> Self {
+        Self { registry, project }
+    }
+
+    pub const fn project(self) -> Option<ProjectId> {
+        self.project
+    }
+
+    /// Same as [`Registry::role`].
+    pub fn role<'r>(self, role: &'r str) -> Option<(&'r Arc<Plugin>, &'r str)>
+    where
+        'a: 'r,
+    {
+        self.registry.role(self.project, role)
+    }
+}
+
 impl Slot {
     fn serving(&self) -> Option<&Arc<Plugin>> {
         self.upload

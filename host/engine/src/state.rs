@@ -10,6 +10,7 @@ use crate::capability::log::PluginLog;
 use crate::capability::pages::HostPage;
 use crate::classify::classify;
 use crate::error::PluginError;
+use crate::inputs::Inputs;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -30,6 +31,8 @@ pub(crate) struct State {
     pub memory: Arc<MemoryBudget>,
     /// Capabilities of an actor or fetcher; `None` for extractors.
     pub capabilities: Option<Arc<Capabilities>>,
+    /// Outputs of other roles that the plugin needs.
+    pub inputs: Inputs,
     /// Created on first use, because most guests never use it.
     wasi: Option<Box<WasiCtx>>,
     plugin: Arc<str>,
@@ -54,6 +57,7 @@ impl State {
             meter,
             memory,
             capabilities,
+            inputs: Inputs::default(),
             wasi: None,
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,

@@ -9,7 +9,7 @@ use wasmtime::component::Resource;
 use crate::capability::Capabilities;
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
-use crate::extract::{RoleCall, RoleResult, ends_instance};
+use crate::extract::{RoleGroup, RoleResult, ends_instance};
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -150,10 +150,14 @@ async fn off_thread(
 /// Runs one component's roles on a page, as a task.
 pub(crate) async fn extract(
     runtime: Arc<Runtime>,
-    plugin: Arc<Plugin>,
+    group: RoleGroup,
     page: Arc<Page>,
-    calls: Vec<(usize, RoleCall)>,
 ) -> Vec<(usize, RoleResult)> {
+    let RoleGroup {
+        plugin,
+        calls,
+        inputs,
+    } = group;
     let limits = plugin.limits;
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<(Store<State>, Extractor, u32)> = None;
@@ -169,7 +173,8 @@ pub(crate) async fn extract(
                 None => {
                     let memory = MemoryBudget::new(limits.memory_bytes());
                     let meter = Arc::clone(&meter);
-                    let state = State::new(&plugin.label, &limits, meter, memory, None);
+                    let mut state = State::new(&plugin.label, &limits, meter, memory, None);
+                    state.inputs = inputs.clone();
                     let mut store = task_store(&runtime, &limits, state)?;
                     match begin(&mut store, &plugin, &page).await {
                         Ok((extractor, page)) => (store, extractor, page),

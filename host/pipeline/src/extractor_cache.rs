@@ -76,6 +76,9 @@ impl Keys {
         part(&mut hash, &request.role);
         part(&mut hash, &request.options);
         part(&mut hash, &plugin.digest);
+        for input in &plugin.inputs {
+            part(&mut hash, input);
+        }
         hash.finalize().into()
     }
 }

@@ -12,6 +12,7 @@ pub mod host {
                 import orbweaver:plugin/types@0.1.0;
                 import orbweaver:plugin/pages@0.1.0;
                 import orbweaver:plugin/log@0.1.0;
+                import orbweaver:plugin/inputs@0.1.0;
                 import orbweaver:plugin/parsing@0.1.0;
                 import orbweaver:plugin/http@0.1.0;
                 import orbweaver:plugin/rendering@0.1.0;
@@ -37,6 +38,7 @@ pub mod extractor {
             "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
             "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
             "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@0.1.0": crate::bindings::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -103,11 +105,28 @@ pub mod hook {
             "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
             "orbweaver:plugin/pages@0.1.0": crate::bindings::host::orbweaver::plugin::pages,
             "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@0.1.0": crate::bindings::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
         export_macro_name: "export_hook",
         default_bindings_module: "::orbweaver_sdk::__private::hook",
+        runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
+    });
+}
+
+pub mod delivery_hook {
+    wit_bindgen::generate!({
+        path: "../../wit",
+        world: "orbweaver:plugin/delivery-hook",
+        with: {
+            "orbweaver:plugin/types@0.1.0": crate::bindings::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@0.1.0": crate::bindings::host::orbweaver::plugin::log,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_delivery_hook",
+        default_bindings_module: "::orbweaver_sdk::__private::delivery_hook",
         runtime_path: "::orbweaver_sdk::__private::wit_bindgen::rt",
     });
 }

@@ -206,3 +206,15 @@ pub enum ResponseVerdict {
     /// It is not stored; says why, in one line. Its links are followed all the same.
     Drop(String),
 }
+
+/// What a webhook's payload is about, for hooks of deliveries
+/// ([`delivery_hook!`](crate::delivery_hook)).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// The event, such as `crawl.done`.
+    pub event: String,
+    /// The crawl run that ended.
+    pub run_id: i64,
+    /// Its seed as requested.
+    pub run_url: String,
+}

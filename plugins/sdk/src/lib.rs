@@ -30,7 +30,7 @@ pub mod text;
 
 pub use budget::Budget;
 pub use error::Error;
-pub use host::{Call, crawl_data, http, job, join_all, log, state};
+pub use host::{Call, crawl_data, http, inputs, job, join_all, log, state};
 pub use host::{WaitFor, extract, render, render_many};
 pub use options::Options;
 pub use orbweaver_dom as dom;
@@ -48,6 +48,7 @@ pub type Json = String;
 #[allow(missing_docs, reason = "no part of the interface")]
 pub mod __private {
     pub use crate::bindings::actor::export_actor;
+    pub use crate::bindings::delivery_hook::export_delivery_hook;
     pub use crate::bindings::extractor::export_extractor;
     pub use crate::bindings::fetcher::export_fetcher;
     pub use crate::bindings::hook::export_hook;
@@ -71,6 +72,11 @@ pub mod __private {
         pub use crate::bindings::hook::exports::orbweaver::plugin::hooking::*;
         pub use crate::bindings::hook::*;
         pub use crate::bindings::host::orbweaver::plugin::pages::Page;
+    }
+
+    pub mod delivery_hook {
+        pub use crate::bindings::delivery_hook::exports::orbweaver::plugin::delivering::*;
+        pub use crate::bindings::delivery_hook::*;
     }
 
     pub mod fetcher {

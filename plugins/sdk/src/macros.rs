@@ -193,6 +193,55 @@ macro_rules! hook {
     };
 }
 
+/// Exports a hook of deliveries, whose manifest has `hooks = ["deliver"]`:
+/// `fn(Config, &Delivery, Value) -> Result<Output, Error>`, where `Config` is
+/// `serde::Deserialize` and `Output` is `serde::Serialize`; see
+/// [`Delivery`](crate::hook::Delivery).
+///
+/// ```text
+/// orbweaver_sdk::delivery_hook! { deliver: deliver }
+/// ```
+///
+/// The manifest is found as with [`extractor!`](crate::extractor).
+#[macro_export]
+macro_rules! delivery_hook {
+    (deliver: $deliver:expr $(,)?) => {
+        $crate::delivery_hook! {
+            @export include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/plugin.toml")), $deliver
+        }
+    };
+    (manifest: $manifest:literal, deliver: $deliver:expr $(,)?) => {
+        $crate::delivery_hook! { @export include_bytes!($manifest), $deliver }
+    };
+    (@export $manifest:expr, $deliver:expr) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            use $crate::__private::delivery_hook as wit;
+
+            $crate::__manifest! { $manifest }
+
+            struct Plugin;
+
+            impl wit::Guest for Plugin {
+                fn deliver(
+                    config: String,
+                    delivery: wit::Delivery,
+                    payload: String,
+                ) -> Result<String, $crate::__private::RawError> {
+                    let delivery = $crate::hook::Delivery {
+                        event: delivery.event,
+                        run_id: delivery.run_id,
+                        run_url: delivery.run_url,
+                    };
+                    $crate::__private::hook_glue::deliver(&config, delivery, &payload, $deliver)
+                }
+            }
+
+            $crate::__private::export_delivery_hook!(Plugin);
+        };
+    };
+}
+
 /// Embeds the manifest as a custom section of the core module, which the host reads before it
 /// instantiates anything.
 #[doc(hidden)]

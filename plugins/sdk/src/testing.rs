@@ -210,6 +210,11 @@ pub trait Host {
     /// Receives messages of [`log`](crate::log).
     fn log(&self, level: Level, message: &str) {}
 
+    /// Answers [`inputs::output`](crate::inputs::output).
+    fn input(&self, role: &str) -> Result<String, Error> {
+        Err(Error::Denied(format!("the manifest does not list {role}")))
+    }
+
     /// Answers [`job::context`](crate::job::context): by default a request waits for the answer.
     fn job_context(&self) -> Context {
         Context {

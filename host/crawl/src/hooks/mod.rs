@@ -2,10 +2,11 @@
 //!
 //! - `request` checks the field `hooks` of a crawl request.
 //! - `page` passes a fetched page, or the URLs of a sitemap, through the run's hooks.
-//! - `outgoing` lets hooks change a request.
+//! - `outgoing` lets hooks change a request, `deliver` the payloads of webhooks.
 //! - `verdict` and `report` are what the run's task takes from them: what becomes of a page and its
 //!   links; notes, counts, and a reason to end the run.
 
+pub(crate) mod deliver;
 pub(crate) mod outgoing;
 pub(crate) mod page;
 pub(crate) mod report;

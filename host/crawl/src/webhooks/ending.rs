@@ -5,6 +5,7 @@ use orbweaver_store::crawl::{Ending, Lease, Run};
 
 use super::plan;
 use crate::context::Crawls;
+use crate::hooks::deliver::{self, Delivered};
 
 /// Ends a run and queues its webhook deliveries; `false` if the lease is not ours any more.
 ///
@@ -17,10 +18,20 @@ pub async fn end_run(
     lease: Lease,
     ending: &Ending,
 ) -> Result<bool, StoreError> {
-    let webhook = plan::plan(&crawls.store, run, ending).await?;
+    let at = crawls.clock.now();
+    let mut ending = ending.clone();
+    let mut webhook = plan::plan(&crawls.store, run, &ending).await?;
+    if let Some(told) = &mut webhook
+        && let Delivered::Failed(why) = deliver::payloads(crawls, lease, &ending, told, at).await?
+    {
+        ending.done = false;
+        ending.error_message = Some(why);
+        // As without hooks: what failed may fail again.
+        webhook = plan::plan(&crawls.store, run, &ending).await?;
+    }
     let ended = crawls
         .store
-        .end_run(lease, ending, webhook.as_ref(), crawls.clock.now())
+        .end_run(lease, &ending, webhook.as_ref(), at)
         .await?;
     if ended && webhook.is_some() {
         crawls.webhooks.wake();

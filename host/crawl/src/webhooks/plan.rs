@@ -66,6 +66,7 @@ pub(super) async fn plan(
                     event,
                     url: url.clone(),
                     target: target(url),
+                    payload: None,
                 })
                 .collect(),
             diff,

@@ -11,6 +11,7 @@ use super::{HookPoints, HookUse, MAX_HEADERS, RequestChange};
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
 use crate::extract::{self, ends_instance};
+use crate::inputs::Inputs;
 use crate::manifest::HookPoint;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
@@ -55,15 +56,17 @@ fn new_store(
     placement: Placement,
     plugin: &Plugin,
     meter: &Arc<Meter>,
+    inputs: &Inputs,
 ) -> Result<Store<State>, PluginError> {
     let memory = MemoryBudget::new(plugin.limits.memory_bytes());
-    let state = State::new(
+    let mut state = State::new(
         &plugin.label,
         &plugin.limits,
         Arc::clone(meter),
         memory,
         None,
     );
+    state.inputs = inputs.clone();
     runtime
         .store(placement, state, &plugin.limits)
         .map_err(|error| PluginError::Engine(error.to_string()))
@@ -126,7 +129,7 @@ macro_rules! call_points {
                         $state.apply_discovery(&$hook.name, &open, discovery)
                     })
                 }
-                HookPoint::Request => Ok(()),
+                HookPoint::Request | HookPoint::Deliver => Ok(()),
             };
             if let Err(error) = result {
                 let is_over = ends_instance(&error);
@@ -161,12 +164,12 @@ pub(crate) fn page_on_this_thread(
     runtime: &Runtime,
     plugin: &Plugin,
     hook: &HookUse,
-    meter: &Arc<Meter>,
+    (meter, inputs): (&Arc<Meter>, &Inputs),
     state: &mut PageState,
 ) {
     let _running = runtime.ticker.guest();
     meter.enter();
-    let guest = || match new_pooled(runtime, plugin, meter, Some(&state.work.page)) {
+    let guest = || match new_pooled(runtime, plugin, (meter, inputs), Some(&state.work.page)) {
         Ok(mut alive) => {
             let failed = call_points!(plugin, hook, state, alive, pooled, []);
             plugin.stats.record_fuel(runtime.fuel_used(&alive.store));
@@ -187,13 +190,14 @@ pub(crate) async fn page_as_task(
     runtime: &Runtime,
     plugin: &Plugin,
     hook: &HookUse,
+    inputs: &Inputs,
     state: &mut PageState,
 ) {
     let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let ended = {
         let work = async {
-            match new_on_demand(runtime, plugin, &meter, Some(&state.work.page)).await {
+            match new_on_demand(runtime, plugin, (&meter, inputs), Some(&state.work.page)).await {
                 Ok(mut alive) => {
                     let failed = call_points!(plugin, hook, state, alive, on_demand, [.await]);
                     (failed, alive.store.data().memory.peak())
@@ -232,7 +236,7 @@ pub(crate) fn request_on_this_thread(
     let _running = runtime.ticker.guest();
     meter.enter();
     let guest = || {
-        let mut alive = new_pooled(runtime, plugin, meter, None)?;
+        let mut alive = new_pooled(runtime, plugin, (meter, &Inputs::default()), None)?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = pooled::request(store, guest, &hook.config, url, depth, attempts);
         flat(plugin, store, called)
@@ -256,7 +260,7 @@ pub(crate) async fn request_as_task(
     let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let work = async {
-        let mut alive = new_on_demand(runtime, plugin, &meter, None).await?;
+        let mut alive = new_on_demand(runtime, plugin, (&meter, &Inputs::default()), None).await?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = on_demand::request(store, guest, &hook.config, url, depth, attempts).await;
         flat(plugin, store, called)
@@ -286,13 +290,13 @@ fn bounded(change: RequestChange) -> Result<RequestChange, PluginError> {
 fn new_pooled(
     runtime: &Runtime,
     plugin: &Plugin,
-    meter: &Arc<Meter>,
+    (meter, inputs): (&Arc<Meter>, &Inputs),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook::Hook>, PluginError> {
     let Code::Hook(Pooled { pre, .. }) = &*plugin.code else {
         return Err(PluginError::Engine("not a pooled hook".to_owned()));
     };
-    let mut store = new_store(runtime, Placement::Pool, plugin, meter)?;
+    let mut store = new_store(runtime, Placement::Pool, plugin, meter, inputs)?;
     let made = pre.instantiate(&mut store).and_then(|guest| {
         let page = page.map_or(Ok(0), |page| lend(&mut store, page))?;
         Ok((guest, page))
@@ -306,7 +310,7 @@ fn new_pooled(
 async fn new_on_demand(
     runtime: &Runtime,
     plugin: &Plugin,
-    meter: &Arc<Meter>,
+    (meter, inputs): (&Arc<Meter>, &Inputs),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook_async::Hook>, PluginError> {
     let Code::HookOnDemand(pre) = &*plugin.code else {
@@ -314,7 +318,7 @@ async fn new_on_demand(
             "not a hook with memory of its own".to_owned(),
         ));
     };
-    let mut store = new_store(runtime, Placement::OnDemand, plugin, meter)?;
+    let mut store = new_store(runtime, Placement::OnDemand, plugin, meter, inputs)?;
     let made = match pre.instantiate_async(&mut store).await {
         Ok(guest) => match page.map_or(Ok(0), |page| lend(&mut store, page)) {
             Ok(page) => Ok((guest, page)),

@@ -14,15 +14,20 @@ use super::verdict::PageState;
 use super::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange};
 use crate::error::PluginError;
 use crate::inner::Inner;
+use crate::inputs::{Inputs, Plan};
 use crate::kind::Kind;
 use crate::manifest::HookPoint;
 use crate::meter::Meter;
+use crate::page::Page;
 use crate::plugin::{Code, Plugin};
+use crate::registry::Visible;
 
 /// A hook with the plugin that serves it.
 struct Step {
     hook: HookUse,
     plugin: Arc<Plugin>,
+    /// Outputs of roles that it needs.
+    inputs: Inputs,
 }
 
 impl Step {
@@ -96,6 +101,7 @@ impl Inner {
                 Some(plugin) => steps.push(Step {
                     hook: hook.clone(),
                     plugin: Arc::clone(plugin),
+                    inputs: Inputs::default(),
                 }),
                 None => missing.push(HookFailure {
                     hook: hook.name.clone(),
@@ -118,7 +124,10 @@ impl Inner {
         hooks: &[HookUse],
         work: PageWork,
     ) -> PageVerdict {
-        let (steps, missing) = self.steps(project, hooks, work.points);
+        let (mut steps, missing) = self.steps(project, hooks, work.points);
+        if work.points.has(HookPoint::Record) {
+            self.give_inputs(project, &mut steps, &work.page).await;
+        }
         let mut state = PageState::new(work);
         for failure in missing {
             state.failed(&failure.hook, failure.point, failure.error);
@@ -153,6 +162,17 @@ impl Inner {
             };
         }
         state.finish()
+    }
+
+    /// Runs the roles that hooks need for their records, each once.
+    async fn give_inputs(&self, project: Option<ProjectId>, steps: &mut [Step], page: &Arc<Page>) {
+        let registry = self.registry();
+        let visible = Visible::new(&registry, project);
+        let plan = Plan::of_plugins(visible, steps.iter().map(|step| &step.plugin));
+        let outputs = self.outputs(page, visible, plan).await;
+        for step in steps {
+            step.inputs = Inputs::of(&step.plugin, &outputs);
+        }
     }
 
     /// What hooks change of a request, each with its name, and failures. A hook is asked only if its
@@ -196,7 +216,8 @@ impl Inner {
         self.in_pool(owner, move |running| {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
-                page_on_this_thread(&runtime, &step.plugin, &step.hook, &meter, &mut state);
+                let given = (&meter, &step.inputs);
+                page_on_this_thread(&runtime, &step.plugin, &step.hook, given, &mut state);
             }
             state
         })
@@ -212,7 +233,7 @@ impl Inner {
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks_of(owner).spawn(async move {
-            page_as_task(&runtime, &step.plugin, &step.hook, &mut state).await;
+            page_as_task(&runtime, &step.plugin, &step.hook, &step.inputs, &mut state).await;
             drop(slot);
             state
         });
@@ -229,7 +250,7 @@ impl Inner {
         let runtime = Arc::clone(&self.runtime);
         let url = url.to_owned();
         let owner = step.owner();
-        let Step { hook, plugin } = step;
+        let Step { hook, plugin, .. } = step;
         if matches!(&*plugin.code, Code::Hook(_)) {
             let work = move |running: &Running| {
                 let meter = running.begin(&plugin);

@@ -7,10 +7,24 @@ use super::verdict::PageState;
 use super::{FoundLink, HookPoints, HookUse, PageWork, Visit};
 use crate::error::PluginError;
 use crate::extract::ends_instance;
+use crate::inputs::Inputs;
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 use crate::runtime::Runtime;
+use crate::wit::v0_1_0::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
+
+/// Passes an empty payload to a hook of deliveries: the first failure that is not its own answer.
+pub(crate) async fn deliver(runtime: &Runtime, plugin: &Plugin) -> Option<PluginError> {
+    let about = wit::Delivery {
+        event: "crawl.done".to_owned(),
+        run_id: 0,
+        run_url: "https://self-test.invalid/".to_owned(),
+    };
+    let result = super::deliver::deliver(runtime, plugin, "{}", &about, "{}").await;
+    let error = result.err()?;
+    (ends_instance(&error) || matches!(error, PluginError::BadOutput(_))).then_some(error)
+}
 
 /// Runs every function of a hook on a page that no server sent, as a test of a new plugin: the
 /// first failure that is not the hook's own answer.
@@ -51,7 +65,8 @@ pub(crate) async fn self_test(
     let state = if matches!(&*plugin.code, Code::Hook(_)) {
         let test = move || {
             let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
-            page_on_this_thread(&runtime, &plugin, &hook, &meter, &mut state);
+            let given = (&meter, &Inputs::default());
+            page_on_this_thread(&runtime, &plugin, &hook, given, &mut state);
             state
         };
         match tokio::task::spawn_blocking(test).await {
@@ -59,7 +74,7 @@ pub(crate) async fn self_test(
             Err(_) => return Some(lost()),
         }
     } else {
-        page_as_task(&runtime, &plugin, &hook, &mut state).await;
+        page_as_task(&runtime, &plugin, &hook, &Inputs::default(), &mut state).await;
         state
     };
     let failures = state.finish().failures.into_iter();

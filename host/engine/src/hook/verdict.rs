@@ -56,7 +56,7 @@ impl PageState {
             HookPoint::Record => matches!(self.verdict.fate, PageFate::Kept),
             // A hook may add URLs to a page without new links.
             HookPoint::Discover => !matches!(self.verdict.fate, PageFate::Retry(..)),
-            HookPoint::Request => false,
+            HookPoint::Request | HookPoint::Deliver => false,
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod errors;
 mod extraction;
 pub(crate) mod hooking;
 mod http;
+mod inputs;
 mod job;
 pub(crate) mod linker;
 mod log;

@@ -9,7 +9,7 @@ use orbweaver_engine::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{assert_good_still_runs, config, engine_with, fixture, load};
+use crate::support::{assert_good_still_runs, config, engine_with, fixture, load, load_bytes};
 
 fn tool(config: &Value) -> HookUse {
     HookUse {
@@ -225,6 +225,28 @@ async fn a_hook_ends_at_its_budgets() {
             "{point}: {error}"
         );
     }
+    for point in ["response", "record", "discover"] {
+        for (what, expected) in [
+            ("recurse", Some(Limit::Stack)),
+            ("shout", None),
+            ("ask", Some(Limit::Cpu(Duration::from_millis(500)))),
+        ] {
+            let verdict = run(
+                &engine,
+                &[json!({point: {"do": what}})],
+                work(&EVERY, &["c"]),
+            )
+            .await;
+            match (only_error(&verdict), expected) {
+                (PluginError::Limit(limit), Some(expected)) => {
+                    assert_eq!(limit, &expected, "{point} {what}");
+                }
+                // Refused before it is copied.
+                (PluginError::Limit(Limit::HostCall(_) | Limit::Memory(_)), None) => {}
+                (error, _) => panic!("{point} {what}: {error}"),
+            }
+        }
+    }
     let verdict = run(
         &engine,
         &[json!({"record": {"do": "log"}})],
@@ -233,6 +255,37 @@ async fn a_hook_ends_at_its_budgets() {
     .await;
     assert_eq!(verdict.failures, [], "lines beyond the budget are dropped");
     assert_good_still_runs(&engine).await;
+}
+
+/// The tool with a manifest that needs the role `good`.
+fn needy() -> Vec<u8> {
+    let text = "name = \"tool\"\nkind = \"hook\"\nversion = \"2\"\napi = \"0.1.0\"\n\
+                hooks = [\"record\", \"discover\"]\nneeds = [\"good\"]\n";
+    orbweaver_engine::manifest::embed(&fixture("hook-tool"), text).unwrap()
+}
+
+#[tokio::test]
+async fn a_record_gets_the_outputs_that_its_hook_needs() {
+    let engine = engine_with("hook-tool").await;
+    let asks = [json!({"record": {"input": "good"}}), json!({"record": {}})];
+    let verdict = run(&engine, &asks, work(&EVERY, &[])).await;
+    assert!(verdict.records[0].data.contains("Denied"), "{verdict:?}");
+    load_bytes(&engine, needy()).await;
+    let before = engine.plugin(Kind::Extractor, "good").unwrap().calls;
+    let verdict = run(&engine, &asks, work(&EVERY, &[])).await;
+    let good: Value = serde_json::from_str(&verdict.records[0].data).unwrap();
+    assert_eq!(
+        (&good["role"], &good["status"]),
+        (&json!("good"), &json!(200))
+    );
+    // What the crawl names comes as before, and what is needed is no output of the crawl.
+    let seen: Value = serde_json::from_str(&verdict.records[1].data).unwrap();
+    assert_eq!(seen["outputs"], json!(["prices"]));
+    // Nothing is made for a hook that is asked about links only.
+    let links = run(&engine, &asks, work(&[HookPoint::Discover], &["c"])).await;
+    assert_eq!(links.failures, []);
+    let after = engine.plugin(Kind::Extractor, "good").unwrap().calls;
+    assert_eq!(after, before + 1, "once for both");
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ mod hostile_jobs;
 mod hostile_memory;
 mod interrupts;
 mod load;
+mod needs;
 mod shipped;
 mod support;
 mod swap;

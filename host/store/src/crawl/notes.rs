@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::errors::FailedUrl;
-use crate::db::{per_database, pieces, read, signed};
+use crate::db::{per_database, pieces, read, signed, transact};
 use crate::error::StoreError;
 use crate::runs::Lease;
 use crate::store::Store;
@@ -175,6 +175,19 @@ per_database! {
 }
 
 impl Store {
+    /// Stores failures of plugins that belong to no page, and counts them; `false` if the lease is
+    /// no longer held.
+    #[crate::boxed]
+    pub async fn note_failures(&self, lease: Lease, notes: &[NewNote]) -> Result<bool, StoreError> {
+        transact!(self.db, tx => {
+            if !sql::runs::count_plugin_errors(tx, lease, notes.len() as u64).await? {
+                return Ok(false);
+            }
+            sql::run_notes::insert(tx, lease, notes).await?;
+            Ok(true)
+        })
+    }
+
     /// Notes of one kind of a run of the project, in the order of storing: those after `after`, of
     /// these after leaving out `offset`, at most `limit`.
     #[crate::boxed]

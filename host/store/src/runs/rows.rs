@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{DeliveryId, MonitorId, ProjectId, RunId};
 
-use super::{HELD, NewRun, Progress, Run, SkipReason};
+use super::{HELD, Lease, NewRun, Progress, Run, SkipReason};
 use crate::crawl::{Committed, RunBatch};
 use crate::db::{per_database, signed};
 use crate::error::StoreError;
@@ -202,6 +202,24 @@ per_database! {
                 .await?;
         }
         Ok(())
+    }
+
+    /// Adds to the number of failures of plugins; `false` if the lease is no longer held.
+    pub(crate) async fn count_plugin_errors(
+        conn: &mut Conn,
+        lease: Lease,
+        failures: u64,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "UPDATE runs SET plugin_errors = plugin_errors + $3
+             WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
+        )
+        .bind(lease.run.get())
+        .bind(lease.epoch)
+        .bind(signed(failures))
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected() == 1)
     }
 
     /// Number of queued and running runs of the project.

@@ -24,6 +24,8 @@ pub struct NewDelivery {
     pub url: String,
     /// scheme://host:port of the URL.
     pub target: String,
+    /// The body, where hooks have made it; otherwise it is made at each attempt.
+    pub payload: Option<String>,
 }
 
 /// The webhook deliveries of a run that ends.

@@ -252,8 +252,8 @@ per_database! {
             sqlx::query(
                 "INSERT INTO deliveries (project_id, run_id, message_id, event, url,
                      target, next_at, created_at, diff_added, diff_removed, diff_changed,
-                     diff_unchanged, diff_gone, diff_unvisited, diff_urls)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14)",
+                     diff_unchanged, diff_gone, diff_unvisited, diff_urls, payload)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
             )
             .bind(owner.project.get())
             .bind(owner.run.get())
@@ -269,6 +269,7 @@ per_database! {
             .bind(diff.map(|diff| signed(diff.gone)))
             .bind(diff.map(|diff| signed(diff.unvisited)))
             .bind(urls.as_deref())
+            .bind(delivery.payload.as_deref())
             .execute(&mut *conn)
             .await?;
         }

@@ -133,3 +133,19 @@ pub fn response<H: Hook>(
         ResponseVerdict::Drop(reason) => wit::ResponseVerdict::Drop(reason),
     })
 }
+
+/// Runs `deliver`.
+pub fn deliver<C, O>(
+    config: &str,
+    delivery: crate::hook::Delivery,
+    payload: &str,
+    deliver: impl FnOnce(C, &crate::hook::Delivery, serde_json::Value) -> Result<O, Error>,
+) -> Result<String, types::Error>
+where
+    C: DeserializeOwned,
+    O: serde::Serialize,
+{
+    let payload = serde_json::from_str(payload).map_err(Error::from)?;
+    let changed = deliver(parsed(config)?, &delivery, payload)?;
+    Ok(serde_json::to_string(&changed).map_err(Error::from)?)
+}

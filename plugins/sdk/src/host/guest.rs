@@ -217,3 +217,7 @@ pub fn emit(item: String) -> Result<(), Error> {
 pub fn is_cancelled() -> bool {
     raw::job::cancelled()
 }
+
+pub fn input(role: &str) -> Result<String, Error> {
+    Ok(raw::inputs::output(role)?)
+}

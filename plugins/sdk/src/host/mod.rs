@@ -10,6 +10,7 @@ mod backend;
 mod backend;
 pub mod crawl_data;
 pub mod http;
+pub mod inputs;
 pub mod job;
 pub mod log;
 pub mod state;

@@ -160,3 +160,7 @@ pub fn emit(item: String) -> Result<(), Error> {
 pub fn is_cancelled() -> bool {
     installed().is_some_and(|host| host.is_cancelled())
 }
+
+pub fn input(role: &str) -> Result<String, Error> {
+    ask(|host| host.input(role))
+}

@@ -23,6 +23,7 @@ pub(crate) mod extractor_async {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
         },
         require_store_data_send: true,
     });
@@ -99,6 +100,7 @@ pub(crate) mod hook {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
         },
     });
 }
@@ -113,6 +115,22 @@ pub(crate) mod hook_async {
         with: {
             "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/pages": super::extractor::orbweaver::plugin::pages,
+            "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs": super::extractor::orbweaver::plugin::inputs,
+        },
+        require_store_data_send: true,
+    });
+}
+
+/// Hooks of deliveries.
+#[allow(missing_docs, dead_code, reason = "generated")]
+pub(crate) mod delivery_hook {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "delivery-hook",
+        exports: { default: async },
+        with: {
+            "orbweaver:plugin/types": super::extractor::orbweaver::plugin::types,
             "orbweaver:plugin/log": super::extractor::orbweaver::plugin::log,
         },
         require_store_data_send: true,

@@ -5,15 +5,16 @@ use wasmtime::component::{HasSelf, Linker};
 use super::bindings::actor::orbweaver::plugin::{
     batch, crawl_data, extraction, http, job, parsing, rendering, secret_http, state,
 };
-use super::bindings::extractor::orbweaver::plugin::log;
+use super::bindings::extractor::orbweaver::plugin::{inputs, log};
 use super::pages;
 use crate::state::State;
 
-/// Links the interfaces of extractors on worker threads: pages and the log.
+/// Links the interfaces of extractors on worker threads: pages, the log, and outputs of other roles.
 pub(crate) fn add_extractor_interfaces(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     pages::add_to_linker(linker)?;
     pages::add_snapshot_sync(linker)?;
-    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
+    log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    inputs::add_to_linker::<State, HasSelf<State>>(linker, |state| state)
 }
 
 /// Links the interfaces of tasks: pages, the log, and the capabilities of actors and fetchers.
@@ -23,6 +24,7 @@ pub(crate) fn add_task_interfaces(linker: &mut Linker<State>) -> wasmtime::Resul
     pages::add_to_linker(linker)?;
     pages::add_snapshot_async(linker)?;
     log::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
+    inputs::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     parsing::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     http::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;
     rendering::add_to_linker::<State, HasSelf<State>>(linker, |state| state)?;

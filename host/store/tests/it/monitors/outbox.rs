@@ -26,6 +26,7 @@ fn told(events: &[Event], target: &str) -> RunWebhook {
         event: *event,
         url: format!("https://{target}/hook"),
         target: format!("https://{target}:443"),
+        payload: None,
     });
     RunWebhook::Deliver {
         deliveries: deliveries.collect(),

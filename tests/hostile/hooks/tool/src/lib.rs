@@ -1,5 +1,5 @@
 //! A hook that does what its configuration says: for each function an object with `do` (`spin`,
-//! `grow`, `trap`, `error`, `log`; absent: nothing bad) and data of the good answer. With `only`, URLs
+//! `grow`, `recurse`, `shout`, `ask`, `trap`, `error`, `log`; absent: nothing bad) and data of the good answer. With `only`, URLs
 //! without this text are left alone.
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,6 +40,17 @@ fn begin(config: &str, function: &str, url: &str) -> Result<Value, Error> {
                 std::hint::black_box(&held);
             }
         }
+        Some("recurse") => {
+            std::hint::black_box(down(0, &mut [0; 64]));
+            Ok(own)
+        }
+        Some("shout") => {
+            host::log::log(host::log::Level::Warn, &"x".repeat(60 << 20));
+            Ok(own)
+        }
+        Some("ask") => loop {
+            drop(std::hint::black_box(host::inputs::output("good")));
+        },
         Some("trap") => panic!("as told, on {url}"),
         Some("error") => Err(Error::Failed(format!("as told, on {url}\u{1b}[2J"))),
         Some("log") => {
@@ -50,6 +61,15 @@ fn begin(config: &str, function: &str, url: &str) -> Result<Value, Error> {
         }
         _ => Ok(own),
     }
+}
+
+#[expect(unconditional_recursion, reason = "the point")]
+#[inline(never)]
+fn down(depth: u64, above: &mut [u8; 64]) -> u64 {
+    let mut frame = [depth as u8; 64];
+    frame[0] = frame[0].wrapping_add(above[63]);
+    let below = down(std::hint::black_box(depth + 1), &mut frame);
+    below + u64::from(std::hint::black_box(&frame)[7])
 }
 
 fn text(value: &Value) -> String {
@@ -112,7 +132,8 @@ impl Guest for Plugin {
         Ok(Discovery { verdicts, added })
     }
 
-    /// `emit` and `replace` are lists of JSON texts, `drop` a reason; otherwise one record says what
+    /// `emit` and `replace` are lists of JSON texts, `drop` a reason, `input` a role whose output
+    /// becomes the record; otherwise one record says what
     /// the hook sees.
     fn record(
         config: String,
@@ -140,6 +161,13 @@ impl Guest for Plugin {
         if let Some(size) = own["big"].as_u64() {
             let big = "x".repeat(size as usize);
             return Ok(RecordVerdict::Emit(vec![format!("\"{big}\"")]));
+        }
+        if own["input"].is_string() {
+            let said = match host::inputs::output(&text(&own["input"])) {
+                Ok(json) => json,
+                Err(error) => json!(format!("{error:?}")).to_string(),
+            };
+            return Ok(RecordVerdict::Emit(vec![said]));
         }
         let seen = json!({
             "url": visit.url,

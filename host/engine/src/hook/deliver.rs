@@ -1,0 +1,149 @@
+//! Hooks that change the payloads of webhooks: one new instance for each hook and payload, as tasks.
+
+use std::sync::Arc;
+
+use orbweaver_core::ids::ProjectId;
+
+use super::{HookFailure, HookUse};
+use crate::error::{Limit, PluginError};
+use crate::inner::Inner;
+use crate::kind::Kind;
+use crate::manifest::HookPoint;
+use crate::memory::MemoryBudget;
+use crate::meter::{Meter, Metered};
+use crate::output;
+use crate::plugin::{Code, Plugin};
+use crate::runtime::{Placement, Runtime};
+use crate::state::State;
+use crate::wit::v0_1_0::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
+
+/// Longest payload that a hook may make, in bytes.
+pub(crate) const MAX_PAYLOAD_BYTES: usize = 1 << 20;
+
+/// What a payload is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// The event's name, such as `crawl.done`.
+    pub event: String,
+    /// The crawl run.
+    pub run_id: i64,
+    /// Its seed as requested.
+    pub run_url: String,
+}
+
+impl Inner {
+    /// Passes a payload through the hooks that have `deliver`, in their order. A hook that fails
+    /// leaves it as it was, and is listed.
+    #[crate::boxed]
+    pub async fn delivery_hooks(
+        &self,
+        project: Option<ProjectId>,
+        hooks: &[HookUse],
+        delivery: &Delivery,
+        payload: String,
+    ) -> (String, Vec<HookFailure>) {
+        let (mut payload, mut failures) = (payload, Vec::new());
+        for hook in hooks {
+            let plugin = self
+                .registry()
+                .get(project, Kind::Hook, &hook.name)
+                .cloned();
+            let result = match plugin {
+                Some(plugin) if !plugin.manifest.hooks.contains(&HookPoint::Deliver) => continue,
+                Some(plugin) => self.deliver(plugin, hook, delivery, &payload).await,
+                None => Err(PluginError::NotFound {
+                    kind: Kind::Hook.as_str(),
+                    name: hook.name.clone(),
+                }),
+            };
+            match result {
+                Ok(changed) => payload = changed,
+                Err(error) => failures.push(HookFailure {
+                    hook: hook.name.clone(),
+                    point: HookPoint::Deliver,
+                    error,
+                }),
+            }
+        }
+        (payload, failures)
+    }
+
+    async fn deliver(
+        &self,
+        plugin: Arc<Plugin>,
+        hook: &HookUse,
+        delivery: &Delivery,
+        payload: &str,
+    ) -> Result<String, PluginError> {
+        let owner = plugin.owner();
+        let slot = self.interpreter_slot(owner).await;
+        let slot = slot.ok_or_else(super::call::lost)?;
+        let runtime = Arc::clone(&self.runtime);
+        let (config, payload) = (hook.config.to_string(), payload.to_owned());
+        let delivery = wit::Delivery {
+            event: delivery.event.clone(),
+            run_id: delivery.run_id,
+            run_url: delivery.run_url.clone(),
+        };
+        let task = self.tasks_of(owner).spawn(async move {
+            let result = deliver(&runtime, &plugin, &config, &delivery, &payload).await;
+            drop(slot);
+            result
+        });
+        task.await?
+    }
+}
+
+/// Calls a hook in an instance of its own.
+pub(crate) async fn deliver(
+    runtime: &Runtime,
+    plugin: &Plugin,
+    config: &str,
+    delivery: &wit::Delivery,
+    payload: &str,
+) -> Result<String, PluginError> {
+    let Code::DeliveryHook(pre) = &*plugin.code else {
+        return Err(PluginError::Engine("not a hook of deliveries".to_owned()));
+    };
+    let limits = plugin.limits;
+    let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
+    let memory = MemoryBudget::new(limits.memory_bytes());
+    let state = State::new(&plugin.label, &limits, Arc::clone(&meter), memory, None);
+    let mut store = runtime
+        .store(Placement::OnDemand, state, &limits)
+        .map_err(|error| PluginError::Engine(error.to_string()))?;
+    let called = {
+        let work = async {
+            let guest = pre.instantiate_async(&mut store).await?;
+            guest
+                .orbweaver_plugin_delivering()
+                .call_deliver(
+                    &mut store,
+                    &config.to_owned(),
+                    delivery,
+                    &payload.to_owned(),
+                )
+                .await
+        };
+        let work = Metered {
+            meter: &meter,
+            ticker: &runtime.ticker,
+            future: Box::pin(work),
+        };
+        tokio::time::timeout(limits.wall(), work).await
+    };
+    let result = match called {
+        Err(_) => Err(PluginError::Limit(Limit::Wall(limits.wall()))),
+        Ok(Ok(Ok(json))) if json.len() > MAX_PAYLOAD_BYTES => {
+            Err(PluginError::Limit(Limit::Output(MAX_PAYLOAD_BYTES as u64)))
+        }
+        Ok(Ok(Ok(json))) => output::checked(json, &limits),
+        Ok(Ok(Err(error))) => Err(error.into()),
+        Ok(Err(error)) => Err(store.data().failure(&error, &limits)),
+    };
+    let peak = store.data().memory.peak();
+    plugin
+        .stats
+        .record(meter.cpu(), peak, result.as_ref().err());
+    result
+}
