@@ -8,7 +8,7 @@ use orbweaver_tests::postgres::Postgres;
 use orbweaver_tests::program::{Launch, Program};
 use serde_json::{Value, json};
 
-use super::{RUNS, folder};
+use super::folder;
 use crate::process::program;
 use crate::support::{Client, KEY};
 

@@ -116,7 +116,7 @@ impl BulkRequest {
         let content = Content {
             metadata_only: self.metadata_only.unwrap_or(false),
             extractors,
-            extract: app.pipeline.check_extract(self.extract).await?,
+            extract: pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();

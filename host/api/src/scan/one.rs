@@ -157,7 +157,7 @@ impl ScanRequest {
             include_links: self.include_links.unwrap_or(false),
             screenshot,
             extractors,
-            extract: app.pipeline.check_extract(self.extract).await?,
+            extract: pipeline.check_extract(self.extract).await?,
             ..Content::default()
         };
         let options = self.extractor_options.unwrap_or_default();
