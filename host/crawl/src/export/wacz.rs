@@ -221,7 +221,7 @@ fn sort_key(url: &str) -> String {
         return url.replace(' ', "%20").to_lowercase();
     };
     let host = parsed.host_str().unwrap_or_default();
-    let is_name = matches!(parsed.domain(), Some(_));
+    let is_name = parsed.domain().is_some();
     let bare = host.strip_prefix("www.").unwrap_or(host);
     let mut key = match is_name {
         true => bare.rsplit('.').collect::<Vec<_>>().join(","),
