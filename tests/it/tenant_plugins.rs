@@ -175,7 +175,7 @@ async fn nobody_else_sees_lists_or_calls_a_projects_plugins() {
     let actor = read("actor-two-pages-rs");
     installed(&ours, "two-pages-rs?grant=http", &actor).await;
     let more =
-        "[permissions]\nhttp = [\"http://127.0.0.1:*\"]\n[fetcher]\ndomains = [\"127.0.0.1\"]\n";
+        "[permissions]\nhttp = [\"http://127.0.0.1:*\"]\n[fetcher]\ndomains = [\"mine.example\"]\n";
     let fetcher = manifest::embed(&read("good-fetcher"), &own("fetcher", "mine", more)).unwrap();
     installed(&ours, "site-mine?grant=http", &fetcher).await;
     installed(&ours, "tool?grant=all", &read("hook-tool")).await;
@@ -221,9 +221,12 @@ async fn nobody_else_sees_lists_or_calls_a_projects_plugins() {
     let body = json!({"url": origin.url("/"), "max_pages": 1, "hooks": [{"name": "tool"}]});
     assert_eq!(ours.post("/v1/crawls", &body).await.status, 202);
     let scrapers = ours.get("/v1/cloud/scrapers?limit=200").await.ok();
-    assert!(scrapers.to_string().contains("\"127.0.0.1\""), "{scrapers}");
+    assert!(
+        scrapers.to_string().contains("\"mine.example\""),
+        "{scrapers}"
+    );
     let fetch = ours
-        .post("/v1/cloud/fetch/127.0.0.1", &json!({}))
+        .post("/v1/cloud/fetch/mine.example", &json!({}))
         .await
         .ok();
     assert_eq!(fetch["data"], json!([]));
@@ -244,10 +247,12 @@ async fn nobody_else_sees_lists_or_calls_a_projects_plugins() {
         );
         let scrapers = stranger.get("/v1/cloud/scrapers?limit=200").await.ok();
         assert!(
-            !scrapers.to_string().contains("\"127.0.0.1\""),
+            !scrapers.to_string().contains("\"mine.example\""),
             "{scrapers}"
         );
-        let fetch = stranger.post("/v1/cloud/fetch/127.0.0.1", &json!({})).await;
+        let fetch = stranger
+            .post("/v1/cloud/fetch/mine.example", &json!({}))
+            .await;
         fetch.error(422, "INVALID_INPUT");
     }
     let openapi = service.stranger().get("/openapi.json").await.text();

@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use orbweaver_accounts::fair::Slot;
+use orbweaver_accounts::quota::QuotaError;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{Engine, Kind, LoadError, PluginInfo, ProjectPolicy, Source};
 use orbweaver_store::{
@@ -89,7 +91,7 @@ pub struct Uploaded {
 }
 
 /// A plugin to upload.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Upload {
     /// Whose it is; `None`: the instance.
     pub project: Option<ProjectId>,
@@ -97,6 +99,9 @@ pub struct Upload {
     pub component: bytes::Bytes,
     /// The grants named with it.
     pub granted: UploadGrants,
+    /// Kept until the work has ended, also when the caller is gone: it bounds how many components are in
+    /// memory.
+    pub turn: Option<Slot>,
 }
 
 impl Overlay {
@@ -198,7 +203,10 @@ async fn change(
         None => None,
         Some(project) => {
             let caps = actors.quota.caps(project).await;
-            let caps = caps.map_err(|error| UploadError::Full(error.to_string()))?;
+            let caps = caps.map_err(|error| match error {
+                QuotaError::Store(error) => UploadError::Store(error),
+                other => UploadError::Full(other.to_string()),
+            })?;
             Some(caps.plugins)
         }
     };

@@ -118,10 +118,10 @@ pub(super) async fn upload_plugin(
             project: scope.owner(),
             component,
             granted,
+            turn,
         },
     )
     .await?;
-    drop(turn);
     let status = if uploaded.replaced {
         StatusCode::OK
     } else {
