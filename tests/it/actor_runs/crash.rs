@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orbweaver_origin::{Origin, Reply};
 use orbweaver_tests::postgres::Postgres;
@@ -71,7 +72,7 @@ impl Drill {
         // What it emitted is stored while it runs.
         self.origin.asked("/held/page", 5).await;
         while client.get(&path).await.ok()["item_count"] != 4 {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
         path
     }

@@ -120,8 +120,9 @@ async fn a_deleted_run_is_gone_and_what_it_fetched_is_billed() {
         events.is_empty() || events.contains("cancelled"),
         "{events}"
     );
+    let mut pulse = service.app.store.pulse();
     while service.billed().await != (1, 0) {
-        service.app.store.pulse().changed().await;
+        pulse.changed().await;
     }
     // The items go, too.
     while service.app.store.remove_job_items().await.unwrap() {}
