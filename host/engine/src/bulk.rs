@@ -87,7 +87,7 @@ pub(crate) fn is_interruptible(component: &[u8]) -> bool {
             }
             Payload::GlobalSection(section) => {
                 // The added global is the last one.
-                let last = (globals + section.count()).checked_sub(1);
+                let last = globals.saturating_add(section.count()).checked_sub(1);
                 reserved = last.map(|last| functions::grow_within(last).into_raw_body());
             }
             Payload::CodeSectionEntry(body)
@@ -256,7 +256,7 @@ impl Plan {
                     }
                 }
                 Payload::GlobalSection(section) => {
-                    reserve.globals += section.count();
+                    reserve.globals = reserve.globals.checked_add(section.count())?;
                     reserve.has_section = true;
                 }
                 Payload::CodeSectionEntry(body) => plan.read(&body)?,

@@ -72,6 +72,8 @@ impl ResourceLimiter for Limiter {
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
+        // Of growth beyond what a memory can have, nobody asks before.
+        self.meter.check_if_overdue()?;
         self.refuse_memory();
         Ok(())
     }
