@@ -50,7 +50,9 @@ fn hash(content: &[u8]) -> String {
 async fn a_wacz_has_records_an_index_and_a_list_of_pages() {
     let service = without_workers(false, |_| {}).await;
     let client = service.client();
-    let run = done(&service, &[leaf("b?y=2&x=1"), leaf("a")]).await;
+    let mut titled = leaf("a");
+    titled.title = Some("Title of a".to_owned());
+    let run = done(&service, &[leaf("b?y=2&x=1"), titled]).await;
     let answer = get(&client, run, "/export?format=wacz").await;
     assert_eq!(answer.header("content-type"), Some("application/wacz"));
     let files = files(&answer.body);
@@ -117,6 +119,9 @@ async fn a_wacz_has_records_an_index_and_a_list_of_pages() {
     assert_eq!(pages[1]["url"], format!("{SEED}b?y=2&x=1"));
     assert_eq!(
         (&pages[2]["title"], &pages[2]["ts"]),
-        (&Value::from("a"), &Value::from("2026-03-01T12:00:00Z"))
+        (
+            &Value::from("Title of a"),
+            &Value::from("2026-03-01T12:00:00Z")
+        )
     );
 }

@@ -22,9 +22,10 @@ const BEGIN: Duration = Duration::from_millis(100);
 const MAX_PICTURES: usize = 32 << 20;
 
 /// Scrolls the first element that matches into view and returns the middle of it, once it is
-/// visible.
+/// visible and no longer moves: scrolling makes pages load and show more.
 const PLACE: &str = "new Promise((done) => {
   const start = Date.now();
+  let last;
   const look = () => {
     let element;
     try { element = document.querySelector(SELECTOR); } catch { done({fault: 'invalid'}); return; }
@@ -32,8 +33,9 @@ const PLACE: &str = "new Promise((done) => {
       element.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
       const box = element.getBoundingClientRect();
       if (box.width > 0 && box.height > 0) {
-        done({x: box.x + box.width / 2, y: box.y + box.height / 2});
-        return;
+        const now = {x: box.x + box.width / 2, y: box.y + box.height / 2};
+        if (last && Math.abs(now.x - last.x) < 1 && Math.abs(now.y - last.y) < 1) { done(now); return; }
+        last = now;
       }
     }
     if (Date.now() - start > LIMIT) { done({fault: element ? 'hidden' : 'absent'}); return; }
