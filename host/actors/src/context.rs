@@ -14,7 +14,7 @@ use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
 use crate::config::JobsConfig;
-use crate::jobs::LiveJobs;
+use crate::jobs::live::LiveJobs;
 use crate::plugins::overlay::Overlay;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.

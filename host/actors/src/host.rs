@@ -21,10 +21,9 @@ use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
 
-pub(super) use job::Caller;
-
 use super::graph::Graph;
 use super::ledger::{Ended, Ledger};
+use crate::caller::Caller;
 use crate::context::Actors;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
