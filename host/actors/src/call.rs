@@ -13,8 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::caller::Caller;
 use crate::context::Actors;
-use crate::host::{CallHost, Caller, Refusal};
+use crate::host::{CallHost, Refusal};
 use crate::ledger::Ledger;
 use crate::tariff::Tariff;
 use crate::urls;

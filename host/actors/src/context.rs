@@ -15,7 +15,7 @@ use orbweaver_pipeline::config::Prices;
 use orbweaver_store::Store;
 
 use crate::config::JobsConfig;
-use crate::jobs::LiveJobs;
+use crate::jobs::live::LiveJobs;
 use crate::plugins::PluginLimits;
 use crate::plugins::overlay::Overlay;
 

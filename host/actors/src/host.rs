@@ -21,10 +21,9 @@ use orbweaver_store::crawl::{PageItem, PageRange, Run, RunState};
 use orbweaver_urls::KeyRules;
 use parking_lot::Mutex;
 
-pub(super) use job::Caller;
-
 use super::graph::Graph;
 use super::ledger::{Ended, Ledger};
+use crate::caller::Caller;
 use crate::context::Actors;
 use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};

@@ -2,6 +2,7 @@
 //! Also runs of actors in the background ([`jobs`]), and the plugins that an administrator uploads.
 
 mod call;
+mod caller;
 pub mod config;
 mod context;
 mod graph;

@@ -1,20 +1,10 @@
 //! The call itself, for the plugin.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use orbweaver_engine::{CallProgress, HostError, JobContext, JobHost};
 
 use super::CallHost;
-use crate::jobs::JobSink;
-
-/// What a call is part of.
-pub(crate) enum Caller {
-    /// A request of this id, which waits for the answer.
-    Request(String),
-    /// A run in the background.
-    Job(Arc<JobSink>),
-}
+use crate::caller::Caller;
 
 #[async_trait]
 impl JobHost for CallHost {

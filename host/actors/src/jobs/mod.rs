@@ -5,14 +5,12 @@
 //! and its webhook are one transaction, so that a crash neither loses nor doubles any of them.
 
 mod cleanup;
-mod live;
+pub(crate) mod live;
 mod run;
-mod sink;
+pub(crate) mod sink;
 mod submit;
 mod told;
 mod worker;
-
-pub(crate) use sink::JobSink;
 
 pub use cleanup::{retain, run as clean_up};
 pub use live::LiveJobs;

@@ -16,8 +16,9 @@ use super::live::{Fate, JobHandle};
 use super::sink::JobSink;
 use super::told;
 use crate::call::{CallError, explained};
+use crate::caller::Caller;
 use crate::context::Actors;
-use crate::host::{CallHost, Caller};
+use crate::host::CallHost;
 use crate::ledger::Ledger;
 use crate::tariff::Tariff;
 
