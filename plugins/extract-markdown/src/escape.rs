@@ -46,13 +46,9 @@ static CLASS: [u8; 256] = {
     class
 };
 
-/// Bytes of text from which on a search for what is not plain is faster than byte by byte: only
-/// in the sandbox, which has instructions for it.
-const WORTH_A_SEARCH: usize = if cfg!(target_family = "wasm") {
-    16
-} else {
-    usize::MAX
-};
+/// Bytes that a search for what is not plain looks at together. Only the sandbox has instructions
+/// for it.
+const SEARCHED: usize = 16;
 
 fn class(byte: u8) -> u8 {
     CLASS[usize::from(byte)]
@@ -165,7 +161,7 @@ impl Writer {
             match class(byte) {
                 PLAIN => {
                     let rest = bytes.get(at..).unwrap_or_default();
-                    let plain = if rest.len() >= WORTH_A_SEARCH {
+                    let plain = if cfg!(target_family = "wasm") && rest.len() >= SEARCHED {
                         NOT_PLAIN.plain_words(rest)
                     } else {
                         0
