@@ -16,7 +16,7 @@ const OPTIONS: &str = r#"{
     "rows": {"type": "array", "items": {"type": "object"}}}},
   "selectors": {
     "title": "title",
-    "headline": ["h1", "h2"],
+    "headline": {"selector": ["h1", "h2"]},
     "description": "meta[name=description]",
     "canonical": {"selector": "link[rel=canonical]", "type": "url"},
     "year": {"selector": "time, [itemprop=datePublished]", "regex": "(\\d{4})", "type": "integer"},
