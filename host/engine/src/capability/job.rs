@@ -12,7 +12,8 @@ use crate::meter::{Meter, measured};
 use crate::output;
 use crate::text::clean;
 
-/// Longest message of a progress report that is kept, in bytes.
+/// Longest message of a progress report that is kept, in bytes before its control characters are
+/// escaped.
 const MAX_PROGRESS_BYTES: usize = 500;
 
 /// Access of one call to its own context.
