@@ -88,7 +88,7 @@ impl StateHost for CallHost {
         let owner = self.owner(plugin);
         let keys = actors
             .store
-            .plugin_state_keys(&owner, range, actors.clock.now());
+            .plugin_state_keys(&owner, &range, actors.clock.now());
         keys.await.map_err(|error| failed(&error))
     }
 }

@@ -228,7 +228,7 @@ impl Store {
     pub async fn plugin_state_keys(
         &self,
         owner: &StateOwner,
-        range: StateKeys<'_>,
+        range: &StateKeys<'_>,
         now: DateTime<Utc>,
     ) -> Result<Vec<String>, StoreError> {
         Ok(read!(self.db, pool => {
