@@ -217,6 +217,8 @@ async fn removing_a_plugin_file_removes_its_route_until_it_returns() {
     let document = service.stranger().get("/openapi.json").await.ok();
     let described = document.pointer(operation).unwrap();
     let schema = &described["requestBody"]["content"]["application/json"]["schema"];
+    assert_eq!(schema["$ref"], "#/components/schemas/ActorTwoPagesRsInput");
+    let schema = &document["components"]["schemas"]["ActorTwoPagesRsInput"];
     assert_eq!(schema["required"], json!(["urls"]));
     assert_eq!(
         described["x-extension"], true,
