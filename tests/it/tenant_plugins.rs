@@ -321,7 +321,8 @@ async fn a_tier_caps_the_plugins_of_a_project() {
     assert!(said.contains("plugins.max_project_plugins"), "{said}");
 
     // A tier without plugins ends their service, and their administration, at once.
-    let scan = json!({"url": site().await.url("/"), "extractors": ["mine"]});
+    let origin = site().await;
+    let scan = json!({"url": origin.url("/"), "extractors": ["mine"]});
     ours.post("/v1/scan", &scan).await.ok();
     let project = service.app.store.project_named("ours").await.unwrap();
     let change = ProjectChange {
@@ -366,7 +367,8 @@ async fn scopes_are_apart() {
     assert!(said.error(422, "INVALID_INPUT").starts_with("scope: "));
     let item = installed(&admin, "mine?scope=project", &component).await;
     assert_eq!(item["source"], "project");
-    let scan = json!({"url": site().await.url("/"), "extractors": ["mine"]});
+    let origin = site().await;
+    let scan = json!({"url": origin.url("/"), "extractors": ["mine"]});
     admin.post("/v1/scan", &scan).await.ok();
     ours.post("/v1/scan", &scan)
         .await

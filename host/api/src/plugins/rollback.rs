@@ -15,9 +15,10 @@ use orbweaver_actors::plugins::roll_back;
 
 /// Which version serves again.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(example = json!({"number": 3}))]
 pub(super) struct RollbackRequest {
     /// The version's number; by default the newest one before the version that serves.
-    #[schema(example = 3, minimum = 1)]
+    #[schema(minimum = 1)]
     number: Option<i64>,
 }
 

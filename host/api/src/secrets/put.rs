@@ -25,12 +25,13 @@ const FULL_RETRY_SECONDS: u64 = 60;
 
 /// A secret.
 #[derive(Deserialize, ToSchema)]
+#[schema(example = json!({"value": "a-token", "hosts": ["https://api.example.com"]}))]
 pub(super) struct SecretRequest {
     /// The value: 8 to 8192 characters of printable ASCII. It is never returned.
     #[schema(min_length = 8, max_length = 8192, write_only)]
     value: String,
     /// The origins that may receive it, each as scheme, host and, where it is not the scheme's own, port.
-    #[schema(min_items = 1, max_items = 20, example = json!(["https://api.example.com"]))]
+    #[schema(min_items = 1, max_items = 20)]
     hosts: Vec<String>,
 }
 
