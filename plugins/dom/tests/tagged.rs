@@ -1,7 +1,5 @@
 //! Elements found by their tags.
 #![cfg(feature = "write")]
-#![expect(clippy::expect_used, reason = "a test may panic")]
-
 use orbweaver_dom::{parse, tag};
 
 #[test]

@@ -1,5 +1,7 @@
 //! Rules on pages: what is read, how it is typed, and what is said of what is wrong.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_extract_selectors::extract;
 use orbweaver_sdk::testing::Document;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! Messages of done, failed and changed runs.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use orbweaver_hook_chat_message::{Config, deliver};
 use orbweaver_sdk::hook::Delivery;
 use serde_json::{Value, json};

@@ -1,5 +1,7 @@
 //! Schemas as generators write them, and hostile ones.
 
+#![expect(clippy::expect_used, reason = "a test fails by panicking")]
+
 use orbweaver_schema::{MAX_VIOLATIONS, Schema};
 use serde_json::{Value, json};
 
