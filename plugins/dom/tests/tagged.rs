@@ -1,5 +1,6 @@
 //! Elements found by their tags.
 #![cfg(feature = "write")]
+
 use orbweaver_dom::{parse, tag};
 
 #[test]
