@@ -34,7 +34,7 @@ impl Secrets {
     /// # Errors
     /// What the plugin is told: a secret that does not exist, or that the URL's host may not receive.
     /// No message has a value.
-    pub async fn of(
+    pub(crate) async fn of(
         actors: &Actors,
         project: ProjectId,
         request: &FetchRequest,

@@ -200,7 +200,7 @@ impl Inner {
     }
 
     /// Waits for a page's slot; `None` when the engine shuts down.
-    pub async fn page_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+    pub(crate) async fn page_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
         match owner {
             None => instance_slot(&self.page_slots).await,
             Some(project) => self.tenants.pages.acquire(project).await,
@@ -208,7 +208,7 @@ impl Inner {
     }
 
     /// Waits for the slot of an interpreter; `None` when the engine shuts down.
-    pub async fn interpreter_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
+    pub(crate) async fn interpreter_slot(&self, owner: Option<ProjectId>) -> Option<Slot> {
         match owner {
             None => instance_slot(&self.interpreter_slots).await,
             Some(project) => self.tenants.interpreters.acquire(project).await,
@@ -279,7 +279,12 @@ impl Inner {
     }
 
     /// Runs the roles that others need, each once, those that are needed first.
-    pub async fn outputs(&self, page: &Arc<Page>, visible: Visible<'_>, plan: Plan) -> Outputs {
+    pub(crate) async fn outputs(
+        &self,
+        page: &Arc<Page>,
+        visible: Visible<'_>,
+        plan: Plan,
+    ) -> Outputs {
         let mut outputs = Outputs::default();
         for (role, error) in plan.broken {
             outputs.insert(role, Err(error));

@@ -92,7 +92,7 @@ impl Shares {
     }
 
     /// Waits for a slot; `None` when the engine shuts down.
-    pub async fn acquire(&self, project: ProjectId) -> Option<Slot> {
+    pub(crate) async fn acquire(&self, project: ProjectId) -> Option<Slot> {
         let own = {
             let mut projects = self.projects.lock();
             if projects.len() >= KEPT_SHARES {

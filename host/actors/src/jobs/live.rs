@@ -55,7 +55,7 @@ impl JobHandle {
     }
 
     /// Waits until there is a fate.
-    pub async fn doomed(&self) -> Fate {
+    pub(crate) async fn doomed(&self) -> Fate {
         let mut fate = self.fate.subscribe();
         // Fails only with the sender, which `self` holds.
         match fate.wait_for(|fate| *fate != Fate::Going).await {
