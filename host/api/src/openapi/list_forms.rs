@@ -47,8 +47,7 @@ pub(crate) fn describe_forms(paths: &mut Paths) {
     let mut forms = Vec::new();
     for (path, item) in &mut paths.paths {
         let Some(list) = &mut item.get else { continue };
-        if !FORMS.iter().all(|(_, kind)| answers(list, kind)) || !answers(list, "application/json")
-        {
+        if !is_list(list) {
             continue;
         }
         for (form, kind) in FORMS {
@@ -74,11 +73,17 @@ pub(crate) fn describe_forms(paths: &mut Paths) {
     paths.paths.extend(forms);
 }
 
-fn answers(operation: &Operation, kind: &str) -> bool {
-    match operation.responses.responses.get("200") {
-        Some(RefOr::T(response)) => response.content.contains_key(kind),
-        _ => false,
-    }
+/// Whether it answers as JSON and in all other forms, and in no further ones, as exports do.
+fn is_list(operation: &Operation) -> bool {
+    let Some(RefOr::T(response)) = operation.responses.responses.get("200") else {
+        return false;
+    };
+    let mut kinds = FORMS
+        .iter()
+        .map(|(_, kind)| *kind)
+        .chain(["application/json"]);
+    response.content.len() == FORMS.len() + 1
+        && kinds.all(|kind| response.content.contains_key(kind))
 }
 
 fn keep_content(operation: &mut Operation, kind: &str) {
