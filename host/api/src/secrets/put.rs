@@ -25,7 +25,7 @@ const FULL_RETRY_SECONDS: u64 = 60;
 
 /// A secret.
 #[derive(Deserialize, ToSchema)]
-#[schema(example = json!({"value": "a-token", "hosts": ["https://api.example.com"]}))]
+#[schema(example = json!({"value": "a-secret-token", "hosts": ["https://api.example.com"]}))]
 pub(super) struct SecretRequest {
     /// The value: 8 to 8192 characters of printable ASCII. It is never returned.
     #[schema(min_length = 8, max_length = 8192, write_only)]
