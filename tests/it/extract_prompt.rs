@@ -229,3 +229,16 @@ async fn a_prompt_needs_a_configured_model_and_has_rules() {
         .error(422, "INVALID_INPUT");
     assert!(said.starts_with("extract.prompt: is for scans"), "{said}");
 }
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_repaired_is_given_with_its_errors() {
+    // The second question gets an error.
+    let (model, address) = Model::start(&[r#"{"price": "19"}"#]).await;
+    let service = service(address, KEY).await;
+    let origin = page().await;
+    let answer = service.client().post("/v1/scan", &body(&origin)).await.ok();
+    assert_eq!(model.asked().len(), 2);
+    assert_eq!(answer["extracted"], json!({"price": "19"}), "{answer}");
+    assert_eq!(answer["extract_errors"][0]["field"], "price");
+    assert_eq!(answer["extract_usage"]["calls"], 2);
+}

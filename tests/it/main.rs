@@ -45,6 +45,7 @@ mod map;
 mod mcp;
 mod monitor_runs;
 mod monitors;
+mod needs;
 mod openapi;
 mod payment;
 mod plugin_secrets;

@@ -15,6 +15,7 @@ mod crons;
 mod deliveries;
 mod entry;
 mod error;
+mod event_stream;
 mod fetchers;
 mod health;
 pub mod heartbeat;

@@ -75,6 +75,13 @@ impl Committer {
         (committer, task)
     }
 
+    /// Whether the writer keeps up: at most a quarter of the queue waits. If it does not, pages
+    /// leave to others what need not be written with them.
+    pub fn keeps_up(&self) -> bool {
+        let free_kib = self.room.available_permits();
+        self.items.capacity() >= QUEUE / 4 * 3 && free_kib >= QUEUE_KIB as usize / 4 * 3
+    }
+
     /// Waits for room for a page of so many bytes.
     #[crate::boxed]
     pub async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {

@@ -157,9 +157,12 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         }
         Kind::Text | Kind::Other => None,
     };
-    // As the background task would, which then need not read the page again.
-    let wants_words =
-        shared.spec.store_html && response.status == 200 && !shared.crawls.store.is_shared();
+    // As the background task would, which then need not read the page again. A crawl that is faster
+    // than the writer leaves its pages to that task: the index is most of the writer's work.
+    let wants_words = shared.spec.store_html
+        && response.status == 200
+        && !shared.crawls.store.is_shared()
+        && shared.committer.keeps_up();
     let (mut facts, words) = match &text {
         Some(html) if wants_words => {
             let (facts, text) = page_text(html, &response.final_url, TEXT_BYTES);

@@ -12,6 +12,7 @@ use orbweaver_urls::{Base, KeyRules, Resolved};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::commit::Committer;
 use crate::context::Crawls;
 use crate::entry::{Entry, host_key};
 use crate::hooks::Hooks;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     pub hooks: Hooks,
     /// Runs the plugins, those of the run's project first.
     pub engine: Engine,
+    pub committer: Committer,
 }
 
 impl Shared {

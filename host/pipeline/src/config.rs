@@ -49,8 +49,10 @@ settings! {
         pub max_text_bytes: usize = 60_000,
         /// Most tokens of an answer; by default the model's own limit.
         pub max_tokens: Option<u32>,
-        /// Most questions at once in this process; further ones wait.
+        /// Most questions at once in this process; further ones wait, and projects take turns.
         pub concurrent: usize = 8,
+        /// Most questions of one project that wait; further ones fail.
+        pub queue_per_project: usize = 100,
         /// US dollars per 10^6 tokens of questions.
         pub input_price: f64 = 0.0,
         /// US dollars per 10^6 tokens of answers.

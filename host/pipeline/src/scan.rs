@@ -101,7 +101,9 @@ async fn run(
         Some(PromptSpec { prompt, schema }) => {
             let llm = scans.cloud.llm();
             let schema = schema.as_deref();
-            let answered = llm.extract(pipeline, &mut document, prompt, schema).await;
+            let answered = llm
+                .extract(project, pipeline, &mut document, prompt, schema)
+                .await;
             charge.cost_micros += micros(answered.usage.cost_usd);
             Some(answered)
         }

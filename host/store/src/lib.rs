@@ -16,6 +16,7 @@ mod db;
 mod error;
 mod idempotency;
 pub mod jobs;
+mod leases;
 mod logs;
 mod mail;
 pub mod monitors;

@@ -1,7 +1,8 @@
 //! Full-text search over a project's stored pages.
 //!
 //! On SQLite a crawled page whose words are known is indexed in the transaction that stores it
-//! ([`Store::commit_crawl`](crate::Store::commit_crawl)). Every other page is indexed some time
+//! ([`Store::commit_crawl`](crate::Store::commit_crawl)), unless the crawl is faster than the
+//! writer. Every other page is indexed some time
 //! after it was stored, by a task that reads [`Store::unindexed`] and calls [`Store::index`]. A
 //! deleted page leaves the index in the same transaction, by foreign key. The index has one
 //! document per URL: its newest page. `core::words` defines what a word is; the databases only

@@ -17,6 +17,7 @@ pub(crate) mod lite {
     pub(crate) use crate::idempotency::lite as idempotency;
     pub(crate) use crate::jobs::items::lite as job_items;
     pub(crate) use crate::jobs::rows::lite as jobs;
+    pub(crate) use crate::leases::lite as leases;
     pub(crate) use crate::logs::lite as logs;
     pub(crate) use crate::mail::lite as mail;
     pub(crate) use crate::pages::links::lite as page_links;
@@ -45,6 +46,7 @@ pub(crate) mod pg {
     pub(crate) use crate::idempotency::pg as idempotency;
     pub(crate) use crate::jobs::items::pg as job_items;
     pub(crate) use crate::jobs::rows::pg as jobs;
+    pub(crate) use crate::leases::pg as leases;
     pub(crate) use crate::logs::pg as logs;
     pub(crate) use crate::mail::pg as mail;
     pub(crate) use crate::pages::links::pg as page_links;

@@ -15,6 +15,7 @@ use chrono::{DateTime, Utc};
 
 use crate::db::{Db, transact};
 use crate::error::StoreError;
+use crate::leases::Leased;
 use crate::store::Store;
 
 /// The right to work on runs and deliver webhooks, held until it is dropped.
@@ -115,8 +116,8 @@ impl Store {
 
     async fn end_leases(&self) -> Result<(), StoreError> {
         transact!(self.db, tx => {
-            sql::runs::end_leases(tx).await?;
-            sql::jobs::end_leases(tx).await
+            sql::leases::end_all(tx, Leased::Runs).await?;
+            sql::leases::end_all(tx, Leased::Jobs).await
         })
     }
 

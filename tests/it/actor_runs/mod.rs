@@ -2,6 +2,7 @@
 
 mod crash;
 mod end;
+mod own;
 mod whole;
 
 use orbweaver_server::config::Config;

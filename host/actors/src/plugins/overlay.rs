@@ -168,18 +168,13 @@ pub async fn roll_back(actors: &Actors, version: UploadedPlugin) -> Result<Uploa
 #[crate::boxed]
 pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError> {
     let _turn = actors.overlay.turn(key).await;
+    // What it has kept goes first: after a crash in between, the plugin is still there to remove.
+    // A call that still runs may write again, so it goes once more at the end.
+    forget_state(actors, key).await?;
     let removed = actors.store.delete_plugin(key).await?;
     if removed {
         unload(actors, key);
-        if let Some(project) = key.project {
-            let owner = StateOwner {
-                project,
-                own: true,
-                kind: key.kind.clone(),
-                name: key.name.clone(),
-            };
-            actors.store.delete_plugin_state(&owner).await?;
-        }
+        forget_state(actors, key).await?;
         tracing::info!(
             plugin = key.name,
             kind = key.kind,
@@ -187,6 +182,20 @@ pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError
         );
     }
     Ok(removed)
+}
+
+/// Deletes what a project's own plugin has kept.
+async fn forget_state(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
+    let Some(project) = key.project else {
+        return Ok(());
+    };
+    let owner = StateOwner {
+        project,
+        own: true,
+        kind: key.kind.clone(),
+        name: key.name.clone(),
+    };
+    actors.store.delete_plugin_state(&owner).await
 }
 
 enum Change<'a> {

@@ -1,13 +1,11 @@
 //! GET /v1/crawls/{id}/events.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::Event;
 use axum::response::{IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
-use futures::stream;
 use http::{HeaderMap, StatusCode};
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_store::StoreError;
@@ -21,6 +19,7 @@ use super::path::{self, RunPath};
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::event_stream::{self, Follow};
 use crate::input::Query;
 
 /// How often the row of a run that waits, or that another node works on, is looked at: it is
@@ -30,8 +29,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const GAP: Duration = Duration::from_millis(250);
 /// Pages read at a time.
 const PAGES: u32 = 500;
-/// A comment is sent after this long without an event, so that proxies keep the connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// The data of an event.
 #[derive(Debug, Serialize)]
@@ -120,10 +117,7 @@ pub(super) async fn crawl_events(
     query: Query<Params>,
 ) -> Result<Response, ApiError> {
     let run = path::run(&ctx, id).await?;
-    let last = headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok())
-        .and_then(read_id);
+    let last = event_stream::last_event_id(&headers).and_then(read_id);
     let pages = query.0.pages.unwrap_or(false);
     let is_last = |(seen, after): (u64, PageId)| {
         // The event of the end has no page behind it, and its id the last one's.
@@ -132,7 +126,7 @@ pub(super) async fn crawl_events(
     if run.status.is_over() && last.is_some_and(is_last) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let follower = Follower {
+    Ok(event_stream::answer(Follower {
         app: ctx.app.clone(),
         project: ctx.principal.project,
         run: id,
@@ -144,14 +138,7 @@ pub(super) async fn crawl_events(
         commits: None,
         next_look: Instant::now(),
         ended: false,
-    };
-    let events = stream::unfold(follower, |mut follower| async move {
-        let event = follower.next().await?;
-        Some((Ok::<_, Infallible>(event), follower))
-    });
-    Ok(Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
-        .into_response())
+    }))
 }
 
 /// What only ever rises while a run lives: how far it has come.
@@ -169,7 +156,6 @@ fn sequence(run: &Run) -> u64 {
 
 /// The id of an event: how far the run had come, and the last page that was sent.
 fn read_id(text: &str) -> Option<(u64, PageId)> {
-    let text = text.trim();
     let (seen, after) = text.split_once('-').unwrap_or((text, "0"));
     Some((seen.parse().ok()?, PageId(after.parse().ok()?)))
 }
@@ -194,8 +180,7 @@ struct Follower {
     ended: bool,
 }
 
-impl Follower {
-    /// The next event; none at the end.
+impl Follow for Follower {
     async fn next(&mut self) -> Option<Event> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -248,7 +233,9 @@ impl Follower {
             return event.json_data(&data).ok();
         }
     }
+}
 
+impl Follower {
     /// The id of an event.
     fn id(&self, sequence: u64) -> String {
         match self.after {

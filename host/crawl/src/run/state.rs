@@ -178,6 +178,7 @@ impl Crawler {
             engine: crawls.pipeline.engine.of_project(leased.run.project),
             spec,
             crawls,
+            committer: committer.clone(),
         };
         let mut engine = Self {
             limiter: Limiter::new(shared.spec.concurrency, config.max_concurrency),

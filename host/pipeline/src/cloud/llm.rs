@@ -6,12 +6,13 @@
 //! schema in the extractor's sandbox, and where it is wrong, the model is asked once more.
 
 use bytes::Bytes;
+use orbweaver_accounts::fair::{Limits, Slots};
 use orbweaver_accounts::secret::{SafeUrl, Secret};
+use orbweaver_core::ids::ProjectId;
 use orbweaver_fetch::{Fetcher, Method, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 
 use super::money::{micros, usd};
@@ -43,7 +44,8 @@ pub struct Llm {
     endpoint: Option<(SafeUrl, String)>,
     key: Option<Secret>,
     config: LlmConfig,
-    turns: Semaphore,
+    /// Bounds the questions at once; projects take turns.
+    turns: Slots,
 }
 
 /// What a model extracted.
@@ -113,7 +115,11 @@ impl Llm {
             fetcher,
             endpoint: config.url.clone().zip(config.model.clone()),
             key: config.key.clone(),
-            turns: Semaphore::new(config.concurrent.max(1)),
+            turns: Slots::new(
+                "questions to the language model",
+                "cloud.llm.queue_per_project",
+                Limits::new(config.concurrent, config.queue_per_project),
+            ),
             config: config.clone(),
         }
     }
@@ -127,6 +133,7 @@ impl Llm {
     #[crate::boxed]
     pub async fn extract(
         &self,
+        project: ProjectId,
         pipeline: &Pipeline,
         document: &mut Document,
         prompt: &str,
@@ -137,7 +144,7 @@ impl Llm {
             ..ModelUsage::default()
         };
         let result = self
-            .ask_until_valid(pipeline, document, (prompt, schema), &mut usage)
+            .ask_until_valid(project, pipeline, document, (prompt, schema), &mut usage)
             .await;
         #[expect(clippy::cast_precision_loss, reason = "exact up to 9 * 10^15 tokens")]
         let tokens = |count: u64, price: f64| count as f64 * price / 1e6;
@@ -150,6 +157,7 @@ impl Llm {
 
     async fn ask_until_valid(
         &self,
+        project: ProjectId,
         pipeline: &Pipeline,
         document: &mut Document,
         (prompt, schema): (&str, Option<&str>),
@@ -171,7 +179,15 @@ impl Llm {
         ];
         let mut best = None;
         for _ in 0..TRIES {
-            let answer = self.ask(&messages, usage).await?;
+            let answer = match self.ask(project, &messages, usage).await {
+                Ok(answer) => answer,
+                Err(why) if best.is_none() => return Err(why),
+                // The first answer stands, with what is wrong with it.
+                Err(why) => {
+                    tracing::warn!(why, "an answer of the language model is not repaired");
+                    break;
+                }
+            };
             let wrong = match read_object(&answer) {
                 None => "it is not one JSON object".to_owned(),
                 Some(data) => {
@@ -195,10 +211,15 @@ impl Llm {
     }
 
     /// One question; returns the answer's text.
-    async fn ask(&self, messages: &[Value], usage: &mut ModelUsage) -> Result<String, String> {
+    async fn ask(
+        &self,
+        project: ProjectId,
+        messages: &[Value],
+        usage: &mut ModelUsage,
+    ) -> Result<String, String> {
         let (base, model) = self.endpoint.as_ref().ok_or_else(|| NO_MODEL.to_owned())?;
-        let stopping = |_| "the service is stopping".to_owned();
-        let _turn = self.turns.acquire().await.map_err(stopping)?;
+        let turn = self.turns.acquire(project).await;
+        let _turn = turn.map_err(|busy| busy.to_string())?;
         let mut body = json!({
             "model": model,
             "messages": messages,

@@ -6,11 +6,12 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use super::rows::JobRow;
 use super::{Job, JobProgress, columns};
-use crate::db::{read, signed, transact};
+use crate::db::{signed, transact};
 use crate::error::StoreError;
+use crate::leases::Leased;
 use crate::quota::NewUsage;
 use crate::store::Store;
-use crate::time::{from_ms, to_ms};
+use crate::time::to_ms;
 
 /// The right to work on a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,16 +102,7 @@ impl Store {
     /// Whether a job waits for a worker; cheaper than trying to lease one.
     #[crate::boxed]
     pub async fn has_waiting_job(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let found: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT id FROM jobs
-                 WHERE status IN ('queued', 'running') AND lease_until <= $1 LIMIT 1",
-            )
-            .bind(to_ms(now))
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
+        Leased::Jobs.is_waiting(&self.db, now).await
     }
 
     /// When the first lease after `now` runs out that is not `owner`'s; `None` without one.
@@ -120,17 +112,7 @@ impl Store {
         owner: &str,
         now: DateTime<Utc>,
     ) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let next: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT CAST(min(lease_until) AS BIGINT) FROM jobs
-                 WHERE status = 'running' AND lease_until > $1 AND lease_owner <> $2",
-            )
-            .bind(to_ms(now))
-            .bind(owner)
-            .fetch_one(pool)
-            .await?
-        });
-        Ok(next.map(from_ms))
+        Leased::Jobs.next_end(&self.db, owner, now).await
     }
 
     /// Leases a job that is queued, or running with an expired lease. It chooses the project with

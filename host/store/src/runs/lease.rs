@@ -6,10 +6,11 @@ use orbweaver_core::ids::{ProjectId, RunId};
 
 use super::rows::RunRow;
 use super::{Run, columns};
-use crate::db::{read, transact};
+use crate::db::transact;
 use crate::error::StoreError;
+use crate::leases::Leased;
 use crate::store::Store;
-use crate::time::{from_ms, to_ms};
+use crate::time::to_ms;
 use crate::webhook::{Owner, RunWebhook};
 
 /// The right to work on a run.
@@ -55,16 +56,7 @@ impl Store {
     /// Whether a run waits for a worker; cheaper than trying to lease one.
     #[crate::boxed]
     pub async fn has_waiting_run(&self, now: DateTime<Utc>) -> Result<bool, StoreError> {
-        let found: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT id FROM runs
-                 WHERE status IN ('queued', 'running') AND lease_until <= $1 LIMIT 1",
-            )
-            .bind(to_ms(now))
-            .fetch_optional(pool)
-            .await?
-        });
-        Ok(found.is_some())
+        Leased::Runs.is_waiting(&self.db, now).await
     }
 
     /// When the first lease after `now` runs out that is not `owner`'s; `None` without one.
@@ -74,17 +66,7 @@ impl Store {
         owner: &str,
         now: DateTime<Utc>,
     ) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let next: Option<i64> = read!(self.db, pool => {
-            sqlx::query_scalar(
-                "SELECT CAST(min(lease_until) AS BIGINT) FROM runs
-                 WHERE status = 'running' AND lease_until > $1 AND lease_owner <> $2",
-            )
-            .bind(to_ms(now))
-            .bind(owner)
-            .fetch_one(pool)
-            .await?
-        });
-        Ok(next.map(from_ms))
+        Leased::Runs.next_end(&self.db, owner, now).await
     }
 
     /// Same as [`lease_fair_run`](Self::lease_fair_run), for any project.

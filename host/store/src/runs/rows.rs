@@ -444,15 +444,4 @@ per_database! {
         .await?;
         Ok(())
     }
-
-    /// Ends the lease of every running run.
-    pub(crate) async fn end_leases(conn: &mut Conn) -> Result<(), StoreError> {
-        sqlx::query(
-            "UPDATE runs SET lease_owner = NULL, lease_until = 0
-             WHERE status = 'running' AND lease_until > 0",
-        )
-        .execute(&mut *conn)
-        .await?;
-        Ok(())
-    }
 }

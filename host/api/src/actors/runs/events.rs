@@ -1,11 +1,9 @@
 //! GET /v1/actors/{name}/runs/{id}/events.
 
-use std::convert::Infallible;
 use std::time::Duration;
 
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::Event;
 use axum::response::{IntoResponse as _, Response};
-use futures::stream;
 use http::{HeaderMap, StatusCode};
 use orbweaver_core::ids::{JobId, ProjectId};
 use orbweaver_store::Pulse;
@@ -18,20 +16,19 @@ use super::path::{self, ActorRunPath};
 use crate::app::App;
 use crate::context::Ctx;
 use crate::error::{ApiError, CommonErrors, ErrorBody};
+use crate::event_stream::{self, Follow};
 
 /// The least time between two looks at the run's row.
 const GAP: Duration = Duration::from_millis(250);
-/// A comment is sent after this long without an event, so that proxies keep the connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// An event as it stands in the stream.
+/// An event of the stream.
 #[derive(ToSchema)]
 #[schema(as = ActorRunEvent)]
 #[expect(dead_code, reason = "a schema, never constructed")]
 struct RunEvent {
     /// `progress` or `end`.
     event: String,
-    /// To be sent as `Last-Event-ID` by who connects again.
+    /// Send it as `Last-Event-ID` after a reconnect.
     id: String,
     /// A JSON object: an item of the list of runs.
     #[schema(content_media_type = "application/json")]
@@ -68,14 +65,11 @@ pub(super) async fn run_events(
     // Before the row is read, so that no change falls in between.
     let pulse = ctx.app.store.pulse();
     let job = path::run(&ctx, &path).await?;
-    let seen = headers
-        .get("last-event-id")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|text| text.trim().parse::<u64>().ok());
+    let seen = event_stream::last_event_id(&headers).and_then(|id| id.parse::<u64>().ok());
     if job.status.is_over() && seen.is_some_and(|seen| seen >= job.revision) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let follower = Follower {
+    Ok(event_stream::answer(Follower {
         app: ctx.app.clone(),
         project: ctx.principal.project,
         id: path.id,
@@ -83,14 +77,7 @@ pub(super) async fn run_events(
         known: Some(job),
         pulse,
         ended: false,
-    };
-    let events = stream::unfold(follower, |mut follower| async move {
-        let event = follower.next().await?;
-        Some((Ok::<_, Infallible>(event), follower))
-    });
-    Ok(Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
-        .into_response())
+    }))
 }
 
 struct Follower {
@@ -105,8 +92,7 @@ struct Follower {
     ended: bool,
 }
 
-impl Follower {
-    /// The next event; none at the end.
+impl Follow for Follower {
     async fn next(&mut self) -> Option<Event> {
         while !self.ended {
             let job = match self.known.take() {
