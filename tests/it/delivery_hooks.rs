@@ -46,9 +46,15 @@ async fn a_chat_tool_gets_its_own_message_signed_and_the_same_at_each_attempt() 
     assert_eq!(first.header("x-crawler-run-id"), id.to_string());
     // The attempt is written before the clock moves, since the next one is due relative to its end.
     let path = format!("/v1/crawls/{id}");
-    while client.get(&path).await.ok()["webhook_attempts"] != 1 {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let written = async {
+        while client.get(&path).await.ok()["webhook_attempts"] != 1 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    let deadline = std::time::Duration::from_secs(60);
+    tokio::time::timeout(deadline, written)
+        .await
+        .expect("the attempt is written");
     service.clock.advance(chrono::TimeDelta::hours(1));
     let second = receiver.next().await;
     assert_eq!(second.body, first.body, "made once");
