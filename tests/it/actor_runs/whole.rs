@@ -7,6 +7,7 @@ use orbweaver_server::config::Role;
 use serde_json::{Value, json};
 
 use super::{RUNS, begin, finished, is_hidden, items, run, service, service_with};
+use crate::support::described::undescribed;
 use crate::support::{Receiver, runs};
 
 #[tokio::test]
@@ -217,12 +218,15 @@ async fn its_end_is_told_once_by_a_signed_webhook() {
     let client = service.client();
     let mut receiver = Receiver::start(&[]).await;
     let path = format!("{RUNS}?webhook_url={}", receiver.url());
+    let document = client.get("/openapi.json").await.ok();
+    assert!(document["webhooks"]["actor.run_complete"]["post"].is_object());
     for (input, status) in [("emit", "done"), ("panic", "failed")] {
         let begun = client.post(&path, &json!({"do": input})).await;
         let id = begun.json()["id"].clone();
         let told = receiver.next().await;
         let body = told.json();
         assert_eq!(body["event"], "actor.run_complete");
+        assert_eq!(undescribed(&document, "ActorRunEnded", &body), [""; 0]);
         assert_eq!((&body["id"], &body["actor"]), (&id, &json!("job-tool")));
         assert_eq!(body["status"], status, "{body}");
         assert_eq!(body["request_id"], begun.header("x-request-id").unwrap());

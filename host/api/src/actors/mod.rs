@@ -3,7 +3,7 @@
 mod list;
 mod openapi;
 mod run;
-mod runs;
+pub(crate) mod runs;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;

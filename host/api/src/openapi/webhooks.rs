@@ -1,11 +1,12 @@
 //! The section `webhooks` of the document: what the service sends.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::webhook::Event;
+use orbweaver_core::webhook::{ACTOR_RUN_COMPLETE, Event};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{Components, RefOr};
 use utoipa::{PartialSchema as _, ToSchema};
 
+use crate::actors::runs::answer::{Billing, Failure, Status};
 use crate::crawls::words::CrawlStatus;
 
 /// The body of a webhook. Times have at most milliseconds.
@@ -80,6 +81,35 @@ struct WebhookDiffUrls {
     complete: bool,
 }
 
+/// The body of the webhook of an actor's run in the background.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct ActorRunEnded {
+    /// The event's name.
+    event: String,
+    /// The run.
+    id: i64,
+    /// The run's project.
+    project_id: i64,
+    /// The actor.
+    actor: String,
+    status: Status,
+    /// Number of items stored.
+    item_count: u64,
+    /// How often it was started.
+    attempts: u32,
+    /// Null unless it failed.
+    #[schema(required)]
+    error: Option<Failure>,
+    billing: Billing,
+    /// The X-Request-Id of the request that queued it.
+    request_id: String,
+    enqueued_at: DateTime<Utc>,
+    #[schema(required)]
+    started_at: Option<DateTime<Utc>>,
+    finished_at: DateTime<Utc>,
+}
+
 /// Adds the components that [`section`] refers to.
 pub(super) fn describe(components: &mut Components) {
     let mut add = |name: &str, schema: RefOr<utoipa::openapi::Schema>| {
@@ -89,6 +119,7 @@ pub(super) fn describe(components: &mut Components) {
     add("WebhookDiff", WebhookDiff::schema());
     add("WebhookDiffUrls", WebhookDiffUrls::schema());
     add("CrawlStatus", CrawlStatus::schema());
+    add("ActorRunEnded", ActorRunEnded::schema());
 }
 
 /// One operation for each event.
@@ -98,15 +129,24 @@ pub(super) fn section() -> Value {
             Event::Done => "A run has ended, done or failed.",
             Event::DiffDetected => "A monitor's run differs from the run before.",
         };
-        (
-            event.as_str().to_owned(),
-            json!({"post": operation(event, when)}),
-        )
+        (event.as_str(), when, "WebhookEvent", "X-Crawler-Run-Id")
     });
-    Value::Object(Map::from_iter(events))
+    let ended = "An actor's run in the background is done or has failed.";
+    let all = events.into_iter().chain([(
+        ACTOR_RUN_COMPLETE,
+        ended,
+        "ActorRunEnded",
+        "X-Crawler-Actor-Run-Id",
+    )]);
+    let operations = all.map(|(event, when, body, subject)| {
+        let operation = operation(event, when, body, subject);
+        (event.to_owned(), json!({"post": operation}))
+    });
+    Value::Object(Map::from_iter(operations))
 }
 
-fn operation(event: Event, when: &str) -> Value {
+/// `subject` is the header that names the run.
+fn operation(event: &str, when: &str, body: &str, subject: &str) -> Value {
     let header = |name: &str, description: &str| {
         json!({"name": name, "in": "header", "required": true, "description": description,
                "schema": {"type": "string"}})
@@ -121,14 +161,14 @@ fn operation(event: Event, when: &str) -> Value {
         "parameters": [
             header("X-Crawler-Signature", "`sha256=` and the HMAC-SHA256 of the body, in \
                 hexadecimal, by the project's webhook secret"),
-            header("X-Crawler-Run-Id", "The run"),
+            header(subject, "The run"),
             header("webhook-id", "The same for all attempts of one delivery"),
             header("webhook-timestamp", "Time of this attempt, in seconds since 1970"),
             header("webhook-signature", "`v1,` and the HMAC-SHA256 of `id.timestamp.body`, in \
                 base64 (Standard Webhooks)"),
         ],
         "requestBody": {"required": true, "content": {"application/json": {
-            "schema": {"$ref": "#/components/schemas/WebhookEvent"}}}},
+            "schema": {"$ref": format!("#/components/schemas/{body}")}}}},
         "responses": {
             "2XX": {"description": "The receiver has accepted it"},
             "410": {"description": "The receiver wants no more attempts of this delivery"},

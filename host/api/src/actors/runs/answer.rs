@@ -13,7 +13,7 @@ use crate::error::Code;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = ActorRunStatus)]
-pub(super) enum Status {
+pub(crate) enum Status {
     /// It waits for a worker.
     Queued,
     /// It is in progress, or waits for another worker after its own has died.
@@ -75,7 +75,7 @@ impl From<JobProgress> for Progress {
 /// Why a run failed.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ActorRunError)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// As in the error of a request for the same: `TIMEOUT` if its time was over.
     #[schema(value_type = Code)]
     code: String,
@@ -86,7 +86,7 @@ pub(super) struct Failure {
 /// What a run was billed, at its end.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = ActorRunBilling)]
-pub(super) struct Billing {
+pub(crate) struct Billing {
     pages: u64,
     cloud_pages: u64,
     cost_usd: f64,

@@ -1,6 +1,6 @@
 //! Runs of actors in the background.
 
-mod answer;
+pub(crate) mod answer;
 mod cancel;
 mod create;
 mod delete;
