@@ -9,8 +9,8 @@ mod clients;
 mod dist;
 mod eval;
 mod fuzz;
+mod kit;
 mod lint;
-mod new_plugin;
 mod setup;
 mod shell;
 mod steps;
@@ -70,8 +70,6 @@ enum Command {
         args: Vec<String>,
     },
     Dist(dist::Dist),
-    /// Create a plugin project that builds and passes its test.
-    NewPlugin(new_plugin::NewPlugin),
 }
 
 fn main() -> Result<()> {
@@ -88,6 +86,5 @@ fn main() -> Result<()> {
         Command::Eval(eval) => eval.run(),
         Command::Fuzz(fuzz) => fuzz.run(),
         Command::Soak { args } => bench::Bench::Soak { args }.run(),
-        Command::NewPlugin(new) => new.run(),
     }
 }

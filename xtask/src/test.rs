@@ -6,10 +6,10 @@ use std::thread;
 use anyhow::{Context as _, Result, bail};
 
 use crate::build::{self, fixture_dir, plugin_dir};
-use crate::clients;
 use crate::setup;
 use crate::shell::{self, cargo, plugin_target_dir, root};
 use crate::steps::Steps;
+use crate::{clients, kit};
 
 /// Sets up what the tests need, builds plugins and fixtures, and runs every test, or only those
 /// whose name contains the filter.
@@ -55,6 +55,7 @@ pub fn run(filter: Option<&str>) -> Result<()> {
         )
     })?;
     if filter.is_none() {
+        steps.run("try the plugin kit", kit::test)?;
         steps.run("test Python client", clients::python)?;
         steps.run("test TypeScript client", clients::typescript)?;
     }

@@ -97,13 +97,7 @@ impl Document {
     /// A response as a page for plugins, without the work of storing it; `cost_usd` is its
     /// cost. CPU-bound.
     pub fn page_without_storing(response: Response, cost_usd: f64) -> Arc<Page> {
-        let content_type = response.content_type().map(str::to_owned);
-        let kind = content::sniff(content_type.as_deref(), &response.body).kind;
-        let html = text(kind, &response.body, content_type.as_deref());
-        Page::new(PageParts {
-            url: response.url,
-            final_url: response.final_url,
-            status: response.status,
+        Self::page_of(PageParts {
             headers: response
                 .headers
                 .iter()
@@ -118,10 +112,24 @@ impl Document {
                     status: hop.status,
                 })
                 .collect(),
+            url: response.url,
+            final_url: response.final_url,
+            status: response.status,
             body: Arc::from(&*response.body),
-            html,
+            html: Arc::default(),
             cost_usd,
         })
+    }
+
+    /// A page whose text is not decoded yet: `html` is what the body and its `content-type` make
+    /// it. CPU-bound.
+    pub fn page_of(mut parts: PageParts) -> Arc<Page> {
+        let is_type = |(name, _): &&(String, String)| name == "content-type";
+        let content_type = parts.headers.iter().find(is_type);
+        let content_type = content_type.map(|(_, value)| value.as_str());
+        let kind = content::sniff(content_type, &parts.body).kind;
+        parts.html = text(kind, &parts.body, content_type);
+        Page::new(parts)
     }
 
     /// A file as the page of a URL, treated as HTML whatever its name. CPU-bound.

@@ -27,9 +27,9 @@ macro_rules! extractor {
         const _: () = {
             $crate::__manifest! { $manifest }
 
-            struct Plugin;
+            struct OrbweaverPlugin;
 
-            impl $crate::__private::extractor::Guest for Plugin {
+            impl $crate::__private::extractor::Guest for OrbweaverPlugin {
                 fn extract(
                     role: String,
                     page: &$crate::__private::extractor::Page,
@@ -42,7 +42,7 @@ macro_rules! extractor {
                 }
             }
 
-            $crate::__private::export_extractor!(Plugin);
+            $crate::__private::export_extractor!(OrbweaverPlugin);
         };
     };
 }
@@ -71,15 +71,15 @@ macro_rules! actor {
         const _: () = {
             $crate::__manifest! { $manifest }
 
-            struct Plugin;
+            struct OrbweaverPlugin;
 
-            impl $crate::__private::actor::Guest for Plugin {
+            impl $crate::__private::actor::Guest for OrbweaverPlugin {
                 async fn run(input: String) -> Result<String, $crate::__private::RawError> {
                     $crate::__private::run(&input, $run).await
                 }
             }
 
-            $crate::__private::export_actor!(Plugin);
+            $crate::__private::export_actor!(OrbweaverPlugin);
         };
     };
 }
@@ -107,9 +107,9 @@ macro_rules! fetcher {
         const _: () = {
             $crate::__manifest! { $manifest }
 
-            struct Plugin;
+            struct OrbweaverPlugin;
 
-            impl $crate::__private::fetcher::Guest for Plugin {
+            impl $crate::__private::fetcher::Guest for OrbweaverPlugin {
                 async fn fetch(
                     domain: String,
                     path: String,
@@ -119,7 +119,7 @@ macro_rules! fetcher {
                 }
             }
 
-            $crate::__private::export_fetcher!(Plugin);
+            $crate::__private::export_fetcher!(OrbweaverPlugin);
         };
     };
 }
@@ -148,9 +148,9 @@ macro_rules! hook {
 
             $crate::__manifest! { $manifest }
 
-            struct Plugin;
+            struct OrbweaverPlugin;
 
-            impl wit::Guest for Plugin {
+            impl wit::Guest for OrbweaverPlugin {
                 fn discover(
                     config: String,
                     visit: wit::Visit,
@@ -188,7 +188,7 @@ macro_rules! hook {
                 }
             }
 
-            $crate::__private::export_hook!(Plugin);
+            $crate::__private::export_hook!(OrbweaverPlugin);
         };
     };
 }
@@ -220,9 +220,9 @@ macro_rules! delivery_hook {
 
             $crate::__manifest! { $manifest }
 
-            struct Plugin;
+            struct OrbweaverPlugin;
 
-            impl wit::Guest for Plugin {
+            impl wit::Guest for OrbweaverPlugin {
                 fn deliver(
                     config: String,
                     delivery: wit::Delivery,
@@ -237,7 +237,7 @@ macro_rules! delivery_hook {
                 }
             }
 
-            $crate::__private::export_delivery_hook!(Plugin);
+            $crate::__private::export_delivery_hook!(OrbweaverPlugin);
         };
     };
 }

@@ -4,6 +4,7 @@ mod browsers;
 mod cli;
 mod crawl;
 mod embedded;
+mod kit;
 mod life;
 mod mcp;
 mod safety;

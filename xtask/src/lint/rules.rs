@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["orbweaver-engine", "orbweaver-fetch", "orbweaver-store"],
     &["orbweaver-accounts"],
     &["orbweaver-pipeline"],
-    &["orbweaver-crawl", "orbweaver-actors"],
+    &["orbweaver-crawl", "orbweaver-actors", "orbweaver-kit"],
     &["orbweaver-api"],
     &["orbweaver-server"],
     &["orbweaver-bench", "orbweaver-fuzz"],

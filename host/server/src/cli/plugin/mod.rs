@@ -1,4 +1,8 @@
-//! `orbweaver plugin`.
+//! `orbweaver plugin`: what a server does with components; `author` and `remote` have the commands of
+//! authors.
+
+mod author;
+mod remote;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,9 +20,33 @@ use crate::config::PROGRAM;
 use crate::telemetry;
 use orbweaver_pipeline::Pipeline;
 
-/// List, inspect and pack plugins.
+/// Write, try and publish plugins; list, inspect and pack them.
 #[derive(Subcommand)]
 pub(super) enum Plugin {
+    /// Create a plugin project that builds and passes its tests, with the SDK beside it.
+    #[command(after_help = "Example:\n  orbweaver plugin new image-alts --kind extractor")]
+    New(author::New),
+    /// Build a project's component, with its manifest.
+    Build(author::Build),
+    /// Call a plugin without a service, and show its answer, its requests and what it used.
+    #[command(after_help = "Examples:\n  \
+        orbweaver plugin run --url https://example.com/\n  \
+        orbweaver plugin run actor-title.wasm --input '{\"url\": \"https://example.com/\"}' --record")]
+    Run(Box<author::Run>),
+    /// Call a plugin with every case of its fixtures, without the web, and compare the answers.
+    Test(Box<author::Test>),
+    /// Build and call a project's plugin again whenever one of its files changes.
+    Dev(Box<author::Dev>),
+    /// Copy a component into the plugin folder, after checking it.
+    Install(remote::Install),
+    /// Upload a component to a running service.
+    #[command(after_help = "Example:\n  \
+        orbweaver plugin publish --server http://127.0.0.1:8080 --grant http")]
+    Publish(remote::Publish),
+    /// List the kept versions of an uploaded plugin.
+    Versions(remote::Versions),
+    /// Serve an earlier version of an uploaded plugin again.
+    Rollback(remote::Rollback),
     /// Load the plugin folder and list which plugins loaded, and which failed and why.
     List(List),
     /// Show a component's manifest and interface, without running it.
@@ -87,6 +115,15 @@ pub(super) struct Embed {
 impl Plugin {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
         match self {
+            Self::New(new) => new.run(),
+            Self::Build(build) => build.run(),
+            Self::Run(run) => run.run(common).await,
+            Self::Test(test) => test.run(common).await,
+            Self::Dev(dev) => dev.run(common).await,
+            Self::Install(install) => install.run(common).await,
+            Self::Publish(publish) => publish.run(common).await,
+            Self::Versions(versions) => versions.run().await,
+            Self::Rollback(rollback) => rollback.run().await,
             Self::List(list) => list.run(common).await,
             Self::Inspect(inspect) => inspect.run(common),
             Self::Check(check) => check.run(common).await,

@@ -1,0 +1,264 @@
+//! The kit of plugin authors, on components that are built already.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Served, command};
+use crate::support::{Client, KEY, Site, fixture, plugin_dir};
+
+const ACTOR: &str = "actor-two-pages-rs";
+
+/// `orbweaver plugin …` in a folder.
+fn plugin(folder: &TempDir, arguments: &[&str]) -> Output {
+    command(folder)
+        .arg("plugin")
+        .args(arguments)
+        .current_dir(folder.path())
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The answer on standard output.
+fn answer(output: &Output) -> Value {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn component(name: &str) -> String {
+    fixture(name).to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn recorded_answers_take_the_place_of_the_web() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    let input = json!({ "urls": [site.url("/article"), site.url("/nothing-here")] }).to_string();
+    let (file, net) = (component(ACTOR), ["--allow-net", "127.0.0.0/8"]);
+    let call = ["run", &file, "--input", &input];
+
+    let before = plugin(&folder, &[&call[..], &["--offline"]].concat());
+    assert_eq!(before.status.code(), Some(1));
+    let said = text(&before.stderr);
+    assert!(
+        said.contains("is kept in") && said.contains("--record"),
+        "{said}"
+    );
+
+    let recorded = plugin(&folder, &[&call[..], &net, &["--record"]].concat());
+    let live = answer(&recorded);
+    assert_eq!(live["items"][0]["status"], 200, "{live}");
+    assert_eq!(live["items"][1]["status"], 404, "{live}");
+    let said = text(&recorded.stderr);
+    assert!(said.contains("host: GET") && said.contains("CPU"), "{said}");
+
+    let hits = site.hits("/article");
+    let replayed = plugin(&folder, &[&call[..], &["--offline"]].concat());
+    assert_eq!(answer(&replayed), live);
+    assert_eq!(site.hits("/article"), hits, "nothing was fetched");
+
+    // What is kept may be edited by hand.
+    let web = folder.path().join("fixtures/web");
+    let kept = fs::read_dir(&web)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let article = kept
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .find(|path| path.to_string_lossy().contains("article"))
+        .unwrap();
+    let exchange = fs::read_to_string(&article).unwrap();
+    fs::write(&article, exchange.replace("status = 200", "status = 503")).unwrap();
+    let edited = answer(&plugin(&folder, &[&call[..], &["--offline"]].concat()));
+    assert_eq!(edited["items"][0]["status"], 503, "{edited}");
+}
+
+#[tokio::test]
+async fn the_guard_holds_for_runs_of_the_kit() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = Site::start().await;
+    let input = json!({ "urls": [site.url("/article")] }).to_string();
+    let refused = plugin(&folder, &["run", &component(ACTOR), "--input", &input]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = text(&refused.stderr);
+    assert!(said.contains("--allow-net"), "{said}");
+    assert_eq!(site.hits("/article"), 0);
+
+    let wrong = plugin(
+        &folder,
+        &["run", &component(ACTOR), "--input", r#"{"urls": 1}"#],
+    );
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(
+        text(&wrong.stderr).contains("urls"),
+        "{}",
+        text(&wrong.stderr)
+    );
+}
+
+#[test]
+fn cases_are_compared_with_the_answers_that_were_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixtures = folder.path().join("fixtures");
+    fs::create_dir(&fixtures).unwrap();
+    let case = |name: &str, html: &str| {
+        let page = format!("{name}.html");
+        fs::write(fixtures.join(&page), html).unwrap();
+        let call = json!({"html": page, "url": "https://example.com/"});
+        fs::write(fixtures.join(format!("{name}.case.json")), call.to_string()).unwrap();
+    };
+    case("a", "<title>First</title>");
+    case("b", "<title>Second</title>");
+    let file = plugin_dir().join("extract-metadata.wasm");
+    let file = file.to_string_lossy();
+
+    let new = plugin(&folder, &["test", &file]);
+    assert_eq!(new.status.code(), Some(1));
+    assert!(
+        text(&new.stdout).contains("a: new"),
+        "{}",
+        text(&new.stdout)
+    );
+    let accepted = plugin(&folder, &["test", &file, "--accept"]);
+    assert!(accepted.status.success(), "{}", text(&accepted.stderr));
+    let same = plugin(&folder, &["test", &file]);
+    assert!(same.status.success());
+    assert!(text(&same.stdout).contains("2 as expected, 0 not"));
+
+    case("b", "<title>Third</title>");
+    let changed = plugin(&folder, &["test", &file]);
+    assert_eq!(changed.status.code(), Some(1));
+    let said = text(&changed.stdout);
+    assert!(
+        said.contains("a: ok") && said.contains("b: different"),
+        "{said}"
+    );
+    assert!(said.contains("-") && said.contains("Third"), "{said}");
+}
+
+#[test]
+fn a_hook_is_called_with_the_links_of_its_page() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("page.html"),
+        "<a href=/news/1>One</a> <a href=/search?q=1>Search</a>",
+    )
+    .unwrap();
+    let hook = plugin_dir().join("hook-section-priority.wasm");
+    let config = json!({"sections": [{"prefix": "/news/", "priority": 10}], "skip": ["/search"]});
+    let run = [
+        "run",
+        &hook.to_string_lossy(),
+        "--html",
+        "page.html",
+        "--url",
+        "https://example.com/",
+        "--config",
+        &config.to_string(),
+    ];
+    let verdict = answer(&plugin(&folder, &run));
+    assert_eq!(verdict["page"], "kept", "{verdict}");
+    assert_eq!(verdict["links"][0]["priority"], 10, "{verdict}");
+    assert!(verdict["links"][1]["skipped"].is_string(), "{verdict}");
+}
+
+#[tokio::test]
+async fn a_plugin_is_published_and_rolled_back_from_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = Served::start(command(&folder).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+    let server = format!("http://{}", served.address);
+    let there = ["--server", &server, "--key", KEY];
+    let file = component(ACTOR);
+    let publish = ["publish", &file, "--grant", "http", "--grant", "extract"];
+
+    let stranger = plugin(
+        &folder,
+        &[&publish[..], &there[..2], &["--key", "ow_wrong"]].concat(),
+    );
+    assert_eq!(stranger.status.code(), Some(1));
+    assert!(
+        text(&stranger.stderr).contains("401"),
+        "{}",
+        text(&stranger.stderr)
+    );
+
+    let first = plugin(&folder, &[&publish[..], &there].concat());
+    assert!(
+        text(&first.stdout).contains("version 1"),
+        "{}",
+        text(&first.stderr)
+    );
+    // Another content, so that it is another version: a custom section without meaning.
+    let other = folder.path().join("again.wasm");
+    let mut bytes = fs::read(&file).unwrap();
+    bytes.extend([0, 2, 1, b'x']);
+    fs::write(&other, bytes).unwrap();
+    let other = other.to_string_lossy();
+    let publish = ["publish", &other, "--grant", "http"];
+    let second = plugin(&folder, &[&publish[..], &there].concat());
+    assert!(
+        text(&second.stdout).contains("version 2"),
+        "{}",
+        text(&second.stderr)
+    );
+
+    let name = "two-pages-rs";
+    let back = plugin(&folder, &[&["rollback", name][..], &there].concat());
+    assert!(
+        text(&back.stdout).contains("version 1"),
+        "{}",
+        text(&back.stderr)
+    );
+    let versions = plugin(&folder, &[&["versions", name][..], &there].concat());
+    let said = text(&versions.stdout);
+    let serving = said.lines().find(|line| line.ends_with("serves")).unwrap();
+    assert!(serving.trim_start().starts_with('1'), "{said}");
+
+    let client = Client::new(served.address, Some(KEY));
+    let listed = client.get("/v1/plugins").await.ok();
+    let items = listed["items"].as_array().unwrap();
+    assert!(items.iter().any(|item| item["name"] == name), "{listed}");
+}
+
+#[test]
+fn a_project_is_created_once_and_only_with_a_name_that_loads() {
+    let folder = tempfile::tempdir().unwrap();
+    let created = plugin(&folder, &["new", "image-alts"]);
+    assert!(created.status.success(), "{}", text(&created.stderr));
+    let project = folder.path().join("image-alts");
+    for file in [
+        "Cargo.toml",
+        "plugin.toml",
+        "src/lib.rs",
+        "vendor/orbweaver/plugins/sdk/src/lib.rs",
+    ] {
+        assert!(project.join(file).is_file(), "{file}");
+    }
+    let again = plugin(&folder, &["new", "image-alts"]);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("already exists"));
+    for (arguments, rule) in [
+        (&["new", "Image"][..], "lower-case"),
+        (
+            &["new", "x", "--kind", "hook", "--language", "python"],
+            "language",
+        ),
+    ] {
+        let refused = plugin(&folder, arguments);
+        assert_eq!(refused.status.code(), Some(1));
+        assert!(
+            text(&refused.stderr).contains(rule),
+            "{}",
+            text(&refused.stderr)
+        );
+    }
+    let elsewhere = plugin(&folder, &["build", "."]);
+    assert!(text(&elsewhere.stderr).contains("plugin.toml"));
+    assert!(!Path::new(&project).join("build").exists());
+}
