@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::render::{self, curl};
 use super::session::Form;
 use super::visitor::Visitor;
-use super::{crawl_form, forms};
+use super::{crawl_form, forms, graph};
 use crate::inside::{Call, Failure, Inside, segment};
 use crate::operation_input::input_schema;
 
@@ -108,11 +108,14 @@ async fn show_run(
     let path = format!("/v1/crawls/{}", segment(id));
     let run = inside.json(&visitor.ctx, Call::get(&path)).await?;
     let view = match place.view.as_str() {
-        view @ ("errors" | "links" | "orphans" | "deliveries") => view,
+        view @ ("errors" | "links" | "graph" | "orphans" | "deliveries") => view,
         _ => "pages",
     };
-    let mut call = Call::get(format!("{path}/{view}"));
-    if view != "orphans" && view != "deliveries" {
+    let list = if view == "graph" { "links" } else { view };
+    let mut call = Call::get(format!("{path}/{list}"));
+    if view == "graph" {
+        call = call.with("limit", &graph::MAX_LINKS.to_string());
+    } else if view != "orphans" && view != "deliveries" {
         call = call
             .with("limit", &ROWS.to_string())
             .with("offset", &place.offset.to_string());
@@ -124,6 +127,15 @@ async fn show_run(
     let (list, problem) = match inside.json(&visitor.ctx, call).await {
         Ok(list) => (list, None),
         Err(failure) => (json!({"items": []}), Some(failure)),
+    };
+    let drawing = match (view, &problem) {
+        ("graph", None) => {
+            let limit = graph::MAX_PAGES.to_string();
+            let pages = Call::get(format!("{path}/pages")).with("limit", &limit);
+            let pages = inside.json(&visitor.ctx, pages).await?;
+            graph::drawn(items(&pages), items(&list))
+        }
+        _ => Value::Null,
     };
     let recent = Call::get("/v1/crawls")
         .with("limit", "200")
@@ -144,6 +156,7 @@ async fn show_run(
             "run": run,
             "view": view,
             "list": list,
+            "graph": drawing,
             "others": others,
             "is_live": is_live,
             "offset": place.offset,
@@ -152,6 +165,12 @@ async fn show_run(
             "curl": format!("curl -s {}{path} -H \"Authorization: Bearer $KEY\"", visitor.base),
         }),
     ))
+}
+
+/// The items of a list.
+fn items(list: &Value) -> &[Value] {
+    let items = list.get("items").and_then(Value::as_array);
+    items.map(Vec::as_slice).unwrap_or_default()
 }
 
 /// GET /console/crawls/{id}/events: the progress, for the page's script.

@@ -8,33 +8,97 @@ use url::Url;
 pub(super) fn render(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     // Ends of links and images say nothing of their beginnings: this remembers what each opened.
-    let mut open: Vec<bool> = Vec::new();
+    let mut open: Vec<Opened> = Vec::new();
     let events = Parser::new_ext(markdown, options).map(move |event| match event {
         // Shown as it stands.
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
+        Event::Html(text) | Event::InlineHtml(text) => shown(&mut open, text),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
             // HTML has no link inside a link.
-            let link = safe_link(&dest_url).filter(|_| !open.contains(&true));
-            open.push(link.is_some());
-            let tag = link.map_or_else(String::new, |url| {
+            let is_inside = open.iter().any(|opened| opened.address.is_some());
+            let address = safe_link(&dest_url).filter(|_| !is_inside);
+            let tag = address.as_ref().map_or_else(String::new, |url| {
                 format!(
                     "<a href=\"{}\" rel=\"noopener noreferrer nofollow\" target=\"_blank\">",
-                    escaped(&url)
+                    escaped(url)
                 )
             });
+            let has_text = false;
+            open.push(Opened { address, has_text });
             Event::InlineHtml(CowStr::from(tag))
         }
         Event::End(TagEnd::Link | TagEnd::Image) => {
-            let is_link = open.pop().unwrap_or(false);
-            Event::InlineHtml(CowStr::from(if is_link { "</a>" } else { "" }))
+            let opened = open.pop().unwrap_or_default();
+            let end = match opened.address {
+                // Nobody can see or hear a link without text, such as an image without alternative.
+                Some(url) if !opened.has_text => format!("{}</a>", escaped(&name_of(&url))),
+                Some(_) => "</a>".to_owned(),
+                None => String::new(),
+            };
+            Event::InlineHtml(CowStr::from(end))
+        }
+        Event::Text(text) => shown(&mut open, text),
+        Event::Code(text) => {
+            mark(&mut open, &text);
+            Event::Code(text)
         }
         other => other,
     });
     let mut out = String::with_capacity(markdown.len() * 2);
     html::push_html(&mut out, events);
     out
+}
+
+/// A description of ours, as HTML: what stands between backticks is code.
+pub(super) fn description(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for (i, part) in text.split('`').enumerate() {
+        let part = escaped(part);
+        if i % 2 == 1 {
+            out.push_str("<code>");
+            out.push_str(&part);
+            out.push_str("</code>");
+        } else {
+            out.push_str(&part);
+        }
+    }
+    out
+}
+
+/// A link or an image that has begun.
+#[derive(Default)]
+struct Opened {
+    /// Where it leads; none if it may not.
+    address: Option<String>,
+    /// Whether there is text in it.
+    has_text: bool,
+}
+
+/// Text, as it stands.
+fn shown<'a>(open: &mut [Opened], text: CowStr<'a>) -> Event<'a> {
+    mark(open, &text);
+    Event::Text(text)
+}
+
+fn mark(open: &mut [Opened], text: &str) {
+    if !text.trim().is_empty() {
+        for opened in open {
+            opened.has_text = true;
+        }
+    }
+}
+
+/// A short name of an address: its last segment, else its host.
+fn name_of(address: &str) -> String {
+    let Ok(url) = Url::parse(address) else {
+        return address.to_owned();
+    };
+    let last = url.path_segments().and_then(|mut parts| parts.next_back());
+    match last.filter(|last| !last.is_empty()) {
+        Some(last) => last.to_owned(),
+        None => url.host_str().unwrap_or(address).to_owned(),
+    }
 }
 
 /// The address where it is one that a click may lead to.
@@ -140,6 +204,30 @@ mod tests {
             html.contains("https://a.example/") && html.contains(">pic</a>"),
             "{html}"
         );
+    }
+
+    #[test]
+    fn code_in_descriptions_is_marked_and_nothing_else_is_html() {
+        assert_eq!(
+            description("Adds `a<b>`, or <i>"),
+            "Adds <code>a&lt;b&gt;</code>, or &lt;i&gt;"
+        );
+    }
+
+    #[test]
+    fn a_link_without_text_shows_where_it_leads() {
+        for (markdown, text) in [
+            ("![](https://b.example/a/p.png)", ">p.png</a>"),
+            ("[](https://b.example/)", ">b.example</a>"),
+            (
+                "[![](https://b.example/p.png)](https://a.example/x)",
+                ">x</a>",
+            ),
+            ("[`code`](https://b.example/)", "<code>code</code></a>"),
+        ] {
+            let html = render(markdown);
+            assert!(html.contains(text), "{markdown}: {html}");
+        }
     }
 
     #[test]

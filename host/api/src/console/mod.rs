@@ -11,6 +11,7 @@ mod assets;
 mod crawl_form;
 mod crawls;
 mod forms;
+mod graph;
 mod markdown;
 mod monitors;
 mod pages;

@@ -47,6 +47,9 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment.add_filter("markdown", |text: String| {
         Value::from_safe_string(markdown::render(&text))
     });
+    environment.add_filter("described", |text: Option<String>| {
+        Value::from_safe_string(markdown::description(text.as_deref().unwrap_or_default()))
+    });
     environment.add_filter("link", |address: String| markdown::safe_link(&address));
     environment.add_filter("pretty", |value: Value| {
         serde_json::to_string_pretty(&value).unwrap_or_default()
