@@ -67,6 +67,20 @@ pub fn typescript() -> Result<()> {
     ]))
 }
 
+/// Compiles the node of n8n, and compares it with the API of a real server.
+pub fn n8n() -> Result<()> {
+    let package = root().join("clients/n8n");
+    let npm = || {
+        let mut npm = Command::new("npm");
+        npm.current_dir(&package)
+            .env("npm_config_update_notifier", "false");
+        npm
+    };
+    // Only the types of n8n are needed, not what its packages compile.
+    run(npm().args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    run(with_program(npm().arg("test")))
+}
+
 /// An empty folder for a package's tests.
 fn work_folder(name: &str) -> Result<PathBuf> {
     let folder = target_dir().join("clients").join(name);

@@ -1,0 +1,69 @@
+import type { INodeProperties, INodePropertyOptions } from "n8n-workflow";
+
+type Routing = NonNullable<INodePropertyOptions["routing"]>;
+
+/** An operation of a resource with its request. */
+export function operation(
+  name: string,
+  value: string,
+  description: string,
+  routing: Routing,
+): INodePropertyOptions {
+  return { name, value, description, action: name, routing };
+}
+
+/** The choice of an operation of a resource. */
+export function operations(resource: string, options: INodePropertyOptions[]): INodeProperties {
+  return {
+    displayName: "Operation",
+    name: "operation",
+    type: "options",
+    noDataExpression: true,
+    displayOptions: { show: { resource: [resource] } },
+    default: options[0].value,
+    options,
+  };
+}
+
+/** Where a field is shown. */
+export function on(resource: string, ...operation: string[]) {
+  return { show: { resource: [resource], operation } };
+}
+
+/** A field of the request's body under its name in the API. */
+export function body(name: string, field: Omit<INodeProperties, "name">): INodeProperties {
+  return { ...field, name, routing: { send: { type: "body", property: name } } };
+}
+
+/** A parameter of the query under its name in the API. */
+export function query(name: string, field: Omit<INodeProperties, "name">): INodeProperties {
+  return { ...field, name, routing: { send: { type: "query", property: name } } };
+}
+
+/** The items of a list, one output item each. */
+export const ITEMS = { postReceive: [{ type: "rootProperty" as const, properties: { property: "items" } }] };
+
+/** The address of a page or a site. */
+export function address(resource: string, ...shown: string[]): INodeProperties {
+  return body("url", {
+    displayName: "URL",
+    type: "string",
+    required: true,
+    default: "",
+    placeholder: "https://example.com/",
+    displayOptions: on(resource, ...shown),
+  });
+}
+
+/** The id of a run or a page, which the request's path has. */
+export function id(resource: string, name: string, label: string, ...shown: string[]): INodeProperties {
+  return {
+    displayName: label,
+    name,
+    type: "number",
+    required: true,
+    default: 0,
+    typeOptions: { minValue: 1 },
+    displayOptions: on(resource, ...shown),
+  };
+}
