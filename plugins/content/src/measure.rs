@@ -102,12 +102,22 @@ fn is_skipped(tag: u16) -> bool {
 }
 
 /// Whether a button is the heading or the question of a part that it opens: a control by its
-/// element, a line of the text by its place.
+/// element, a line of the text by its place. A button beside the text of a heading ("Copy",
+/// "Edit") is none.
 fn is_label(button: Node<'_>) -> bool {
-    button
+    /// Nodes of a heading that are looked at.
+    const MOST: usize = 64;
+    let line = button
         .ancestors()
         .take(3)
-        .any(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT))
+        .find(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT));
+    line.is_some_and(|line| {
+        let inside = button.id()..button.end();
+        !line
+            .descendants()
+            .take(MOST)
+            .any(|n| !inside.contains(&n.id()) && n.text().chars().any(char::is_alphanumeric))
+    })
 }
 
 /// Whether a `style` value hides the element.

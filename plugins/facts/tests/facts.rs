@@ -134,6 +134,33 @@ fn the_headline_is_what_most_places_agree_on() {
             "<script type=application/ld+json>{\"@type\":\"NewsArticle\",\"headline\":\"From the data\"}</script>",
             "From the data",
         ),
+        // A forum's own name is its first heading, the thread's stands one level below.
+        (
+            "<title>Which glue holds? - Weavers' forum</title><h1>weavers.example</h1><h3>Members</h3><h2><a href=/t>Which glue holds?</a></h2>",
+            "Which glue holds?",
+        ),
+        // Three places say three things: a notice has no word of a title.
+        (
+            "<title>Webs that are trending today</title><meta property=og:title content='Build better'><h1>Your choice of cookies</h1>",
+            "Webs that are trending today",
+        ),
+        (
+            "<title>Webs of the year</title><meta property=og:title content='Build better'><h1>Trending webs</h1>",
+            "Trending webs",
+        ),
+        (
+            "<title>蜘蛛の巣の作り方</title><meta property=og:title content='共有用'><h1>蜘蛛の巣について</h1>",
+            "蜘蛛の巣について",
+        ),
+        // A control in the heading, and a heading that is one.
+        (
+            "<title>web - Rust</title><h1>Module <span>web</span>\u{a0}<button>Copy item path</button></h1>",
+            "Module web",
+        ),
+        (
+            "<title>x</title><h1><button>Silk and steel</button></h1>",
+            "Silk and steel",
+        ),
     ] {
         assert_eq!(titles(html).1, headline, "{html}");
     }
@@ -173,6 +200,12 @@ fn a_forum_s_first_post_names_the_author() {
     assert_eq!(
         (found.author.as_deref(), found.published.as_deref()),
         (Some("weaver_7"), Some("2024-03-14"))
+    );
+    let html = "<title>Which glue holds? - Weavers</title><h1>weavers.example</h1><ul><li>Menu</ul><h2>Which glue holds?</h2><div class=post><a class=bigusername href=/members/weaver.7/>weaver</a><time datetime=2024-03-14T10:00:00Z>Mar 14</time></div>";
+    let found = facts(html);
+    assert_eq!(
+        (found.author.as_deref(), found.published.as_deref()),
+        (Some("weaver"), Some("2024-03-14T10:00:00Z"))
     );
     let html = "<h1>Why?</h1><div class=post><a class=username href=/members/weaver.7/>weaver</a><time datetime=2024-03-14T10:00:00Z>Mar 14</time><p>Text</p></div><div class=post><a class=username href=/members/x.8/>other</a></div>";
     let found = facts(html);
