@@ -101,25 +101,6 @@ fn is_skipped(tag: u16) -> bool {
     )
 }
 
-/// Whether a button is the heading or the question of a part that it opens: a control by its
-/// element, a line of the text by its place. A button beside the text of a heading ("Copy",
-/// "Edit") is none.
-fn is_label(button: Node<'_>) -> bool {
-    /// Nodes of a heading that are looked at.
-    const MOST: usize = 64;
-    let line = button
-        .ancestors()
-        .take(3)
-        .find(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT));
-    line.is_some_and(|line| {
-        let inside = button.id()..button.end();
-        !line
-            .descendants()
-            .take(MOST)
-            .any(|n| !inside.contains(&n.id()) && n.text().chars().any(char::is_alphanumeric))
-    })
-}
-
 /// Whether a `style` value hides the element.
 fn hides(style: &str) -> bool {
     let mut squeezed = [0u8; 16];
@@ -209,7 +190,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) && !(tag == tag::BUTTON && is_label(node));
+                let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node));
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;
