@@ -54,13 +54,19 @@ mod tests {
     fn badges_are_apart_and_parts_of_words_are_not() {
         for (html, apart) in [
             ("<span class=n>47</span><span class=u>km</span>", true),
-            ("<span class=tag>Action</span><span class=tag>Shooter</span>", true),
+            (
+                "<span class=tag>Action</span><span class=tag>Shooter</span>",
+                true,
+            ),
             ("<a href=/a>Action</a><a href=/b>Shooter</a>", true),
             ("<a href=/a><span>Action</span></a><span>12</span>", true),
             ("<span class=p>東京</span><span class=q>大阪</span>", true),
             // An effect that cuts a word into letters, or moves its parts one by one.
             ("<span class=c>W</span><span class=c>e</span>", false),
-            ("<span class=c>We</span><span class=c style='--i: 2'>bs</span>", false),
+            (
+                "<span class=c>We</span><span class=c style='--i: 2'>bs</span>",
+                false,
+            ),
             ("<span>We</span><span>bs</span>", false),
             ("<span class=cap>O</span><span>nce</span>", false),
             ("<b>We</b><span class=x>bs</span>", false),

@@ -134,13 +134,10 @@ fn is_streamed(node: Node<'_>) -> bool {
 pub fn is_label(button: Node<'_>) -> bool {
     /// Nodes of a heading that are looked at.
     const MOST: usize = 64;
-    let line = button
-        .ancestors()
-        .take(4)
-        .find(|a| {
-            matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT)
-                || a.attr(attr::ROLE) == Some("heading")
-        });
+    let line = button.ancestors().take(4).find(|a| {
+        matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT)
+            || a.attr(attr::ROLE) == Some("heading")
+    });
     line.is_some_and(|line| {
         let inside = button.id()..button.end();
         !line

@@ -38,7 +38,10 @@ fn headings_are_one_line() {
         ),
         ("<div role=heading aria-level=3>a</div>b", "### a\n\nb"),
         ("<h3><button>Question?</button></h3>", "### Question?"),
-        ("<h3>Module web <button>Copy</button></h3>", "### Module web"),
+        (
+            "<h3>Module web <button>Copy</button></h3>",
+            "### Module web",
+        ),
     ]);
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::Sources;
 use crate::marks::{Heading, Marks};
 use crate::site::Site;
-use crate::text::{MAX_BYTES, normal};
+use crate::text::{MAX_BYTES, normal, plain};
 use crate::things::{self, Thing};
 
 /// Segments that a title is cut into.
@@ -47,7 +47,10 @@ impl Text {
 pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: &Site) -> Titles {
     let head = sources.head;
     let short = |text: &String| text.len() <= MAX_BYTES;
-    let shared = head.meta_text(&["og:title", "twitter:title"]).filter(short);
+    let shared = head
+        .meta_text(&["og:title", "twitter:title"])
+        .map(|text| plain(&text))
+        .filter(short);
     let Some(raw) = head.title.clone().filter(short) else {
         let headline = headline(things, "", shared.as_deref(), marks, site);
         let h1 = place(headline.as_deref(), marks, site);

@@ -3,7 +3,7 @@
 use orbweaver_sdk::jsonld;
 
 use crate::Sources;
-use crate::text::{MAX_BYTES, letters};
+use crate::text::{MAX_BYTES, letters, plain};
 use crate::things::{self, Thing};
 
 /// Names that are kept.
@@ -53,6 +53,7 @@ impl Site {
         for name in names
             .into_iter()
             .flatten()
+            .map(|name| plain(&name))
             .filter(|name| name.len() <= MAX_BYTES)
         {
             let key = letters(&name);

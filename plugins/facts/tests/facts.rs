@@ -336,6 +336,21 @@ fn section_tags_and_image_are_told() {
 }
 
 #[test]
+fn names_that_are_escaped_in_json_ld_are_told_as_they_are_meant() {
+    let html = r#"<title>Silk &amp; steel</title><meta property="og:site_name" content="Webs &amp;amp; Weavers">
+        <script type="application/ld+json">{"@type":"NewsArticle","headline":"It&#8217;s silk &amp; steel",
+        "author":{"@type":"Person","name":"Sean O&#039;Neil"},"articleSection":"R&amp;D",
+        "keywords":"R&amp;D; silk","image":"https://e.org/a.jpg?w=1&amp;h=2"}</script>"#;
+    let found = facts(html);
+    assert_eq!(found.title.as_deref(), Some("Silk & steel"));
+    assert_eq!(found.site_name.as_deref(), Some("Webs & Weavers"));
+    assert_eq!(found.author.as_deref(), Some("Sean O'Neil"));
+    assert_eq!(found.section.as_deref(), Some("R&D"));
+    assert_eq!(found.tags, ["R&D", "silk"]);
+    assert_eq!(found.image.as_deref(), Some("https://e.org/a.jpg?w=1&h=2"));
+}
+
+#[test]
 fn the_site_s_name_is_the_stated_one() {
     assert_eq!(
         facts("<meta property=og:site_name content=' Orb  J '><title>a</title>")
