@@ -1,7 +1,5 @@
 //! Facts of pages in twelve languages that do not declare theirs.
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 
 use orbweaver_facts::{Facts, Sources, language};
