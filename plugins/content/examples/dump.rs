@@ -10,6 +10,7 @@ use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
 
 use orbweaver_content::Content;
+use orbweaver_content::apart::are_apart;
 use orbweaver_content::features;
 use orbweaver_content::measure::get;
 use orbweaver_sdk::dom::tag;
@@ -42,7 +43,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let page = document.page();
         let line = Content::survey(page.view()?, url, |view, selection, survey, matrix| {
             let mut texts = vec![String::new(); survey.blocks.list.len()];
-            for node in view.nodes().filter(|n| n.is_text()) {
+            // Between inline elements that are apart on the screen.
+            let mut apart = false;
+            for node in view.nodes() {
+                if !node.is_text() {
+                    apart |= are_apart(node);
+                    continue;
+                }
+                let apart = std::mem::take(&mut apart);
                 let owner = get(&selection.info, node.id()).owner;
                 let block = survey.blocks.of.get(owner as usize).copied().unwrap_or(0);
                 let at = (block as usize).wrapping_sub(1);
@@ -50,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 if let Some(text) = texts.get_mut(at)
                     && first.is_some_and(|b| b.first <= node.id())
                 {
-                    if node.prev_sibling().is_some_and(|p| p.tag() == tag::BR) {
+                    if apart || node.prev_sibling().is_some_and(|p| p.tag() == tag::BR) {
                         text.push(' ');
                     }
                     text.push_str(node.text());

@@ -6,6 +6,7 @@
 //! reads what class names say, `choose` sums that up the tree and picks the subtree that
 //! holds the content, and `clean` takes out of it what is not content.
 
+pub mod apart;
 pub mod blocks;
 mod choose;
 mod clean;

@@ -101,15 +101,6 @@ fn is_skipped(tag: u16) -> bool {
     )
 }
 
-/// Whether a button is the heading or the question of a part that it opens: a control by its
-/// element, a line of the text by its place.
-fn is_label(button: Node<'_>) -> bool {
-    button
-        .ancestors()
-        .take(3)
-        .any(|a| matches!(a.tag(), tag::H1..=tag::H6 | tag::SUMMARY | tag::DT))
-}
-
 /// Whether a `style` value hides the element.
 fn hides(style: &str) -> bool {
     let mut squeezed = [0u8; 16];
@@ -199,7 +190,7 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
             }
             Kind::Element => {
                 let tag = node.tag();
-                let skip = is_skipped(tag) && !(tag == tag::BUTTON && is_label(node));
+                let skip = is_skipped(tag) && !(tag == tag::BUTTON && visible::is_label(node));
                 // What has no text to read stays so where it is hidden.
                 let mut state = if skip { SKIP } else { hide };
                 let mut owner = owner;

@@ -1,8 +1,9 @@
 //! The content as plain text: one line a block.
 
-use orbweaver_sdk::dom::{Node, View, attr, tag};
+use orbweaver_sdk::dom::{View, tag};
 use orbweaver_sdk::text::stretches;
 
+use crate::apart;
 use crate::measure::{BLOCK, DROP, Info, PICTURE, SKIP, get};
 
 /// Writes what is left of a subtree. Lines are separated by `\n`; runs of white space
@@ -49,33 +50,12 @@ pub fn render(view: &View<'_>, info: &[Info], root: u32) -> String {
         } else if me.tag == tag::UNKNOWN && here.is_element() && here.name().contains('-') {
             gap = gap.max(Gap::Space);
             apart.push(here.end());
-        } else if me.tag == tag::SPAN && gap == Gap::None && are_apart(here, &out) {
+        } else if gap == Gap::None && id >= pre_end && apart::are_apart(here) {
             gap = Gap::Space;
         }
         id += 1;
     }
     out
-}
-
-/// Whether a span and the one before it, without white space between them, are apart on the
-/// screen: those of different classes are as a rule, as a number and its unit or a name and a
-/// badge, unless one is a single letter.
-fn are_apart(span: Node<'_>, out: &str) -> bool {
-    let Some(before) = span.prev_sibling().filter(|n| n.tag() == tag::SPAN) else {
-        return false;
-    };
-    let two_letters = |chars: &mut dyn Iterator<Item = char>| {
-        chars.take(2).filter(char::is_ascii_alphanumeric).count() == 2
-    };
-    let text = span
-        .descendants()
-        .take(3)
-        .map(|n| n.text())
-        .find(|t| !t.is_empty())
-        .unwrap_or("");
-    before.attr(attr::CLASS) != span.attr(attr::CLASS)
-        && two_letters(&mut text.chars())
-        && two_letters(&mut out.chars().rev())
 }
 
 /// White space owed before the next word.

@@ -133,6 +133,8 @@ fn plain_text(markdown: &str) -> String {
             Event::Text(text) | Event::Code(text) if in_images == 0 => out.push_str(&text),
             Event::SoftBreak => out.push(' '),
             Event::HardBreak | Event::Rule => out.push('\n'),
+            // A line break in a table's cell.
+            Event::InlineHtml(html) if html.starts_with("<br") => out.push('\n'),
             Event::End(
                 TagEnd::Paragraph
                 | TagEnd::Heading(_)
@@ -250,12 +252,12 @@ mod tests {
 
     #[test]
     fn markdown_s_text_is_what_a_reader_shows() {
-        let text = "# One\n\nTwo *three* [four](https://x.example/) ![alt](i.png)\n\n- five\n  - six\n\n| a | b |\n|---|---|\n| 1\\* | `c` |\n";
+        let text = "# One\n\nTwo *three* [four](https://x.example/) ![alt](i.png)\n\n- five\n  - six\n\n| a | b |\n|---|---|\n| 1\\* | `c`<br>d |\n";
         let plain = plain_text(text);
         assert_eq!(
             metric::tokens(&plain),
             [
-                "One", "Two", "three", "four", "five", "six", "a", "b", "1", "c"
+                "One", "Two", "three", "four", "five", "six", "a", "b", "1", "c", "d"
             ],
             "{plain:?}"
         );

@@ -11,6 +11,7 @@ use crate::marks::Kind;
 use crate::plan::{Hidden, Plan};
 use crate::table::Table;
 use crate::writer::{Container, Gap, Mode, Space, Writer};
+use orbweaver_content::apart::are_apart;
 use orbweaver_content::visible::{self, Look};
 
 /// What is due where an element ends.
@@ -231,7 +232,10 @@ impl<'a> Walker<'a> {
             tag::H4 => self.heading(node, 4),
             tag::H5 => self.heading(node, 5),
             tag::H6 => self.heading(node, 6),
-            tag::A => return self.link(node),
+            tag::A => {
+                self.part(node);
+                return self.link(node);
+            }
             tag::STRONG => self.mark(node, Kind::Strong),
             tag::B if !visible::is_unstyled(node) => self.mark(node, Kind::Strong),
             tag::EM | tag::I | tag::VAR | tag::DFN | tag::CITE => self.mark(node, Kind::Emphasis),
@@ -301,7 +305,7 @@ impl<'a> Walker<'a> {
                 self.push(node, Close::Space);
             }
             _ if look == Look::Block => self.block(node),
-            tag::SPAN => self.part_spans(node),
+            tag::SPAN => self.part(node),
             _ => {}
         }
         id + 1
@@ -361,28 +365,9 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// Spans of different classes without white space between them are as a rule apart on
-    /// the screen: a number and its unit, a name and a badge. Where neither is a single
-    /// letter, a space keeps their words apart.
-    fn part_spans(&mut self, node: Node<'a>) {
-        if self.w.code || self.w.gap != Gap::None || self.w.space != Space::None {
-            return;
-        }
-        let Some(before) = node.prev_sibling().filter(|n| n.tag() == tag::SPAN) else {
-            return;
-        };
-        let two_letters = |chars: &mut dyn Iterator<Item = char>| {
-            chars.take(2).filter(char::is_ascii_alphanumeric).count() == 2
-        };
-        let text = node
-            .descendants()
-            .take(3)
-            .map(|n| n.text())
-            .find(|t| !t.is_empty())
-            .unwrap_or("");
-        if before.attr(attr::CLASS) != node.attr(attr::CLASS)
-            && two_letters(&mut text.chars())
-            && two_letters(&mut self.w.out.chars().rev())
+    /// Keeps the words of inline elements apart that are so on the screen.
+    fn part(&mut self, node: Node<'a>) {
+        if !self.w.code && self.w.gap == Gap::None && self.w.space == Space::None && are_apart(node)
         {
             self.w.soft_space(Space::Blank);
         }
@@ -420,12 +405,7 @@ impl<'a> Walker<'a> {
     /// A button is a control, unless it is all that a heading or a question of an accordion
     /// consists of, or has more in it than a label.
     fn drops_button(&self, node: Node<'a>) -> bool {
-        let in_heading = self.w.mode == Mode::Line
-            || node
-                .ancestors()
-                .take(4)
-                .any(|n| matches!(n.tag(), tag::SUMMARY | tag::DT));
-        if in_heading {
+        if visible::is_label(node) {
             return false;
         }
         let mut text = 0;

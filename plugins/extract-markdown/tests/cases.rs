@@ -38,6 +38,10 @@ fn headings_are_one_line() {
         ),
         ("<div role=heading aria-level=3>a</div>b", "### a\n\nb"),
         ("<h3><button>Question?</button></h3>", "### Question?"),
+        (
+            "<h3>Module web <button>Copy</button></h3>",
+            "### Module web",
+        ),
     ]);
 }
 
@@ -515,6 +519,10 @@ fn white_space_is_one_space_and_words_stay_apart() {
         ("<div>a</div>b<div>c</div>", "a\n\nb\n\nc"),
         ("<x-a>a</x-a><x-a>b</x-a>", "a b"),
         ("<span class=n>47</span><span class=u>km</span>", "47 km"),
+        (
+            "<a href=/a><span>Action</span></a><a href=/b>Shooter</a><span>12</span>",
+            "[Action](https://host.example/a) [Shooter](https://host.example/b) 12",
+        ),
         (
             "<span>foo</span><span>bar</span> <span class=d>O</span><span>nce</span>",
             "foobar Once",

@@ -2,13 +2,13 @@
 
 use orbweaver_sdk::head::Head;
 use orbweaver_sdk::jsonld;
-use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
 use crate::marks::Marks;
 use crate::names;
 use crate::nearby::Nearby;
 use crate::site::Site;
+use crate::text::plain;
 use crate::things::Thing;
 
 /// What the page says, the surest first: metas, JSON-LD's persons, Microdata and
@@ -168,9 +168,10 @@ fn people(
             &mut persons
         };
         for text in jsonld::strings(name.unwrap_or(author)).take(MOST) {
+            let text = plain(&text);
             // An organisation's name may be long; a person's is read as one.
             let name = if is_organisation {
-                Some(collapse(&text))
+                Some(text)
             } else {
                 names::name(&text)
             };

@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::Sources;
 use crate::marks::{Heading, Marks};
 use crate::site::Site;
-use crate::text::{MAX_BYTES, normal};
+use crate::text::{MAX_BYTES, normal, plain};
 use crate::things::{self, Thing};
 
 /// Segments that a title is cut into.
@@ -47,10 +47,13 @@ impl Text {
 pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: &Site) -> Titles {
     let head = sources.head;
     let short = |text: &String| text.len() <= MAX_BYTES;
-    let shared = head.meta_text(&["og:title", "twitter:title"]).filter(short);
+    let shared = head
+        .meta_text(&["og:title", "twitter:title"])
+        .map(|text| plain(&text))
+        .filter(short);
     let Some(raw) = head.title.clone().filter(short) else {
-        let headline = headline(things, "", shared.as_deref(), &marks.headings, site);
-        let h1 = place(headline.as_deref(), &marks.headings, site);
+        let headline = headline(things, "", shared.as_deref(), marks, site);
+        let h1 = place(headline.as_deref(), marks, site);
         // A title too long to be compared is told as it is.
         let title = head
             .title
@@ -62,19 +65,21 @@ pub fn decide(sources: &Sources<'_>, things: &[Thing<'_>], marks: &Marks, site: 
             h1,
         };
     };
-    let headline = headline(things, &raw, shared.as_deref(), &marks.headings, site);
+    let headline = headline(things, &raw, shared.as_deref(), marks, site);
     Titles {
         title: Some(part_of(&raw, headline.as_deref(), site)),
-        h1: place(headline.as_deref(), &marks.headings, site),
+        h1: place(headline.as_deref(), marks, site),
         headline,
     }
 }
 
 /// The heading whose text this is, else the first that is not the site's name.
-fn place(headline: Option<&str>, headings: &[Heading], site: &Site) -> Option<u32> {
+fn place(headline: Option<&str>, marks: &Marks, site: &Site) -> Option<u32> {
     let wanted = headline.map(normal).unwrap_or_default();
+    let headings = &marks.headings;
     let same = headings
         .iter()
+        .chain(&marks.lower)
         .find(|h| normal(strip(&h.text, site)) == wanted);
     same.or_else(|| headings.iter().find(|h| !site.is_name(&h.text)))
         .map(|heading| heading.id)
@@ -117,9 +122,10 @@ fn headline(
     things: &[Thing<'_>],
     raw: &str,
     shared: Option<&str>,
-    headings: &[Heading],
+    marks: &Marks,
     site: &Site,
 ) -> Option<String> {
+    let headings = &marks.headings;
     let last = segments(raw)
         .split_last()
         .filter(|(_, rest)| !rest.is_empty())
@@ -140,57 +146,133 @@ fn headline(
         .and_then(|text| Text::new(strip(text, site)))
         .filter(|t| !site.is_name(&t.text));
     let stated = stated(things, site);
-    let headings: Vec<Text> = headings
-        .iter()
-        .filter_map(|heading| Text::new(strip(&heading.text, site)))
-        .filter(|h| !site.is_name(&h.text) && last_text.as_ref() != Some(&h.normal))
-        .collect();
-    agreed(&headings, title.as_ref(), shared.as_ref(), stated.as_ref())
-        .map(|found| found.text.clone())
-}
-
-/// The rules, the surest first.
-fn agreed<'t>(
-    headings: &'t [Text],
-    title: Option<&'t Text>,
-    shared: Option<&'t Text>,
-    stated: Option<&'t Text>,
-) -> Option<&'t Text> {
-    let others = || [shared, title].into_iter().flatten();
-    // 1. A heading says the same as another place.
-    let equal = headings
-        .iter()
-        .find(|h| others().chain(stated).any(|o| o.normal == h.normal));
-    // 2. A heading is one segment of the title.
-    let equal = equal.or_else(|| {
+    let texts = |headings: &[Heading]| -> Vec<Text> {
         headings
             .iter()
-            .find(|h| others().any(|o| has_segment(o, h)))
-    });
-    // 3. The title goes on after the heading, behind a mark.
-    let equal = equal.or_else(|| headings.iter().find(|h| others().any(|o| continues(o, h))));
-    if equal.is_some() {
-        return equal;
-    }
-    // 4. The heading goes on after the title, behind a mark.
-    if let Some(short) =
-        others().find(|o| o.normal.contains(' ') && headings.iter().any(|h| continues(h, o)))
-    {
-        return Some(short);
-    }
-    let (Some(title), Some(shared)) = (title, shared) else {
-        // With one title, the heading is nearer to the content.
-        return headings.first().or(shared).or(title).or(stated);
+            .filter_map(|heading| Text::new(strip(&heading.text, site)))
+            .filter(|h| !site.is_name(&h.text) && last_text.as_ref() != Some(&h.normal))
+            .collect()
     };
-    // 5. Both titles agree against the heading; of two that overlap, the shorter.
-    if title.normal.contains(&shared.normal) {
-        return Some(shared);
+    let all = Places {
+        headings: &texts(headings),
+        lower: &texts(&marks.lower),
+        title: title.as_ref(),
+        shared: shared.as_ref(),
+        stated: stated.as_ref(),
+    };
+    all.agreed().map(|found| found.text.clone())
+}
+
+/// Where a page may have its headline.
+struct Places<'t> {
+    /// Headings of the first level.
+    headings: &'t [Text],
+    /// Headings of the second and third level.
+    lower: &'t [Text],
+    /// The title element.
+    title: Option<&'t Text>,
+    /// `og:title` or `twitter:title`.
+    shared: Option<&'t Text>,
+    /// JSON-LD's.
+    stated: Option<&'t Text>,
+}
+
+impl<'t> Places<'t> {
+    /// The rules, the surest first.
+    fn agreed(&self) -> Option<&'t Text> {
+        let Self {
+            headings,
+            title,
+            shared,
+            stated,
+            ..
+        } = *self;
+        let others = || [shared, title].into_iter().flatten();
+        // 1. A heading says the same as another place.
+        let equal = headings
+            .iter()
+            .find(|h| others().chain(stated).any(|o| o.normal == h.normal));
+        // 2. A heading is one segment of the title.
+        let equal = equal.or_else(|| {
+            headings
+                .iter()
+                .find(|h| others().any(|o| has_segment(o, h)))
+        });
+        // 3. The title goes on after the heading, behind a mark.
+        let equal = equal.or_else(|| headings.iter().find(|h| others().any(|o| continues(o, h))));
+        if equal.is_some() {
+            return equal;
+        }
+        // 4. The heading goes on after the title, behind a mark.
+        if let Some(short) =
+            others().find(|o| o.normal.contains(' ') && headings.iter().any(|h| continues(h, o)))
+        {
+            return Some(short);
+        }
+        // 5. A heading of a lower level is the title's first segment: the first level is the
+        // site's.
+        let mut lower = self.lower.iter().filter(|h| h.normal.contains(' '));
+        if let Some(found) =
+            lower.find(|h| others().any(|o| o.normal.starts_with(&h.normal) && has_segment(o, h)))
+        {
+            return Some(found);
+        }
+        let about = headings
+            .iter()
+            .find(|h| others().any(|o| shares_word(o, h)));
+        let (Some(title), Some(shared)) = (title, shared) else {
+            // With one title, the heading is nearer to the content.
+            return about.or(headings.first()).or(shared).or(title).or(stated);
+        };
+        // 6. Both titles agree against the heading; of two that overlap, the shorter.
+        if title.normal.contains(&shared.normal) {
+            return Some(shared);
+        }
+        if shared.normal.contains(&title.normal) {
+            return Some(title);
+        }
+        // 7. Nobody agrees. A heading that has no word of a title is about something else: a
+        // notice, a menu.
+        if headings.is_empty() {
+            return Some(shared);
+        }
+        about.or(Some(title))
     }
-    if shared.normal.contains(&title.normal) {
-        return Some(title);
+}
+
+/// Whether two texts have a word in common that says something. Scripts without spaces between
+/// words are compared by their letters.
+fn shares_word(one: &Text, other: &Text) -> bool {
+    /// Words of fewer letters say little.
+    const SHORTEST: usize = 4;
+    let words = |text: &'_ Text| -> Vec<String> {
+        text.normal
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| word.chars().count() >= SHORTEST || !word.is_ascii())
+            .map(str::to_owned)
+            .collect()
+    };
+    let (mine, theirs) = (words(one), words(other));
+    // Nothing to compare.
+    if mine.is_empty() || theirs.is_empty() {
+        return true;
     }
-    // 6. Nobody agrees.
-    headings.first().or(Some(shared))
+    mine.iter().any(|word| {
+        theirs.contains(word)
+            || !word.is_ascii() && theirs.iter().any(|other| shares_letters(word, other))
+    })
+}
+
+/// Whether one word of a script without cases has two letters in a row of the other.
+fn shares_letters(one: &str, other: &str) -> bool {
+    let uncased = |word: &str| !word.chars().any(|c| c.is_lowercase() || c.is_uppercase());
+    if !uncased(one) || !uncased(other) {
+        return false;
+    }
+    let letters: Vec<char> = one.chars().collect();
+    letters
+        .windows(2)
+        .any(|pair| other.contains(&pair.iter().collect::<String>()))
 }
 
 fn has_segment(title: &Text, wanted: &Text) -> bool {

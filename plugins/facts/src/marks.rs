@@ -8,10 +8,12 @@ use crate::text::MAX_BYTES;
 
 /// Headings of the first level that are compared.
 const MAX_HEADINGS: usize = 6;
+/// Headings of the second and third level that are compared.
+const MAX_LOWER: usize = 12;
 /// Nodes in a heading that is one.
 const MAX_HEADING_NODES: u32 = 200;
 
-/// A heading of the first level with its text.
+/// A heading with its text.
 #[derive(Clone, Debug)]
 pub struct Heading {
     /// The element's id.
@@ -25,6 +27,9 @@ pub struct Heading {
 pub struct Marks {
     /// The first headings of the first level that have a text.
     pub headings: Vec<Heading>,
+    /// The first headings of the second and third level that have a text: forums give the
+    /// first level to their own name.
+    pub lower: Vec<Heading>,
     /// Where the content begins: the first `main` or `article`, else the body.
     pub content: u32,
     /// Microdata's `author`.
@@ -45,7 +50,12 @@ impl Marks {
         for node in view.elements() {
             match node.tag() {
                 tag::META | tag::LINK => continue,
-                tag::H1 if marks.headings.len() < MAX_HEADINGS => marks.heading(node),
+                tag::H1 if marks.headings.len() < MAX_HEADINGS => {
+                    marks.headings.extend(heading(node));
+                }
+                tag::H2 | tag::H3 if marks.lower.len() < MAX_LOWER => {
+                    marks.lower.extend(heading(node));
+                }
                 tag::MAIN => main = main.or(Some(node.id())),
                 tag::ARTICLE => article = article.or(Some(node.id())),
                 tag::TIME if marks.time(node) => continue,
@@ -61,26 +71,6 @@ impl Marks {
         let body = view.body().map_or(0, |body| body.id());
         marks.content = main.or(article).unwrap_or(body);
         marks
-    }
-
-    fn heading(&mut self, node: Node<'_>) {
-        if node.end() - node.id() > MAX_HEADING_NODES || node.namespace() != Namespace::Html {
-            return;
-        }
-        let mut text = line(node);
-        let kept = text.trim_end_matches(|c: char| {
-            // Links of a heading to itself: signs, and icons of a font.
-            c.is_whitespace()
-                || matches!(c, '¶' | '§' | '#' | '🔗')
-                || ('\u{e000}'..='\u{f8ff}').contains(&c)
-        });
-        text.truncate(kept.len());
-        if !text.is_empty() && text.len() <= MAX_BYTES {
-            self.headings.push(Heading {
-                id: node.id(),
-                text,
-            });
-        }
     }
 
     /// Reads a `time` element; whether it had a mark.
@@ -99,6 +89,43 @@ impl Marks {
             *slot = time_value(node);
         }
         true
+    }
+}
+
+/// A heading that has a text.
+fn heading(node: Node<'_>) -> Option<Heading> {
+    if node.end() - node.id() > MAX_HEADING_NODES || node.namespace() != Namespace::Html {
+        return None;
+    }
+    let mut text = line_without_controls(node);
+    let kept = text.trim_end_matches(|c: char| {
+        // Links of a heading to itself: signs, and icons of a font.
+        c.is_whitespace()
+            || matches!(c, '¶' | '§' | '#' | '🔗')
+            || ('\u{e000}'..='\u{f8ff}').contains(&c)
+    });
+    text.truncate(kept.len());
+    (!text.is_empty() && text.len() <= MAX_BYTES).then(|| Heading {
+        id: node.id(),
+        text,
+    })
+}
+
+/// The text of a heading without that of its buttons ("Copy", "Edit"); where all of it stands
+/// in a button, as in an accordion, that text.
+fn line_without_controls(node: Node<'_>) -> String {
+    let whole = line(node);
+    let Some(button) = node.descendants().find(|n| n.tag() == tag::BUTTON) else {
+        return whole;
+    };
+    let label = line(button);
+    let rest = whole
+        .strip_suffix(label.as_str())
+        .or_else(|| whole.strip_prefix(label.as_str()))
+        .map(str::trim);
+    match rest {
+        Some(rest) if !rest.is_empty() => rest.to_owned(),
+        _ => whole,
     }
 }
 

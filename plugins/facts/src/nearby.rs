@@ -237,8 +237,10 @@ fn meaning(word: &[u8]) -> u8 {
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     match &*lower {
-        b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"contributor"
-        | b"contributors" | b"creator" | b"poster" | b"postauthor" | b"vcard" => AUTHOR,
+        b"author" | b"authors" | b"bylines" | b"writer" | b"username" | b"bigusername"
+        | b"contributor" | b"contributors" | b"creator" | b"poster" | b"postauthor" | b"vcard" => {
+            AUTHOR
+        }
         b"byline" => AUTHOR | DATED,
         b"date" | b"dates" | b"datetime" | b"time" | b"timestamp" | b"dateline" | b"meta"
         | b"dt" => DATED,

@@ -3,7 +3,7 @@
 use orbweaver_sdk::jsonld;
 
 use crate::Sources;
-use crate::text::{MAX_BYTES, letters};
+use crate::text::{MAX_BYTES, letters, plain};
 use crate::things::{self, Thing};
 
 /// Names that are kept.
@@ -53,6 +53,7 @@ impl Site {
         for name in names
             .into_iter()
             .flatten()
+            .map(|name| plain(&name))
             .filter(|name| name.len() <= MAX_BYTES)
         {
             let key = letters(&name);
@@ -101,9 +102,16 @@ impl Site {
             .iter()
             .take(before_last)
             .max_by_key(|label| label.len());
-        let Some(main) = main.filter(|label| label.len() >= 4) else {
+        let Some(main) = main else {
             return false;
         };
+        if main.len() < 4 {
+            // A short label is the name where it is a word of it: `REI Co-op` of `rei.com`.
+            return main.len() >= 2
+                && !main.bytes().all(|b| b.is_ascii_digit())
+                && words <= 3
+                && text.split_whitespace().any(|word| letters(word) == *main);
+        }
         (key.contains(main.as_str()) && key.len() <= main.len() + SURPLUS && words <= 5)
             || (key.len() >= 5 && self.host.contains(&key) && words <= 4)
     }
@@ -131,6 +139,20 @@ mod tests {
         }
         site.stated.push(letters("Orb Weavers' Journal"));
         assert!(site.is_name("orb weavers’ journal"));
+    }
+
+    #[test]
+    fn a_short_host_is_a_name_where_it_is_a_word_of_it() {
+        let mut site = Site::default();
+        site.read_host("https://www.owv.com/webs");
+        for (text, is_name) in [
+            ("OWV Co-op", true),
+            ("OWV", true),
+            ("Sowvel", false),
+            ("How an OWV is worn out", false),
+        ] {
+            assert_eq!(site.is_name(text), is_name, "{text}");
+        }
     }
 
     #[test]

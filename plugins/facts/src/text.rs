@@ -1,7 +1,20 @@
-//! Comparing short texts.
+//! Reading and comparing short texts.
+
+use orbweaver_sdk::jsonld::decode_entities;
+use orbweaver_sdk::text::collapse;
 
 /// Longest text that is compared, in bytes. What is longer is no title and no name.
 pub const MAX_BYTES: usize = 1_000;
+
+/// A short text of metadata for people: white space collapsed, and what was escaped once too
+/// often decoded. Systems write text that is HTML already into JSON-LD, where nothing decodes it,
+/// and into attributes.
+pub fn plain(text: &str) -> String {
+    if text.len() <= MAX_BYTES && text.contains('&') && text.contains(';') {
+        return collapse(&decode_entities(text));
+    }
+    collapse(text)
+}
 
 /// A text without differences that nobody sees: case, white space, forms of quotes and dashes.
 pub fn normal(text: &str) -> String {
@@ -92,6 +105,22 @@ mod tests {
             letters("The Podcast-Host.com №1 日本"),
             "thepodcasthostcom1日本"
         );
+    }
+
+    #[test]
+    fn what_was_escaped_twice_is_read_as_it_was_meant() {
+        for (text, expected) in [
+            ("Webs &amp; silk", "Webs & silk"),
+            (
+                "It&#8217;s\n silk&nbsp;&ndash; really&hellip;",
+                "It’s silk – really…",
+            ),
+            ("Webs & silk; all of it", "Webs & silk; all of it"),
+            ("R&D; A&B;", "R&D; A&B;"),
+            ("&amp;amp;", "&amp;"),
+        ] {
+            assert_eq!(plain(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use orbweaver_sdk::jsonld::{self, Object};
-use orbweaver_sdk::text::collapse;
+
+use crate::text::plain;
 
 /// Objects that are read.
 const MAX_THINGS: usize = 200;
@@ -102,8 +103,8 @@ pub fn read<'o>(objects: &[Object<'o>]) -> Vec<Thing<'o>> {
     things
 }
 
-/// The text of a JSON string, white space collapsed; `None` where it is empty.
+/// The text of a JSON string as people read it; `None` where it is empty.
 pub fn text(json: &str) -> Option<String> {
-    let text = collapse(&jsonld::string(json)?);
+    let text = plain(&jsonld::string(json)?);
     (!text.is_empty()).then_some(text)
 }

@@ -1,9 +1,10 @@
 //! Section, tags and main image.
 
-use orbweaver_sdk::jsonld;
+use orbweaver_sdk::jsonld::{self, decode_entities};
 use orbweaver_sdk::text::collapse;
 
 use crate::Sources;
+use crate::text::plain;
 use crate::things::{self, Thing};
 
 /// Tags that are told.
@@ -20,6 +21,7 @@ pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
     sources
         .head
         .meta_text(&["article:section", "parsely-section", "og:article:section"])
+        .map(|name| plain(&name))
         .or_else(stated)
 }
 
@@ -27,6 +29,8 @@ pub fn section(sources: &Sources<'_>, things: &[Thing<'_>]) -> Option<String> {
 pub fn tags(sources: &Sources<'_>, things: &[Thing<'_>]) -> Vec<String> {
     let mut tags: Vec<String> = Vec::new();
     let mut add = |list: &str| {
+        // Before it is cut at its semicolons.
+        let list = decode_entities(list);
         for tag in list.split([',', ';', '，', '、', '،']).map(collapse) {
             if !tag.is_empty()
                 && tag.len() <= MAX_TAG_BYTES

@@ -134,6 +134,33 @@ fn the_headline_is_what_most_places_agree_on() {
             "<script type=application/ld+json>{\"@type\":\"NewsArticle\",\"headline\":\"From the data\"}</script>",
             "From the data",
         ),
+        // A forum's own name is its first heading, the thread's stands one level below.
+        (
+            "<title>Which glue holds? - Weavers' forum</title><h1>weavers.example</h1><h3>Members</h3><h2><a href=/t>Which glue holds?</a></h2>",
+            "Which glue holds?",
+        ),
+        // Three places say three things: a notice has no word of a title.
+        (
+            "<title>Webs that are trending today</title><meta property=og:title content='Build better'><h1>Your choice of cookies</h1>",
+            "Webs that are trending today",
+        ),
+        (
+            "<title>Webs of the year</title><meta property=og:title content='Build better'><h1>Trending webs</h1>",
+            "Trending webs",
+        ),
+        (
+            "<title>蜘蛛の巣の作り方</title><meta property=og:title content='共有用'><h1>蜘蛛の巣について</h1>",
+            "蜘蛛の巣について",
+        ),
+        // A control in the heading, and a heading that is one.
+        (
+            "<title>web - Rust</title><h1>Module <span>web</span>\u{a0}<button>Copy item path</button></h1>",
+            "Module web",
+        ),
+        (
+            "<title>x</title><h1><button>Silk and steel</button></h1>",
+            "Silk and steel",
+        ),
     ] {
         assert_eq!(titles(html).1, headline, "{html}");
     }
@@ -173,6 +200,12 @@ fn a_forum_s_first_post_names_the_author() {
     assert_eq!(
         (found.author.as_deref(), found.published.as_deref()),
         (Some("weaver_7"), Some("2024-03-14"))
+    );
+    let html = "<title>Which glue holds? - Weavers</title><h1>weavers.example</h1><ul><li>Menu</ul><h2>Which glue holds?</h2><div class=post><a class=bigusername href=/members/weaver.7/>weaver</a><time datetime=2024-03-14T10:00:00Z>Mar 14</time></div>";
+    let found = facts(html);
+    assert_eq!(
+        (found.author.as_deref(), found.published.as_deref()),
+        (Some("weaver"), Some("2024-03-14T10:00:00Z"))
     );
     let html = "<h1>Why?</h1><div class=post><a class=username href=/members/weaver.7/>weaver</a><time datetime=2024-03-14T10:00:00Z>Mar 14</time><p>Text</p></div><div class=post><a class=username href=/members/x.8/>other</a></div>";
     let found = facts(html);
@@ -300,6 +333,21 @@ fn section_tags_and_image_are_told() {
     assert_eq!(found.section.as_deref(), Some("Nature"));
     assert_eq!(found.tags, ["silk", "webs"]);
     assert_eq!(found.image.as_deref(), Some("/b.jpg"));
+}
+
+#[test]
+fn names_that_are_escaped_in_json_ld_are_told_as_they_are_meant() {
+    let html = r#"<title>Silk &amp; steel</title><meta property="og:site_name" content="Webs &amp;amp; Weavers">
+        <script type="application/ld+json">{"@type":"NewsArticle","headline":"It&#8217;s silk &amp; steel",
+        "author":{"@type":"Person","name":"Sean O&#039;Neil"},"articleSection":"R&amp;D",
+        "keywords":"R&amp;D; silk","image":"https://e.org/a.jpg?w=1&amp;h=2"}</script>"#;
+    let found = facts(html);
+    assert_eq!(found.title.as_deref(), Some("Silk & steel"));
+    assert_eq!(found.site_name.as_deref(), Some("Webs & Weavers"));
+    assert_eq!(found.author.as_deref(), Some("Sean O'Neil"));
+    assert_eq!(found.section.as_deref(), Some("R&D"));
+    assert_eq!(found.tags, ["R&D", "silk"]);
+    assert_eq!(found.image.as_deref(), Some("https://e.org/a.jpg?w=1&h=2"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use orbweaver_dom::{Node, View, attr, tag};
 
+pub use clean::decode_entities;
 pub use cursor::{decode, elements, get, members, string, strings};
 
 use crate::json::Writer;
@@ -40,7 +41,7 @@ impl Block {
         let json = clean::clean(text).or_else(|| {
             // Some systems escape the script's text like an attribute.
             let escaped = text.contains("&quot;") || text.contains("&#34;");
-            escaped.then(|| clean::clean(&clean::decode_entities(text)))?
+            escaped.then(|| clean::clean(&decode_entities(text)))?
         })?;
         Some(Self { json })
     }

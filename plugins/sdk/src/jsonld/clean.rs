@@ -300,7 +300,8 @@ fn is_number(word: &str) -> bool {
     rest.is_empty()
 }
 
-/// Decodes the entities used in attributes, and numeric ones.
+/// Decodes numeric character references, and named ones of marks that systems escape: those of
+/// attributes, spaces, quotes, dashes and signs. Others stay as they are.
 pub fn decode_entities(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -316,6 +317,18 @@ pub fn decode_entities(text: &str) -> String {
                 "lt" => '<',
                 "gt" => '>',
                 "nbsp" => '\u{a0}',
+                "hellip" => '…',
+                "ndash" => '–',
+                "mdash" => '—',
+                "lsquo" => '‘',
+                "rsquo" => '’',
+                "ldquo" => '“',
+                "rdquo" => '”',
+                "laquo" => '«',
+                "raquo" => '»',
+                "reg" => '®',
+                "trade" => '™',
+                "copy" => '©',
                 name => {
                     let code = name.strip_prefix('#')?;
                     let code = match code.strip_prefix(['x', 'X']) {

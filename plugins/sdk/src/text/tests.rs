@@ -39,9 +39,42 @@ fn words_are_counted_in_any_script() {
         ("한국어 문서", 2),
         ("Hello世界", 3),
         ("привет мир", 2),
+        ("ก 2", 2),
+        ("abสะพานcd", 3),
+        ("3 ភាសា.", 2),
     ];
     for (text, expected) in cases {
         assert_eq!(word_count(text), expected, "{text:?}");
+    }
+}
+
+/// Sentences with the words that the dictionaries of ICU find in them.
+#[test]
+fn words_without_spaces_are_about_as_many_as_a_dictionary_finds() {
+    let sentences = [
+        (
+            "สภาเมืองตัดสินใจเมื่อวันอังคารหลังจากการอภิปรายนานสามชั่วโมงว่าจะเก็บรักษาสะพานหินที่สร้างขึ้นเมื่อหนึ่งร้อยปีก่อนไว้ และให้ทั้งสองเมืองร่วมกันออกค่าใช้จ่ายในการซ่อมแซม",
+            43,
+        ),
+        (
+            "ພາສາລາວເປັນພາສາທາງການຂອງສາທາລະນະລັດ ປະຊາທິປະໄຕ ປະຊາຊົນລາວ ແລະຍັງມີຄົນເວົ້າຢູ່ພາກຕາເວັນອອກສຽງເໜືອຂອງປະເທດໄທ",
+            21,
+        ),
+        (
+            "ភាសាខ្មែរគឺជាភាសាកំណើតរបស់ជនជាតិខ្មែរ និងជាភាសាផ្លូវការរបស់ប្រទេសកម្ពុជា",
+            13,
+        ),
+        (
+            "မြန်မာဘာသာစကားသည် မြန်မာနိုင်ငံ၏ ရုံးသုံးဘာသာစကား ဖြစ်သည်။ ကောင်စီက တံတားဟောင်းကို ထိန်းသိမ်းထားရန် ဆုံးဖြတ်ခဲ့သည်။",
+            18,
+        ),
+    ];
+    for (text, words) in sentences {
+        let found = word_count(text);
+        assert!(
+            found * 4 >= words * 3 && found * 3 <= words * 4,
+            "{found} words instead of {words} in {text}"
+        );
     }
 }
 
@@ -72,6 +105,7 @@ fn mixed_texts() -> Vec<String> {
         "...",
         "é",
         "日",
+        "ไทยก",
         "\u{85}",
         "\u{200b}",
         "word",
@@ -106,11 +140,18 @@ fn stretches_joined_by_spaces_are_the_collapsed_text() {
 
 /// The definition of words and characters, one character at a time.
 fn count_slowly(text: &str) -> (u64, u64) {
-    let (mut words, mut in_word) = (0, false);
-    for c in text.chars() {
-        let counts = is_wordless(c) || c.is_alphanumeric() && !in_word;
+    let (mut words, mut in_word, mut parts) = (0, false, 0);
+    for c in text.chars().chain([' ']) {
+        let part = parts_of_word(c);
+        if part == 0 && parts > 0 {
+            words += words_of_parts(parts);
+            parts = 0;
+        }
+        parts += part;
+        let counts = is_wordless(c) || part == 0 && c.is_alphanumeric() && !in_word;
         words += u64::from(counts);
-        in_word = !c.is_whitespace() && !is_wordless(c) && (in_word || c.is_alphanumeric());
+        in_word =
+            !c.is_whitespace() && !is_wordless(c) && part == 0 && (in_word || c.is_alphanumeric());
     }
     let collapsed = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (words, collapsed.chars().count() as u64)

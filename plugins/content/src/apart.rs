@@ -1,0 +1,84 @@
+//! Which inline elements are apart on the screen though no white space is between them.
+
+use orbweaver_sdk::dom::{Node, attr, tag};
+
+/// Whether the words of an element and of the one directly before it are apart on the screen,
+/// as style sheets make badges, tags, a number and its unit: links are as a rule, and spans of
+/// different classes. Words are never cut: both sides must have two letters or digits in a row.
+pub fn are_apart(node: Node<'_>) -> bool {
+    /// Nodes of each side that are looked at.
+    const NEAR: usize = 4;
+    let is_part = |tag| matches!(tag, tag::SPAN | tag::A);
+    if !is_part(node.tag()) {
+        return false;
+    }
+    let Some(before) = node.prev_sibling().filter(|n| is_part(n.tag())) else {
+        return false;
+    };
+    let both_spans = node.tag() == tag::SPAN && before.tag() == tag::SPAN;
+    if both_spans && before.attr(attr::CLASS) == node.attr(attr::CLASS) && !is_one_of_many(node) {
+        return false;
+    }
+    let two_letters = |chars: &mut dyn Iterator<Item = char>| {
+        chars.take(2).filter(|c| c.is_alphanumeric()).count() == 2
+    };
+    let after = node
+        .descendants()
+        .take(NEAR)
+        .map(|n| n.text())
+        .find(|t| !t.is_empty());
+    let last = (before.id()..before.end())
+        .rev()
+        .take(NEAR)
+        .filter_map(|id| node.view().node(id))
+        .map(|n| n.text())
+        .find(|t| !t.is_empty());
+    after.is_some_and(|t| two_letters(&mut t.chars()))
+        && last.is_some_and(|t| two_letters(&mut t.chars().rev()))
+}
+
+/// Whether a span is one of a row of spans of one class without text between them: badges.
+/// Effects cut words into letters so, and parts of code are coloured so: those of a row have
+/// more than one letter each, and no attribute `style`.
+fn is_one_of_many(span: Node<'_>) -> bool {
+    span.attr(attr::CLASS)
+        .is_some_and(|c| !c.trim_ascii().is_empty())
+        && !span.has_attr(attr::STYLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn badges_are_apart_and_parts_of_words_are_not() {
+        for (html, apart) in [
+            ("<span class=n>47</span><span class=u>km</span>", true),
+            (
+                "<span class=tag>Action</span><span class=tag>Shooter</span>",
+                true,
+            ),
+            ("<a href=/a>Action</a><a href=/b>Shooter</a>", true),
+            ("<a href=/a><span>Action</span></a><span>12</span>", true),
+            ("<span class=p>東京</span><span class=q>大阪</span>", true),
+            // An effect that cuts a word into letters, or moves its parts one by one.
+            ("<span class=c>W</span><span class=c>e</span>", false),
+            (
+                "<span class=c>We</span><span class=c style='--i: 2'>bs</span>",
+                false,
+            ),
+            ("<span>We</span><span>bs</span>", false),
+            ("<span class=cap>O</span><span>nce</span>", false),
+            ("<b>We</b><span class=x>bs</span>", false),
+            ("<span class=n>We </span><span class=u>bs</span>", false),
+            ("<span class=n>We</span>b<span class=u>bs</span>", false),
+        ] {
+            let snapshot = orbweaver_sdk::dom::parse(html);
+            let found = snapshot.view().ok().and_then(|view| {
+                let body = view.body()?;
+                body.child_elements().last().map(are_apart)
+            });
+            assert_eq!(found, Some(apart), "{html}");
+        }
+    }
+}
