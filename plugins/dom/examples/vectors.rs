@@ -7,7 +7,10 @@ use serde_json::json;
 const DOCUMENTS: &[(&str, &str)] = &[
     ("nothing", ""),
     ("text in quirks mode", "<p>a&amp;b"),
-    ("doctype and comment", "<!DOCTYPE html><!-- c --><title>t</title>"),
+    (
+        "doctype and comment",
+        "<!DOCTYPE html><!-- c --><title>t</title>",
+    ),
     (
         "attributes of the table and others",
         "<!DOCTYPE html><a href='/x' data-own=1 class=\"é ü\" hidden>ä</a>",

@@ -61,7 +61,10 @@ impl Reader<'_> {
             0 => self.string(record[1] - record[3], record[3]),
             id => Self::table("attr", id),
         };
-        (name.to_owned(), self.string(record[1], record[2]).to_owned())
+        (
+            name.to_owned(),
+            self.string(record[1], record[2]).to_owned(),
+        )
     }
 
     fn name(&self, id: usize) -> String {

@@ -178,7 +178,12 @@ async fn a_fetcher_without_async_is_served_and_its_errors_keep_code_and_time() {
     );
     for (path, code, message, retry) in [
         ("sold-out", ErrorCode::Quota, "no more today", Some(7_001)),
-        ("upstream", ErrorCode::BadResponse, "the server answered 500", None),
+        (
+            "upstream",
+            ErrorCode::BadResponse,
+            "the server answered 500",
+            None,
+        ),
         // A code of a later version.
         ("new-code", ErrorCode::Failed, "unheard of", None),
     ] {

@@ -146,7 +146,12 @@ async fn a_search_that_costs_too_much_is_over_its_budget() {
     load(&engine, &["elements-actor"]).await;
     let html = dear_page();
     let asked = json!({ "css": DEAR });
-    let here = extractor(&engine, &Page::from_html("https://a.example/", &html), &asked).await;
+    let here = extractor(
+        &engine,
+        &Page::from_html("https://a.example/", &html),
+        &asked,
+    )
+    .await;
     let there = actor(&engine, &html, asked).await;
     for said in [here.unwrap(), there.unwrap()] {
         assert_eq!(said["elements"]["code"], "budget", "{said}");
@@ -171,12 +176,20 @@ async fn searches_count_as_cpu_time_and_end_with_it() {
     let html = dear_page();
     let asked = json!({ "css": DEAR, "work": true });
     let begun = Instant::now();
-    let here = extractor(&engine, &Page::from_html("https://a.example/", &html), &asked).await;
+    let here = extractor(
+        &engine,
+        &Page::from_html("https://a.example/", &html),
+        &asked,
+    )
+    .await;
     assert_eq!(here, Err(PluginError::Limit(Limit::Cpu(cpu))));
     let there = actor(&engine, &html, asked).await;
     assert_eq!(there, Err(PluginError::Limit(Limit::Cpu(cpu))));
     assert!(begun.elapsed() < Duration::from_secs(20), "each ends soon");
-    for (kind, name) in [(Kind::Extractor, "elements"), (Kind::Actor, "elements-actor")] {
+    for (kind, name) in [
+        (Kind::Extractor, "elements"),
+        (Kind::Actor, "elements-actor"),
+    ] {
         assert!(engine.plugin(kind, name).unwrap().cpu >= cpu, "{name}");
     }
     assert_good_still_runs(&engine).await;
