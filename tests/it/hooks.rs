@@ -250,7 +250,7 @@ async fn a_failure_is_listed_with_the_errors_after_urls_without_an_answer() {
     );
     let message = failed["message"].as_str().expect("a message");
     assert!(
-        message.starts_with("record: as told, on http://"),
+        message.starts_with("record: failed: as told, on http://"),
         "{message}"
     );
     assert_eq!(failed["referrers"], json!([origin.url("/")]));
@@ -322,6 +322,6 @@ async fn a_run_goes_on_with_a_hook_s_newer_version_and_notices_its_removal() {
     let errors = client.get(&format!("{path}/errors")).await.ok();
     assert_eq!(
         errors["items"][0]["message"],
-        "response: no hook plugin serves `tool`"
+        "response: not-found: no hook plugin serves `tool`"
     );
 }

@@ -8,7 +8,7 @@ use crate::support::{Client, Service, Site, fixture};
 /// Loads a fixture as the extractor of this name and role, with these needs.
 async fn load(client: &Client, component: &str, name: &str, needs: &[&str]) {
     let text = format!(
-        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\nneeds = {needs:?}\n"
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\nneeds = {needs:?}\n"
     );
     let bytes = std::fs::read(fixture(component)).expect("a fixture");
     let bytes = manifest::embed(&bytes, &text).expect("a component");
@@ -37,6 +37,6 @@ async fn a_replaced_plugin_changes_the_answers_of_those_that_need_it() {
     // The page and the plugin that is asked for are as before.
     load(&client, "inputs", "a", &[]).await;
     let second = scan(&client, &site).await;
-    assert_eq!(second["a"]["good"], "denied", "{second}");
+    assert_eq!(second["a"]["good"], "not-granted", "{second}");
     assert_eq!(site.hits("/article"), 1);
 }

@@ -140,7 +140,7 @@ async fn values_are_bounded_and_need_a_permission() {
     let results = run(&ours, put).await;
     assert_eq!(
         results,
-        [json!({"denied": "permission state is not granted"})]
+        [json!({"not-granted": "permission state is not granted"})]
     );
     install(&ours, "?grant=all").await;
     let results = run(
@@ -163,11 +163,11 @@ async fn values_are_bounded_and_need_a_permission() {
         .iter()
         .zip(["key: ", "key: ", "value: ", "ttl-ms: "])
     {
-        let said = result["invalid"].as_str().expect("refused");
+        let said = result["invalid-input"].as_str().expect("refused");
         assert!(said.starts_with(field), "{said}");
     }
     assert!(results[4..9].iter().all(Value::is_u64), "{results:?}");
-    let said = results[9]["full"].as_str().expect("full");
+    let said = results[9]["quota"].as_str().expect("full");
     assert!(said.contains("tiers.NAME.plugins.state_mib"), "{said}");
     // What is deleted or has expired makes room.
     let again = json!([
@@ -176,7 +176,7 @@ async fn values_are_bounded_and_need_a_permission() {
     ]);
     assert!(run(&ours, again).await[1].is_u64());
     let put = json!([{"op": "put", "key": "5", "value": "v"}]);
-    assert!(run(&ours, put.clone()).await[0]["full"].is_string());
+    assert!(run(&ours, put.clone()).await[0]["quota"].is_string());
     service.clock.advance(chrono::TimeDelta::seconds(2));
     assert!(run(&ours, put).await[0].is_u64());
     // Other projects have room of their own.

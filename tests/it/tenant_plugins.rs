@@ -31,7 +31,7 @@ fn read(name: &str) -> Vec<u8> {
 /// The extractor `good` as a plugin of this name, which returns the role that it was called with.
 fn extractor(name: &str, version: &str, role: &str) -> Vec<u8> {
     let text = format!(
-        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"0.1.0\"\n\
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"1.0.0\"\n\
          roles = [\"{role}\"]\n"
     );
     manifest::embed(&read("good"), &text).expect("a component")
@@ -170,7 +170,7 @@ async fn nobody_else_sees_lists_or_calls_a_projects_plugins() {
     );
     let origin = site().await;
     let own = |kind: &str, name: &str, more: &str| {
-        format!("name = \"{name}\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"0.1.0\"\n{more}")
+        format!("name = \"{name}\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"1.0.0\"\n{more}")
     };
     let actor = read("actor-two-pages-rs");
     installed(&ours, "two-pages-rs?grant=http", &actor).await;

@@ -1,8 +1,9 @@
 // An actor in JavaScript: fetches the given pages together and answers what they are.
 
-import { extract } from "orbweaver:plugin/extraction@0.1.0";
-import { fetchMany } from "orbweaver:plugin/batch@0.1.0";
-import { log } from "orbweaver:plugin/log@0.1.0";
+import { select, text } from "orbweaver:plugin/dom@1.0.0";
+import { extract } from "orbweaver:plugin/extraction-sync@1.0.0";
+import { fetchMany } from "orbweaver:plugin/batch@1.0.0";
+import { log } from "orbweaver:plugin/log@1.0.0";
 
 const REQUEST = {
   method: "GET",
@@ -11,6 +12,8 @@ const REQUEST = {
   followRedirects: true,
   respectRobots: true,
   timeoutMs: null,
+  proxy: null,
+  secrets: [],
 };
 
 /** The contract's error in what was thrown: an import throws an Error with it as payload. */
@@ -21,9 +24,15 @@ function title(page) {
   try {
     return JSON.parse(extract("metadata", page, "{}")).title;
   } catch (error) {
-    if (cause(error).tag === "denied") return null;
+    if (cause(error).code === "not-granted") return null;
     throw error;
   }
+}
+
+/** The text of the page's first heading; null where there is none. */
+function heading(page) {
+  const [first] = select(page, "h1", 1);
+  return first === undefined ? null : text(page, first);
 }
 
 function visit(urls) {
@@ -32,7 +41,13 @@ function visit(urls) {
     if (tag === "err") throw val;
     // A page is the host's: give it back instead of waiting for the garbage collector.
     using page = val;
-    return { url: urls[i], status: page.status(), bytes: page.size(), title: title(page) };
+    return {
+      url: urls[i],
+      status: page.status(),
+      bytes: page.size(),
+      title: title(page),
+      heading: heading(page),
+    };
   });
 }
 
@@ -46,7 +61,8 @@ export const actingSync = {
     } catch (error) {
       // The contract's errors pass through; anything else is this actor's own fault, and
       // without this line would be a trap that says nothing.
-      throw cause(error)?.tag ? error : { tag: "failed", val: String(error) };
+      if (cause(error)?.code) throw error;
+      throw { code: "failed", message: String(error), field: null, retryAfterMs: null };
     }
   },
 };

@@ -5,22 +5,27 @@ import json
 
 from componentize_py_types import Err
 from wit_world import exports
-from wit_world.imports import extraction, http, pages, types
+from wit_world.imports import dom, extraction, http, pages, requests, types
 from wit_world.imports.log import Level, log
 
 
-def title(page: pages.Page) -> str | None:
+async def title(page: pages.Page) -> str | None:
     """The page's title as the `metadata` role finds it; None where this actor may not ask."""
     try:
-        return json.loads(extraction.extract("metadata", page, "{}"))["title"]
+        return json.loads(await extraction.extract("metadata", page, "{}"))["title"]
     except Err as error:
-        if isinstance(error.value, types.Error_Denied):
+        if error.value.code == "not-granted":
             return None
         raise
 
 
+def heading(page: pages.Page) -> str | None:
+    """The text of the page's first heading; None where there is none."""
+    return next((dom.text(page, element) for element in dom.select(page, "h1", 1)), None)
+
+
 async def visit(url: str) -> dict:
-    request = http.Request(
+    request = requests.Request(
         method="GET",
         url=url,
         headers=[],
@@ -28,10 +33,18 @@ async def visit(url: str) -> dict:
         follow_redirects=True,
         respect_robots=True,
         timeout_ms=None,
+        proxy=None,
+        secrets=[],
     )
     # A page is the host's: `with` gives it back instead of waiting for the garbage collector.
     with await http.fetch(request) as page:
-        return {"url": url, "status": page.status(), "bytes": page.size(), "title": title(page)}
+        return {
+            "url": url,
+            "status": page.status(),
+            "bytes": page.size(),
+            "title": await title(page),
+            "heading": heading(page),
+        }
 
 
 class Acting(exports.Acting):
@@ -48,6 +61,6 @@ class Acting(exports.Acting):
             raise
         except Exception as error:
             # Without this, an actor's own fault would be a trap that says nothing.
-            raise Err(types.Error_Failed(repr(error))) from error
+            raise Err(types.Error("failed", repr(error), None, None)) from error
         log(Level.INFO, f"{len(items)} pages fetched")
         return json.dumps({"items": items})

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use orbweaver_accounts::fair::Busy;
 use orbweaver_accounts::quota::QuotaError;
-use orbweaver_engine::{Engine, Limit, PluginError, PluginInfo};
+use orbweaver_engine::{CodedError, Engine, ErrorCode, Limit, PluginError, PluginInfo};
 use orbweaver_pipeline::cloud::usd;
 use orbweaver_store::Principal;
 use serde::Serialize;
@@ -19,6 +19,9 @@ use crate::host::{CallHost, Refusal};
 use crate::ledger::Ledger;
 use crate::tariff::Tariff;
 use crate::urls;
+
+/// When to try again, where a plugin says `quota` and does not say when.
+const QUOTA_SECONDS: u64 = 60;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +38,14 @@ pub enum CallError {
     /// A backend is not configured; says what to set.
     #[error("{0}")]
     NotConfigured(String),
+    /// The plugin says that a cap is reached.
+    #[error("{message}")]
+    RateLimited {
+        /// What is capped.
+        message: String,
+        /// When to try again.
+        retry_after_seconds: u64,
+    },
     /// A cap is reached, or the project is suspended.
     #[error(transparent)]
     Quota(#[from] QuotaError),
@@ -56,15 +67,32 @@ impl CallError {
     fn from_plugin(error: PluginError) -> Self {
         match error {
             PluginError::NotFound { .. } => Self::NotFound(error.to_string()),
-            PluginError::InvalidInput(why) => Self::Invalid(why),
-            PluginError::FetchFailed(why) => Self::Fetch(why),
+            PluginError::Reported(error) => Self::from_code(error),
             PluginError::Engine(why) => Self::Internal(why),
             PluginError::Limit(Limit::Wall(_)) => Self::TimedOut(error.to_string()),
-            PluginError::Denied(_)
-            | PluginError::Failed(_)
-            | PluginError::Trap(_)
-            | PluginError::Limit(_)
-            | PluginError::BadOutput(_) => Self::Plugin(error.to_string()),
+            PluginError::Trap(_) | PluginError::Limit(_) | PluginError::BadOutput(_) => {
+                Self::Plugin(error.to_string())
+            }
+        }
+    }
+
+    /// The error of a plugin by its code.
+    fn from_code(error: CodedError) -> Self {
+        let CodedError { code, message, .. } = error;
+        match code {
+            ErrorCode::InvalidInput | ErrorCode::BlockedAddress | ErrorCode::Robots => {
+                Self::Invalid(message)
+            }
+            code if code.is_fetch() => Self::Fetch(message),
+            ErrorCode::NotConfigured => Self::NotConfigured(message),
+            ErrorCode::Quota => Self::RateLimited {
+                message,
+                retry_after_seconds: error
+                    .retry_after_ms
+                    .map_or(QUOTA_SECONDS, |ms| ms.div_ceil(1_000)),
+            },
+            ErrorCode::Failed => Self::Plugin(message),
+            code => Self::Plugin(format!("{code}: {message}")),
         }
     }
 }
@@ -78,7 +106,9 @@ impl CallError {
             Self::Fetch(_) => "FETCH_FAILED",
             Self::NotConfigured(_) => "NOT_IMPLEMENTED",
             Self::Quota(QuotaError::Suspended) => "FORBIDDEN",
-            Self::Quota(QuotaError::Capped(_)) | Self::Busy(_) => "RATE_LIMITED",
+            Self::Quota(QuotaError::Capped(_)) | Self::Busy(_) | Self::RateLimited { .. } => {
+                "RATE_LIMITED"
+            }
             Self::Plugin(_) => "PLUGIN_FAILED",
             Self::TimedOut(_) => "TIMEOUT",
             Self::Quota(QuotaError::Store(_)) | Self::Internal(_) => "INTERNAL",

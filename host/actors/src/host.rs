@@ -10,8 +10,9 @@ use orbweaver_accounts::random;
 use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
-    CrawlDataHost, ExtractionHost, FetchRequest, Host, HostError, HttpHost, JobHost, LinkColumns,
-    Page, PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo, StateHost, WaitFor,
+    CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobHost,
+    LinkColumns, Page, PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo,
+    StateHost, WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
@@ -29,7 +30,7 @@ use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
-use orbweaver_pipeline::{Document, ScanError, blocking};
+use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking};
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
@@ -95,29 +96,35 @@ impl CallHost {
     /// missing or capped is the reason of whatever fails after it, the refusal of a target
     /// only of a failure that tells of it.
     pub(super) fn reason(&self, failure: &PluginError) -> Option<Refusal> {
-        let message = match failure {
-            PluginError::Denied(why)
-            | PluginError::Failed(why)
-            | PluginError::InvalidInput(why) => why,
-            _ => return None,
+        let PluginError::Reported(error) = failure else {
+            return None;
         };
-        let is_input = matches!(failure, PluginError::InvalidInput(_));
+        let is_input = error.code == ErrorCode::InvalidInput;
         let refusals = self.refusals.lock();
         let explains = |refusal: &&Refusal| match refusal {
-            Refusal::NotConfigured(_) | Refusal::Capped(_) => !is_input,
-            Refusal::Target(why) | Refusal::Missing(why) => message.contains(why.as_str()),
+            Refusal::NotConfigured(_) | Refusal::Capped(_) => !is_input && !error.code.is_fetch(),
+            Refusal::Target(why) | Refusal::Missing(why) => error.message.contains(why.as_str()),
         };
         refusals.iter().find(explains).cloned()
     }
 
-    fn refuse(&self, refusal: Refusal, message: String) -> HostError {
+    fn refuse(&self, refusal: Refusal, error: CodedError) -> CodedError {
         self.remember(refusal);
-        HostError::Denied(message)
+        error
     }
 
-    fn missing(&self, what: String) -> HostError {
+    fn refuse_target(&self, code: ErrorCode, why: String) -> CodedError {
+        self.refuse(Refusal::Target(why.clone()), CodedError::new(code, why))
+    }
+
+    fn not_configured(&self, what: String) -> CodedError {
+        let error = CodedError::new(ErrorCode::NotConfigured, what.clone());
+        self.refuse(Refusal::NotConfigured(what), error)
+    }
+
+    fn missing(&self, what: String) -> CodedError {
         self.remember(Refusal::Missing(what.clone()));
-        HostError::InvalidInput(what)
+        CodedError::invalid(what)
     }
 
     fn remember(&self, refusal: Refusal) {
@@ -127,19 +134,27 @@ impl CallHost {
         }
     }
 
-    fn quota(&self, error: QuotaError) -> HostError {
+    fn quota(&self, error: QuotaError) -> CodedError {
         match error {
-            QuotaError::Capped(cap) => self.refuse(Refusal::Capped(cap), cap.to_string()),
-            error @ QuotaError::Suspended => HostError::Denied(error.to_string()),
+            QuotaError::Capped(cap) => {
+                let error = CodedError {
+                    retry_after_ms: Some(cap.retry_after_seconds.saturating_mul(1_000)),
+                    ..CodedError::new(ErrorCode::Quota, cap.to_string())
+                };
+                self.refuse(Refusal::Capped(cap), error)
+            }
+            error @ QuotaError::Suspended => {
+                CodedError::new(ErrorCode::NotGranted, error.to_string())
+            }
             QuotaError::Store(error) => internal(&error),
         }
     }
 
     /// The pool that a plugin chose, and its price.
-    fn pool(&self, choice: &ProxyChoice) -> Result<(ProxyPool, f64), HostError> {
+    fn pool(&self, choice: &ProxyChoice) -> Result<(ProxyPool, f64), CodedError> {
         let ProxyChoice { pool, country } = choice;
         let named: ProxyPool = serde_json::from_value(pool.as_str().into()).map_err(|_| {
-            HostError::InvalidInput(format!("proxy_pool: `{pool}` is not a proxy pool"))
+            CodedError::invalid(format!("proxy_pool: `{pool}` is not a proxy pool"))
         })?;
         let fetcher = &self.actors.pipeline.fetcher;
         let there = match country {
@@ -150,7 +165,7 @@ impl CallHost {
             return Ok((named, self.actors.prices.gigabyte(named)));
         }
         let what = format!("the proxy pool {pool} is not configured; set fetch.proxy_pools.{pool}");
-        Err(self.refuse(Refusal::NotConfigured(what.clone()), what))
+        Err(self.not_configured(what))
     }
 
     /// Fetches through the chosen pool, else through the project's own proxy if it has one.
@@ -158,7 +173,7 @@ impl CallHost {
         &self,
         request: Request,
         way: Option<(ProxyPool, Option<&str>)>,
-    ) -> Result<Response, HostError> {
+    ) -> Result<Response, CodedError> {
         let fetcher = &self.actors.pipeline.fetcher;
         let Some((pool, country)) = way else {
             let proxy = project_proxy(&self.principal).map_err(|error| internal(&error))?;
@@ -173,19 +188,19 @@ impl CallHost {
     }
 
     /// Converts a fetch's failure into a plugin's error.
-    fn failure(&self, error: FetchError) -> HostError {
+    fn failure(&self, error: FetchError) -> CodedError {
         match error.kind {
-            FetchKind::Refused | FetchKind::Robots => {
-                self.refuse(Refusal::Target(error.message.clone()), error.message)
-            }
-            FetchKind::Scope => HostError::Denied(error.message),
-            FetchKind::InvalidRequest => HostError::InvalidInput(error.message),
-            FetchKind::Internal if error.sub != Some(SubKind::Busy) => internal(&error.message),
-            _ => HostError::FetchFailed(error.message),
+            FetchKind::Refused => self.refuse_target(ErrorCode::BlockedAddress, error.message),
+            FetchKind::Robots => self.refuse_target(ErrorCode::Robots, error.message),
+            FetchKind::Scope => CodedError::new(ErrorCode::NotGranted, error.message),
+            FetchKind::InvalidRequest => CodedError::invalid(error.message),
+            FetchKind::Internal if error.sub == Some(SubKind::Busy) => busy(error.message),
+            FetchKind::Internal => internal(&error.message),
+            kind => CodedError::new(fetch_code(kind), error.message),
         }
     }
 
-    async fn finished(&self, id: i64) -> Result<Run, HostError> {
+    async fn finished(&self, id: i64) -> Result<Run, CodedError> {
         let run = self
             .actors
             .store
@@ -198,7 +213,7 @@ impl CallHost {
         if run.status.is_over() {
             return Ok(run);
         }
-        Err(HostError::InvalidInput(format!(
+        Err(CodedError::invalid(format!(
             "crawl_id: crawl {id} is {}; wait until it has ended",
             run.status
         )))
@@ -233,7 +248,7 @@ impl Host for CallHost {
 
 #[async_trait]
 impl HttpHost for CallHost {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let secrets = Secrets::of(&self.actors, self.principal.project, &request).await?;
         let choice = request.proxy.clone();
         let pool = choice.as_ref().map(|one| self.pool(one)).transpose()?;
@@ -247,7 +262,7 @@ impl HttpHost for CallHost {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
         let allowed = Arc::clone(&request.allowed);
         let secret_hosts = secrets.hosts();
         let mut headers = request.headers;
@@ -301,11 +316,10 @@ impl HttpHost for CallHost {
 
 #[async_trait]
 impl RenderingHost for CallHost {
-    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
+    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, CodedError> {
         let cloud = &self.actors.cloud;
         if !cloud.has_browser() {
-            let what = NO_BROWSER.to_owned();
-            return Err(self.refuse(Refusal::NotConfigured(what.clone()), what));
+            return Err(self.not_configured(NO_BROWSER.to_owned()));
         }
         let ticket = self
             .ledger
@@ -319,12 +333,26 @@ impl RenderingHost for CallHost {
         };
         self.ledger.settle(ticket, ended);
         rendered.map_err(|error| match error {
-            ScanError::Refused(why) => self.refuse(Refusal::Target(why.clone()), why),
-            ScanError::Fetch { message, .. } => HostError::FetchFailed(message),
-            ScanError::NotConfigured(what) => {
-                self.refuse(Refusal::NotConfigured(what.to_string()), what.to_string())
+            ScanError::Refused(why) => self.refuse_target(ErrorCode::BlockedAddress, why),
+            ScanError::Fetch {
+                kind: FailureKind::Fetch(FetchKind::Robots),
+                message,
+            } => self.refuse_target(ErrorCode::Robots, message),
+            ScanError::Fetch { kind, message } => {
+                let code = match kind {
+                    FailureKind::Fetch(kind) => fetch_code(kind),
+                    FailureKind::Vendor | FailureKind::Search => ErrorCode::BadResponse,
+                };
+                CodedError::new(code, message)
             }
-            ScanError::Busy { message, .. } => HostError::Failed(message),
+            ScanError::NotConfigured(what) => self.not_configured(what.to_string()),
+            ScanError::Busy {
+                message,
+                retry_after,
+            } => CodedError {
+                retry_after_ms: Some(retry_after.saturating_mul(1_000)),
+                ..busy(message)
+            },
             ScanError::Quota(error) => self.quota(error),
             other => internal(&other),
         })
@@ -338,7 +366,7 @@ impl ExtractionHost for CallHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         let call = RoleCall {
             role: role.to_owned(),
             options: options.to_owned(),
@@ -348,33 +376,36 @@ impl ExtractionHost for CallHost {
         let answers = engine.extract(&page, vec![call]).await;
         match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),
-            Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),
-            Some(Err(error)) => Err(HostError::Failed(format!("extractor {role}: {error}"))),
-            None => Err(HostError::Failed(format!("extractor {role}: no answer"))),
+            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
+                Err(error)
+            }
+            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
+            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
         }
     }
 }
 
 #[async_trait]
 impl CrawlDataHost for CallHost {
-    async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+    async fn run(&self, id: i64) -> Result<RunInfo, CodedError> {
         let run = self.finished(id).await?;
-        let status = match run.status {
-            RunState::Failed => "failed",
-            _ => "done",
-        };
         Ok(RunInfo {
             id,
             url: run.url,
-            status: status.to_owned(),
+            failed: run.status == RunState::Failed,
             page_count: run.page_count,
         })
     }
 
-    async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
+    async fn pages(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PageRow>, CodedError> {
         let range = PageRange {
             status: None,
-            after: PageId(after),
+            after: PageId(after.unwrap_or_default()),
             offset: 0,
             limit,
         };
@@ -392,7 +423,12 @@ impl CrawlDataHost for CallHost {
         Ok(items.into_iter().map(row).collect())
     }
 
-    async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
+    async fn links(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        pages: u32,
+    ) -> Result<LinkColumns, CodedError> {
         let project = self.principal.project;
         let graph = self
             .graph
@@ -406,11 +442,11 @@ impl CrawlDataHost for CallHost {
             })
             .await?;
         if graph.run() != RunId(run) {
-            return Err(HostError::InvalidInput(
+            return Err(CodedError::invalid(
                 "run: a call may read the links of one run only".to_owned(),
             ));
         }
-        let from = PageId(after.saturating_add(1));
+        let from = PageId(after.unwrap_or_default().saturating_add(1));
         let links = self
             .actors
             .store
@@ -424,16 +460,16 @@ impl CrawlDataHost for CallHost {
             .map_err(|error| internal(&error))
     }
 
-    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError> {
         let (store, project) = (&self.actors.store, self.principal.project);
-        let missing = || HostError::InvalidInput(format!("page: page {page} does not exist"));
+        let missing = || CodedError::invalid(format!("page: page {page} does not exist"));
         let record = store
             .page(project, PageId(page))
             .await
             .map_err(|error| internal(&error))?
             .ok_or_else(missing)?;
         let mut document = Document::from_store(store, project, record.page)
-            .ok_or_else(|| HostError::Failed(format!("page {page} is stored without its body")))?;
+            .ok_or_else(|| CodedError::failed(format!("page {page} is stored without its body")))?;
         document.page().await.map_err(|error| internal(&error))
     }
 }
@@ -492,10 +528,39 @@ fn is_sitemap(body: &[u8]) -> bool {
     matches!(local, "urlset" | "sitemapindex")
 }
 
+/// The code of a failed fetch.
+fn fetch_code(kind: FetchKind) -> ErrorCode {
+    match kind {
+        FetchKind::Refused => ErrorCode::BlockedAddress,
+        FetchKind::Robots => ErrorCode::Robots,
+        FetchKind::Scope => ErrorCode::NotGranted,
+        FetchKind::InvalidRequest => ErrorCode::InvalidInput,
+        FetchKind::Dns => ErrorCode::Dns,
+        FetchKind::Connect | FetchKind::Proxy | FetchKind::Reset | FetchKind::IncompleteBody => {
+            ErrorCode::Connect
+        }
+        FetchKind::Tls => ErrorCode::Tls,
+        FetchKind::Timeout | FetchKind::Slow => ErrorCode::Timeout,
+        FetchKind::TooLarge | FetchKind::HeaderTooLarge => ErrorCode::TooLarge,
+        FetchKind::Decode | FetchKind::BadRedirect | FetchKind::Protocol | FetchKind::Browser => {
+            ErrorCode::BadResponse
+        }
+        FetchKind::Internal => ErrorCode::Failed,
+    }
+}
+
+/// All browsers, or all memory for large bodies, are in use.
+fn busy(message: String) -> CodedError {
+    CodedError {
+        retry_after_ms: Some(5_000),
+        ..CodedError::new(ErrorCode::Quota, message)
+    }
+}
+
 /// Logs the cause and tells the plugin only that there was an error.
-fn internal(cause: &dyn std::fmt::Display) -> HostError {
+fn internal(cause: &dyn std::fmt::Display) -> CodedError {
     tracing::error!(error = %cause, "internal error in a plugin's request");
-    HostError::Failed("the host failed".to_owned())
+    CodedError::failed("the host failed".to_owned())
 }
 
 #[cfg(test)]

@@ -122,9 +122,15 @@ impl Ledger {
 
     /// Takes one cloud page for a browser or a proxy pool.
     pub(super) async fn cloud_page(&self, rendering: bool) -> Result<Ticket, QuotaError> {
+        let counts = match self.tariff.count {
+            Count::Urls { .. } => true,
+            // The first one is the call's own.
+            Count::CloudPage => rendering,
+            Count::Page { .. } | Count::Success => false,
+        };
         let amount = Amount {
             pages: 0,
-            cloud_pages: u64::from(matches!(self.tariff.count, Count::Urls { .. })),
+            cloud_pages: u64::from(counts),
         };
         self.take(amount).await?;
         Ok(Ticket {
@@ -205,7 +211,7 @@ impl Ledger {
             },
             Count::CloudPage => Amount {
                 pages: 0,
-                cloud_pages: u64::from(state.answered),
+                cloud_pages: state.used.cloud_pages.max(u64::from(state.answered)),
             },
             Count::Success => Amount::pages(u64::from(succeeded)),
             Count::Urls { least } => {

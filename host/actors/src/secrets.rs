@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use orbweaver_core::ids::ProjectId;
-use orbweaver_engine::{FetchRequest, HostError, HostPatterns};
+use orbweaver_engine::{CodedError, ErrorCode, FetchRequest, HostPatterns};
 use orbweaver_fetch::{Response, check_header};
 
 use crate::context::Actors;
@@ -38,7 +38,7 @@ impl Secrets {
         actors: &Actors,
         project: ProjectId,
         request: &FetchRequest,
-    ) -> Result<Self, HostError> {
+    ) -> Result<Self, CodedError> {
         let mut secrets = Self {
             headers: Vec::new(),
             values: Vec::new(),
@@ -49,33 +49,35 @@ impl Secrets {
             let found = actors.store.plugin_secret(project, name).await;
             let found = found.map_err(|error| {
                 tracing::error!(%error, "a secret could not be read");
-                HostError::Failed("the host failed".to_owned())
+                CodedError::failed("the host failed".to_owned())
             })?;
             let Some(found) = found else {
-                return Err(HostError::Denied(format!(
-                    "the project has no secret `{name}`"
-                )));
+                return Err(CodedError::new(
+                    ErrorCode::NotGranted,
+                    format!("the project has no secret `{name}`"),
+                ));
             };
             let hosts: Vec<String> = serde_json::from_str(&found.hosts).unwrap_or_default();
             let hosts = HostPatterns::parse(&hosts).unwrap_or_else(|_| HostPatterns::none());
             if !hosts.allows(&request.url) {
-                return Err(HostError::Denied(format!(
-                    "the secret `{name}` is not for this host"
-                )));
+                return Err(CodedError::new(
+                    ErrorCode::NotGranted,
+                    format!("the secret `{name}` is not for this host"),
+                ));
             }
             let opened = actors
                 .accounts
                 .seal
                 .open(&found.sealed, &purpose(project, name));
             let Some(value) = opened else {
-                return Err(HostError::Failed(format!(
+                return Err(CodedError::failed(format!(
                     "the secret `{name}` was stored under another secret key of the service; \
                      store it again"
                 )));
             };
             let full = format!("{}{value}", header.prefix);
             if check_header(&header.name, &full).is_err() {
-                return Err(HostError::InvalidInput(
+                return Err(CodedError::invalid(
                     "secrets: the name and the prefix must make a valid header".to_owned(),
                 ));
             }
@@ -92,13 +94,8 @@ impl Secrets {
     }
 
     /// An error without the values.
-    pub fn masked_error(&self, error: HostError) -> HostError {
-        match error {
-            HostError::InvalidInput(text) => HostError::InvalidInput(self.masked(&text)),
-            HostError::FetchFailed(text) => HostError::FetchFailed(self.masked(&text)),
-            HostError::Denied(text) => HostError::Denied(self.masked(&text)),
-            HostError::Failed(text) => HostError::Failed(self.masked(&text)),
-        }
+    pub fn masked_error(&self, error: CodedError) -> CodedError {
+        error.map_text(|text| self.masked(text))
     }
 
     /// Whether there is nothing to take out of a response.

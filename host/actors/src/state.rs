@@ -2,14 +2,14 @@
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use orbweaver_engine::{PluginId, StateError, StateHost, StateValue};
+use orbweaver_engine::{CodedError, ErrorCode, PluginId, StateError, StateHost, StateValue};
 use orbweaver_store::{StateBounds, StateKeys, StateOwner, StateWrite, StateWritten};
 
 use crate::host::CallHost;
 
 #[async_trait]
 impl StateHost for CallHost {
-    async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, StateError> {
+    async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, CodedError> {
         let actors = self.actors();
         let owner = self.owner(plugin);
         let entry = actors
@@ -62,10 +62,13 @@ impl StateHost for CallHost {
             StateWritten::Conflict(version) => Err(StateError::Conflict(
                 u64::try_from(version).unwrap_or_default(),
             )),
-            StateWritten::Full => Err(StateError::Full(format!(
-                "the project's plugins may keep {} MiB in {} values (settings \
-                 tiers.NAME.plugins.state_mib and state_entries)",
-                caps.state_mib, caps.state_entries
+            StateWritten::Full => Err(StateError::Error(CodedError::new(
+                ErrorCode::Quota,
+                format!(
+                    "the project's plugins may keep {} MiB in {} values (settings \
+                     tiers.NAME.plugins.state_mib and state_entries)",
+                    caps.state_mib, caps.state_entries
+                ),
             ))),
         }
     }
@@ -74,14 +77,14 @@ impl StateHost for CallHost {
         &self,
         plugin: &PluginId,
         prefix: &str,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<String>, StateError> {
+    ) -> Result<Vec<String>, CodedError> {
         let actors = self.actors();
         let before = end_of(prefix);
         let range = StateKeys {
             from: prefix,
-            after,
+            after: after.unwrap_or_default(),
             before: &before,
             limit,
         };
@@ -121,9 +124,9 @@ fn end_of(prefix: &str) -> String {
     String::new()
 }
 
-fn failed(error: &dyn std::fmt::Display) -> StateError {
+fn failed(error: &dyn std::fmt::Display) -> CodedError {
     tracing::error!(%error, "the state of a plugin could not be used");
-    StateError::Failed("the host failed".to_owned())
+    CodedError::failed("the host failed")
 }
 
 #[cfg(test)]

@@ -20,7 +20,8 @@ pub(super) enum Count {
         /// Whether the actor uses a browser.
         render: bool,
     },
-    /// One cloud page per call once any response arrived.
+    /// One cloud page per call once any response arrived, and one for every rendered page beyond the
+    /// first.
     CloudPage,
     /// One page per successful call; the actor fetches nothing.
     Success,

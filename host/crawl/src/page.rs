@@ -106,10 +106,10 @@ async fn extract(
         .map(|(role, answer)| {
             let json = answer
                 .map_err(|error| {
-                    let (url, message) = (&page.parts().url, error.to_string());
+                    let url = &page.parts().url;
                     tracing::warn!(role, %error, url, "an extractor failed");
                     let role = role_name(role);
-                    report.extractor_failed(shared.subject(url, entry.hash), role, &message);
+                    report.extractor_failed(shared.subject(url, entry.hash), role, &error);
                 })
                 .ok()
                 .and_then(|json| RawValue::from_string(json).ok());

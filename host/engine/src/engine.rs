@@ -358,7 +358,7 @@ impl Engine {
     /// guest.
     ///
     /// # Errors
-    /// [`PluginError::InvalidInput`] names the field that breaks the schema; the other errors say
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput) names the field that breaks the schema; the other errors say
     /// how the call failed.
     #[crate::boxed]
     pub async fn run_actor(
@@ -481,7 +481,7 @@ impl Engine {
     /// result before the call.
     ///
     /// # Errors
-    /// [`PluginError::InvalidInput`], which names field and rule; [`PluginError::NotFound`].
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput), which names field and rule; [`PluginError::NotFound`].
     #[crate::boxed]
     pub async fn check_input(
         &self,

@@ -4,21 +4,168 @@ use std::time::Duration;
 
 use crate::text::{MAX_MESSAGE_BYTES, clean};
 
-/// Why the host refused or failed a plugin's request; mirrors the WIT's `error`.
+/// The cause of an error that crosses the sandbox's boundary: the codes of the WIT's `error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// An argument or the caller's input is wrong.
+    InvalidInput,
+    /// The guard refuses the target.
+    BlockedAddress,
+    /// robots.txt refuses the target, or can't be had.
+    Robots,
+    /// The name of a server does not resolve.
+    Dns,
+    /// No connection to a server, or it broke.
+    Connect,
+    /// The TLS handshake with a server failed.
+    Tls,
+    /// A server did not answer in time.
+    Timeout,
+    /// A response is larger than the limit.
+    TooLarge,
+    /// A server's response is of no use.
+    BadResponse,
+    /// The host has no browser, proxy pool and so on.
+    NotConfigured,
+    /// A cap of the project or of the service is reached for now.
+    Quota,
+    /// The operator or the project has not granted it.
+    NotGranted,
+    /// A budget of the call is exhausted.
+    Budget,
+    /// The call is being ended.
+    Cancelled,
+    /// Anything else.
+    Failed,
+}
+
+impl ErrorCode {
+    /// Every code.
+    pub const ALL: [Self; 15] = [
+        Self::InvalidInput,
+        Self::BlockedAddress,
+        Self::Robots,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::Timeout,
+        Self::TooLarge,
+        Self::BadResponse,
+        Self::NotConfigured,
+        Self::Quota,
+        Self::NotGranted,
+        Self::Budget,
+        Self::Cancelled,
+        Self::Failed,
+    ];
+
+    /// Its name in the WIT package, in answers and in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidInput => "invalid-input",
+            Self::BlockedAddress => "blocked-address",
+            Self::Robots => "robots",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::TooLarge => "too-large",
+            Self::BadResponse => "bad-response",
+            Self::NotConfigured => "not-configured",
+            Self::Quota => "quota",
+            Self::NotGranted => "not-granted",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The code of this name; [`Failed`](Self::Failed) if it is unknown.
+    pub fn of(name: &str) -> Self {
+        let known = Self::ALL.into_iter().find(|code| code.as_str() == name);
+        known.unwrap_or(Self::Failed)
+    }
+
+    /// Whether a server could not be reached, or did not answer with what was asked for.
+    pub const fn is_fetch(self) -> bool {
+        matches!(
+            self,
+            Self::Dns
+                | Self::Connect
+                | Self::Tls
+                | Self::Timeout
+                | Self::TooLarge
+                | Self::BadResponse
+        )
+    }
+}
+
+impl std::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An error with its code: what the host answers to a plugin's request, and what a plugin answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HostError {
-    /// The plugin's arguments are wrong.
-    #[error("{0}")]
-    InvalidInput(String),
-    /// DNS, TLS, connection, time-out …
-    #[error("{0}")]
-    FetchFailed(String),
-    /// Refused by guard, robots.txt, grants or quota.
-    #[error("{0}")]
-    Denied(String),
-    /// The host failed.
-    #[error("{0}")]
-    Failed(String),
+#[error("{message}")]
+pub struct CodedError {
+    /// The cause.
+    pub code: ErrorCode,
+    /// For people, complete without the other fields.
+    pub message: String,
+    /// The argument or field of the input that is wrong.
+    pub field: Option<String>,
+    /// When it is worth trying again, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Longest field of a [`CodedError`], in bytes.
+pub(crate) const MAX_FIELD_BYTES: usize = 200;
+
+impl CodedError {
+    /// An error with this code.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            field: None,
+            retry_after_ms: None,
+        }
+    }
+
+    /// An argument breaks a rule. The message is `field: rule`, from which the field is taken.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let is_path = |text: &str| {
+            !text.is_empty()
+                && text.len() <= MAX_FIELD_BYTES
+                && text
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"._-[]".contains(&b))
+        };
+        let field = message.split_once(": ").map(|(field, _)| field);
+        Self {
+            field: field.filter(|field| is_path(field)).map(str::to_owned),
+            ..Self::new(ErrorCode::InvalidInput, message)
+        }
+    }
+
+    /// The host failed, or the plugin could not do its work.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::Failed, message)
+    }
+
+    /// The same error with its texts changed.
+    #[must_use]
+    pub fn map_text(self, change: impl Fn(&str) -> String) -> Self {
+        Self {
+            message: change(&self.message),
+            field: self.field.as_deref().map(change),
+            ..self
+        }
+    }
 }
 
 /// A budget that a call has exceeded.
@@ -79,18 +226,9 @@ pub enum PluginError {
         /// The requested name, role or domain.
         name: String,
     },
-    /// The plugin reports that the caller's input is wrong (HTTP 422).
-    #[error("{0}")]
-    InvalidInput(String),
-    /// The plugin could not fetch what it needed (HTTP 502).
-    #[error("{0}")]
-    FetchFailed(String),
-    /// The host refused a request of the plugin.
-    #[error("denied: {0}")]
-    Denied(String),
-    /// The plugin reports a failure.
-    #[error("{0}")]
-    Failed(String),
+    /// The plugin's own error, or input that its schema does not accept.
+    #[error(transparent)]
+    Reported(#[from] CodedError),
     /// The guest trapped (unreachable, panic, exit …); the backtrace is in the log.
     #[error("trap: {0}")]
     Trap(String),
@@ -106,14 +244,25 @@ pub enum PluginError {
 }
 
 impl PluginError {
-    /// A stable lower-case name, for metrics and logs.
+    /// The input breaks a rule: `field: rule`.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::Reported(CodedError::invalid(message))
+    }
+
+    /// The text of the rule that the input breaks, if that is the error: `field: rule`.
+    pub fn invalid_input(&self) -> Option<&str> {
+        match self {
+            Self::Reported(error) if error.code == ErrorCode::InvalidInput => Some(&error.message),
+            _ => None,
+        }
+    }
+
+    /// A stable lower-case name, for metrics, logs and answers: the code of a plugin's own error,
+    /// else what happened to the call.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::NotFound { .. } => "not-found",
-            Self::InvalidInput(_) => "invalid-input",
-            Self::FetchFailed(_) => "fetch-failed",
-            Self::Denied(_) => "denied",
-            Self::Failed(_) => "failed",
+            Self::Reported(error) => error.code.as_str(),
             Self::Trap(_) => "trap",
             Self::Limit(Limit::Cpu(_) | Limit::Wall(_)) => "deadline",
             Self::Limit(_) => "limit",
@@ -205,6 +354,29 @@ impl LoadError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_code_is_read_as_it_is_written_and_unknown_ones_as_failed() {
+        for code in ErrorCode::ALL {
+            assert_eq!(ErrorCode::of(code.as_str()), code);
+        }
+        for unknown in ["", "FAILED", "sold-out", "Invalid-Input"] {
+            assert_eq!(ErrorCode::of(unknown), ErrorCode::Failed, "{unknown}");
+        }
+    }
+
+    #[test]
+    fn the_field_of_a_wrong_input_is_taken_from_its_message() {
+        let field = |message: &str| CodedError::invalid(message).field;
+        assert_eq!(field("depth: must be 1"), Some("depth".to_owned()));
+        assert_eq!(
+            field("hooks[0].config.n: is no number: x"),
+            Some("hooks[0].config.n".to_owned())
+        );
+        for none in ["no rule", ": x", "two words: x", "a:b"] {
+            assert_eq!(field(none), None, "{none}");
+        }
+    }
 
     #[test]
     fn the_text_of_a_load_error_is_short_and_has_no_escape_sequences() {

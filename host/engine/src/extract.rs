@@ -19,7 +19,7 @@ use crate::plugin::{Code, Plugin};
 use crate::pool::Workers;
 use crate::runtime::{Placement, Runtime};
 use crate::state::State;
-use crate::wit::v0_1_0::bindings::extractor::{Extractor, ExtractorPre};
+use crate::wit::v1::bindings::extractor::{Extractor, ExtractorPre};
 
 /// A request for one role on a page.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use rendering::RenderingHost;
 use state::StateHost;
 
 /// The host of one actor or fetcher call; it knows the project that pays. By default every
-/// capability is missing; a missing one returns [`HostError::Denied`](crate::HostError::Denied).
+/// capability is missing; a missing one returns [`ErrorCode::NotConfigured`](crate::ErrorCode::NotConfigured).
 pub trait Host: Send + Sync + 'static {
     /// HTTP requests.
     fn http(&self) -> Option<&dyn HttpHost> {

@@ -1,5 +1,6 @@
 //! The imports that a component may have, and the exports that its kind needs.
 
+use crate::api_version;
 use crate::error::LoadError;
 use crate::grants::EffectivePermissions;
 use crate::inspect::Inspection;
@@ -13,6 +14,7 @@ pub(crate) enum World {
     Actor,
     ActorSync,
     Fetcher,
+    FetcherSync,
     Hook,
     DeliveryHook,
 }
@@ -35,7 +37,10 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
     let candidates: &[(&str, World)] = match found.manifest.kind {
         Kind::Extractor => &[("extracting", World::Extractor)],
         Kind::Actor => &[("acting", World::Actor), ("acting-sync", World::ActorSync)],
-        Kind::Fetcher => &[("fetching", World::Fetcher)],
+        Kind::Fetcher => &[
+            ("fetching", World::Fetcher),
+            ("fetching-sync", World::FetcherSync),
+        ],
         Kind::Hook if found.manifest.hooks == [HookPoint::Deliver] => {
             &[("delivering", World::DeliveryHook)]
         }
@@ -49,7 +54,7 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
         let Some((_, world)) = candidates.iter().find(|(name, _)| *name == interface) else {
             continue;
         };
-        if version == API_VERSION {
+        if api_version::is_supported(version) {
             return Ok(*world);
         }
         wrong_version = Some(export);
@@ -59,7 +64,10 @@ fn world(found: &Inspection) -> Result<World, LoadError> {
         .map(|(name, _)| format!("orbweaver:plugin/{name}@{API_VERSION}"))
         .collect();
     Err(LoadError::Export(match wrong_version {
-        Some(export) => format!("{export}, but this host supports {}", names.join(" or ")),
+        Some(export) => format!(
+            "{export}, but this host supports {}",
+            api_version::supported()
+        ),
         None => format!(
             "no {}, which a plugin of kind {} needs",
             names.join(" or "),
@@ -82,25 +90,30 @@ fn allowed(import: &str, world: World, grants: &EffectivePermissions) -> Result<
         }))
     };
     if let Some((interface, version)) = ours(import) {
-        if version != API_VERSION {
-            return refused(&format!("this host supports {API_VERSION}"));
+        if !api_version::is_supported(version) {
+            return refused(&format!("this host supports {}", api_version::supported()));
         }
         let is_actor = matches!(world, World::Actor | World::ActorSync);
-        let calls_host = is_actor || world == World::Fetcher;
+        let is_fetcher = matches!(world, World::Fetcher | World::FetcherSync);
+        let calls_host = is_actor || is_fetcher;
         return match interface {
-            "types" | "pages" | "log" => Ok(()),
+            "types" | "pages" | "dom" | "log" => Ok(()),
             "inputs" if matches!(world, World::Extractor | World::Hook) => Ok(()),
             // Not refused here but denied at each call: tool chains without tree shaking import
             // them whether the plugin calls them or not.
-            "parsing" | "batch" | "extraction" | "state" | "secret-http" if calls_host => Ok(()),
+            "requests" | "parsing" | "batch" | "extraction" | "extraction-sync" | "state"
+                if calls_host =>
+            {
+                Ok(())
+            }
             "job" if is_actor => Ok(()),
             "crawl-data" if world == World::ActorSync => Ok(()),
             "crawl-data" if is_actor && grants.crawl_data => Ok(()),
             "crawl-data" if is_actor => refused("permission crawl-data"),
             "http" if calls_host && !grants.http.is_empty() => Ok(()),
             "http" if calls_host => refused("permission http"),
-            "rendering" if is_actor && grants.render => Ok(()),
-            "rendering" if is_actor => refused("permission render"),
+            "rendering" if calls_host && grants.render => Ok(()),
+            "rendering" if calls_host => refused("permission render"),
             _ => refused("outside the world"),
         };
     }
@@ -151,7 +164,7 @@ mod tests {
         let own = |names: &[&str]| names.iter().map(|s| (*s).to_owned()).collect();
         Inspection {
             manifest: Manifest::parse(&format!(
-                "name = \"x\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"0.1.0\"\n{fetcher}"
+                "name = \"x\"\nkind = \"{kind}\"\nversion = \"1\"\napi = \"1.0.0\"\n{fetcher}"
             ))
             .unwrap(),
             imports: own(imports),
@@ -175,13 +188,13 @@ mod tests {
         let plugin = component(
             "extractor",
             &[
-                "orbweaver:plugin/pages@0.1.0",
-                "orbweaver:plugin/log@0.1.0",
+                "orbweaver:plugin/pages@1.0.0",
+                "orbweaver:plugin/log@1.0.0",
                 "wasi:cli/environment@0.2.6",
                 "wasi:io/streams@0.2.0",
                 "wasi:random/insecure-seed@0.2.6",
             ],
-            &["orbweaver:plugin/extracting@0.1.0"],
+            &["orbweaver:plugin/extracting@1.0.0"],
         );
         assert_eq!(check(&plugin, &granted(&[])).unwrap(), World::Extractor);
     }
@@ -194,14 +207,15 @@ mod tests {
             "wasi:filesystem/types@0.2.6",
             "wasi:http/outgoing-handler@0.2.6",
             "wasi:clocks/system-clock@0.3.0",
-            "orbweaver:plugin/http@0.1.0",
-            "orbweaver:plugin/pages@0.2.0",
+            "orbweaver:plugin/http@1.0.0",
+            "orbweaver:plugin/pages@1.1.0",
+            "orbweaver:plugin/pages@1.0.0",
             "evil:corp/backdoor",
         ] {
             let plugin = component(
                 "extractor",
                 &[import],
-                &["orbweaver:plugin/extracting@0.1.0"],
+                &["orbweaver:plugin/extracting@1.0.0"],
             );
             let error = check(&plugin, &granted(&[])).unwrap_err();
             assert!(
@@ -221,7 +235,7 @@ mod tests {
         let plugin = component(
             "extractor",
             &imports,
-            &["orbweaver:plugin/extracting@0.1.0"],
+            &["orbweaver:plugin/extracting@1.0.0"],
         );
         let error = check(&plugin, &granted(&[])).unwrap_err().to_string();
         assert!(
@@ -236,11 +250,11 @@ mod tests {
 
     #[test]
     fn a_grant_allows_exactly_its_imports() {
-        let exports = ["orbweaver:plugin/acting@0.1.0"];
-        let http = component("actor", &["orbweaver:plugin/http@0.1.0"], &exports);
+        let exports = ["orbweaver:plugin/acting@1.0.0"];
+        let http = component("actor", &["orbweaver:plugin/http@1.0.0"], &exports);
         assert!(check(&http, &granted(&[])).is_err());
         assert_eq!(check(&http, &granted(&["http"])).unwrap(), World::Actor);
-        let render = component("actor", &["orbweaver:plugin/rendering@0.1.0"], &exports);
+        let render = component("actor", &["orbweaver:plugin/rendering@1.0.0"], &exports);
         assert!(check(&render, &granted(&["http"])).is_err());
         assert!(check(&render, &granted(&["render"])).is_ok());
         let clocks = component("actor", &["wasi:clocks/wall-clock@0.2.6"], &exports);
@@ -250,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_export_must_match_the_kind_and_version() {
-        let none = component("fetcher", &[], &["orbweaver:plugin/acting@0.1.0"]);
+        let none = component("fetcher", &[], &["orbweaver:plugin/acting@1.0.0"]);
         assert!(matches!(
             check(&none, &granted(&[])),
             Err(LoadError::Export(_))
@@ -258,10 +272,15 @@ mod tests {
         let newer = component("actor", &[], &["orbweaver:plugin/acting@9.0.0"]);
         let error = check(&newer, &granted(&[])).unwrap_err().to_string();
         assert!(
-            error.contains("@9.0.0") && error.contains("@0.1.0"),
+            error.contains("@9.0.0") && error.contains("@1.0.0"),
             "{error}"
         );
-        let sync = component("actor", &[], &["orbweaver:plugin/acting-sync@0.1.0"]);
-        assert_eq!(check(&sync, &granted(&[])).unwrap(), World::ActorSync);
+        for (kind, export, world) in [
+            ("actor", "acting-sync", World::ActorSync),
+            ("fetcher", "fetching-sync", World::FetcherSync),
+        ] {
+            let sync = component(kind, &[], &[&format!("orbweaver:plugin/{export}@1.0.0")]);
+            assert_eq!(check(&sync, &granted(&[])).unwrap(), world);
+        }
     }
 }

@@ -237,7 +237,7 @@ impl Inner {
     /// Checks an input against the plugin's schema, on a blocking thread.
     ///
     /// # Errors
-    /// [`PluginError::InvalidInput`] names field and rule; [`PluginError::Limit`] if the check
+    /// [`ErrorCode::InvalidInput`](crate::ErrorCode::InvalidInput) names field and rule; [`PluginError::Limit`] if the check
     /// takes longer than a call of the plugin may.
     #[crate::boxed]
     pub async fn check_input(
@@ -258,7 +258,7 @@ impl Inner {
         tokio::time::timeout(wall, check)
             .await
             .map_err(|_| PluginError::Limit(Limit::Wall(wall)))??
-            .map_err(PluginError::InvalidInput)
+            .map_err(PluginError::invalid)
     }
 
     /// Runs roles on a page; the answers are in the order of `calls`.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::error::{HostError, PluginError};
+use crate::error::{CodedError, ErrorCode, PluginError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::plugin::Plugin;
 use crate::registry::{Registry, Visible};
@@ -33,17 +33,17 @@ impl Inputs {
     /// The output of a role.
     ///
     /// # Errors
-    /// [`HostError::Denied`] if the manifest does not need the role; [`HostError::Failed`] if the
-    /// role failed on this page.
-    pub fn get(&self, role: &str) -> Result<Arc<str>, HostError> {
+    /// `not-granted` if the manifest does not need the role; `failed` if the role failed on this page.
+    pub fn get(&self, role: &str) -> Result<Arc<str>, CodedError> {
         match self.0.get(role) {
             Some(Ok(json)) => Ok(Arc::clone(json)),
-            Some(Err(error)) => Err(HostError::Failed(format!(
+            Some(Err(error)) => Err(CodedError::failed(format!(
                 "the role {role} failed: {error}"
             ))),
-            None => Err(HostError::Denied(format!(
-                "the manifest does not list {role} in `needs`"
-            ))),
+            None => Err(CodedError::new(
+                ErrorCode::NotGranted,
+                format!("the manifest does not list {role} in `needs`"),
+            )),
         }
     }
 }
@@ -128,7 +128,7 @@ pub(crate) fn circle(registry: &Registry, plugin: &Arc<Plugin>) -> Option<String
     let visible = Visible::new(registry, plugin.owner());
     let plan = Plan::of_plugins(visible, [plugin]);
     plan.broken.into_iter().find_map(|(_, error)| match error {
-        PluginError::Failed(why) => Some(why),
+        PluginError::Reported(why) => Some(why.message),
         _ => None,
     })
 }
@@ -149,10 +149,10 @@ impl Walk<'_> {
         }
         if let Some(at) = self.path.iter().position(|open| open == role) {
             let circle: Vec<&str> = self.path.iter().skip(at).map(String::as_str).collect();
-            return Err(PluginError::Failed(format!(
+            return Err(PluginError::Reported(CodedError::failed(format!(
                 "needs: {} → {role} is a circle",
                 circle.join(" → ")
-            )));
+            ))));
         }
         let Some((plugin, _)) = self.visible.role(role) else {
             let error = PluginError::NotFound {
@@ -170,7 +170,7 @@ impl Walk<'_> {
                 Ok(below) => {
                     rank = rank.map(|rank: usize| rank.max(below + 1));
                 }
-                Err(error @ PluginError::Failed(_)) => rank = Err(error),
+                Err(error @ PluginError::Reported(_)) => rank = Err(error),
                 // The role runs, and is told that this output is not there.
                 Err(_) => {}
             }

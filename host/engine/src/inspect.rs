@@ -30,7 +30,7 @@ impl std::fmt::Display for Digest {
 pub struct Inspection {
     /// Its validated manifest.
     pub manifest: Manifest,
-    /// Names of its imports, e.g. `orbweaver:plugin/pages@0.1.0`.
+    /// Names of its imports, e.g. `orbweaver:plugin/pages@1.0.0`.
     pub imports: Vec<String>,
     /// Names of its exports.
     pub exports: Vec<String>,

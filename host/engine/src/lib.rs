@@ -9,6 +9,7 @@
 //! - [`Host`] is what an actor may request, one trait per capability; the server implements it.
 //! - [`Page`] is a fetched page, parsed once for all plugins.
 
+mod api_version;
 mod bulk;
 mod bundle;
 mod capability;
@@ -17,6 +18,7 @@ mod code_cache;
 mod coming;
 mod compile;
 mod config;
+mod document;
 mod embed;
 mod engine;
 mod error;
@@ -61,7 +63,7 @@ pub use capability::log::LogLevel;
 pub use config::{EngineConfig, Grant, GrantConfig, GrantWord};
 pub use embed::{BundleReport, write_bundle};
 pub use engine::{Engine, PluginRef};
-pub use error::{BundleError, HostError, Limit, LoadError, PluginError, StartError};
+pub use error::{BundleError, CodedError, ErrorCode, Limit, LoadError, PluginError, StartError};
 pub use extract::RoleCall;
 pub use folder::LoadReport;
 pub use grants::{HostPatterns, Permissions, WASI_CAPABILITIES};
@@ -81,7 +83,7 @@ pub use kind::Kind;
 pub use limits::{LimitRange, Limits, LimitsConfig};
 pub use load::{Grants, file_name};
 pub use manifest::{FetcherInfo, FetcherPath, HookPoint, Manifest};
-pub use page::{COST_HEADER, Hop, Page, PageParts};
+pub use page::{Hop, Page, PageParts};
 pub use plugin::{PluginInfo, Source};
 pub use task::{CallOutput, RunBudget};
 pub use tenancy::ProjectPolicy;

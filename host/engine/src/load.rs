@@ -31,7 +31,7 @@ use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
 use crate::task;
 use crate::tenancy::ProjectPolicy;
-use crate::wit::v0_1_0::bindings;
+use crate::wit::v1::bindings;
 
 /// Permissions granted to a plugin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -315,6 +315,9 @@ impl Loader {
             World::Actor => bindings::actor::ActorPre::new(pre).map(Code::Actor),
             World::ActorSync => bindings::actor_sync::ActorSyncPre::new(pre).map(Code::ActorSync),
             World::Fetcher => bindings::fetcher::FetcherPre::new(pre).map(Code::Fetcher),
+            World::FetcherSync => {
+                bindings::fetcher_sync::FetcherSyncPre::new(pre).map(Code::FetcherSync)
+            }
             World::Hook => bindings::hook_async::HookPre::new(pre).map(Code::HookOnDemand),
             World::DeliveryHook => {
                 bindings::delivery_hook::DeliveryHookPre::new(pre).map(Code::DeliveryHook)
@@ -407,7 +410,7 @@ impl Loader {
                 hook::selftest::self_test(Arc::clone(&self.runtime), plugin, page).await
             }
             Code::DeliveryHook(_) => hook::selftest::deliver(&self.runtime, &plugin).await,
-            Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) => {
+            Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) | Code::FetcherSync(_) => {
                 let runtime = Arc::clone(&self.runtime);
                 let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);
                 task::run(runtime, plugin, nothing, Arc::new(NoHost), limits)
@@ -428,8 +431,9 @@ fn first_failure(results: Vec<(usize, Result<String, PluginError>)>) -> Option<P
         .filter_map(|(_, result)| result.err())
         .find(|error| {
             // The SDK's answer to a role that the manifest lists and the component does not have.
-            let is_unserved = matches!(error, PluginError::InvalidInput(text)
-                if text.starts_with("role: this plugin does not serve"));
+            let is_unserved = error
+                .invalid_input()
+                .is_some_and(|text| text.starts_with("role: this plugin does not serve"));
             is_unserved || ends_instance(error) || matches!(error, PluginError::BadOutput(_))
         })
 }

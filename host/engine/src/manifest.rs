@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 pub use section::{SECTION, embed, read_text};
 
+use crate::api_version;
 use crate::error::LoadError;
 use crate::grants::Permissions;
 use crate::kind::Kind;
 use crate::limits::{LimitRange, Limits};
 
-/// The WIT version that this host supports.
-pub const API_VERSION: &str = "0.1.0";
+/// The WIT version that this host has: it runs plugins of this one and of earlier minor versions.
+pub const API_VERSION: &str = crate::wit::v1::bindings::VERSION;
 
 /// A validated manifest.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -226,9 +227,10 @@ impl Manifest {
         if self.version.is_empty() || self.version.len() > 64 {
             return Err("version: 1 to 64 characters".to_owned());
         }
-        if self.api != API_VERSION {
+        if !api_version::is_supported(&self.api) {
             return Err(format!(
-                "api: this host supports orbweaver:plugin@{API_VERSION}, not `{}`",
+                "api: this host supports {} of orbweaver:plugin, not `{}`",
+                api_version::supported(),
                 self.api
             ));
         }
@@ -444,7 +446,7 @@ mod tests {
 name = "links"
 kind = "extractor"
 version = "1.2.3"
-api = "0.1.0"
+api = "1.0.0"
 "#;
 
     fn hook(rest: &str) -> String {
@@ -466,7 +468,8 @@ api = "0.1.0"
     fn errors_name_the_field() {
         let cases = [
             (PLAIN.replace("links", "Links"), "name:"),
-            (PLAIN.replace("0.1.0", "9.0.0"), "api:"),
+            (PLAIN.replace("api = \"1.0.0\"", "api = \"1.1.0\""), "api:"),
+            (PLAIN.replace("api = \"1.0.0\"", "api = \"0.1.0\""), "api:"),
             (PLAIN.replace("extractor", "exporter"), "exporter"),
             (format!("{PLAIN}surprise = 1\n"), "surprise"),
             (format!("{PLAIN}roles = [\"a\", \"a\"]\n"), "roles[1]:"),

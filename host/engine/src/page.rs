@@ -2,21 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use orbweaver_dom::{Limits, Snapshot};
-
-/// Prefix of headers exchanged between plugins and host: they are never sent to a server, and
-/// never accepted from one.
-const OWN_HEADERS: &str = "orbweaver-";
-
-/// Whether a header has this prefix, ignoring case.
-pub(crate) fn is_own_header(name: &str) -> bool {
-    name.get(..OWN_HEADERS.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(OWN_HEADERS))
-}
-
-/// The response header in which a plugin reads [`PageParts::cost_usd`]: a decimal number, absent
-/// if nothing was paid.
-pub const COST_HEADER: &str = "orbweaver-cost-usd";
+use orbweaver_dom::{Limits, Snapshot, attr, tag};
+use orbweaver_urls::Base;
 
 /// One redirect: the requested URL and the 3xx status of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +31,7 @@ pub struct PageParts {
     pub body: Arc<[u8]>,
     /// The body as text in UTF-8; empty if it is not text.
     pub html: Arc<str>,
-    /// Price of this page by the operator's price list, in US dollars. A plugin reads it from the
-    /// header [`COST_HEADER`].
+    /// Price of this page by the operator's price list, in US dollars; 0 if nothing was paid.
     pub cost_usd: f64,
 }
 
@@ -54,6 +40,8 @@ pub struct PageParts {
 pub struct Page {
     parts: PageParts,
     snapshot: OnceLock<Arc<Snapshot>>,
+    /// What links are relative to; `None` if it is not http or https.
+    base: OnceLock<Option<String>>,
 }
 
 impl Page {
@@ -62,6 +50,7 @@ impl Page {
         Arc::new(Self {
             parts,
             snapshot: OnceLock::new(),
+            base: OnceLock::new(),
         })
     }
 
@@ -113,6 +102,27 @@ impl Page {
     /// worker thread.
     pub fn snapshot(&self) -> &Arc<Snapshot> {
         self.snapshot_within(&Limits::default())
+    }
+
+    /// A link's target as an absolute URL: relative to the first `<base href>` that is an http or
+    /// https URL, else to the final URL (HTML standard, "document base URL"). `None` if it is not http
+    /// or https. Parses the page on first use.
+    pub(crate) fn resolve(&self, href: &str) -> Option<String> {
+        let base = self.base.get_or_init(|| {
+            let fallback = Base::new(&self.parts.final_url);
+            let view = self.snapshot().view().ok();
+            let declared = view.as_ref().and_then(|view| {
+                let mut bases = view.tagged(|id| id == tag::BASE);
+                let href = bases.find_map(|node| node.attr(attr::HREF))?;
+                match &fallback {
+                    Some(base) => Base::from_resolved(base.join(href)?),
+                    None => Base::new(href),
+                }
+            });
+            Some(declared.or(fallback)?.as_str().to_owned())
+        });
+        let base = Base::new(base.as_deref()?)?;
+        Some(base.join(href)?.into_string())
     }
 
     /// As [`snapshot`](Self::snapshot); a first parse stays within these limits.

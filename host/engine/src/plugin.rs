@@ -19,14 +19,15 @@ use crate::manifest::{FetcherInfo, HookPoint, Manifest};
 use crate::schema::Schema;
 use crate::state::State;
 use crate::stats::Stats;
-use crate::wit::v0_1_0::bindings::actor::ActorPre;
-use crate::wit::v0_1_0::bindings::actor_sync::ActorSyncPre;
-use crate::wit::v0_1_0::bindings::delivery_hook::DeliveryHookPre;
-use crate::wit::v0_1_0::bindings::extractor::ExtractorPre;
-use crate::wit::v0_1_0::bindings::extractor_async::ExtractorPre as ExtractorAsyncPre;
-use crate::wit::v0_1_0::bindings::fetcher::FetcherPre;
-use crate::wit::v0_1_0::bindings::hook::HookPre;
-use crate::wit::v0_1_0::bindings::hook_async::HookPre as HookAsyncPre;
+use crate::wit::v1::bindings::actor::ActorPre;
+use crate::wit::v1::bindings::actor_sync::ActorSyncPre;
+use crate::wit::v1::bindings::delivery_hook::DeliveryHookPre;
+use crate::wit::v1::bindings::extractor::ExtractorPre;
+use crate::wit::v1::bindings::extractor_async::ExtractorPre as ExtractorAsyncPre;
+use crate::wit::v1::bindings::fetcher::FetcherPre;
+use crate::wit::v1::bindings::fetcher_sync::FetcherSyncPre;
+use crate::wit::v1::bindings::hook::HookPre;
+use crate::wit::v1::bindings::hook_async::HookPre as HookAsyncPre;
 
 /// Origin of a plugin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -49,6 +50,7 @@ pub(crate) enum Code {
     Actor(ActorPre<State>),
     ActorSync(ActorSyncPre<State>),
     Fetcher(FetcherPre<State>),
+    FetcherSync(FetcherSyncPre<State>),
     Hook(Pooled<HookPre<State>>),
     HookOnDemand(HookAsyncPre<State>),
     DeliveryHook(DeliveryHookPre<State>),

@@ -15,7 +15,7 @@ use crate::interrupt::{Interrupter, RETRY, is_supported};
 use crate::limits::Limits;
 use crate::state::State;
 use crate::ticker::{TICK, Ticker};
-use crate::wit::v0_1_0::linker;
+use crate::wit::v1::linker;
 
 /// Stack size of a guest: enough for recursive descent, small enough that infinite recursion ends
 /// quickly.

@@ -19,8 +19,8 @@ use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 use crate::runtime::{Placement, Runtime};
 use crate::state::State;
-use crate::wit::v0_1_0::bindings::extractor::orbweaver::plugin::types::Error as WitError;
-use crate::wit::v0_1_0::bindings::extractor_async::Extractor;
+use crate::wit::v1::bindings::extractor::orbweaver::plugin::types::Error as WitError;
+use crate::wit::v1::bindings::extractor_async::Extractor;
 
 /// Answer of an actor or fetcher, and the resources that it used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,6 +317,18 @@ async fn invoke(
                 })
                 .await??;
             Ok(answer.map(Answer::Items))
+        }
+        (Code::FetcherSync(pre), Invocation::Fetch(domain, path, params)) => {
+            let fetcher = pre.instantiate_async(&mut *store).await?;
+            let answer = fetcher
+                .orbweaver_plugin_fetching_sync()
+                .call_fetch(&mut *store, &domain, &path, &params)
+                .await?;
+            Ok(answer.map(Answer::Items))
+        }
+        (Code::FetcherSync(pre), Invocation::Nothing) => {
+            pre.instantiate_async(&mut *store).await?;
+            Ok(Ok(Answer::Nothing))
         }
         (Code::Actor(pre), Invocation::Nothing) => {
             pre.instantiate_async(&mut *store).await?;

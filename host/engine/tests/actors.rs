@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Page,
-    PageParts, Permissions, PluginError, Source,
+    CodedError, Engine, EngineConfig, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
+    HttpHost, Page, PageParts, Permissions, PluginError, Source,
 };
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ impl Host for PairHost {
 
 #[async_trait]
 impl HttpHost for PairHost {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let FetchRequest {
             method,
             url,
@@ -69,12 +69,15 @@ impl HttpHost for PairHost {
         self.asked.lock().insert(url.clone());
         self.both.wait().await;
         if self.fails == Some(url.as_str()) {
-            return Err(HostError::FetchFailed(format!("no answer from {url}")));
+            return Err(CodedError::new(
+                ErrorCode::Connect,
+                format!("no answer from {url}"),
+            ));
         }
         Ok(Page::new(PageParts {
             status: if url == URLS[0] { 200 } else { 404 },
             body: Arc::from(url.as_bytes()),
-            html: Arc::from(url.as_str()),
+            html: format!("<p>x<h1>\n  {url} <b>!</b></h1>").into(),
             final_url: url.clone(),
             url,
             ..PageParts::default()
@@ -89,7 +92,7 @@ impl ExtractionHost for PairHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         assert_eq!((role, options), ("metadata", "{}"));
         Ok(json!({ "title": format!("“{}” — ☃", page.parts().url), "og": {} }).to_string())
     }
@@ -159,7 +162,7 @@ async fn run(engine: &Engine, actor: &str, host: &Arc<PairHost>) -> Result<Value
 }
 
 fn items(title: impl Fn(&str) -> Value) -> Value {
-    let item = |url: &str, status: u16| json!({ "url": url, "status": status, "bytes": url.len(), "title": title(url) });
+    let item = |url: &str, status: u16| json!({ "url": url, "status": status, "bytes": url.len(), "title": title(url), "heading": format!("{url} !") });
     json!({ "items": [item(URLS[0], 200), item(URLS[1], 404)] })
 }
 
@@ -177,7 +180,10 @@ async fn a_failed_fetch_is_reported_with_the_hosts_message(actor: &str) {
         .expect_err("a failed fetch");
     assert_eq!(
         error,
-        PluginError::FetchFailed(format!("no answer from {}", URLS[1]))
+        PluginError::Reported(CodedError::new(
+            ErrorCode::Connect,
+            format!("no answer from {}", URLS[1])
+        ))
     );
     // The next call works normally.
     run(trusted().await, actor, &PairHost::new(None))
@@ -198,7 +204,11 @@ async fn the_input_is_checked_against_the_schema(actor: &str) {
             .run_actor(actor, &input, Arc::clone(&host) as _)
             .await;
         assert!(
-            matches!(&error, Err(PluginError::InvalidInput(why)) if why.contains("urls")),
+            error.as_ref().is_err_and(|error| {
+                error
+                    .invalid_input()
+                    .is_some_and(|why| why.contains("urls"))
+            }),
             "{input}: {error:?}"
         );
     }

@@ -77,7 +77,7 @@ fn components() -> Vec<Vec<u8>> {
     // The preambles of a component and of a module, each without sections.
     let component = b"\0asm\x0d\0\x01\0".to_vec();
     let module = b"\0asm\x01\0\0\0".to_vec();
-    let text = "name = \"raw\"\nkind = \"extractor\"\nversion = \"0.1.0\"\napi = \"0.1.0\"\n\
+    let text = "name = \"raw\"\nkind = \"extractor\"\nversion = \"0.1.0\"\napi = \"1.0.0\"\n\
                 [schema]\ninput = '{\"properties\": {\"a\": {\"$ref\": \"#/$defs/b\"}}}'\n";
     let named = manifest::embed(&component, text).expect("a manifest");
     vec![component, module, named]

@@ -32,7 +32,7 @@ pub async fn fetch(call: Call<Params>) -> Result<Vec<Post>, Error> {
     }
     let page = http::get(&format!("https://{}/posts.json", call.domain)).await?;
     if page.status() != 200 {
-        return Err(Error::FetchFailed(format!(
+        return Err(Error::bad_response(format_args!(
             "{} responded with status {}",
             call.domain,
             page.status()
@@ -71,6 +71,6 @@ mod tests {
 
     #[test]
     fn an_unknown_path_is_invalid_input() {
-        assert!(matches!(call("users", 1), Err(Error::InvalidInput(_))));
+        assert!(call("users", 1).is_err_and(|error| error.is_invalid()));
     }
 }

@@ -139,6 +139,7 @@ impl<'a> Article<'a> {
                 errors.push(RoleError {
                     role: "article".to_owned(),
                     plugin: None,
+                    code: "bad-output".into(),
                     message: format!("its answer is no article: {error}"),
                 });
             })
@@ -196,6 +197,7 @@ pub fn assemble(
         Some(Err(message)) => errors.push(RoleError {
             role: PROMPT_ROLE.to_owned(),
             plugin: None,
+            code: "failed".into(),
             message: message.clone(),
         }),
         None => {}

@@ -112,6 +112,7 @@ fn failure(role: &str, plugin: Option<String>, error: &PluginError) -> RoleError
     RoleError {
         role: role.to_owned(),
         plugin,
+        code: error.kind().into(),
         message: error.to_string(),
     }
 }

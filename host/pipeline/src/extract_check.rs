@@ -1,7 +1,7 @@
 //! Checks the field `extract` of requests: the extractor does it, in its sandbox and on an empty
 //! page, so that a caller's schema costs the host nothing.
 
-use orbweaver_engine::{Page, PluginError, RoleCall};
+use orbweaver_engine::{Page, RoleCall};
 use serde_json::{Value, json};
 
 use crate::extract_fields::{
@@ -50,12 +50,14 @@ impl Pipeline {
         let page = Page::from_html(EMPTY_PAGE, "");
         let answer = self.engine.extract(&page, vec![call]).await.pop();
         match answer {
-            Some(Err(PluginError::InvalidInput(message))) => {
-                let (inner, rule) = message.split_once(": ").unwrap_or(("", &message));
-                let dot = if inner.is_empty() { "" } else { "." };
-                Err(InvalidField::new(&format!("extract{dot}{inner}"), rule))
-            }
-            Some(Err(error)) => Err(InvalidField::new("extract", error)),
+            Some(Err(error)) => match error.invalid_input() {
+                Some(message) => {
+                    let (inner, rule) = message.split_once(": ").unwrap_or(("", message));
+                    let dot = if inner.is_empty() { "" } else { "." };
+                    Err(InvalidField::new(&format!("extract{dot}{inner}"), rule))
+                }
+                None => Err(InvalidField::new("extract", error)),
+            },
             Some(Ok(_)) | None => Ok(Some(spec)),
         }
     }

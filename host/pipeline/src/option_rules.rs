@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_engine::{Kind, PluginError};
+use orbweaver_engine::Kind;
 use serde_json::Value;
 
 use crate::extractor_options::ExtractorOptions;
@@ -59,15 +59,17 @@ impl Pipeline {
                 .check_input(Kind::Extractor, &plugin.name, &options);
             match check.await {
                 Ok(()) => {}
-                Err(PluginError::InvalidInput(message)) => {
-                    let (inner, rule) = message.split_once(": ").unwrap_or(("body", &message));
+                Err(error) => {
+                    let Some(message) = error.invalid_input() else {
+                        return Err(InvalidField::new(&field, error));
+                    };
+                    let (inner, rule) = message.split_once(": ").unwrap_or(("body", message));
                     let field = match inner {
                         "body" => field,
                         inner => format!("{field}.{inner}"),
                     };
                     return Err(InvalidField::new(&field, rule));
                 }
-                Err(error) => return Err(InvalidField::new(&field, error)),
             }
             checked.insert(role, text);
         }

@@ -1,5 +1,6 @@
 //! The roles that a scan runs, and their results.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -41,6 +42,9 @@ pub struct RoleError {
     /// The plugin that serves it, if any.
     #[schema(required = true)]
     pub plugin: Option<String>,
+    /// The cause: a code of the plugin's error (`failed`, `not-granted` …), or what happened to its
+    /// call (`trap`, `deadline`, `limit`, `bad-output`, `not-found`, `engine`).
+    pub code: Cow<'static, str>,
     /// Error message.
     pub message: String,
 }

@@ -84,6 +84,6 @@ fn a_missing_robots_txt_allows_all_and_a_failing_one_is_reported() {
 fn a_page_that_does_not_respond_is_a_fetch_failure() {
     assert!(matches!(
         answer(Site::default(), "https://a.example/"),
-        Err(Error::FetchFailed(_))
+        Err(ref error) if error.is_fetch()
     ));
 }

@@ -211,7 +211,7 @@ async fn source(url: &str) -> Result<Page<'static>, Error> {
     let page = http::fetch(http::Request::get(url).respect_robots(false)).await?;
     match page.status() {
         200..=299 => Ok(page),
-        status => Err(Error::FetchFailed(format!(
+        status => Err(Error::bad_response(format_args!(
             "{url} responded with status {status}"
         ))),
     }

@@ -128,13 +128,15 @@ async fn one(url: &str) -> Verdict {
     let head = fetch(Request::head(url).timeout(HEAD_TIMEOUT)).await;
     let answer = match head {
         Ok(page) if page.status() < 400 => Ok(page),
-        Err(error @ (Error::Denied(_) | Error::InvalidInput(_))) => Err(error),
+        Err(error) if error.is_refusal() || error.is_invalid() => Err(error),
         // HEAD may be refused while GET is not.
         Ok(_) | Err(_) => fetch(Request::get(url).timeout(GET_TIMEOUT)).await,
     };
     match answer {
         Ok(page) => Verdict::answered(page.status(), redirected(url, &page)),
-        Err(Error::Denied(reason)) => Verdict::without_answer(Status::Excluded, reason),
+        Err(error) if error.is_refusal() => {
+            Verdict::without_answer(Status::Excluded, error.message().to_owned())
+        }
         Err(error) => Verdict::without_answer(Status::Broken, error.message().to_owned()),
     }
 }

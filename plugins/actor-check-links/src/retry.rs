@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use orbweaver_sdk::http::{Request, fetch};
-use orbweaver_sdk::{Error, WaitFor, render};
+use orbweaver_sdk::{WaitFor, render};
 
 use crate::probe::{Status, each, redirected};
 use crate::{Item, RetryMode};
@@ -72,7 +72,8 @@ pub async fn all(items: &mut [Item], mode: RetryMode, pool: &str, width: usize) 
                     item.error = None;
                 }
             }
-            Err(Error::Denied(reason)) => {
+            Err(error) if error.is_refusal() => {
+                let reason = error.message();
                 let before = item.error.take().unwrap_or_default();
                 item.error = Some(format!("{before}; not retried: {reason}"));
                 retried.tried -= 1;

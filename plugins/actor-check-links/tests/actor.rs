@@ -1,8 +1,8 @@
 //! A page with every kind of link, and lists.
 
 use orbweaver_actor_check_links::{Input, MAX_PAGE_LINKS, MAX_RETRIES, run};
-use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use orbweaver_sdk::{Code, Error};
 use serde_json::{Value, json};
 
 fn check(site: Site, input: Value) -> Result<Value, Error> {
@@ -43,11 +43,11 @@ fn site() -> Site {
         .method("GET", at("/wrong-head", 200))
         .fails(
             "https://site.example/private",
-            Error::Denied("robots.txt disallows /private".into()),
+            Error::new(Code::Robots, "robots.txt disallows /private"),
         )
         .fails(
             "https://down.example/",
-            Error::FetchFailed("connection refused".into()),
+            Error::new(Code::Connect, "connection refused"),
         )
         .page(Document::new("https://other.example/x", ""))
         .page(at("/map", 200))
@@ -134,7 +134,7 @@ fn refused(path: &str) -> Site {
 
 #[test]
 fn a_browser_recovers_links_blocked_for_robots() {
-    let site = refused("/a").rendered(at("/a", 200).header("orbweaver-cost-usd", "0.25"));
+    let site = refused("/a").rendered(at("/a", 200).cost_usd(0.25));
     let asked = site.asked();
     let urls = json!(["https://site.example/a", "https://site.example/gone"]);
     let found = check(site, json!({"urls": urls, "cloud_retry": true})).expect("an answer");
@@ -160,7 +160,7 @@ fn a_browser_recovers_links_blocked_for_robots() {
 
 #[test]
 fn a_retry_that_fails_leaves_the_link_broken() {
-    let site = refused("/a").rendered(at("/a", 403).header("orbweaver-cost-usd", "0.5"));
+    let site = refused("/a").rendered(at("/a", 403).cost_usd(0.5));
     let found = check(
         site,
         json!({"urls": ["https://site.example/a"], "cloud_retry": true}),
@@ -183,14 +183,13 @@ struct Proxied;
 
 impl orbweaver_sdk::testing::Host for Proxied {
     fn fetch(&self, request: &orbweaver_sdk::http::Request) -> Result<Document, Error> {
-        let pool = request
-            .headers
-            .iter()
-            .find(|h| h.name == "orbweaver-proxy-pool");
-        match pool.map(|header| header.value.as_str()) {
+        match request.proxy.as_ref().map(|proxy| proxy.pool.as_str()) {
             None => Ok(Document::new(&request.url, "").status(429)),
             Some("mobile") => Ok(Document::new(&request.url, "")),
-            Some(other) => Err(Error::Denied(format!("no pool {other}"))),
+            Some(other) => Err(Error::new(
+                Code::NotConfigured,
+                format_args!("no pool {other}"),
+            )),
         }
     }
 }
@@ -262,7 +261,7 @@ fn wrong_input_names_the_field() {
     ] {
         let error = check(Site::default(), input.clone()).expect_err("an error");
         assert!(
-            matches!(&error, Error::InvalidInput(m) if m.starts_with(field)),
+            error.is_invalid() && error.message().starts_with(field),
             "{input}: {error}"
         );
     }
@@ -274,5 +273,8 @@ fn a_source_that_is_not_a_page_is_a_fetch_failure() {
         Site::default().page(at("/", 500)),
         json!({"url": "https://site.example/"}),
     );
-    assert!(matches!(error, Err(Error::FetchFailed(_))), "{error:?}");
+    assert!(
+        matches!(error, Err(ref error) if error.is_fetch()),
+        "{error:?}"
+    );
 }

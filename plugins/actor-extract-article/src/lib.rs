@@ -76,15 +76,15 @@ struct Article {
 /// apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(&input.url).respect_robots(false)).await?;
-    let article: Article = serde_json::from_str(&extract("article", &page, "{}")?)?;
+    let article: Article = serde_json::from_str(&extract("article", &page, "{}").await?)?;
     let plain = article.text.as_deref().unwrap_or("");
     let word_count = text::word_count(plain);
     let content = match (input.format, article.html.as_deref()) {
         (Format::Text, _) => plain.to_owned(),
-        (Format::Markdown, Some(html)) => markdown(&page, html)?,
+        (Format::Markdown, Some(html)) => markdown(&page, html).await?,
         (Format::Markdown, None) => String::new(),
     };
-    let metadata = metadata(&page, &article)?;
+    let metadata = metadata(&page, &article).await?;
     let comments = match input.include_comments {
         true => comments::of(&page)?,
         false => Vec::new(),
@@ -105,14 +105,17 @@ pub fn reading_time(words: u64, wpm: u32) -> u64 {
 }
 
 /// The article's HTML as Markdown, without the removed parts of the page.
-fn markdown(page: &Page<'_>, html: &str) -> Result<String, Error> {
+async fn markdown(page: &Page<'_>, html: &str) -> Result<String, Error> {
     let article = Page::from_html(page.final_url(), html);
-    Ok(serde_json::from_str(&extract("markdown", &article, "{}")?)?)
+    Ok(serde_json::from_str(
+        &extract("markdown", &article, "{}").await?,
+    )?)
 }
 
 /// The `metadata` role's answer; missing fields are filled from the article.
-fn metadata(page: &Page<'_>, article: &Article) -> Result<Map<String, Value>, Error> {
-    let mut metadata: Map<String, Value> = serde_json::from_str(&extract("metadata", page, "{}")?)?;
+async fn metadata(page: &Page<'_>, article: &Article) -> Result<Map<String, Value>, Error> {
+    let mut metadata: Map<String, Value> =
+        serde_json::from_str(&extract("metadata", page, "{}").await?)?;
     for (key, value) in [
         ("title", &article.title),
         ("author", &article.byline),

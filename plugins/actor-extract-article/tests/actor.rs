@@ -68,7 +68,7 @@ fn a_missing_grant_of_a_role_is_reported() {
     let bare = Site::default().page(Document::new(URL, PAGE));
     assert!(matches!(
         answer(bare, json!({"url": URL})),
-        Err(Error::Denied(_))
+        Err(ref error) if error.is_refusal()
     ));
 }
 

@@ -2,7 +2,7 @@
 
 use orbweaver_actor_internal_link_graph::{Anchors, Graph, Input, clusters, pagerank, run};
 use orbweaver_sdk::Error;
-use orbweaver_sdk::crawl_data::{Links, PageRow, Run};
+use orbweaver_sdk::crawl_data::{Links, PageRow, Run, RunStatus};
 use orbweaver_sdk::testing::{Site, block_on, install};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ fn crawl() -> Site {
     let run = Run {
         id: 7,
         url: "https://SITE.example/#top".into(),
-        status: "done".into(),
+        status: RunStatus::Done,
         page_count: pages.len() as u64,
     };
     Site::default().crawl(run, pages, links)
@@ -124,7 +124,7 @@ fn lists_have_the_requested_length() {
 fn another_projects_run_is_invalid_input() {
     assert!(matches!(
         measure(json!({"crawl_id": 8})),
-        Err(Error::InvalidInput(_))
+        Err(ref error) if error.is_invalid()
     ));
 }
 
@@ -133,7 +133,7 @@ fn a_run_without_pages_is_measured() {
     let run_ = Run {
         id: 7,
         url: "https://site.example/".into(),
-        status: "failed".into(),
+        status: RunStatus::Failed,
         page_count: 0,
     };
     let _web = install(Site::default().crawl(run_, vec![], vec![]));
@@ -157,7 +157,7 @@ fn a_run_of_too_many_pages_is_refused() {
     let run_ = Run {
         id: 7,
         url: "https://site.example/".into(),
-        status: "done".into(),
+        status: RunStatus::Done,
         page_count: 100_001,
     };
     let _web = install(Site::default().crawl(run_, vec![], vec![]));
@@ -167,7 +167,7 @@ fn a_run_of_too_many_pages_is_refused() {
     }))
     .expect_err("an error");
     assert!(
-        matches!(&error, Error::InvalidInput(m) if m.starts_with("crawl_id: ")),
+        error.is_invalid() && error.message().starts_with("crawl_id: "),
         "{error}"
     );
 }

@@ -3,7 +3,6 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use orbweaver_actor_render_diff::{Input, run};
-use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
 use serde_json::{Value, json};
 
@@ -12,7 +11,7 @@ const URL: &str = "https://tea.example/";
 fn compare(sent: &str, shown: &str) -> Value {
     let site = Site::default()
         .page(Document::new(URL, sent))
-        .rendered(Document::new(URL, shown).header("orbweaver-cost-usd", "0.0025"));
+        .rendered(Document::new(URL, shown).cost_usd(0.0025));
     let _web = install(site);
     let output = block_on(run(Input { url: URL.into() })).expect("an answer");
     serde_json::to_value(output).expect("JSON")
@@ -108,6 +107,6 @@ fn a_page_that_does_not_respond_is_not_rendered() {
     let asked = site.asked();
     let _web = install(site);
     let result = block_on(run(Input { url: URL.into() }));
-    assert!(matches!(result, Err(Error::FetchFailed(_))));
+    assert!(matches!(result, Err(ref error) if error.is_fetch()));
     assert_eq!(*asked.borrow(), ["GET https://tea.example/"]);
 }

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use orbweaver_actor_sitemap_audit::{Input, run, run_within};
-use orbweaver_sdk::Error;
 use orbweaver_sdk::testing::{Document, Site, block_on, install};
+use orbweaver_sdk::{Code, Error};
 use serde_json::{Value, json};
 
 fn at(path: &str, body: &str) -> Document {
@@ -27,7 +27,7 @@ fn canonical(url: &str) -> String {
 }
 
 fn site() -> Site {
-    let denied = Error::Denied("robots.txt disallows /private".into());
+    let denied = Error::new(Code::Robots, "robots.txt disallows /private");
     Site::default()
         .page(at(
             "/robots.txt",
@@ -248,7 +248,7 @@ fn a_site_that_does_not_respond_is_a_fetch_failure() {
         assert!(
             matches!(
                 audit(Site::default(), json!({"url": url})),
-                Err(Error::FetchFailed(_))
+                Err(ref error) if error.is_fetch()
             ),
             "{url}"
         );

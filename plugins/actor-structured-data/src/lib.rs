@@ -25,6 +25,6 @@ pub struct Output {
 /// Fetches the page and runs the role. The caller asks for this page, so robots.txt does not apply.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::fetch(http::Request::get(input.url).respect_robots(false)).await?;
-    let answer = extract("structured-data", &page, "{}")?;
+    let answer = extract("structured-data", &page, "{}").await?;
     Ok(serde_json::from_str(&answer)?)
 }

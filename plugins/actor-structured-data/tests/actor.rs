@@ -50,6 +50,6 @@ fn a_page_without_any_has_every_key() {
 fn a_page_that_does_not_respond_is_a_fetch_failure() {
     assert!(matches!(
         answer(Site::default()),
-        Err(Error::FetchFailed(_))
+        Err(ref error) if error.is_fetch()
     ));
 }

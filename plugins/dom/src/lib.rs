@@ -11,11 +11,14 @@
 //! deep overflows no stack.
 
 pub mod format;
+pub mod html;
 mod names;
 mod node;
 mod select;
 mod snapshot;
+pub mod text;
 mod view;
+mod work;
 #[cfg(feature = "write")]
 mod write;
 
@@ -24,5 +27,6 @@ pub use node::{Attr, Kind, Namespace, Node};
 pub use select::{Select, Selector, SelectorError};
 pub use snapshot::{Snapshot, SnapshotError};
 pub use view::View;
+pub use work::Work;
 #[cfg(feature = "write")]
 pub use write::{Limits, ParseNeed, parse, parse_with};

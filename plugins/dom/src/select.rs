@@ -7,16 +7,17 @@ use std::fmt;
 use std::str::FromStr;
 
 use cssparser::ToCss;
+use selectors::OpaqueElement;
 use selectors::matching::{
     MatchingContext, MatchingForInvalidation, MatchingMode, NeedsSelectorFlags, QuirksMode,
     SelectorCaches, matches_selector_list,
 };
 use selectors::parser::{Component, ParseRelative, SelectorList};
-use selectors::{Element as _, OpaqueElement};
 
 use crate::names::tag;
 use crate::node::Node;
 use crate::view::View;
+use crate::work::Work;
 use element::Element;
 use grammar::{Grammar, Names};
 
@@ -40,6 +41,8 @@ pub struct Selector {
     list: SelectorList<Names>,
     /// The tag ids that its elements can have, one bit each; `None` if any.
     tags: Option<Box<[u64]>>,
+    /// Its length as written, in bytes.
+    len: usize,
 }
 
 impl Selector {
@@ -56,6 +59,7 @@ impl Selector {
         Ok(Self {
             tags: subject_tags(&list),
             list,
+            len: selectors.len(),
         })
     }
 
@@ -73,8 +77,9 @@ impl Selector {
         node: Node<'_>,
         scope: Option<OpaqueElement>,
         caches: &mut SelectorCaches,
+        work: &Work,
     ) -> bool {
-        if !self.may_match(node) {
+        if !self.may_match(node) || !work.element() {
             return false;
         }
         let quirks = match node.view().quirks() {
@@ -90,7 +95,7 @@ impl Selector {
             MatchingForInvalidation::No,
         );
         context.scope_element = scope;
-        matches_selector_list(&self.list, &Element::new(node), &mut context)
+        matches_selector_list(&self.list, &Element::new(node, work), &mut context)
     }
 }
 
@@ -170,6 +175,22 @@ pub struct Select<'a, 's> {
     scope: Option<OpaqueElement>,
     selector: &'s Selector,
     caches: SelectorCaches,
+    work: Work,
+}
+
+impl Select<'_, '_> {
+    /// Ends the search when it has done this much work; [`is_cut`](Self::is_cut) then says so.
+    #[must_use]
+    pub fn within(mut self, work: Work) -> Self {
+        work.set_step(self.selector.len);
+        self.work = work;
+        self
+    }
+
+    /// Whether the search ended early, because its work was used up.
+    pub fn is_cut(&self) -> bool {
+        self.work.is_exhausted()
+    }
 }
 
 impl<'a> Iterator for Select<'a, '_> {
@@ -179,7 +200,13 @@ impl<'a> Iterator for Select<'a, '_> {
         while self.next < self.end {
             let node = self.view.node(self.next)?;
             self.next += 1;
-            if self.selector.matches(node, self.scope, &mut self.caches) {
+            let (scope, caches) = (self.scope, &mut self.caches);
+            let matches = self.selector.matches(node, scope, caches, &self.work);
+            // What was found while the work ran out may be wrong.
+            if self.work.is_exhausted() {
+                return None;
+            }
+            if matches {
                 return Some(node);
             }
         }
@@ -197,6 +224,7 @@ impl<'a> View<'a> {
             scope: None,
             selector,
             caches: SelectorCaches::default(),
+            work: Work::units(u64::MAX),
         }
     }
 }
@@ -210,14 +238,16 @@ impl<'a> Node<'a> {
             view: self.view(),
             next: self.id() + 1,
             end: self.end(),
-            scope: self.is_element().then(|| Element::new(*self).opaque()),
+            scope: self.is_element().then(|| element::opaque(*self)),
             selector,
             caches: SelectorCaches::default(),
+            work: Work::units(u64::MAX),
         }
     }
 
     /// Whether the selector matches this node.
     pub fn matches(&self, selector: &Selector) -> bool {
-        selector.matches(*self, None, &mut SelectorCaches::default())
+        let work = Work::units(u64::MAX);
+        selector.matches(*self, None, &mut SelectorCaches::default(), &work)
     }
 }

@@ -30,7 +30,7 @@ const MAX_ERRORS: usize = 50;
 /// read.
 ///
 /// # Errors
-/// [`Error::InvalidInput`] names the option that is wrong, such as `selectors.price.regex`.
+/// [`Code::InvalidInput`](orbweaver_sdk::Code::InvalidInput) names the option that is wrong, such as `selectors.price.regex`.
 pub fn extract(page: &Page<'_>, options: &str) -> Result<String, Error> {
     let options: Value = serde_json::from_str(options)
         .map_err(|error| Error::invalid(format!("options: {error}")))?;

@@ -13,28 +13,6 @@ use crate::handle::Handle;
 use crate::page::{Cells, CellsRef};
 use crate::{Call, Error, Page};
 
-impl From<Error> for types::Error {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::InvalidInput(m) => Self::InvalidInput(m),
-            Error::FetchFailed(m) => Self::FetchFailed(m),
-            Error::Denied(m) => Self::Denied(m),
-            Error::Failed(m) => Self::Failed(m),
-        }
-    }
-}
-
-impl From<types::Error> for Error {
-    fn from(error: types::Error) -> Self {
-        match error {
-            types::Error::InvalidInput(m) => Self::InvalidInput(m),
-            types::Error::FetchFailed(m) => Self::FetchFailed(m),
-            types::Error::Denied(m) => Self::Denied(m),
-            types::Error::Failed(m) => Self::Failed(m),
-        }
-    }
-}
-
 thread_local! {
     /// The instance of an extractor or a hook serves one page (guaranteed by the interface), so data
     /// loaded by one call is kept for the next.
@@ -63,7 +41,7 @@ where
     O: Serialize,
     F: Future<Output = Result<O, Error>>,
 {
-    let input = serde_json::from_str(input).map_err(|e| Error::InvalidInput(e.to_string()))?;
+    let input = serde_json::from_str(input).map_err(Error::invalid)?;
     let output = run(input).await?;
     Ok(serde_json::to_string(&output).map_err(Error::from)?)
 }
@@ -80,7 +58,7 @@ where
     O: Serialize,
     F: Future<Output = Result<Vec<O>, Error>>,
 {
-    let params = serde_json::from_str(params).map_err(|e| Error::InvalidInput(e.to_string()))?;
+    let params = serde_json::from_str(params).map_err(Error::invalid)?;
     let items = fetch(Call {
         domain,
         path,

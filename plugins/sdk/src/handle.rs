@@ -30,7 +30,11 @@ mod imp {
         }
 
         pub fn status(&self) -> u16 {
-            self.raw().status()
+            self.raw().status().unwrap_or_default()
+        }
+
+        pub fn cost_usd(&self) -> f64 {
+            self.raw().cost_usd().unwrap_or_default()
         }
 
         pub fn headers(&self) -> Vec<Header> {
@@ -98,6 +102,10 @@ mod imp {
 
         pub fn status(&self) -> u16 {
             0
+        }
+
+        pub fn cost_usd(&self) -> f64 {
+            0.0
         }
 
         pub fn headers(&self) -> Vec<Header> {

@@ -58,7 +58,7 @@ pub trait Hook {
 }
 
 fn missing(function: &str) -> Error {
-    Error::Failed(format!(
+    Error::failed(format_args!(
         "`{function}` is in the manifest's `hooks`, but the plugin does not implement it"
     ))
 }
@@ -162,7 +162,7 @@ impl RecordVerdict {
     /// The page with one record more.
     ///
     /// # Errors
-    /// [`Error::Failed`]: the record cannot be written as JSON.
+    /// [`Code::Failed`](crate::Code::Failed): the record cannot be written as JSON.
     pub fn emit(record: &impl Serialize) -> Result<Self, Error> {
         Ok(Self::Emit(vec![serde_json::to_string(record)?]))
     }

@@ -26,14 +26,14 @@ mod page;
 pub mod robots;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
-pub mod text;
 
 pub use budget::Budget;
-pub use error::Error;
+pub use error::{Code, Error};
 pub use host::{Call, crawl_data, http, inputs, job, join_all, log, state};
 pub use host::{WaitFor, extract, render, render_many};
 pub use options::Options;
 pub use orbweaver_dom as dom;
+pub use orbweaver_dom::text;
 pub use orbweaver_urls as urls;
 pub use page::{Header, Hop, Page, Parts};
 pub use serde;

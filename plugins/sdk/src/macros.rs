@@ -37,7 +37,7 @@ macro_rules! extractor {
                 ) -> Result<String, $crate::__private::RawError> {
                     $crate::__private::extract(page, |page| match role.as_str() {
                         $($role => $function(page, &options),)+
-                        _ => Err($crate::Error::InvalidInput(format!("role: this plugin does not serve {role:?}"))),
+                        _ => Err($crate::Error::field("role", format_args!("this plugin does not serve {role:?}"))),
                     })
                 }
             }
@@ -172,11 +172,9 @@ macro_rules! hook {
 
                 fn request(
                     config: String,
-                    url: String,
-                    depth: u32,
-                    attempts: u32,
+                    request: wit::Outgoing,
                 ) -> Result<wit::RequestChange, RawError> {
-                    glue::request::<$hook>(&config, url, depth, attempts)
+                    glue::request::<$hook>(&config, request)
                 }
 
                 fn response(

@@ -19,7 +19,7 @@ impl Options {
         }
         match serde_json::from_str(json) {
             Ok(fields) => Ok(Self { fields }),
-            Err(error) => Err(Error::InvalidInput(format!("options: {error}"))),
+            Err(error) => Err(Error::field("options", error)),
         }
     }
 
@@ -28,9 +28,7 @@ impl Options {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Bool(value)) => Ok(*value),
-            Some(_) => Err(Error::InvalidInput(format!(
-                "{name}: must be true or false"
-            ))),
+            Some(_) => Err(Error::field(name, "must be true or false")),
         }
     }
 
@@ -39,7 +37,7 @@ impl Options {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(value)) => Ok(Some(value)),
-            Some(_) => Err(Error::InvalidInput(format!("{name}: must be a string"))),
+            Some(_) => Err(Error::field(name, "must be a string")),
         }
     }
 
@@ -47,9 +45,10 @@ impl Options {
     pub fn number(&self, name: &str) -> Result<Option<u64>, Error> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => value.as_u64().map(Some).ok_or_else(|| {
-                Error::InvalidInput(format!("{name}: must be a whole number of zero or more"))
-            }),
+            Some(value) => value
+                .as_u64()
+                .map(Some)
+                .ok_or_else(|| Error::field(name, "must be a whole number of zero or more")),
         }
     }
 }
@@ -75,6 +74,6 @@ mod tests {
             options.flag("n"),
             Err(Error::invalid("n: must be true or false"))
         );
-        assert!(matches!(Options::parse("[1]"), Err(Error::InvalidInput(_))));
+        assert!(Options::parse("[1]").is_err_and(|error| error.is_invalid()));
     }
 }

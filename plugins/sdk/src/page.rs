@@ -76,6 +76,7 @@ pub(crate) struct Cells {
     pub(crate) url: OnceCell<String>,
     pub(crate) final_url: OnceCell<String>,
     pub(crate) status: OnceCell<u16>,
+    pub(crate) cost_usd: OnceCell<f64>,
     pub(crate) headers: OnceCell<Vec<Header>>,
     pub(crate) redirects: OnceCell<Vec<Hop>>,
     #[cfg(not(target_family = "wasm"))]
@@ -209,10 +210,10 @@ impl<'a> Page<'a> {
     /// The price of this page by the operator's price list (browser, proxy), in US dollars; 0 if
     /// nothing was paid.
     pub fn cost_usd(&self) -> f64 {
-        let cost = self.header("orbweaver-cost-usd");
-        cost.and_then(|cost| cost.parse().ok())
-            .filter(|cost: &f64| cost.is_finite() && *cost > 0.0)
-            .unwrap_or(0.0)
+        match &self.source {
+            Source::Parts(_) => 0.0,
+            Source::Host { handle, cells } => *cells.cost_usd.get_or_init(|| handle.cost_usd()),
+        }
     }
 
     /// The redirects followed, first to last.

@@ -23,7 +23,7 @@ use crate::host::http::Request;
 use crate::host::job::Context;
 use crate::host::log::Level;
 use crate::page::{Cells, CellsRef};
-use crate::{Error, Header, Hop, Page, WaitFor};
+use crate::{Code, Error, Header, Hop, Page, WaitFor};
 
 pub use site::Site;
 
@@ -32,6 +32,7 @@ pub struct Document {
     url: String,
     final_url: String,
     status: u16,
+    cost_usd: f64,
     headers: Vec<Header>,
     redirects: Vec<Hop>,
     body: Option<Vec<u8>>,
@@ -47,6 +48,7 @@ impl Document {
             url: url.to_owned(),
             final_url: url.to_owned(),
             status: 200,
+            cost_usd: 0.0,
             headers: Vec::new(),
             redirects: Vec::new(),
             body: None,
@@ -65,6 +67,12 @@ impl Document {
     /// Sets the HTTP status; the default is 200.
     pub fn status(mut self, status: u16) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Sets the price of the page, in US dollars; the default is 0.
+    pub fn cost_usd(mut self, cost: f64) -> Self {
+        self.cost_usd = cost;
         self
     }
 
@@ -101,6 +109,7 @@ impl Document {
             url: self.url.clone(),
             final_url: self.final_url.clone(),
             status: self.status,
+            cost_usd: self.cost_usd,
             headers: self.headers.clone(),
             redirects: self.redirects.clone(),
             body: self.body.clone(),
@@ -137,6 +146,7 @@ impl Document {
             url: self.url.into(),
             final_url: self.final_url.into(),
             status: self.status.into(),
+            cost_usd: self.cost_usd.into(),
             headers: self.headers.into(),
             redirects: self.redirects.into(),
             body: self.body.map(OnceCell::from).unwrap_or_default(),
@@ -168,43 +178,51 @@ pub fn extract(
     function(&Document::new(url, html).page(), options)
 }
 
-/// The host of a test. Methods that are not implemented return [`Error::Denied`], as without a
+/// The error of something that is not granted.
+fn not_granted(permission: &str) -> Error {
+    Error::new(
+        Code::NotGranted,
+        format_args!("permission {permission} is not granted"),
+    )
+}
+
+/// The host of a test. Methods that are not implemented return [`Code::NotGranted`], as without a
 /// grant.
 #[expect(unused_variables, reason = "named for implementors")]
 pub trait Host {
     /// Answers [`http::fetch`](crate::http::fetch) and `fetch_many`.
     fn fetch(&self, request: &Request) -> Result<Document, Error> {
-        Err(Error::Denied("http".to_owned()))
+        Err(not_granted("http"))
     }
 
     /// Answers [`render`](crate::render()) and `render_many`.
     fn render(&self, url: &str, wait_for: WaitFor) -> Result<Document, Error> {
-        Err(Error::Denied("render".to_owned()))
+        Err(not_granted("render"))
     }
 
     /// Answers [`extract`](crate::extract()).
     fn extract(&self, role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
-        Err(Error::Denied("extract".to_owned()))
+        Err(not_granted("extract"))
     }
 
     /// Answers [`crawl_data::run`](crate::crawl_data::run).
     fn run(&self, id: i64) -> Result<Run, Error> {
-        Err(Error::Denied("crawl-data".to_owned()))
+        Err(not_granted("crawl-data"))
     }
 
     /// Answers [`crawl_data::pages`](crate::crawl_data::pages).
     fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
-        Err(Error::Denied("crawl-data".to_owned()))
+        Err(not_granted("crawl-data"))
     }
 
     /// Answers [`crawl_data::links`](crate::crawl_data::links).
     fn links(&self, run: i64, after: i64, pages: u32) -> Result<Links, Error> {
-        Err(Error::Denied("crawl-data".to_owned()))
+        Err(not_granted("crawl-data"))
     }
 
     /// Answers [`crawl_data::open`](crate::crawl_data::open).
     fn open(&self, page: i64) -> Result<Document, Error> {
-        Err(Error::Denied("crawl-data".to_owned()))
+        Err(not_granted("crawl-data"))
     }
 
     /// Receives messages of [`log`](crate::log).
@@ -212,7 +230,7 @@ pub trait Host {
 
     /// Answers [`inputs::output`](crate::inputs::output).
     fn input(&self, role: &str) -> Result<String, Error> {
-        Err(Error::Denied(format!("the manifest does not list {role}")))
+        Err(not_granted(&format!("needs = [{role:?}]")))
     }
 
     /// Answers [`job::context`](crate::job::context): by default a request waits for the answer.
@@ -229,7 +247,7 @@ pub trait Host {
 
     /// Receives the JSON text of an item of [`job::emit`](crate::job::emit).
     fn emit(&self, item: &str) -> Result<(), Error> {
-        Err(Error::InvalidInput("items need a run".to_owned()))
+        Err(Error::invalid("items need a run"))
     }
 
     /// Answers [`job::is_cancelled`](crate::job::is_cancelled).

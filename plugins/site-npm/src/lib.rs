@@ -127,7 +127,7 @@ async fn package(name: &str, version: &str) -> Result<Vec<Package>, Error> {
     // A package published today has no counts yet.
     let downloads = match count {
         Ok(count) => Some(count.downloads),
-        Err(Error::InvalidInput(_)) => None,
+        Err(error) if error.is_invalid() => None,
         Err(error) => return Err(error),
     };
     Ok(vec![Package {

@@ -89,8 +89,8 @@ pub fn encode(text: &str) -> String {
 /// for programs.
 ///
 /// # Errors
-/// `invalid-input` if the site does not have the item, `fetch-failed` if the site refuses or
-/// fails.
+/// `invalid-input` if the site does not have the item, `bad-response` or another code of a fetch if the site
+/// refuses or fails.
 pub async fn get(url: &str) -> Result<Page<'static>, Error> {
     let request = Request::get(url)
         .header("user-agent", USER_AGENT)
@@ -114,12 +114,12 @@ pub async fn get(url: &str) -> Result<Page<'static>, Error> {
                 .header("retry-after")
                 .map_or_else(String::new, |after| format!("; retry after {after}"));
             let status = page.status();
-            Err(Error::FetchFailed(format!(
+            Err(Error::bad_response(format_args!(
                 "{host} temporarily refuses requests ({status}), probably because there were \
              too many{wait}"
             )))
         }
-        status => Err(Error::FetchFailed(format!(
+        status => Err(Error::bad_response(format_args!(
             "{host} responded with status {status}"
         ))),
     }
@@ -216,6 +216,7 @@ pub fn text_of(html: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use orbweaver_sdk::Code;
     use orbweaver_sdk::testing::{Document, Site, block_on, install};
 
     #[test]
@@ -248,17 +249,17 @@ mod tests {
             let _web = install(Site::default().page(page.header("retry-after", "60")));
             block_on(json::<Vec<u32>>(url)).unwrap_err()
         };
-        assert!(matches!(error(404, ""), Error::InvalidInput(_)));
+        assert!(error(404, "").is_invalid());
         let refused = error(429, "");
-        assert!(matches!(refused, Error::FetchFailed(_)));
+        assert!(refused.is_fetch());
         assert_eq!(
             refused.message(),
             "api.example.org temporarily refuses requests (429), probably because there were \
              too many; retry after 60"
         );
-        assert!(matches!(error(500, ""), Error::FetchFailed(_)));
+        assert!(error(500, "").is_fetch());
         let changed = error(200, r#"{"items":[]}"#);
-        assert!(matches!(changed, Error::Failed(_)));
+        assert!(changed.code() == Code::Failed);
         assert!(
             changed
                 .message()

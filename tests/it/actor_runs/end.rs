@@ -165,7 +165,7 @@ async fn floods_of_items_and_progress_stay_within_the_limits() {
     let ended = run(&client, &json!({"do": "bad-items"})).await;
     assert_eq!(
         ended["result"],
-        json!(["failed", "failed", "failed", "failed", "denied", "failed"])
+        json!(["failed", "failed", "failed", "failed", "budget", "failed"])
     );
     assert_eq!(ended["item_count"], 0);
     for (what, code) in [

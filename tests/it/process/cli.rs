@@ -301,7 +301,7 @@ fn a_component_that_the_host_would_refuse_is_told_before_it_is_installed() {
     );
     // An extractor packed as an actor.
     let manifest = data.path().join("plugin.toml");
-    let actor = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n";
+    let actor = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"1.0.0\"\n";
     std::fs::write(&manifest, actor).unwrap();
     let (manifest, packed) = (manifest.to_string_lossy(), data.path().join("packed.wasm"));
     let packed = packed.to_string_lossy();

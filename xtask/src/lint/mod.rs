@@ -3,6 +3,7 @@
 mod boxed;
 mod deploy;
 mod docs;
+mod frozen;
 mod rules;
 mod tools;
 
@@ -31,6 +32,7 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
         Ok(())
     };
     step("rules", rules::check)?;
+    step("frozen contract of plugins", frozen::check)?;
     step("formatting", formatting)?;
     step("unused dependencies", unused_dependencies)?;
     step("clippy: host", clippy_host)?;

@@ -1,6 +1,7 @@
 //! An actor in Rust: fetches the given pages concurrently and returns their facts.
 
-use orbweaver_sdk::{Error, Page, extract, http, join_all, log};
+use orbweaver_sdk::dom::tag;
+use orbweaver_sdk::{Code, Error, Page, extract, http, join_all, log, text};
 use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize)]
@@ -19,6 +20,7 @@ struct Item {
     status: u16,
     bytes: u64,
     title: Option<String>,
+    heading: Option<String>,
 }
 
 /// The field used of the `metadata` role's answer.
@@ -28,12 +30,18 @@ struct Metadata {
 }
 
 /// The page's title; `None` if this actor has no permission to run extractors.
-fn title(page: &Page<'_>) -> Result<Option<String>, Error> {
-    match extract("metadata", page, "{}") {
+async fn title(page: &Page<'_>) -> Result<Option<String>, Error> {
+    match extract("metadata", page, "{}").await {
         Ok(json) => Ok(serde_json::from_str::<Metadata>(&json)?.title),
-        Err(Error::Denied(_)) => Ok(None),
+        Err(error) if error.code() == Code::NotGranted => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The text of the page's first heading.
+fn heading(page: &Page<'_>) -> Result<Option<String>, Error> {
+    let mut headings = page.view()?.tagged(|id| id == tag::H1);
+    Ok(headings.next().map(text::line))
 }
 
 async fn visit(url: String) -> Result<Item, Error> {
@@ -41,7 +49,8 @@ async fn visit(url: String) -> Result<Item, Error> {
     Ok(Item {
         status: page.status(),
         bytes: page.size(),
-        title: title(&page)?,
+        title: title(&page).await?,
+        heading: heading(&page)?,
         url,
     })
 }

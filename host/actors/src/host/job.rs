@@ -1,7 +1,7 @@
 //! The call itself, for the plugin.
 
 use async_trait::async_trait;
-use orbweaver_engine::{CallProgress, HostError, JobContext, JobHost};
+use orbweaver_engine::{CallProgress, CodedError, JobContext, JobHost};
 
 use super::CallHost;
 use crate::caller::Caller;
@@ -26,9 +26,9 @@ impl JobHost for CallHost {
         }
     }
 
-    async fn emit(&self, item: String) -> Result<(), HostError> {
+    async fn emit(&self, item: String) -> Result<(), CodedError> {
         match &self.caller {
-            Caller::Request(_) => Err(HostError::InvalidInput("items need a run".to_owned())),
+            Caller::Request(_) => Err(CodedError::invalid("items need a run".to_owned())),
             Caller::Job(sink) => sink.emit(item).await,
         }
     }

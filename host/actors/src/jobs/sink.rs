@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orbweaver_engine::{CallProgress, HostError, JobContext};
+use orbweaver_engine::{CallProgress, CodedError, ErrorCode, JobContext};
 use orbweaver_store::Store;
 use orbweaver_store::jobs::{Job, JobProgress};
 use parking_lot::Mutex;
@@ -97,21 +97,28 @@ impl JobSink {
     }
 
     /// Takes an item. Waits while a full batch is written.
-    pub(crate) async fn emit(self: &Arc<Self>, item: String) -> Result<(), HostError> {
+    pub(crate) async fn emit(self: &Arc<Self>, item: String) -> Result<(), CodedError> {
         let full = {
             let mut waiting = self.waiting.lock();
             if waiting.taken >= self.most_items {
-                return Err(HostError::Denied(format!(
-                    "emit: a run has at most {} items (setting jobs.max_items)",
-                    self.most_items
-                )));
+                return Err(CodedError::new(
+                    ErrorCode::Budget,
+                    format!(
+                        "emit: a run has at most {} items (setting jobs.max_items)",
+                        self.most_items
+                    ),
+                ));
             }
             let bytes = waiting.taken_bytes.saturating_add(item.len() as u64);
             if bytes > self.most_bytes {
-                return Err(HostError::Denied(format!(
-                    "emit: the items of a run have at most {} MiB (setting jobs.max_items_mib)",
-                    self.most_bytes >> 20
-                )));
+                return Err(CodedError::new(
+                    ErrorCode::Budget,
+                    format!(
+                        "emit: the items of a run have at most {} MiB (setting \
+                         jobs.max_items_mib)",
+                        self.most_bytes >> 20
+                    ),
+                ));
             }
             waiting.taken += 1;
             waiting.taken_bytes = bytes;
@@ -120,7 +127,10 @@ impl JobSink {
             waiting.items.len() >= MOST_WAITING || waiting.bytes >= MOST_WAITING_BYTES
         };
         if full && self.flush().await.is_err() {
-            return Err(HostError::Failed("emit: the run is being ended".to_owned()));
+            return Err(CodedError::new(
+                ErrorCode::Cancelled,
+                "emit: the run is being ended",
+            ));
         }
         Ok(())
     }

@@ -28,6 +28,10 @@ impl From<CallError> for ApiError {
             CallError::Invalid(rule) => Self::breaks(rule),
             CallError::Fetch(why) => Self::fetch_failed(why),
             CallError::NotConfigured(what) => Self::not_configured(what),
+            CallError::RateLimited {
+                message,
+                retry_after_seconds,
+            } => Self::rate_limited(message, retry_after_seconds),
             CallError::Quota(error) => error.into(),
             CallError::Busy(busy) => busy.into(),
             CallError::Plugin(why) | CallError::TimedOut(why) => Self::plugin_failed(why),

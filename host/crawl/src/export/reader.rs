@@ -242,6 +242,7 @@ fn failed(page: PageId, error: &dyn std::fmt::Display) -> RoleError {
     RoleError {
         role: "body".to_owned(),
         plugin: None,
+        code: "failed".into(),
         message: "the stored body cannot be read".to_owned(),
     }
 }

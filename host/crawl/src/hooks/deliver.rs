@@ -107,7 +107,13 @@ fn note(run: &Run, failure: &HookFailure, at: DateTime<Utc>) -> NewNote {
         plugin: failure.hook.clone(),
         url: run.url.clone(),
         key_hash: key_hash(&run.url_key),
-        message: format!("{}: {}", failure.point.as_str(), failure.error).replace('\0', ""),
+        message: format!(
+            "{}: {}: {}",
+            failure.point.as_str(),
+            failure.error.kind(),
+            failure.error
+        )
+        .replace('\0', ""),
         noted_at: at,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use chrono::{DateTime, Utc};
-use orbweaver_engine::{HookFailure, HookReason};
+use orbweaver_engine::{HookFailure, HookReason, PluginError};
 use orbweaver_store::crawl::{NewNote, NoteKind};
 
 /// Most notes of one run: what goes beyond them is only counted.
@@ -47,7 +47,7 @@ impl PluginReport {
     /// A hook failed on a URL, which ends the run if the hook is strict.
     pub fn hook_failed(&mut self, subject: Subject<'_>, failure: &HookFailure, is_strict: bool) {
         let HookFailure { hook, point, error } = failure;
-        let message = format!("{}: {error}", point.as_str());
+        let message = format!("{}: {}: {error}", point.as_str(), error.kind());
         if is_strict && self.broken.is_none() {
             let url = subject.url;
             self.broken = Some(format!("hook `{hook}` failed on {url}: {message}"));
@@ -57,9 +57,10 @@ impl PluginReport {
     }
 
     /// An extractor failed on a page.
-    pub fn extractor_failed(&mut self, subject: Subject<'_>, role: &str, message: &str) {
+    pub fn extractor_failed(&mut self, subject: Subject<'_>, role: &str, error: &PluginError) {
         self.failures += 1;
-        self.note(NoteKind::Plugin, role, subject, message);
+        let message = format!("{}: {error}", error.kind());
+        self.note(NoteKind::Plugin, role, subject, &message);
     }
 
     fn note(&mut self, kind: NoteKind, plugin: &str, subject: Subject<'_>, message: &str) {

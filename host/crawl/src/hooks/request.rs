@@ -81,16 +81,17 @@ pub async fn check(
             Err(PluginError::NotFound { .. }) => {
                 return Err(InvalidField::new(&name, not_loaded(pipeline, &hook.name)));
             }
-            Err(PluginError::InvalidInput(message)) => {
-                let (field, rule) = message.split_once(": ").unwrap_or(("body", &message));
+            Err(error) => {
+                let field = format!("hooks[{index}].config");
+                let Some(message) = error.invalid_input() else {
+                    return Err(InvalidField::new(&field, error));
+                };
+                let (field, rule) = message.split_once(": ").unwrap_or(("body", message));
                 let field = match field {
                     "body" => format!("hooks[{index}].config"),
                     inner => format!("hooks[{index}].config.{inner}"),
                 };
                 return Err(InvalidField::new(&field, rule));
-            }
-            Err(error) => {
-                return Err(InvalidField::new(&format!("hooks[{index}].config"), error));
             }
         }
         specs.push(HookSpec {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::crawl_data::{CrawlDataHost, LinkColumns, PageRow, RunInfo};
@@ -35,20 +35,30 @@ impl CrawlDataCapability {
 
     /// Returns a finished run.
     #[crate::boxed]
-    pub async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+    pub async fn run(&self, id: i64) -> Result<RunInfo, CodedError> {
         self.granted()?.run(id).await
     }
 
     /// Returns pages of a run.
     #[crate::boxed]
-    pub async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError> {
+    pub async fn pages(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PageRow>, CodedError> {
         let limit = limit.clamp(1, MAX_BATCH);
         self.granted()?.pages(run, after, limit).await
     }
 
     /// Returns links of a run.
     #[crate::boxed]
-    pub async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError> {
+    pub async fn links(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        pages: u32,
+    ) -> Result<LinkColumns, CodedError> {
         let pages = pages.clamp(1, MAX_BATCH);
         self.granted()?.links(run, after, pages).await
     }
@@ -62,7 +72,7 @@ impl CrawlDataCapability {
         self.requests.receive(page)
     }
 
-    fn granted(&self) -> Result<&dyn CrawlDataHost, HostError> {
+    fn granted(&self) -> Result<&dyn CrawlDataHost, CodedError> {
         if !self.grants.crawl_data {
             return Err(not_granted("crawl-data"));
         }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::failure::{not_granted, not_offered};
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::page::Page;
@@ -29,7 +29,7 @@ impl ExtractionCapability {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         if !self.grants.extract.allows(role) {
             return Err(not_granted(&format!("extract={role}")));
         }

@@ -1,18 +1,18 @@
 //! Failures of capabilities.
 
-use crate::error::{HostError, StopReason};
+use crate::error::{CodedError, ErrorCode, StopReason};
 
 /// How the use of a capability failed.
 #[derive(Debug)]
 pub(crate) enum CallFailure {
     /// The guest gets the error and continues.
-    Refused(HostError),
+    Refused(CodedError),
     /// The guest is stopped.
     Stopped(StopReason),
 }
 
-impl From<HostError> for CallFailure {
-    fn from(error: HostError) -> Self {
+impl From<CodedError> for CallFailure {
+    fn from(error: CodedError) -> Self {
         Self::Refused(error)
     }
 }
@@ -24,11 +24,14 @@ impl From<StopReason> for CallFailure {
 }
 
 /// The error for a capability that is not granted to the plugin.
-pub(super) fn not_granted(permission: &str) -> HostError {
-    HostError::Denied(format!("permission {permission} is not granted"))
+pub(super) fn not_granted(permission: &str) -> CodedError {
+    CodedError::new(
+        ErrorCode::NotGranted,
+        format!("permission {permission} is not granted"),
+    )
 }
 
 /// The error for a capability that this host does not have.
-pub(super) fn not_offered(what: &str) -> HostError {
-    HostError::Denied(format!("this host has no {what}"))
+pub(super) fn not_offered(what: &str) -> CodedError {
+    CodedError::new(ErrorCode::NotConfigured, format!("this host has no {what}"))
 }

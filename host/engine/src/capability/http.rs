@@ -7,12 +7,11 @@ use futures::{StreamExt as _, TryStreamExt as _};
 use super::failure::{CallFailure, not_granted, not_offered};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
-use crate::error::{HostError, StopReason};
+use crate::error::{CodedError, ErrorCode, StopReason};
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::http::{FetchRequest, ProxyChoice, SecretHeader};
 use crate::limits::Limits;
-use crate::page::is_own_header;
 
 /// Most bytes of one request's headers together.
 const MAX_HEADER_BYTES: usize = 64 << 10;
@@ -30,6 +29,7 @@ pub(crate) struct GuestRequest {
     pub follow_redirects: bool,
     pub respect_robots: bool,
     pub timeout_ms: Option<u32>,
+    pub proxy: Option<ProxyChoice>,
     pub secrets: Vec<SecretHeader>,
 }
 
@@ -38,7 +38,9 @@ impl GuestRequest {
         let headers = self.headers.iter().map(|(n, v)| n.len() + v.len());
         let secrets = self.secrets.iter();
         let secrets = secrets.map(|s| s.name.len() + s.prefix.len() + s.secret.len());
-        headers.chain(secrets).sum()
+        let proxy = self.proxy.iter();
+        let proxy = proxy.map(|p| p.pool.len() + p.country.as_ref().map_or(0, String::len));
+        headers.chain(secrets).chain(proxy).sum()
     }
 
     /// Bytes that the host holds while the request is in progress.
@@ -96,45 +98,35 @@ impl HttpCapability {
         &self,
         requests: Vec<GuestRequest>,
         concurrency: u32,
-    ) -> Result<Vec<Result<HostPage, HostError>>, StopReason> {
+    ) -> Result<Vec<Result<HostPage, CodedError>>, StopReason> {
         let calls = requests.into_iter().map(|request| self.fetch(request));
         collect(calls, self.requests.width(concurrency)).await
     }
 
-    fn checked(&self, request: GuestRequest) -> Result<FetchRequest, HostError> {
+    fn checked(&self, request: GuestRequest) -> Result<FetchRequest, CodedError> {
         if !matches!(request.method.as_str(), "GET" | "HEAD" | "POST") {
-            return Err(HostError::InvalidInput(
-                "method: GET, HEAD or POST".to_owned(),
-            ));
+            return Err(CodedError::invalid("method: GET, HEAD or POST".to_owned()));
         }
         if request.body.is_some() && request.method != "POST" {
-            return Err(HostError::InvalidInput(format!(
+            return Err(CodedError::invalid(format!(
                 "body: a {} request has no body",
                 request.method
             )));
         }
         if request.header_bytes() > MAX_HEADER_BYTES {
-            return Err(HostError::InvalidInput(format!(
+            return Err(CodedError::invalid(format!(
                 "headers: at most {MAX_HEADER_BYTES} bytes"
             )));
         }
         check_url(&self.grants, &request.url)?;
         self.check_secrets(&request.secrets)?;
-        let (own, headers): (Vec<_>, Vec<_>) = request
-            .headers
-            .into_iter()
-            .map(|(n, v)| (n.to_ascii_lowercase(), v))
-            .partition(|(name, _)| is_own_header(name));
-        let own = |wanted: &str| own.iter().find(|(name, _)| name == wanted);
-        let proxy = own("orbweaver-proxy-pool").map(|(_, pool)| ProxyChoice {
-            pool: pool.clone(),
-            country: own("orbweaver-proxy-country").map(|(_, country)| country.clone()),
-        });
+        let headers = request.headers.into_iter();
+        let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value));
         Ok(FetchRequest {
             method: request.method,
             url: request.url,
-            headers,
-            proxy,
+            headers: headers.collect(),
+            proxy: request.proxy,
             body: request.body,
             follow_redirects: request.follow_redirects,
             respect_robots: request.respect_robots,
@@ -147,9 +139,9 @@ impl HttpCapability {
 }
 
 impl HttpCapability {
-    fn check_secrets(&self, secrets: &[SecretHeader]) -> Result<(), HostError> {
+    fn check_secrets(&self, secrets: &[SecretHeader]) -> Result<(), CodedError> {
         if secrets.len() > MAX_SECRETS {
-            return Err(HostError::InvalidInput(format!(
+            return Err(CodedError::invalid(format!(
                 "secrets: at most {MAX_SECRETS}"
             )));
         }
@@ -157,31 +149,24 @@ impl HttpCapability {
             if !self.grants.secrets.allows(&secret.secret) {
                 return Err(not_granted("secrets"));
             }
-            if is_own_header(&secret.name.to_ascii_lowercase()) {
-                return Err(HostError::InvalidInput(
-                    "secrets: a header of the host cannot have a secret".to_owned(),
-                ));
-            }
         }
         Ok(())
     }
 }
 
 /// Refuses a URL that is not http or https, or that the grants do not allow.
-pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), HostError> {
-    let parsed = url::Url::parse(url).map_err(|e| HostError::InvalidInput(format!("url: {e}")))?;
+pub(super) fn check_url(grants: &EffectivePermissions, url: &str) -> Result<(), CodedError> {
+    let parsed = url::Url::parse(url).map_err(|e| CodedError::invalid(format!("url: {e}")))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(HostError::InvalidInput(
-            "url: must be http or https".to_owned(),
-        ));
+        return Err(CodedError::invalid("url: must be http or https".to_owned()));
     }
     if grants.http.allows(url) {
         return Ok(());
     }
-    Err(HostError::Denied(format!(
-        "permission http does not cover {}",
-        shown(&parsed)
-    )))
+    Err(CodedError::new(
+        ErrorCode::NotGranted,
+        format!("permission http does not cover {}", shown(&parsed)),
+    ))
 }
 
 /// Scheme, host and port, the parts that a host pattern names.
@@ -201,7 +186,7 @@ fn shown(url: &url::Url) -> String {
 pub(super) async fn collect<F>(
     calls: impl Iterator<Item = F>,
     width: usize,
-) -> Result<Vec<Result<HostPage, HostError>>, StopReason>
+) -> Result<Vec<Result<HostPage, CodedError>>, StopReason>
 where
     F: Future<Output = Result<HostPage, CallFailure>>,
 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::failure::CallFailure;
-use crate::error::HostError;
+use crate::error::{CodedError, ErrorCode};
 use crate::host::Host;
 use crate::host::job::{CallProgress, JobContext};
 use crate::meter::{Meter, measured};
@@ -76,12 +76,12 @@ impl JobCapability {
         if item.len() > most {
             let rule =
                 format!("emit: an item has at most {most} bytes (setting jobs.max_item_kib)");
-            return Err(HostError::Denied(rule).into());
+            return Err(CodedError::new(ErrorCode::Budget, rule).into());
         }
         let (valid, cpu) = measured(|| output::valid(&item));
         self.meter.charge(cpu)?;
         if let Err(why) = valid {
-            return Err(HostError::Failed(format!("emit: the item is not JSON: {why}")).into());
+            return Err(CodedError::failed(format!("emit: the item is not JSON: {why}")).into());
         }
         Ok(job.emit(item).await?)
     }
@@ -92,8 +92,8 @@ impl JobCapability {
     }
 }
 
-fn no_items() -> HostError {
-    HostError::InvalidInput(
+fn no_items() -> CodedError {
+    CodedError::invalid(
         "this actor emits items, which only a run in the background keeps: start it with POST \
          /v1/actors/{name}/runs"
             .to_owned(),

@@ -10,7 +10,7 @@ use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::meter::{Meter, measured};
 use crate::page::Page;
 
-/// Parses under way for guests at once: each needs a core.
+/// Parses and searches under way for guests at once: each needs a core.
 static TURNS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(std::thread::available_parallelism().map_or(2, std::num::NonZero::get))
 });
@@ -90,16 +90,33 @@ pub(crate) async fn parse(
     if page.parsed().is_some() {
         return Ok(());
     }
-    // Held by the parse itself: a call that is dropped leaves its thread busy.
-    let turn = TURNS.acquire().await;
     let parsing = Arc::clone(page);
-    let parsed = tokio::task::spawn_blocking(move || {
+    off_thread(meter, move || {
+        drop(Arc::clone(parsing.snapshot_within(&limits)))
+    })
+    .await
+}
+
+/// Does work on a blocking thread, and counts its time as CPU time of the guest.
+///
+/// # Errors
+/// [`StopReason::Limit`] if the call's CPU time is used up.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    meter: &Meter,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, StopReason> {
+    // Held by the work itself: a call that is dropped leaves its thread busy.
+    let turn = TURNS.acquire().await;
+    let done = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        measured(|| drop(Arc::clone(parsing.snapshot_within(&limits))))
+        measured(work)
     });
-    match parsed.await {
-        Ok(((), cpu)) => meter.charge(cpu),
-        // The parser panicked, or the engine is shutting down: nobody reads the result.
+    match done.await {
+        Ok((result, cpu)) => {
+            meter.charge(cpu)?;
+            Ok(result)
+        }
+        // The work panicked, or the engine is shutting down: nobody reads the result.
         Err(_) => Err(StopReason::Cancelled),
     }
 }

@@ -6,7 +6,7 @@ use super::failure::{CallFailure, not_granted, not_offered};
 use super::http::{check_url, collect};
 use super::pages::HostPage;
 use super::requests::RequestBudget;
-use crate::error::{HostError, StopReason};
+use crate::error::{CodedError, StopReason};
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::rendering::WaitFor;
@@ -54,12 +54,12 @@ impl RenderingCapability {
     #[crate::boxed]
     pub async fn render_many(
         &self,
-        urls: Vec<String>,
+        requests: Vec<(String, WaitFor)>,
         concurrency: u32,
-    ) -> Result<Vec<Result<HostPage, HostError>>, StopReason> {
-        let calls = urls
+    ) -> Result<Vec<Result<HostPage, CodedError>>, StopReason> {
+        let calls = requests
             .into_iter()
-            .map(|url| async move { self.render(&url, WaitFor::Load).await });
+            .map(|(url, wait_for)| async move { self.render(&url, wait_for).await });
         collect(calls, self.requests.width(concurrency)).await
     }
 }

@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::failure::CallFailure;
 use super::pages::HostPage;
-use crate::error::HostError;
+use crate::error::{CodedError, ErrorCode};
 use crate::limits::Limits;
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::page::Page;
@@ -45,37 +45,37 @@ impl RequestBudget {
     /// Counts one request.
     ///
     /// # Errors
-    /// [`HostError::Denied`] if the number is exhausted.
-    pub fn count(&self) -> Result<(), HostError> {
+    /// `budget` if the number is exhausted.
+    pub fn count(&self) -> Result<(), CodedError> {
         if self.made.fetch_add(1, Ordering::Relaxed) >= self.max_requests {
             self.made.store(self.max_requests, Ordering::Relaxed);
-            return Err(HostError::Denied(format!(
-                "the budget of {} requests is exhausted",
-                self.max_requests
-            )));
+            return Err(CodedError::new(
+                ErrorCode::Budget,
+                format!("the budget of {} requests is exhausted", self.max_requests),
+            ));
         }
         Ok(())
     }
 
     /// Waits until fewer requests than the limit are in progress.
-    pub(crate) async fn slot(&self) -> Result<SemaphorePermit<'_>, HostError> {
+    pub(crate) async fn slot(&self) -> Result<SemaphorePermit<'_>, CodedError> {
         self.slots
             .acquire()
             .await
-            .map_err(|_| HostError::Failed("the call is being stopped".to_owned()))
+            .map_err(|_| CodedError::new(ErrorCode::Cancelled, "the call is being stopped"))
     }
 
     /// Bytes that may still be fetched. Requests in progress count when they end, so together they
     /// can exceed the budget by one page each.
     ///
     /// # Errors
-    /// [`HostError::Denied`] if none are left.
-    pub fn bytes_left(&self) -> Result<u64, HostError> {
+    /// `budget` if none are left.
+    pub fn bytes_left(&self) -> Result<u64, CodedError> {
         match self.bytes_left.load(Ordering::Relaxed) {
-            0 => Err(HostError::Denied(format!(
-                "the budget of {} MiB to fetch is exhausted",
-                self.max_mib
-            ))),
+            0 => Err(CodedError::new(
+                ErrorCode::Budget,
+                format!("the budget of {} MiB to fetch is exhausted", self.max_mib),
+            )),
             left => Ok(left),
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::failure::{not_granted, not_offered};
+use crate::error::{CodedError, ErrorCode};
 use crate::grants::EffectivePermissions;
 use crate::host::Host;
 use crate::host::state::{PluginId, StateError, StateHost, StateValue};
@@ -39,7 +40,7 @@ impl StateCapability {
 
     /// A value; `None` if there is none.
     #[crate::boxed]
-    pub async fn get(&self, key: &str) -> Result<Option<StateValue>, StateError> {
+    pub async fn get(&self, key: &str) -> Result<Option<StateValue>, CodedError> {
         let host = self.granted()?;
         check_key(key)?;
         host.get(&self.plugin, key).await
@@ -57,14 +58,12 @@ impl StateCapability {
         let host = self.granted()?;
         check_key(key)?;
         if value.len() > MAX_VALUE_BYTES {
-            return Err(StateError::InvalidInput(format!(
-                "value: must have at most {MAX_VALUE_BYTES} bytes"
-            )));
+            let rule = format!("value: must have at most {MAX_VALUE_BYTES} bytes");
+            return Err(CodedError::invalid(rule).into());
         }
         if ttl_ms.is_some_and(|ms| ms == 0 || ms > MAX_TTL_MS) {
-            return Err(StateError::InvalidInput(format!(
-                "ttl-ms: must be between 1 and {MAX_TTL_MS}"
-            )));
+            let rule = format!("ttl-ms: must be between 1 and {MAX_TTL_MS}");
+            return Err(CodedError::invalid(rule).into());
         }
         let plugin = &self.plugin;
         host.put(plugin, key, Some(value), expected, ttl_ms).await
@@ -84,13 +83,13 @@ impl StateCapability {
     pub async fn keys(
         &self,
         prefix: &str,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<String>, StateError> {
+    ) -> Result<Vec<String>, CodedError> {
         let host = self.granted()?;
-        for (field, text) in [("prefix", prefix), ("after", after)] {
+        for (field, text) in [("prefix", prefix), ("after", after.unwrap_or_default())] {
             if text.len() > MAX_KEY_BYTES || text.chars().any(char::is_control) {
-                return Err(StateError::InvalidInput(format!(
+                return Err(CodedError::invalid(format!(
                     "{field}: must have at most {MAX_KEY_BYTES} bytes and no control characters"
                 )));
             }
@@ -99,25 +98,25 @@ impl StateCapability {
         host.keys(&self.plugin, prefix, after, limit).await
     }
 
-    fn granted(&self) -> Result<&dyn StateHost, StateError> {
-        let denied = |error: crate::error::HostError| StateError::Denied(error.to_string());
+    fn granted(&self) -> Result<&dyn StateHost, CodedError> {
         if !self.grants.state {
-            return Err(denied(not_granted("state")));
+            return Err(not_granted("state"));
         }
         if self.operations.fetch_add(1, Ordering::Relaxed) >= MAX_OPERATIONS {
             self.operations.store(MAX_OPERATIONS, Ordering::Relaxed);
-            return Err(StateError::Denied(format!(
-                "the budget of {MAX_OPERATIONS} operations on state is exhausted"
-            )));
+            return Err(CodedError::new(
+                ErrorCode::Budget,
+                format!("the budget of {MAX_OPERATIONS} operations on state is exhausted"),
+            ));
         }
         let state = self.host.state();
-        state.ok_or_else(|| denied(not_offered("state")))
+        state.ok_or_else(|| not_offered("state"))
     }
 }
 
-fn check_key(key: &str) -> Result<(), StateError> {
+fn check_key(key: &str) -> Result<(), CodedError> {
     if key.is_empty() || key.len() > MAX_KEY_BYTES || key.chars().any(char::is_control) {
-        return Err(StateError::InvalidInput(format!(
+        return Err(CodedError::invalid(format!(
             "key: must have 1 to {MAX_KEY_BYTES} bytes and no control characters"
         )));
     }

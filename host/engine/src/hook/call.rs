@@ -19,9 +19,9 @@ use crate::page::Page;
 use crate::plugin::{Code, Plugin, Pooled};
 use crate::runtime::{Placement, Runtime};
 use crate::state::State;
-use crate::wit::v0_1_0::bindings::extractor::orbweaver::plugin::types::Error as WitError;
-use crate::wit::v0_1_0::bindings::{hook, hook_async};
-use crate::wit::v0_1_0::hooking::{on_demand, pooled};
+use crate::wit::v1::bindings::extractor::orbweaver::plugin::types::Error as WitError;
+use crate::wit::v1::bindings::{hook, hook_async};
+use crate::wit::v1::hooking::{on_demand, pooled};
 
 /// The functions for a page, in the order in which a hook gets them.
 pub(crate) const PAGE_POINTS: [HookPoint; 3] =

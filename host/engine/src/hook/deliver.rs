@@ -15,7 +15,7 @@ use crate::output;
 use crate::plugin::{Code, Plugin};
 use crate::runtime::{Placement, Runtime};
 use crate::state::State;
-use crate::wit::v0_1_0::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
+use crate::wit::v1::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
 
 /// Longest payload that a hook may make, in bytes.
 pub(crate) const MAX_PAYLOAD_BYTES: usize = 1 << 20;

@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin};
 use crate::runtime::Runtime;
-use crate::wit::v0_1_0::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
+use crate::wit::v1::bindings::delivery_hook::exports::orbweaver::plugin::delivering as wit;
 
 /// Passes an empty payload to a hook of deliveries: the first failure that is not its own answer.
 pub(crate) async fn deliver(runtime: &Runtime, plugin: &Plugin) -> Option<PluginError> {

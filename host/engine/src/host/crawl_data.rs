@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::page::Page;
 
 /// Gives plugins access to finished crawls of the project.
@@ -13,17 +13,27 @@ pub trait CrawlDataHost: Send + Sync {
     /// Returns a finished run of the project.
     ///
     /// # Errors
-    /// A [`HostError`], which the plugin gets. The same holds for the other methods.
-    async fn run(&self, id: i64) -> Result<RunInfo, HostError>;
+    /// A [`CodedError`], which the plugin gets. The same holds for the other methods.
+    async fn run(&self, id: i64) -> Result<RunInfo, CodedError>;
 
-    /// Pages with an id above `after`, ascending, at most `limit`.
-    async fn pages(&self, run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, HostError>;
+    /// Pages with an id above `after` (`None`: from the first), ascending, at most `limit`.
+    async fn pages(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<PageRow>, CodedError>;
 
     /// Internal links of the next `pages` pages after page `after`.
-    async fn links(&self, run: i64, after: i64, pages: u32) -> Result<LinkColumns, HostError>;
+    async fn links(
+        &self,
+        run: i64,
+        after: Option<i64>,
+        pages: u32,
+    ) -> Result<LinkColumns, CodedError>;
 
     /// A stored page with its body.
-    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError>;
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError>;
 }
 
 /// A finished crawl.
@@ -33,8 +43,8 @@ pub struct RunInfo {
     pub id: i64,
     /// Its seed URL.
     pub url: String,
-    /// `done` or `failed`.
-    pub status: String,
+    /// Whether it failed; it may have pages all the same.
+    pub failed: bool,
     /// Number of page rows.
     pub page_count: u64,
 }
@@ -57,7 +67,7 @@ pub struct PageRow {
 pub struct LinkColumns {
     /// Page ids.
     pub from_page: Vec<i64>,
-    /// The link's target: a page of the same run, or -1.
+    /// The link's target: a page of the same run. Links to other targets are left out.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,

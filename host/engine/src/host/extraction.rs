@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::page::Page;
 
 /// Lets plugins run roles of other plugins.
@@ -13,11 +13,11 @@ pub trait ExtractionHost: Send + Sync {
     /// Runs a role on a page; returns JSON text. `options` is a JSON object.
     ///
     /// # Errors
-    /// A [`HostError`], which the plugin gets.
+    /// A [`CodedError`], which the plugin gets.
     async fn extract(
         &self,
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError>;
+    ) -> Result<String, CodedError>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::grants::HostPatterns;
 use crate::page::Page;
 
@@ -14,8 +14,8 @@ pub trait HttpHost: Send + Sync {
     /// Sends one HTTP request.
     ///
     /// # Errors
-    /// A [`HostError`], which the plugin gets.
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError>;
+    /// A [`CodedError`], which the plugin gets.
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError>;
 }
 
 /// One HTTP request of a plugin. The engine has checked the URL against the granted host patterns
@@ -34,7 +34,7 @@ pub struct FetchRequest {
     /// If false, a 3xx is the answer. If true, every redirect is checked again; the
     /// implementation also checks it with [`FetchRequest::may_visit`].
     pub follow_redirects: bool,
-    /// Whether to obey robots.txt; a refusal is [`HostError::Denied`].
+    /// Whether to obey robots.txt; a refusal is [`ErrorCode::Robots`](crate::ErrorCode::Robots).
     pub respect_robots: bool,
     /// Time limit in milliseconds, at most the call's own wall limit. The implementation may
     /// lower it to its own limit.
@@ -68,8 +68,7 @@ impl FetchRequest {
     }
 }
 
-/// A proxy pool chosen by a plugin with the request headers `orbweaver-proxy-pool` and
-/// `orbweaver-proxy-country`, which are removed from [`FetchRequest::headers`].
+/// A proxy pool chosen by a plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyChoice {
     /// The pool's name, as the plugin wrote it.

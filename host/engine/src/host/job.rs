@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::error::HostError;
+use crate::error::CodedError;
 
 /// The call as a part of a request or of a run in the background.
 #[async_trait]
@@ -16,8 +16,8 @@ pub trait JobHost: Send + Sync {
     /// Takes one item, which is JSON text; waits while earlier items are being stored.
     ///
     /// # Errors
-    /// A [`HostError`], which the plugin gets.
-    async fn emit(&self, item: String) -> Result<(), HostError>;
+    /// A [`CodedError`], which the plugin gets.
+    async fn emit(&self, item: String) -> Result<(), CodedError>;
 
     /// Whether the actor is asked to end.
     fn is_cancelled(&self) -> bool;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::error::HostError;
+use crate::error::CodedError;
 use crate::page::Page;
 
 /// Renders pages for plugins in a browser.
@@ -13,8 +13,8 @@ pub trait RenderingHost: Send + Sync {
     /// Renders a page: its state after its scripts have run.
     ///
     /// # Errors
-    /// A [`HostError`], which the plugin gets.
-    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError>;
+    /// A [`CodedError`], which the plugin gets.
+    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, CodedError>;
 }
 
 /// Event after which a rendered page counts as loaded.

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 
+use crate::error::CodedError;
 use crate::kind::Kind;
 
 /// Whose values: those of a plugin, for the project of the call.
@@ -24,24 +25,15 @@ pub struct StateValue {
     pub version: u64,
 }
 
-/// Why the use of a value failed; mirrors the WIT's `state.failure`.
+/// Why a value was not written; mirrors the WIT's `state.failure`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
-    /// The plugin's arguments are wrong; names the field and the rule.
-    #[error("{0}")]
-    InvalidInput(String),
-    /// The permission is not granted, or a budget is exhausted.
-    #[error("{0}")]
-    Denied(String),
     /// Another version is current; 0: there is no value.
     #[error("version {0} is current")]
     Conflict(u64),
-    /// The project's values would exceed their bounds.
-    #[error("{0}")]
-    Full(String),
-    /// The host failed.
-    #[error("{0}")]
-    Failed(String),
+    /// Anything else.
+    #[error(transparent)]
+    Error(#[from] CodedError),
 }
 
 /// Keeps values of plugins. The engine has checked the grant, keys and sizes.
@@ -50,8 +42,8 @@ pub trait StateHost: Send + Sync {
     /// A value; `None` if there is none.
     ///
     /// # Errors
-    /// A [`StateError`], which the plugin gets. The same holds for the other methods.
-    async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, StateError>;
+    /// An error, which the plugin gets. The same holds for the other methods.
+    async fn get(&self, plugin: &PluginId, key: &str) -> Result<Option<StateValue>, CodedError>;
 
     /// Writes a value, or deletes it (`None`), if `expected` is its version; 0: there is none.
     /// Returns the new version.
@@ -64,12 +56,12 @@ pub trait StateHost: Send + Sync {
         ttl_ms: Option<u64>,
     ) -> Result<u64, StateError>;
 
-    /// Keys with a prefix behind `after` (empty: from the first), in byte order, at most `limit`.
+    /// Keys with a prefix behind `after` (`None`: from the first), in byte order, at most `limit`.
     async fn keys(
         &self,
         plugin: &PluginId,
         prefix: &str,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<String>, StateError>;
+    ) -> Result<Vec<String>, CodedError>;
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use orbweaver_engine::{Grants, Kind, NoHost, PluginError, Source};
+use orbweaver_engine::{CodedError, ErrorCode, Grants, Kind, NoHost, PluginError, Source};
 use serde_json::json;
 
-use crate::support::{TestHost, engine, engine_with, fixture, load};
+use crate::support::{TestHost, code, engine, engine_with, fixture, load};
 
 fn with_engine(wave: usize, engine: &orbweaver_engine::Engine) -> Arc<TestHost> {
     Arc::new(TestHost {
@@ -81,7 +81,7 @@ async fn a_fetcher_serves_its_domains_only() {
         .run_fetcher("en.example.org", "a", &json!({}), host.clone())
         .await
         .unwrap_err();
-    assert!(matches!(error, PluginError::Denied(_)), "{error}");
+    assert!(code(&error) == Some(ErrorCode::NotGranted), "{error}");
     let error = engine
         .run_fetcher("example.net", "a", &json!({}), host)
         .await
@@ -110,7 +110,7 @@ async fn input_is_checked_before_the_actor_runs() {
             .run_actor("good-actor", &input, Arc::new(NoHost))
             .await
             .unwrap_err();
-        assert_eq!(error, PluginError::InvalidInput(expected.into()));
+        assert_eq!(error, PluginError::invalid(expected));
     }
     assert_eq!(engine.plugin(Kind::Actor, "good-actor").unwrap().calls, 0);
 }
@@ -124,7 +124,10 @@ async fn a_failed_fetch_and_a_missing_actor_are_typed() {
         .run_actor("good-actor", &input, host.clone())
         .await
         .unwrap_err();
-    assert_eq!(error, PluginError::FetchFailed("connection refused".into()));
+    assert_eq!(
+        error,
+        PluginError::Reported(CodedError::new(ErrorCode::Connect, "connection refused"))
+    );
     let error = engine.run_actor("no-such", &input, host).await.unwrap_err();
     assert_eq!(
         error,
@@ -146,7 +149,7 @@ async fn a_failed_fetch_and_a_missing_actor_are_typed() {
 #[tokio::test]
 async fn an_actor_and_an_extractor_may_share_a_name() {
     let engine = engine();
-    let text = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\n";
+    let text = "name = \"good\"\nkind = \"actor\"\nversion = \"1\"\napi = \"1.0.0\"\n[permissions]\nhttp = [\"*\"]\n";
     let actor = orbweaver_engine::manifest::embed(&fixture("fetch-narrow"), text).unwrap();
     engine
         .load_bytes(actor, Source::Upload, Grants::All)
@@ -157,4 +160,41 @@ async fn an_actor_and_an_extractor_may_share_a_name() {
     assert_eq!(engine.role("good").unwrap().kind, Kind::Extractor);
     let kinds: Vec<_> = engine.plugins().into_iter().map(|p| p.kind).collect();
     assert_eq!(kinds, [Kind::Extractor, Kind::Actor]);
+}
+
+#[tokio::test]
+async fn a_fetcher_without_async_is_served_and_its_errors_keep_code_and_time() {
+    let engine = engine();
+    load(&engine, &["sync-fetcher"]).await;
+    let host = with_engine(2, &engine);
+    let params = json!({});
+    let output = engine
+        .run_fetcher("sync.example", "a/b", &params, host.clone())
+        .await
+        .unwrap();
+    assert_eq!(
+        output.json,
+        r#"[{"url":"https://sync.example/a"},{"url":"https://sync.example/b"}]"#
+    );
+    for (path, code, message, retry) in [
+        ("sold-out", ErrorCode::Quota, "no more today", Some(7_001)),
+        (
+            "upstream",
+            ErrorCode::BadResponse,
+            "the server answered 500",
+            None,
+        ),
+        // A code of a later version.
+        ("new-code", ErrorCode::Failed, "unheard of", None),
+    ] {
+        let error = engine
+            .run_fetcher("sync.example", path, &params, host.clone())
+            .await
+            .unwrap_err();
+        let expected = CodedError {
+            retry_after_ms: retry,
+            ..CodedError::new(code, message)
+        };
+        assert_eq!(error, PluginError::Reported(expected), "{path}");
+    }
 }

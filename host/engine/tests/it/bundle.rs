@@ -78,7 +78,7 @@ fn source(engine: &Engine, kind: Kind, name: &str) -> (Source, String) {
 
 /// The fixture `peek` under the name `good`, version 2.0.0.
 fn other_good() -> Vec<u8> {
-    let text = "name = \"good\"\nkind = \"extractor\"\nversion = \"2.0.0\"\napi = \"0.1.0\"\n";
+    let text = "name = \"good\"\nkind = \"extractor\"\nversion = \"2.0.0\"\napi = \"1.0.0\"\n";
     manifest::embed(&fixture("peek"), text).unwrap()
 }
 

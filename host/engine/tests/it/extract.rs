@@ -150,7 +150,7 @@ async fn an_extractor_with_wasi_grants_runs_beside_the_pool() {
     let engine = engine();
     let with_clock = orbweaver_engine::manifest::embed(
         &crate::support::fixture("clock-random"),
-        "name = \"clock\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nwasi = [\"clocks\"]\n",
+        "name = \"clock\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n[permissions]\nwasi = [\"clocks\"]\n",
     )
     .unwrap();
     crate::support::load_bytes(&engine, with_clock).await;

@@ -259,7 +259,7 @@ async fn a_hook_ends_at_its_budgets() {
 
 /// The tool with a manifest that needs the role `good`.
 fn needy() -> Vec<u8> {
-    let text = "name = \"tool\"\nkind = \"hook\"\nversion = \"2\"\napi = \"0.1.0\"\n\
+    let text = "name = \"tool\"\nkind = \"hook\"\nversion = \"2\"\napi = \"1.0.0\"\n\
                 hooks = [\"record\", \"discover\"]\nneeds = [\"good\"]\n";
     orbweaver_engine::manifest::embed(&fixture("hook-tool"), text).unwrap()
 }

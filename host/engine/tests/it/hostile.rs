@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use orbweaver_engine::{Engine, EngineConfig, Limit, LimitsConfig, PluginError};
+use orbweaver_engine::{CodedError, Engine, EngineConfig, Limit, LimitsConfig, PluginError};
 
 use crate::support::{
     assert_good_still_runs, call, config, engine, engine_with, extract, load, load_bytes, page,
@@ -217,7 +217,10 @@ async fn an_extractors_answer_is_checked() {
         assert_eq!(error, PluginError::Limit(Limit::Output(32 << 20)), "{role}");
     }
     let error = extract(&engine, "secrets").await.unwrap_err();
-    assert_eq!(error, PluginError::Failed(r"\u{1b}[31mred\u{a}line".into()));
+    assert_eq!(
+        error,
+        PluginError::Reported(CodedError::failed(r"\u{1b}[31mred\u{a}line"))
+    );
     assert_good_still_runs(&engine).await;
 }
 

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Host, HostError, HttpHost, Limit, NoHost, Page, PluginError,
+    CodedError, Engine, EngineConfig, ErrorCode, FetchRequest, Host, HttpHost, Limit, NoHost, Page,
+    PluginError,
 };
 use serde_json::json;
 
-use crate::support::{TestHost, assert_good_still_runs, config, engine_with, load};
+use crate::support::{TestHost, assert_good_still_runs, code, config, engine_with, load};
 
 #[tokio::test]
 async fn a_looping_actor_ends_at_its_cpu_budget() {
@@ -74,17 +75,17 @@ async fn a_fetch_outside_the_grants_never_reaches_the_host() {
             .run_actor("fetch-narrow", &json!(url), host.clone())
             .await
             .unwrap_err();
-        assert!(matches!(error, PluginError::Denied(_)), "{url}: {error}");
+        assert!(
+            code(&error) == Some(ErrorCode::NotGranted),
+            "{url}: {error}"
+        );
     }
     for url in ["file:///etc/passwd", "nonsense"] {
         let error = engine
             .run_actor("fetch-narrow", &json!(url), host.clone())
             .await
             .unwrap_err();
-        assert!(
-            matches!(error, PluginError::InvalidInput(_)),
-            "{url}: {error}"
-        );
+        assert!(error.invalid_input().is_some(), "{url}: {error}");
     }
     assert_eq!(host.fetches.load(Ordering::SeqCst), 0);
     let url = json!("https://allowed.example/x");
@@ -180,7 +181,7 @@ async fn an_actor_waiting_for_an_extractor_cannot_deadlock() {
 #[tokio::test]
 async fn extraction_is_granted_by_role() {
     let engine = engine_with("good-actor").await;
-    let text = "name = \"good-actor\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\nextract = [\"links\"]\n";
+    let text = "name = \"good-actor\"\nkind = \"actor\"\nversion = \"1\"\napi = \"1.0.0\"\n[permissions]\nhttp = [\"*\"]\nextract = [\"links\"]\n";
     let other = orbweaver_engine::manifest::embed(&crate::support::fixture("good-actor"), text);
     crate::support::load_bytes(&engine, other.unwrap()).await;
     let host = Arc::new(TestHost {
@@ -193,7 +194,7 @@ async fn extraction_is_granted_by_role() {
         .await
         .unwrap_err();
     assert!(
-        matches!(&error, PluginError::Denied(d) if d.contains("extract=good")),
+        code(&error) == Some(ErrorCode::NotGranted) && error.to_string().contains("extract=good"),
         "{error}"
     );
     assert_good_still_runs(&engine).await;
@@ -210,7 +211,7 @@ impl Host for Silent {
 
 #[async_trait]
 impl HttpHost for Silent {
-    async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let _waiting = Arc::clone(&self.0);
         self.1.send(()).unwrap();
         std::future::pending().await
@@ -260,7 +261,7 @@ impl Host for Timeouts {
 
 #[async_trait]
 impl HttpHost for Timeouts {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         self.0.send(request.timeout_ms).unwrap();
         Ok(Page::from_html(&request.url, ""))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Host, HostError, HttpHost, Limit, LimitsConfig, NoHost,
+    CodedError, Engine, EngineConfig, FetchRequest, Host, HttpHost, Limit, LimitsConfig, NoHost,
     Page, PluginError,
 };
 use serde_json::json;
@@ -261,7 +261,7 @@ impl Host for Silent {
 
 #[async_trait]
 impl HttpHost for Silent {
-    async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, _: FetchRequest) -> Result<Arc<Page>, CodedError> {
         std::future::pending().await
     }
 }

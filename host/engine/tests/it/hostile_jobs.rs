@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CallOutput, CallProgress, Engine, FetchRequest, Host, HostError, HttpHost, JobContext, JobHost,
-    Limit, NoHost, Page, PageParts, PluginError, RunBudget,
+    CallOutput, CallProgress, CodedError, Engine, ErrorCode, FetchRequest, Host, HttpHost,
+    JobContext, JobHost, Limit, NoHost, Page, PageParts, PluginError, RunBudget,
 };
 use parking_lot::Mutex;
 use serde_json::json;
@@ -48,10 +48,10 @@ impl JobHost for Told {
         all.push(progress);
     }
 
-    async fn emit(&self, item: String) -> Result<(), HostError> {
+    async fn emit(&self, item: String) -> Result<(), CodedError> {
         let mut items = self.items.lock();
         if items.len() >= self.most {
-            return Err(HostError::Denied("enough".to_owned()));
+            return Err(CodedError::new(ErrorCode::Budget, "enough"));
         }
         items.push(item);
         Ok(())
@@ -64,7 +64,7 @@ impl JobHost for Told {
 
 #[async_trait]
 impl HttpHost for Told {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         tokio::time::sleep(Duration::from_millis(5)).await;
         Ok(Page::new(PageParts {
             url: request.url.clone(),
@@ -123,7 +123,7 @@ async fn a_run_tells_its_context_progress_and_items() {
 async fn without_a_run_there_are_no_items() {
     let engine = engine_with("job-tool").await;
     let error = run(&engine, Arc::new(NoHost), "emit").await.unwrap_err();
-    assert!(matches!(&error, PluginError::InvalidInput(_)), "{error}");
+    assert!(error.invalid_input().is_some(), "{error}");
     let output = run(&engine, Arc::new(NoHost), "context").await.unwrap();
     assert!(output.json.contains(r#""run_id":null"#), "{}", output.json);
 }
@@ -135,7 +135,7 @@ async fn what_is_no_item_never_reaches_the_host() {
     let output = run(&engine, host.clone(), "bad-items").await.unwrap();
     assert_eq!(
         output.json,
-        r#"["failed","failed","failed","failed","denied","failed"]"#
+        r#"["failed","failed","failed","failed","budget","failed"]"#
     );
     assert!(host.items.lock().is_empty());
     let error = run(&engine, host.clone(), "huge-item").await.unwrap_err();

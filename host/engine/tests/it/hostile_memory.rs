@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, FetchRequest, Grants, Host, HostError, HttpHost, Kind, Limit, NoHost,
+    CodedError, Engine, EngineConfig, FetchRequest, Grants, Host, HttpHost, Kind, Limit, NoHost,
     Page, PageParts, PluginError, Source,
 };
 use serde_json::json;
@@ -109,7 +109,7 @@ impl Host for Heavy {
 
 #[async_trait]
 impl HttpHost for Heavy {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         if !self.answers {
             return std::future::pending().await;
         }
@@ -142,7 +142,7 @@ async fn fetched_pages_count_as_memory() {
     limits.actor.default.memory_mib = 64;
     let engine = Engine::new(EngineConfig { limits, ..config() }).unwrap();
     load(&engine, &["good"]).await;
-    let text = "name = \"fetch-flood\"\nkind = \"actor\"\nversion = \"1\"\napi = \"0.1.0\"\n[permissions]\nhttp = [\"*\"]\n";
+    let text = "name = \"fetch-flood\"\nkind = \"actor\"\nversion = \"1\"\napi = \"1.0.0\"\n[permissions]\nhttp = [\"*\"]\n";
     let greedy = orbweaver_engine::manifest::embed(&fixture("fetch-flood"), text).unwrap();
     engine
         .load_bytes(greedy, Source::Upload, Grants::All)

@@ -70,7 +70,7 @@ async fn a_missing_or_foreign_export_is_refused() {
     let engine = good_engine().await;
     let error = refused(&engine, component("(component)")).await;
     assert!(
-        matches!(&error, LoadError::Export(e) if e.contains("extracting@0.1.0")),
+        matches!(&error, LoadError::Export(e) if e.contains("extracting@1.0.0")),
         "{error}"
     );
     let newer = Extractor {
@@ -94,7 +94,7 @@ async fn an_export_of_the_right_name_and_wrong_type_is_refused() {
              (core instance $i (instantiate $m))
              (func $f (canon lift (core func $i "f")))
              (instance $out (export "extract" (func $f)))
-             (export "orbweaver:plugin/extracting@0.1.0" (instance $out)))"#,
+             (export "orbweaver:plugin/extracting@1.0.0" (instance $out)))"#,
     );
     let error = refused(&engine, wrong).await;
     assert!(
@@ -113,7 +113,7 @@ async fn an_import_that_is_not_granted_is_refused_by_name() {
             "wasi:http/outgoing-handler@0.2.6",
             "wasi:http/outgoing-handler",
         ),
-        ("orbweaver:plugin/http@0.1.0", "orbweaver:plugin/http"),
+        ("orbweaver:plugin/http@1.0.0", "orbweaver:plugin/http"),
         (
             "orbweaver:plugin/pages@0.9.0",
             "orbweaver:plugin/pages@0.9.0",
@@ -302,12 +302,12 @@ async fn inspection_describes_a_component_without_running_it() {
     assert!(
         found
             .imports
-            .contains(&"orbweaver:plugin/http@0.1.0".to_owned())
+            .contains(&"orbweaver:plugin/http@1.0.0".to_owned())
     );
     assert!(
         found
             .exports
-            .contains(&"orbweaver:plugin/acting@0.1.0".to_owned())
+            .contains(&"orbweaver:plugin/acting@1.0.0".to_owned())
     );
     assert_eq!(found.digest.len(), 64);
     assert_eq!(found.shape.memories, 1);

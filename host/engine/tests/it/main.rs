@@ -12,7 +12,9 @@
 
 mod actors;
 mod bundle;
+mod elements;
 mod extract;
+mod frozen;
 mod fuel;
 mod hooks;
 mod hostile;
@@ -23,6 +25,7 @@ mod hostile_memory;
 mod interrupts;
 mod load;
 mod needs;
+mod rehearsal;
 mod shipped;
 mod support;
 mod swap;

@@ -10,7 +10,7 @@ use crate::support::{assert_good_still_runs, engine, engine_with, fixture, load_
 /// The component that returns its inputs, with this name and these needs.
 fn component(name: &str, needs: &[&str]) -> Vec<u8> {
     let text = format!(
-        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\nneeds = {needs:?}\n\
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\nneeds = {needs:?}\n\
          [limits]\ncpu-ms = 200\n"
     );
     manifest::embed(&fixture("inputs"), &text).unwrap()
@@ -41,7 +41,7 @@ async fn an_extractor_gets_the_outputs_that_it_needs_and_no_others() {
     let inputs = answers[0].as_ref().unwrap();
     assert_eq!(inputs["good"]["status"], 200);
     for role in ["a", "b", "c", "no-such"] {
-        assert_eq!(inputs[role], "denied", "{role}");
+        assert_eq!(inputs[role], "not-granted", "{role}");
     }
     // The same on the calling thread.
     let blocking = engine.clone();
@@ -68,7 +68,7 @@ async fn needed_roles_run_once_for_a_page_in_the_order_of_needs() {
     assert_eq!(&c["a"], a);
     assert_eq!(&c["b"]["a"], a);
     assert_eq!(&a["good"], good);
-    assert_eq!(c["good"], "denied", "what it needs does not need");
+    assert_eq!(c["good"], "not-granted", "what it needs does not need");
     let calls = |name: &str| {
         let plugin = engine.plugin(orbweaver_engine::Kind::Extractor, name);
         plugin.unwrap().calls

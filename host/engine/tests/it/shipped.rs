@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CrawlDataHost, Engine, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Kind,
-    LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo, Source, WaitFor,
+    CodedError, CrawlDataHost, Engine, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
+    HttpHost, Kind, LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo,
+    Source, WaitFor,
 };
 use serde_json::{Value, json};
 
@@ -103,7 +104,7 @@ impl Host for Web {
 
 #[async_trait]
 impl HttpHost for Web {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         assert!(
             request
                 .headers
@@ -119,7 +120,10 @@ impl HttpHost for Web {
             Some("/") => page(url, 200, HOME, 0.0),
             Some("/refused") => page(url, 403, "", 0.0),
             Some("/private") if request.respect_robots => {
-                return Err(HostError::Denied("robots.txt disallows /private".into()));
+                return Err(CodedError::new(
+                    ErrorCode::Robots,
+                    "robots.txt disallows /private",
+                ));
             }
             Some("/robots.txt") => page(
                 url,
@@ -134,14 +138,14 @@ impl HttpHost for Web {
                 0.0,
             ),
             Some(_) => page(url, 404, "", 0.0),
-            None => return Err(HostError::FetchFailed("connection refused".into())),
+            None => return Err(CodedError::new(ErrorCode::Connect, "connection refused")),
         })
     }
 }
 
 #[async_trait]
 impl RenderingHost for Web {
-    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
+    async fn render(&self, url: &str, wait_for: WaitFor) -> Result<Arc<Page>, CodedError> {
         let _ = wait_for;
         let body = HOME.replace("</main>", "<a href=/by-script>Only by script</a></main>");
         Ok(page(url, 200, &body, 0.25))
@@ -155,28 +159,33 @@ impl ExtractionHost for Web {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         let call = RoleCall {
             role: role.into(),
             options: options.into(),
         };
         let answer = self.0.extract(&page, vec![call]).await.pop().unwrap();
-        answer.map_err(|error| HostError::Failed(error.to_string()))
+        answer.map_err(|error| CodedError::failed(error.to_string()))
     }
 }
 
 #[async_trait]
 impl CrawlDataHost for Web {
-    async fn run(&self, id: i64) -> Result<RunInfo, HostError> {
+    async fn run(&self, id: i64) -> Result<RunInfo, CodedError> {
         Ok(RunInfo {
             id,
             url: "https://site.test/".into(),
-            status: "done".into(),
+            failed: false,
             page_count: 2,
         })
     }
 
-    async fn pages(&self, _run: i64, after: i64, _limit: u32) -> Result<Vec<PageRow>, HostError> {
+    async fn pages(
+        &self,
+        _run: i64,
+        after: Option<i64>,
+        _limit: u32,
+    ) -> Result<Vec<PageRow>, CodedError> {
         let row = |id, url: &str| PageRow {
             id,
             url: url.into(),
@@ -184,13 +193,21 @@ impl CrawlDataHost for Web {
             bytes: 1,
         };
         let rows = [row(3, "https://site.test/"), row(5, "https://site.test/a")];
-        Ok(rows.into_iter().filter(|row| row.id > after).collect())
+        Ok(rows
+            .into_iter()
+            .filter(|row| row.id > after.unwrap_or_default())
+            .collect())
     }
 
-    async fn links(&self, _run: i64, _after: i64, _pages: u32) -> Result<LinkColumns, HostError> {
+    async fn links(
+        &self,
+        _run: i64,
+        _after: Option<i64>,
+        _pages: u32,
+    ) -> Result<LinkColumns, CodedError> {
         Ok(LinkColumns {
             from_page: vec![3, 3],
-            to_page: vec![5, -1],
+            to_page: vec![5, 5],
             anchor: vec![0, 0],
             nofollow: vec![false, false],
             anchors: vec!["To a".into()],
@@ -198,8 +215,8 @@ impl CrawlDataHost for Web {
         })
     }
 
-    async fn open_page(&self, page: i64) -> Result<Arc<Page>, HostError> {
-        Err(HostError::InvalidInput(format!(
+    async fn open_page(&self, page: i64) -> Result<Arc<Page>, CodedError> {
+        Err(CodedError::invalid(format!(
             "page: page {page} does not exist"
         )))
     }
@@ -356,7 +373,7 @@ async fn schemas_have_the_limits_of_the_api(engine: &Engine) {
 
 #[tokio::test]
 async fn a_role_that_the_component_does_not_serve_is_refused() {
-    let manifest = "name = \"links\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\n\
+    let manifest = "name = \"links\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n\
                     roles = [\"links\", \"lynx\"]\n";
     let packed = orbweaver_engine::manifest::embed(&plugin("extract-links"), manifest).unwrap();
     let engine = engine();

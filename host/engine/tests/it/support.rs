@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    Engine, EngineConfig, ExtractionHost, FetchRequest, Grants, Host, HostError, HttpHost, Kind,
-    Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
+    CodedError, Engine, EngineConfig, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
+    HttpHost, Kind, Page, PageParts, PluginError, PluginInfo, RoleCall, Source,
 };
 
 /// The folder of the built fixtures.
@@ -141,7 +141,7 @@ impl Host for TestHost {
 
 #[async_trait]
 impl HttpHost for TestHost {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         assert!(
             request.may_visit(&request.url),
             "the engine checked the grant"
@@ -153,7 +153,7 @@ impl HttpHost for TestHost {
         tokio::task::yield_now().await;
         self.running.fetch_sub(1, Ordering::SeqCst);
         if request.url.contains("unreachable") {
-            return Err(HostError::FetchFailed("connection refused".into()));
+            return Err(CodedError::new(ErrorCode::Connect, "connection refused"));
         }
         Ok(Page::new(PageParts {
             url: request.url.clone(),
@@ -173,7 +173,7 @@ impl ExtractionHost for TestHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         let engine = self.engine.as_ref().unwrap();
         let call = RoleCall {
             role: role.into(),
@@ -183,6 +183,14 @@ impl ExtractionHost for TestHost {
         answers
             .pop()
             .unwrap()
-            .map_err(|e| HostError::Failed(e.to_string()))
+            .map_err(|e| CodedError::failed(e.to_string()))
+    }
+}
+
+/// The code of a plugin's own error.
+pub fn code(error: &PluginError) -> Option<ErrorCode> {
+    match error {
+        PluginError::Reported(error) => Some(error.code),
+        _ => None,
     }
 }

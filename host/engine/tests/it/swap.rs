@@ -16,7 +16,7 @@ fn other_good() -> Vec<u8> {
 
 fn renamed(fixture_name: &str, name: &str, version: &str) -> Vec<u8> {
     let text = format!(
-        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"0.1.0\"\n"
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"1.0.0\"\n"
     );
     manifest::embed(&fixture(fixture_name), &text).unwrap()
 }
@@ -228,7 +228,7 @@ async fn a_role_is_served_by_the_configured_plugin() {
     let engine = Engine::new(EngineConfig { roles, ..config() }).unwrap();
     crate::support::load(&engine, &["good"]).await;
     assert_eq!(engine.role("good-too").unwrap().name, "good");
-    let text = "name = \"other\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\nroles = [\"good-too\", \"good\"]\n";
+    let text = "name = \"other\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\nroles = [\"good-too\", \"good\"]\n";
     let other = manifest::embed(&fixture("peek"), text).unwrap();
     engine
         .load_bytes(other, Source::Upload, Grants::All)

@@ -18,7 +18,7 @@ const OTHERS: ProjectId = ProjectId(8);
 /// The fixture `good` as an extractor of this name with one role.
 fn extractor(name: &str, role: &str) -> Vec<u8> {
     let text = format!(
-        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"0.1.0\"\n\
+        "name = \"{name}\"\nkind = \"extractor\"\nversion = \"1\"\napi = \"1.0.0\"\n\
          roles = [\"{role}\"]\n"
     );
     manifest::embed(&fixture("good"), &text).unwrap()

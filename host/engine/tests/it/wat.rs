@@ -20,7 +20,7 @@ impl Default for Extractor<'_> {
             memory: "(memory (export \"memory\") 2)",
             core: "",
             attack: "",
-            export: "orbweaver:plugin/extracting@0.1.0",
+            export: "orbweaver:plugin/extracting@1.0.0",
         }
     }
 }
@@ -37,12 +37,12 @@ impl Extractor<'_> {
         } = self;
         let text = format!(
             r#"(component
-  (import "orbweaver:plugin/types@0.1.0" (instance $types
-    (type $e (variant (case "invalid-input" string) (case "fetch-failed" string)
-      (case "denied" string) (case "failed" string)))
+  (import "orbweaver:plugin/types@1.0.0" (instance $types
+    (type $e (record (field "code" string) (field "message" string)
+      (field "field" (option string)) (field "retry-after-ms" (option u64))))
     (export "error" (type (eq $e)))))
   (alias export $types "error" (type $error))
-  (import "orbweaver:plugin/pages@0.1.0" (instance $pages
+  (import "orbweaver:plugin/pages@1.0.0" (instance $pages
     (export "page" (type (sub resource)))))
   (alias export $pages "page" (type $page))
   {imports}
@@ -57,8 +57,8 @@ impl Extractor<'_> {
       (if (i32.ne (local.get 4) (i32.const 2)) (then {attack}))
       (call $drop (local.get 2))
       (i32.store (i32.const 64) (i32.const 0))
-      (i32.store (i32.const 68) (i32.const 16))
-      (i32.store (i32.const 72) (i32.const 4))
+      (i32.store (i32.const 72) (i32.const 16))
+      (i32.store (i32.const 76) (i32.const 4))
       i32.const 64))
   (core instance $i (instantiate $m (with "host" (instance (export "drop" (func $drop))))))
   (type $f (func (param "role" string) (param "page" (borrow $page)) (param "options" string)
@@ -76,7 +76,7 @@ pub const MANIFEST: &str = r#"
 name = "raw"
 kind = "extractor"
 version = "0.1.0"
-api = "0.1.0"
+api = "1.0.0"
 "#;
 
 /// Any component text with the same manifest.
@@ -111,9 +111,9 @@ impl Actor<'_> {
         } = self;
         let text = format!(
             r#"(component
-  (import "orbweaver:plugin/types@0.1.0" (instance $types
-    (type $e (variant (case "invalid-input" string) (case "fetch-failed" string)
-      (case "denied" string) (case "failed" string)))
+  (import "orbweaver:plugin/types@1.0.0" (instance $types
+    (type $e (record (field "code" string) (field "message" string)
+      (field "field" (option string)) (field "retry-after-ms" (option u64))))
     (export "error" (type (eq $e)))))
   (alias export $types "error" (type $error))
   (type $answer (result string (error $error)))
@@ -127,10 +127,12 @@ impl Actor<'_> {
   (core func $return (canon task.return (result $answer) (memory (core memory $mem "memory"))))
   {builtins}
   (core module $m
-    (import "host" "return" (func $return (param i32 i32 i32 i32)))
+    (import "host" "return"
+      (func $return (param i32 i32 i32 i32 i32 i32 i32 i32 i32 i64)))
     {imports}
     (import "mem" "memory" (memory 2))
-    (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4) (i32.const 0)))
+    (func $answer (call $return (i32.const 0) (i32.const 16) (i32.const 4) (i32.const 0)
+      (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0) (i64.const 0)))
     (func (export "run") (param i32 i32) (result i32) {run})
     (func (export "callback") (param i32 i32 i32) (result i32) {callback}))
   (core instance $i (instantiate $m
@@ -140,7 +142,7 @@ impl Actor<'_> {
   (func $run (type $f) (canon lift (core func $i "run") async (callback (core func $i "callback"))
     (memory (core memory $mem "memory")) (realloc (core func $mem "realloc"))))
   (instance $out (export "run" (func $run)))
-  (export "orbweaver:plugin/acting@0.1.0" (instance $out)))"#
+  (export "orbweaver:plugin/acting@1.0.0" (instance $out)))"#
         );
         let manifest = MANIFEST.replace("extractor", "actor");
         manifest::embed(&wat::parse_str(&text).unwrap(), &manifest).unwrap()

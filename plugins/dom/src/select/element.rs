@@ -10,6 +10,7 @@ use crate::format::NS_HTML;
 use crate::names::{attr, tag};
 use crate::node::Namespace as NodeNamespace;
 use crate::node::{Attr, Kind, Node};
+use crate::work::Work;
 
 /// How far below its element `:has` looks. The `selectors` crate searches by recursion, and
 /// a stack is finite; the tree of a default parse is no deeper.
@@ -20,14 +21,24 @@ const MAX_SEARCH_DEPTH: u16 = 512;
 pub(super) struct Element<'a> {
     node: Node<'a>,
     levels: u16,
+    /// Every step from element to element is charged. Where it is used up, there are no more
+    /// elements and attributes.
+    work: &'a Work,
 }
 
 impl<'a> Element<'a> {
-    pub(super) fn new(node: Node<'a>) -> Self {
+    pub(super) fn new(node: Node<'a>, work: &'a Work) -> Self {
         Self {
             node,
             levels: MAX_SEARCH_DEPTH,
+            work,
         }
+    }
+
+    /// An element beside or around this one.
+    fn at(&self, node: Node<'a>, levels: u16) -> Option<Self> {
+        let work = self.work;
+        work.element().then_some(Self { node, levels, work })
     }
 
     fn is_html(&self) -> bool {
@@ -44,6 +55,7 @@ impl<'a> Element<'a> {
             .attrs()
             .find(|a| a.id() == id && a.namespace_bits() == NS_HTML)
             .map(|a| a.value())
+            .filter(|value| self.work.bytes(value.len()))
     }
 
     /// <https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#concept-fe-disabled>
@@ -61,11 +73,13 @@ impl<'a> Element<'a> {
             _ => {
                 // A control in the first legend of a disabled fieldset stays enabled.
                 let mut below = self.node;
-                self.node.ancestors().any(|ancestor| {
+                let mut ancestors = self.node.ancestors().take_while(|_| self.work.element());
+                ancestors.any(|ancestor| {
                     let child = std::mem::replace(&mut below, ancestor);
+                    let is_legend = |c: &Node<'_>| c.tag() == tag::LEGEND || !self.work.element();
                     ancestor.tag() == tag::FIELDSET
                         && ancestor.has_attr(attr::DISABLED)
-                        && ancestor.child_elements().find(|c| c.tag() == tag::LEGEND) != Some(child)
+                        && ancestor.child_elements().find(is_legend) != Some(child)
                 })
             }
         }
@@ -87,15 +101,12 @@ impl selectors::Element for Element<'_> {
     type Impl = Names;
 
     fn opaque(&self) -> OpaqueElement {
-        OpaqueElement::new(self.node.record())
+        opaque(self.node)
     }
 
     fn parent_element(&self) -> Option<Self> {
         let node = self.node.parent().filter(Node::is_element)?;
-        Some(Self {
-            node,
-            levels: self.levels.saturating_add(1),
-        })
+        self.at(node, self.levels.saturating_add(1))
     }
 
     fn parent_node_is_shadow_root(&self) -> bool {
@@ -113,25 +124,22 @@ impl selectors::Element for Element<'_> {
     fn prev_sibling_element(&self) -> Option<Self> {
         let mut node = prev_sibling(self.node)?;
         while !node.is_element() {
-            node = prev_sibling(node)?;
+            node = prev_sibling(node).filter(|_| self.work.bytes(64))?;
         }
-        Some(Self { node, ..*self })
+        self.at(node, self.levels)
     }
 
     fn next_sibling_element(&self) -> Option<Self> {
         let mut node = next_sibling(self.node)?;
         while !node.is_element() {
-            node = next_sibling(node)?;
+            node = next_sibling(node).filter(|_| self.work.bytes(64))?;
         }
-        Some(Self { node, ..*self })
+        self.at(node, self.levels)
     }
 
     fn first_element_child(&self) -> Option<Self> {
         let levels = self.levels.checked_sub(1)?;
-        Some(Self {
-            node: self.node.child_elements().next()?,
-            levels,
-        })
+        self.at(self.node.child_elements().next()?, levels)
     }
 
     fn is_html_element_in_html_document(&self) -> bool {
@@ -170,9 +178,12 @@ impl selectors::Element for Element<'_> {
                 Some(number) => number == attr.namespace_bits() && number != NS_HTML,
             },
         };
-        self.node
-            .attrs()
-            .any(|a| has_name(&a, name) && in_namespace(&a) && operation.eval_str(a.value()))
+        self.node.attrs().any(|a| {
+            has_name(&a, name)
+                && in_namespace(&a)
+                && self.work.bytes(a.value().len())
+                && operation.eval_str(a.value())
+        })
     }
 
     fn match_non_ts_pseudo_class(
@@ -269,6 +280,11 @@ impl selectors::Element for Element<'_> {
     fn add_element_unique_hashes(&self, _: &mut BloomFilter) -> bool {
         false
     }
+}
+
+/// What identifies an element in the caches of a search.
+pub(super) fn opaque(node: Node<'_>) -> OpaqueElement {
+    OpaqueElement::new(node.record())
 }
 
 /// Siblings, where both sides say so. The `selectors` crate counts them in both directions, and

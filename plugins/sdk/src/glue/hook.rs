@@ -11,14 +11,14 @@ use crate::hook::{
 use crate::{Error, glue};
 
 fn parsed<C: DeserializeOwned>(config: &str) -> Result<C, Error> {
-    serde_json::from_str(config).map_err(|e| Error::InvalidInput(format!("config: {e}")))
+    serde_json::from_str(config).map_err(|e| Error::field("config", e))
 }
 
 impl From<wit::Visit> for Visit {
     fn from(visit: wit::Visit) -> Self {
         Self {
             url: visit.url,
-            status: visit.status,
+            status: visit.status.unwrap_or_default(),
             depth: visit.depth,
             attempts: visit.attempts,
         }
@@ -95,14 +95,12 @@ pub fn record<H: Hook>(
 /// Runs `request`.
 pub fn request<H: Hook>(
     config: &str,
-    url: String,
-    depth: u32,
-    attempts: u32,
+    request: wit::Outgoing,
 ) -> Result<wit::RequestChange, types::Error> {
     let request = Outgoing {
-        url,
-        depth,
-        attempts,
+        url: request.url,
+        depth: request.depth,
+        attempts: request.attempts,
     };
     let change = H::request(&parsed(config)?, &request)?;
     let headers = change.headers.into_iter();

@@ -3,6 +3,15 @@
 
 use crate::{Error, Page};
 
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunStatus {
+    /// It is complete, or was cut by a limit.
+    Done,
+    /// The seed could not be fetched, or the crawl gave up; it may have pages all the same.
+    Failed,
+}
+
 /// A finished run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -10,8 +19,8 @@ pub struct Run {
     pub id: i64,
     /// Its seed URL.
     pub url: String,
-    /// `done` or `failed`.
-    pub status: String,
+    /// How it ended.
+    pub status: RunStatus,
     /// Number of pages fetched, with any status.
     pub page_count: u64,
 }
@@ -34,7 +43,7 @@ pub struct PageRow {
 pub struct Links {
     /// The page that contains the link.
     pub from_page: Vec<i64>,
-    /// The link's target: a page of the same run, or -1.
+    /// The link's target: a page of the same run. Links to other targets are left out.
     pub to_page: Vec<i64>,
     /// Index into `anchors`.
     pub anchor: Vec<u32>,
@@ -46,7 +55,7 @@ pub struct Links {
     pub next: Option<i64>,
 }
 
-/// Returns a run. If it is not finished, the error is [`Error::InvalidInput`].
+/// Returns a run. If it is not finished, the error is [`Code::InvalidInput`](crate::Code::InvalidInput).
 pub fn run(id: i64) -> Result<Run, Error> {
     super::backend::run(id)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::crawl_data::{Links, PageRow, Run};
+use super::crawl_data::{Links, PageRow, Run, RunStatus};
 use super::http::Request;
 use super::job::Context;
 use super::log::Level;
@@ -16,88 +16,53 @@ fn own(page: raw::pages::Page) -> Page<'static> {
     Page::from_host(Handle::Own(page), CellsRef::Own(Box::<Cells>::default()))
 }
 
-fn headers(request: &mut Request) -> Vec<raw::types::Header> {
-    let headers = std::mem::take(&mut request.headers);
-    headers
-        .into_iter()
-        .map(|h| raw::types::Header {
-            name: h.name,
-            value: h.value,
-        })
-        .collect()
-}
-
-pub async fn fetch(mut request: Request) -> Result<Page<'static>, Error> {
-    let request = raw::http::Request {
-        headers: headers(&mut request),
-        timeout_ms: request.timeout_ms(),
+fn raw_request(request: Request) -> raw::requests::Request {
+    let headers = request.headers.into_iter().map(|h| raw::types::Header {
+        name: h.name,
+        value: h.value,
+    });
+    let secrets = request.secrets.into_iter();
+    let secrets = secrets.map(|secret| raw::requests::SecretHeader {
+        name: secret.name,
+        prefix: secret.prefix,
+        secret: secret.secret,
+    });
+    let timeout = request.timeout;
+    raw::requests::Request {
+        timeout_ms: timeout.map(|t| u32::try_from(t.as_millis()).unwrap_or(u32::MAX)),
+        headers: headers.collect(),
+        secrets: secrets.collect(),
         method: request.method,
         url: request.url,
         body: request.body,
         follow_redirects: request.follow_redirects,
         respect_robots: request.respect_robots,
-    };
-    Ok(own(raw::http::fetch(request).await?))
+        proxy: request.proxy.map(|proxy| raw::requests::Proxy {
+            pool: proxy.pool,
+            country: proxy.country,
+        }),
+    }
+}
+
+pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
+    Ok(own(raw::http::fetch(raw_request(request)).await?))
 }
 
 pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
-    let requests: Vec<_> = requests
-        .into_iter()
-        .map(|mut request| raw::batch::BatchRequest {
-            headers: headers(&mut request),
-            timeout_ms: request.timeout_ms(),
-            method: request.method,
-            url: request.url,
-            body: request.body,
-            follow_redirects: request.follow_redirects,
-            respect_robots: request.respect_robots,
-        })
-        .collect();
+    let requests: Vec<_> = requests.into_iter().map(raw_request).collect();
     let answers = raw::batch::fetch_many(&requests, concurrency);
-    answers.into_iter().map(|answer| Ok(own(answer?))).collect()
-}
-
-pub fn send_with_secrets(
-    requests: Vec<Request>,
-    concurrency: u32,
-) -> Vec<Result<Page<'static>, Error>> {
-    let requests: Vec<_> = requests
-        .into_iter()
-        .map(|mut request| raw::secret_http::SecretRequest {
-            headers: headers(&mut request),
-            timeout_ms: request.timeout_ms(),
-            method: request.method,
-            url: request.url,
-            body: request.body,
-            follow_redirects: request.follow_redirects,
-            respect_robots: request.respect_robots,
-            secrets: request
-                .secrets
-                .into_iter()
-                .map(|secret| raw::secret_http::SecretHeader {
-                    name: secret.name,
-                    prefix: secret.prefix,
-                    secret: secret.secret,
-                })
-                .collect(),
-        })
-        .collect();
-    let answers = raw::secret_http::send_many(&requests, concurrency);
     answers.into_iter().map(|answer| Ok(own(answer?))).collect()
 }
 
 fn state_error(failure: raw::state::Failure) -> StateError {
     match failure {
-        raw::state::Failure::InvalidInput(text) => StateError::InvalidInput(text),
-        raw::state::Failure::Denied(text) => StateError::Denied(text),
         raw::state::Failure::Conflict(version) => StateError::Conflict(version),
-        raw::state::Failure::Full(text) => StateError::Full(text),
-        raw::state::Failure::Failed(text) => StateError::Failed(text),
+        raw::state::Failure::Error(error) => StateError::Error(error.into()),
     }
 }
 
-pub fn state_get(key: &str) -> Result<Option<Entry>, StateError> {
-    let entry = raw::state::get(key).map_err(state_error)?;
+pub fn state_get(key: &str) -> Result<Option<Entry>, Error> {
+    let entry = raw::state::get(key)?;
     Ok(entry.map(|entry| Entry {
         value: entry.value,
         version: entry.version,
@@ -115,31 +80,43 @@ pub fn state_delete(key: &str, expected: Option<u64>) -> Result<(), StateError> 
     raw::state::delete(key, expected).map_err(state_error)
 }
 
-pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, StateError> {
-    raw::state::keys(prefix, after, limit).map_err(state_error)
+pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, Error> {
+    Ok(raw::state::keys(prefix, Some(after), limit)?)
+}
+
+fn raw_render(url: &str, wait_for: WaitFor) -> raw::requests::RenderRequest {
+    raw::requests::RenderRequest {
+        url: url.to_owned(),
+        wait_for: match wait_for {
+            WaitFor::Load => raw::requests::WaitFor::Load,
+            WaitFor::DomContentLoaded => raw::requests::WaitFor::DomContentLoaded,
+            WaitFor::NetworkIdle => raw::requests::WaitFor::NetworkIdle,
+        },
+    }
 }
 
 pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error> {
-    let wait_for = match wait_for {
-        WaitFor::Load => raw::rendering::WaitFor::Load,
-        WaitFor::DomContentLoaded => raw::rendering::WaitFor::DomContentLoaded,
-        WaitFor::NetworkIdle => raw::rendering::WaitFor::NetworkIdle,
-    };
-    Ok(own(raw::rendering::render(url.to_owned(), wait_for).await?))
+    Ok(own(raw::rendering::render(raw_render(url, wait_for)).await?))
 }
 
-pub fn render_many(urls: &[String], concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
-    let answers = raw::batch::render_many(urls, concurrency);
+pub fn render_many(
+    urls: &[String],
+    wait_for: WaitFor,
+    concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
+    let requests: Vec<_> = urls.iter().map(|url| raw_render(url, wait_for)).collect();
+    let answers = raw::batch::render_many(&requests, concurrency);
     answers.into_iter().map(|answer| Ok(own(answer?))).collect()
 }
 
-pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+pub async fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
     let Some(handle) = page.handle() else {
         return Err(Error::failed(
             "extract: the page was not loaded from the host",
         ));
     };
-    Ok(raw::extraction::extract(role, handle.raw(), options)?)
+    let (role, options) = (role.to_owned(), options.to_owned());
+    Ok(raw::extraction::extract(role, handle.raw(), options).await?)
 }
 
 pub fn from_html(url: &str, html: &str) -> Page<'static> {
@@ -162,13 +139,16 @@ pub fn run(id: i64) -> Result<Run, Error> {
     Ok(Run {
         id: run.id,
         url: run.url,
-        status: run.status,
+        status: match run.status {
+            raw::crawl_data::RunStatus::Done => RunStatus::Done,
+            raw::crawl_data::RunStatus::Failed => RunStatus::Failed,
+        },
         page_count: run.page_count,
     })
 }
 
 pub fn pages(run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
-    let rows = raw::crawl_data::pages(run, after, limit)?;
+    let rows = raw::crawl_data::pages(run, Some(after), limit)?;
     Ok(rows
         .into_iter()
         .map(|row| PageRow {
@@ -181,7 +161,7 @@ pub fn pages(run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {
 }
 
 pub fn links(run: i64, after: i64, pages: u32) -> Result<Links, Error> {
-    let links = raw::crawl_data::links(run, after, pages)?;
+    let links = raw::crawl_data::links(run, Some(after), pages)?;
     Ok(Links {
         from_page: links.from_page,
         to_page: links.to_page,

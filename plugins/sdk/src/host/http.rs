@@ -19,13 +19,25 @@ pub struct Request {
     /// Whether to follow redirects (each is checked again); if not, a 3xx is the answer.
     /// Default: true.
     pub follow_redirects: bool,
-    /// Whether to obey robots.txt; a refusal is [`Error::Denied`]. Default: true.
+    /// Whether to obey robots.txt; a refusal is
+    /// [`Code::Robots`](crate::Code::Robots). Default: true.
     pub respect_robots: bool,
     /// Time limit. `None`, or more than the host's limit, means the host's limit.
     pub timeout: Option<Duration>,
+    /// The proxy pool to use; `None`: none, or the project's own proxy.
+    pub proxy: Option<Proxy>,
     /// Headers whose values are secrets of the caller's project; see
     /// [`secret_header`](Self::secret_header).
     pub secrets: Vec<SecretHeader>,
+}
+
+/// One of the operator's proxy pools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxy {
+    /// `datacenter`, `isp`, `residential` or `mobile`.
+    pub pool: String,
+    /// A country (ISO 3166-1 alpha-2).
+    pub country: Option<String>,
 }
 
 /// A header whose value is a secret that the plugin names and never sees.
@@ -50,6 +62,7 @@ impl Request {
             follow_redirects: true,
             respect_robots: true,
             timeout: None,
+            proxy: None,
             secrets: Vec::new(),
         }
     }
@@ -91,15 +104,17 @@ impl Request {
     }
 
     /// Uses one of the operator's proxy pools (`datacenter`, `isp`, `residential`, `mobile`). A
-    /// pool that is not configured is [`Error::Denied`].
-    pub fn proxy_pool(self, pool: &str) -> Self {
-        self.header("orbweaver-proxy-pool", pool)
+    /// pool that is not configured is [`Code::NotConfigured`](crate::Code::NotConfigured).
+    pub fn proxy_pool(mut self, pool: &str) -> Self {
+        self.proxy.get_or_insert_default().pool = pool.to_owned();
+        self
     }
 
     /// With [`proxy_pool`](Self::proxy_pool): uses a proxy in this country (ISO 3166-1
     /// alpha-2).
-    pub fn proxy_country(self, country: &str) -> Self {
-        self.header("orbweaver-proxy-country", country)
+    pub fn proxy_country(mut self, country: &str) -> Self {
+        self.proxy.get_or_insert_default().country = Some(country.to_owned());
+        self
     }
 
     /// Sets [`follow_redirects`](Self::follow_redirects).
@@ -119,30 +134,12 @@ impl Request {
         self.timeout = Some(timeout);
         self
     }
-
-    #[cfg(target_family = "wasm")]
-    pub(crate) fn timeout_ms(&self) -> Option<u32> {
-        self.timeout
-            .map(|t| u32::try_from(t.as_millis()).unwrap_or(u32::MAX))
-    }
-}
-
-/// Sends requests with or without [`secret headers`](Request::secret_header), at most `concurrency` in
-/// parallel (0: the host's choice); the answers are in the order of the requests. A separate function, so
-/// that a plugin without secrets does not import them.
-pub fn send_with_secrets(
-    requests: Vec<Request>,
-    concurrency: u32,
-) -> Vec<Result<Page<'static>, Error>> {
-    super::backend::send_with_secrets(requests, concurrency)
 }
 
 /// Sends one request. A response with any status is an answer; without a response the error is
-/// [`Error::FetchFailed`]. Calls run concurrently: use [`join_all`](crate::join_all) for several.
-///
-/// Requests with secrets are sent by [`send_with_secrets`]; here they are refused.
+/// one for which [`Error::is_fetch`] holds. Calls run concurrently: use
+/// [`join_all`](crate::join_all) for several.
 pub async fn fetch(request: Request) -> Result<Page<'static>, Error> {
-    without_secrets(&request)?;
     super::backend::fetch(request).await
 }
 
@@ -154,17 +151,5 @@ pub async fn get(url: &str) -> Result<Page<'static>, Error> {
 /// Sends several requests, at most `concurrency` in parallel (0: the host's choice); the answers
 /// are in the order of the requests.
 pub fn fetch_many(requests: Vec<Request>, concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
-    if let Some(error) = requests.iter().find_map(|r| without_secrets(r).err()) {
-        return requests.iter().map(|_| Err(error.clone())).collect();
-    }
     super::backend::fetch_many(requests, concurrency)
-}
-
-fn without_secrets(request: &Request) -> Result<(), Error> {
-    if request.secrets.is_empty() {
-        return Ok(());
-    }
-    Err(Error::InvalidInput(
-        "secrets: use send_with_secrets".to_owned(),
-    ))
 }

@@ -9,7 +9,8 @@ use crate::Error;
 /// The output of a role: JSON text, made without options.
 ///
 /// # Errors
-/// [`Error::Denied`] if the manifest does not list the role; [`Error::Failed`] if the role failed
+/// [`Code::NotGranted`](crate::Code::NotGranted) if the manifest does not list the role;
+/// [`Code::Failed`](crate::Code::Failed) if the role failed
 /// on this page, or no plugin serves it.
 pub fn output(role: &str) -> Result<String, Error> {
     super::backend::input(role)

@@ -54,7 +54,8 @@ pub fn progress(done: u64, total: Option<u64>, message: &str) {
 /// of the run's last attempt is kept exactly once, in this order.
 ///
 /// # Errors
-/// [`Error::Denied`] beyond the host's limits on items; [`Error::InvalidInput`] without a run.
+/// [`Code::Budget`](crate::Code::Budget) beyond the host's limits on items;
+/// [`Code::InvalidInput`](crate::Code::InvalidInput) without a run.
 pub fn emit(item: &impl Serialize) -> Result<(), Error> {
     super::backend::emit(serde_json::to_string(item)?)
 }

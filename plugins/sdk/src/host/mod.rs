@@ -1,6 +1,6 @@
 //! Services of the host; most need a permission that the manifest requests and the operator
 //! grants. In native builds the host is the one installed by a test
-//! (`orbweaver_sdk::testing`); without one every call returns `Error::Denied`.
+//! (`orbweaver_sdk::testing`); without one every call returns `Code::NotGranted`.
 
 #[cfg(target_family = "wasm")]
 #[path = "guest.rs"]
@@ -51,14 +51,18 @@ pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error
 
 /// Renders several pages, at most `concurrency` in parallel (0: the host's choice); the answers
 /// are in the order of the URLs. Needs permission `render`.
-pub fn render_many(urls: &[String], concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
-    backend::render_many(urls, concurrency)
+pub fn render_many(
+    urls: &[String],
+    wait_for: WaitFor,
+    concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
+    backend::render_many(urls, wait_for, concurrency)
 }
 
 /// Runs another plugin's role on a page; returns JSON text. Options are JSON text, `"{}"` for
-/// none. Needs permission `extract` (roles).
-pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
-    backend::extract(role, page, options)
+/// none. Needs permission `extract` (roles). Calls run concurrently.
+pub async fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+    backend::extract(role, page, options).await
 }
 
 impl Page<'_> {

@@ -9,13 +9,17 @@ use super::job::Context;
 use super::log::Level;
 use super::state::{Entry, Put, StateError};
 use crate::testing::{Document, Host, installed};
-use crate::{Error, Page, WaitFor};
+use crate::{Code, Error, Page, WaitFor};
 
 fn ask<T>(question: impl FnOnce(&dyn Host) -> Result<T, Error>) -> Result<T, Error> {
     match installed() {
         Some(host) => question(&*host),
-        None => Err(Error::Denied("no host outside the sandbox".to_owned())),
+        None => Err(no_host()),
     }
+}
+
+fn no_host() -> Error {
+    Error::new(Code::NotGranted, "no host outside the sandbox")
 }
 
 fn page(document: Result<Document, Error>) -> Result<Page<'static>, Error> {
@@ -33,18 +37,9 @@ pub fn fetch_many(requests: Vec<Request>, _concurrency: u32) -> Vec<Result<Page<
         .collect()
 }
 
-pub fn send_with_secrets(
-    requests: Vec<Request>,
-    concurrency: u32,
-) -> Vec<Result<Page<'static>, Error>> {
-    fetch_many(requests, concurrency)
-}
-
-fn with_state<T>(
-    use_it: impl FnOnce(&mut Values) -> Result<T, StateError>,
-) -> Result<T, StateError> {
+fn with_state<T, E: From<Error>>(use_it: impl FnOnce(&mut Values) -> Result<T, E>) -> Result<T, E> {
     if installed().is_none() {
-        return Err(StateError::Denied("no host outside the sandbox".to_owned()));
+        return Err(no_host().into());
     }
     VALUES.with_borrow_mut(use_it)
 }
@@ -64,7 +59,7 @@ fn expect(values: &Values, key: &str, expected: Option<u64>) -> Result<(), State
     }
 }
 
-pub fn state_get(key: &str) -> Result<Option<Entry>, StateError> {
+pub fn state_get(key: &str) -> Result<Option<Entry>, Error> {
     with_state(|values| Ok(values.get(key).cloned()))
 }
 
@@ -91,7 +86,7 @@ pub fn state_delete(key: &str, expected: Option<u64>) -> Result<(), StateError> 
     })
 }
 
-pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, StateError> {
+pub fn state_keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, Error> {
     with_state(|values| {
         let keys = values
             .keys()
@@ -104,13 +99,17 @@ pub async fn render(url: &str, wait_for: WaitFor) -> Result<Page<'static>, Error
     page(ask(|host| host.render(url, wait_for)))
 }
 
-pub fn render_many(urls: &[String], _concurrency: u32) -> Vec<Result<Page<'static>, Error>> {
+pub fn render_many(
+    urls: &[String],
+    wait_for: WaitFor,
+    _concurrency: u32,
+) -> Vec<Result<Page<'static>, Error>> {
     urls.iter()
-        .map(|url| page(ask(|host| host.render(url, WaitFor::Load))))
+        .map(|url| page(ask(|host| host.render(url, wait_for))))
         .collect()
 }
 
-pub fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
+pub async fn extract(role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
     ask(|host| host.extract(role, page, options))
 }
 

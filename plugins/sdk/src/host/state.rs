@@ -26,37 +26,35 @@ pub struct Put {
     pub ttl: Option<Duration>,
 }
 
-/// Why the use of a value failed.
+/// Why a value was not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StateError {
-    /// An argument breaks a rule; names the field and the rule.
-    InvalidInput(String),
-    /// The permission is not granted, or the call's budget is exhausted.
-    Denied(String),
     /// Another version is current; 0: there is no value.
     Conflict(u64),
-    /// The values of the project's plugins would exceed their bounds.
-    Full(String),
-    /// The host failed.
-    Failed(String),
+    /// Anything else; [`Code::Quota`](crate::Code::Quota) if the values of the project's plugins would
+    /// exceed their bounds.
+    Error(Error),
+}
+
+impl From<Error> for StateError {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
 }
 
 impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         match error {
-            StateError::Denied(text) => Self::Denied(text),
             StateError::Conflict(version) => {
-                Self::Failed(format!("state: version {version} is current"))
+                Self::failed(format_args!("state: version {version} is current"))
             }
-            StateError::InvalidInput(text) | StateError::Full(text) | StateError::Failed(text) => {
-                Self::Failed(text)
-            }
+            StateError::Error(error) => error,
         }
     }
 }
 
 /// The value of a key; `None` if there is none or it has expired.
-pub fn get(key: &str) -> Result<Option<Entry>, StateError> {
+pub fn get(key: &str) -> Result<Option<Entry>, Error> {
     super::backend::state_get(key)
 }
 
@@ -77,7 +75,7 @@ pub fn delete(key: &str, expected: Option<u64>) -> Result<(), StateError> {
 
 /// Keys with this prefix behind `after` (empty: from the first), in byte order, at most `limit` (1,000 at
 /// most).
-pub fn keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, StateError> {
+pub fn keys(prefix: &str, after: &str, limit: u32) -> Result<Vec<String>, Error> {
     super::backend::state_keys(prefix, after, limit)
 }
 

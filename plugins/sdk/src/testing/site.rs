@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::{Document, Host};
 use crate::host::crawl_data::{Links, PageRow, Run};
 use crate::host::http::Request;
-use crate::{Error, Page, WaitFor};
+use crate::{Code, Error, Page, WaitFor};
 
 type Role = Box<dyn Fn(&Page<'_>, &str) -> Result<String, Error>>;
 
@@ -100,7 +100,10 @@ impl Site {
         match found {
             Some(Ok(document)) => Ok(document.copy()),
             Some(Err(error)) => Err(error.clone()),
-            None => Err(Error::FetchFailed(format!("no answer from {url}"))),
+            None => Err(Error::new(
+                Code::Connect,
+                format_args!("no answer from {url}"),
+            )),
         }
     }
 }
@@ -109,7 +112,10 @@ impl Host for Site {
     fn fetch(&self, request: &Request) -> Result<Document, Error> {
         if request.respect_robots && self.disallowed.contains(&request.url) {
             let url = &request.url;
-            return Err(Error::Denied(format!("robots.txt disallows {url}")));
+            return Err(Error::new(
+                Code::Robots,
+                format_args!("robots.txt disallows {url}"),
+            ));
         }
         self.answer(&request.method, &request.url)
     }
@@ -121,14 +127,14 @@ impl Host for Site {
     fn extract(&self, role: &str, page: &Page<'_>, options: &str) -> Result<String, Error> {
         match self.roles.get(role) {
             Some(function) => function(page, options),
-            None => Err(Error::Denied(format!("extract={role}"))),
+            None => Err(super::not_granted(&format!("extract={role}"))),
         }
     }
 
     fn run(&self, id: i64) -> Result<Run, Error> {
         let run = self.run.as_ref().filter(|run| run.id == id);
         run.cloned()
-            .ok_or_else(|| Error::InvalidInput(format!("crawl_id: no run {id}")))
+            .ok_or_else(|| Error::field("crawl_id", format_args!("no run {id}")))
     }
 
     fn pages(&self, _run: i64, after: i64, limit: u32) -> Result<Vec<PageRow>, Error> {

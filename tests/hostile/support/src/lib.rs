@@ -11,19 +11,21 @@ pub mod host {
         inline: "
             package hostile:support;
             world host {
-                import orbweaver:plugin/types@0.1.0;
-                import orbweaver:plugin/pages@0.1.0;
-                import orbweaver:plugin/log@0.1.0;
-                import orbweaver:plugin/inputs@0.1.0;
-                import orbweaver:plugin/parsing@0.1.0;
-                import orbweaver:plugin/http@0.1.0;
-                import orbweaver:plugin/rendering@0.1.0;
-                import orbweaver:plugin/batch@0.1.0;
-                import orbweaver:plugin/extraction@0.1.0;
-                import orbweaver:plugin/crawl-data@0.1.0;
-                import orbweaver:plugin/state@0.1.0;
-                import orbweaver:plugin/secret-http@0.1.0;
-                import orbweaver:plugin/job@0.1.0;
+                import orbweaver:plugin/types@1.0.0;
+                import orbweaver:plugin/requests@1.0.0;
+                import orbweaver:plugin/pages@1.0.0;
+                import orbweaver:plugin/dom@1.0.0;
+                import orbweaver:plugin/log@1.0.0;
+                import orbweaver:plugin/inputs@1.0.0;
+                import orbweaver:plugin/parsing@1.0.0;
+                import orbweaver:plugin/http@1.0.0;
+                import orbweaver:plugin/rendering@1.0.0;
+                import orbweaver:plugin/batch@1.0.0;
+                import orbweaver:plugin/extraction@1.0.0;
+                import orbweaver:plugin/extraction-sync@1.0.0;
+                import orbweaver:plugin/crawl-data@1.0.0;
+                import orbweaver:plugin/state@1.0.0;
+                import orbweaver:plugin/job@1.0.0;
             }
         ",
         generate_all,
@@ -35,16 +37,19 @@ pub mod host {
 
 extern crate self as hostile_support;
 
+pub mod look;
+
 /// The world `extractor`.
 pub mod extractor {
     wit_bindgen::generate!({
         path: "../../../wit",
         world: "orbweaver:plugin/extractor",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@0.1.0": crate::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.0.0": crate::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -60,18 +65,20 @@ pub mod actor {
         path: "../../../wit",
         world: "orbweaver:plugin/actor",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/http@0.1.0": crate::host::orbweaver::plugin::http,
-            "orbweaver:plugin/rendering@0.1.0": crate::host::orbweaver::plugin::rendering,
-            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
-            "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
-            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
-            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.0.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.0.0": crate::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.0.0": crate::host::orbweaver::plugin::extraction,
+            "orbweaver:plugin/crawl-data@1.0.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@1.0.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -87,16 +94,17 @@ pub mod actor_sync {
         path: "../../../wit",
         world: "orbweaver:plugin/actor-sync",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
-            "orbweaver:plugin/crawl-data@0.1.0": crate::host::orbweaver::plugin::crawl_data,
-            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
-            "orbweaver:plugin/job@0.1.0": crate::host::orbweaver::plugin::job,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/crawl-data@1.0.0": crate::host::orbweaver::plugin::crawl_data,
+            "orbweaver:plugin/job@1.0.0": crate::host::orbweaver::plugin::job,
         },
         generate_all,
         pub_export_macro: true,
@@ -112,20 +120,47 @@ pub mod fetcher {
         path: "../../../wit",
         world: "orbweaver:plugin/fetcher",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/parsing@0.1.0": crate::host::orbweaver::plugin::parsing,
-            "orbweaver:plugin/http@0.1.0": crate::host::orbweaver::plugin::http,
-            "orbweaver:plugin/batch@0.1.0": crate::host::orbweaver::plugin::batch,
-            "orbweaver:plugin/extraction@0.1.0": crate::host::orbweaver::plugin::extraction,
-            "orbweaver:plugin/state@0.1.0": crate::host::orbweaver::plugin::state,
-            "orbweaver:plugin/secret-http@0.1.0": crate::host::orbweaver::plugin::secret_http,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
+            "orbweaver:plugin/http@1.0.0": crate::host::orbweaver::plugin::http,
+            "orbweaver:plugin/rendering@1.0.0": crate::host::orbweaver::plugin::rendering,
+            "orbweaver:plugin/extraction@1.0.0": crate::host::orbweaver::plugin::extraction,
         },
         generate_all,
         pub_export_macro: true,
         export_macro_name: "export_fetcher",
         default_bindings_module: "::hostile_support::fetcher",
+        runtime_path: "::hostile_support::wit_bindgen::rt",
+    });
+}
+
+/// The world `fetcher-sync`.
+pub mod fetcher_sync {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "orbweaver:plugin/fetcher-sync",
+        with: {
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/requests@1.0.0": crate::host::orbweaver::plugin::requests,
+            "orbweaver:plugin/parsing@1.0.0": crate::host::orbweaver::plugin::parsing,
+            "orbweaver:plugin/batch@1.0.0": crate::host::orbweaver::plugin::batch,
+            "orbweaver:plugin/extraction-sync@1.0.0": crate::host::orbweaver::plugin::extraction_sync,
+            "orbweaver:plugin/state@1.0.0": crate::host::orbweaver::plugin::state,
+        },
+        generate_all,
+        pub_export_macro: true,
+        export_macro_name: "export_fetcher_sync",
+        default_bindings_module: "::hostile_support::fetcher_sync",
         runtime_path: "::hostile_support::wit_bindgen::rt",
     });
 }
@@ -136,10 +171,11 @@ pub mod hook {
         path: "../../../wit",
         world: "orbweaver:plugin/hook",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/pages@0.1.0": crate::host::orbweaver::plugin::pages,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
-            "orbweaver:plugin/inputs@0.1.0": crate::host::orbweaver::plugin::inputs,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/pages@1.0.0": crate::host::orbweaver::plugin::pages,
+            "orbweaver:plugin/dom@1.0.0": crate::host::orbweaver::plugin::dom,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/inputs@1.0.0": crate::host::orbweaver::plugin::inputs,
         },
         generate_all,
         pub_export_macro: true,
@@ -155,8 +191,8 @@ pub mod delivery_hook {
         path: "../../../wit",
         world: "orbweaver:plugin/delivery-hook",
         with: {
-            "orbweaver:plugin/types@0.1.0": crate::host::orbweaver::plugin::types,
-            "orbweaver:plugin/log@0.1.0": crate::host::orbweaver::plugin::log,
+            "orbweaver:plugin/types@1.0.0": crate::host::orbweaver::plugin::types,
+            "orbweaver:plugin/log@1.0.0": crate::host::orbweaver::plugin::log,
         },
         generate_all,
         pub_export_macro: true,
@@ -238,8 +274,8 @@ macro_rules! actor {
 }
 
 /// A GET request that follows redirects and ignores robots.txt.
-pub fn get(url: &str) -> host::http::Request {
-    host::http::Request {
+pub fn get(url: &str) -> host::requests::Request {
+    host::requests::Request {
         method: "GET".to_owned(),
         url: url.to_owned(),
         headers: Vec::new(),
@@ -247,5 +283,17 @@ pub fn get(url: &str) -> host::http::Request {
         follow_redirects: true,
         respect_robots: false,
         timeout_ms: None,
+        proxy: None,
+        secrets: Vec::new(),
+    }
+}
+
+/// An error with this code.
+pub fn error(code: &str, message: impl Into<String>) -> Error {
+    Error {
+        code: code.to_owned(),
+        message: message.into(),
+        field: None,
+        retry_after_ms: None,
     }
 }

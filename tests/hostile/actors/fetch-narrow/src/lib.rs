@@ -1,7 +1,7 @@
 //! Hardening 11 (the engine's half): fetches the URL of its input. If the URL ends in
 //! `timeout-N`, the timeout is N ms; with `timeout-max` it is the longest that can be given.
 
-use hostile_support::host::http;
+use hostile_support::host::{http, requests};
 use hostile_support::{Error, get};
 
 hostile_support::actor!(run);
@@ -13,10 +13,10 @@ async fn run(input: String) -> Result<String, Error> {
         Some((_, "max")) => Some(u32::MAX),
         Some((_, ms)) => ms.parse().ok(),
     };
-    let request = http::Request {
+    let request = requests::Request {
         timeout_ms,
         ..get(url)
     };
     let page = http::fetch(request).await?;
-    Ok(page.status().to_string())
+    Ok(page.status().unwrap_or_default().to_string())
 }

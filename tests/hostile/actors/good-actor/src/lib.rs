@@ -18,7 +18,7 @@ async fn run(input: String) -> Result<String, Error> {
         match page {
             Ok(page) => {
                 if sizes.is_empty() {
-                    first = extraction::extract("good", &page, "{}")?;
+                    first = extraction::extract("good".to_owned(), &page, "{}".to_owned()).await?;
                 }
                 sizes.push(page.size().to_string());
             }

@@ -3,7 +3,7 @@
 
 use hostile_support::host::parsing::from_html;
 use hostile_support::host::{http, job};
-use hostile_support::{Error, get};
+use hostile_support::{Error, error, get};
 
 hostile_support::actor!(run);
 
@@ -38,7 +38,7 @@ async fn run(input: String) -> Result<String, Error> {
             let attempt = job::context().attempts;
             for i in 0..n {
                 let page = http::fetch(get(&format!("{url}?{i}"))).await?;
-                let status = page.status();
+                let status = page.status().unwrap_or_default();
                 job::emit(&format!(
                     r#"{{"n":{i},"attempt":{attempt},"status":{status}}}"#
                 ))?;
@@ -69,9 +69,9 @@ async fn run(input: String) -> Result<String, Error> {
             while refused <= emitted {
                 match job::emit(r#""x""#) {
                     Ok(()) => emitted += 1,
-                    Err(Error::Denied(text)) => {
+                    Err(error) if error.code == "budget" => {
                         refused += 1;
-                        why = text;
+                        why = error.message;
                     }
                     Err(error) => return Err(error),
                 }
@@ -87,9 +87,7 @@ async fn run(input: String) -> Result<String, Error> {
             for text in texts {
                 match job::emit(text) {
                     Ok(()) => errors.push("\"taken\"".to_owned()),
-                    Err(Error::Denied(_)) => errors.push("\"denied\"".to_owned()),
-                    Err(Error::Failed(_)) => errors.push("\"failed\"".to_owned()),
-                    Err(error) => return Err(error),
+                    Err(error) => errors.push(format!("{:?}", error.code)),
                 }
             }
             Ok(format!("[{}]", errors.join(",")))
@@ -124,7 +122,7 @@ async fn run(input: String) -> Result<String, Error> {
                 pages.push(from_html("https://handles.example/", ""));
             }
         }
-        other => Err(Error::InvalidInput(format!("do: {other} is unknown"))),
+        other => Err(error("invalid-input", format!("do: {other} is unknown"))),
     }
 }
 

@@ -2,9 +2,9 @@
 //! state (`get`, `put`, `delete`, `keys`), requests with a secret (`send`), and `log` and `fail` with
 //! everything that it has seen so far.
 
-use hostile_support::Error;
 use hostile_support::host::types::Header;
-use hostile_support::host::{log, secret_http, state};
+use hostile_support::host::{batch, log, requests, state};
+use hostile_support::{Error, error, get};
 use serde_json::{Value, json};
 
 hostile_support::actor!(run);
@@ -19,7 +19,7 @@ async fn run(input: String) -> Result<String, Error> {
                 log::log(log::Level::Warn, &Value::from(seen.clone()).to_string());
                 Value::Null
             }
-            "fail" => return Err(Error::Failed(Value::from(seen).to_string())),
+            "fail" => return Err(error("failed", Value::from(seen).to_string())),
             _ => on_state(&op),
         };
         seen.push(result);
@@ -34,13 +34,15 @@ fn text(value: &Value) -> String {
 fn on_state(op: &Value) -> Value {
     let (key, expected) = (text(&op["key"]), op["expected"].as_u64());
     let result = match op["op"].as_str().unwrap_or_default() {
-        "get" => state::get(&key).map(|entry| {
-            entry.map_or(Value::Null, |entry| {
-                json!({
-                    "value": String::from_utf8_lossy(&entry.value), "version": entry.version,
+        "get" => state::get(&key)
+            .map_err(state::Failure::Error)
+            .map(|entry| {
+                entry.map_or(Value::Null, |entry| {
+                    json!({
+                        "value": String::from_utf8_lossy(&entry.value), "version": entry.version,
+                    })
                 })
-            })
-        }),
+            }),
         "put" => {
             let value = match op["bytes"].as_u64() {
                 Some(bytes) => vec![b'x'; bytes as usize],
@@ -51,38 +53,33 @@ fn on_state(op: &Value) -> Value {
         "delete" => state::delete(&key, expected).map(|()| Value::from("deleted")),
         _ => {
             let limit = op["limit"].as_u64().unwrap_or(100) as u32;
-            state::keys(&text(&op["prefix"]), &text(&op["after"]), limit).map(Value::from)
+            let after = op["after"].as_str();
+            let keys = state::keys(&text(&op["prefix"]), after, limit);
+            keys.map_err(state::Failure::Error).map(Value::from)
         }
     };
     result.unwrap_or_else(|failure| match failure {
-        state::Failure::InvalidInput(why) => json!({ "invalid": why }),
-        state::Failure::Denied(why) => json!({ "denied": why }),
         state::Failure::Conflict(version) => json!({ "conflict": version }),
-        state::Failure::Full(why) => json!({ "full": why }),
-        state::Failure::Failed(why) => json!({ "failed": why }),
+        state::Failure::Error(error) => json!({ error.code: error.message }),
     })
 }
 
 fn send(op: &Value) -> Value {
-    let secret = |name: &str| secret_http::SecretHeader {
+    let secret = |name: &str| requests::SecretHeader {
         name: op["header"].as_str().unwrap_or("authorization").to_owned(),
         prefix: op["prefix"].as_str().unwrap_or("Bearer ").to_owned(),
         secret: name.to_owned(),
     };
-    let request = secret_http::SecretRequest {
-        method: "GET".to_owned(),
-        url: text(&op["url"]),
+    let request = requests::Request {
         headers: vec![Header {
             name: "x-plain".to_owned(),
             value: "1".to_owned(),
         }],
-        body: None,
         follow_redirects: op["follow"].as_bool().unwrap_or(true),
-        respect_robots: false,
-        timeout_ms: None,
         secrets: vec![secret(op["secret"].as_str().unwrap_or("token"))],
+        ..get(&text(&op["url"]))
     };
-    match secret_http::send_many(&[request], 0).pop() {
+    match batch::fetch_many(&[request], 0).pop() {
         Some(Ok(page)) => {
             let headers: Vec<Value> = page
                 .headers()

@@ -8,8 +8,8 @@
 
 use hostile_support::futures_util::future::join_all;
 use hostile_support::host::parsing::from_html;
-use hostile_support::host::{extraction, http};
-use hostile_support::{Error, get};
+use hostile_support::host::{extraction_sync, http, requests};
+use hostile_support::{Error, error, get};
 
 hostile_support::actor!(run);
 
@@ -49,7 +49,7 @@ async fn run(input: String) -> Result<String, Error> {
             let html = "<p>x".repeat(50_000);
             loop {
                 let page = from_html(URL, &html);
-                extraction::extract("good", &page, "{}")?;
+                extraction_sync::extract("good", &page, "{}")?;
                 held.push(page);
             }
         }
@@ -62,7 +62,7 @@ async fn run(input: String) -> Result<String, Error> {
         "bodies" => {
             // The body belongs to the guest until its request begins, then to the host.
             let request = |_| async {
-                let request = http::Request {
+                let request = requests::Request {
                     method: "POST".to_owned(),
                     body: Some(vec![b'x'; 4 << 20]),
                     ..get(URL)
@@ -71,7 +71,7 @@ async fn run(input: String) -> Result<String, Error> {
             };
             join_all((0..900).map(request)).await;
         }
-        _ => return Err(Error::InvalidInput("unknown attack".to_owned())),
+        _ => return Err(error("invalid-input", "unknown attack")),
     }
     Ok(held.len().to_string())
 }

@@ -9,9 +9,7 @@ hostile_support::extractor!(|role, _, _| match role {
     "deep" => Ok("[".repeat(100_000) + &"]".repeat(100_000)),
     "long" => Ok(string(40 << 20)),
     "huge" => Ok(string(100 << 20)),
-    _ => Err(hostile_support::Error::Failed(
-        "\u{1b}[31mred\nline".to_owned()
-    )),
+    _ => Err(hostile_support::error("failed", "\u{1b}[31mred\nline")),
 });
 
 /// A JSON string of this length, made without a copy, which would exceed the memory limit.

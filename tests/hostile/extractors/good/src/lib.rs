@@ -9,7 +9,7 @@ hostile_support::extractor!(|role, page, options| {
     let snapshot = page.snapshot();
     Ok(format!(
         r#"{{"role":"{role}","status":{},"headers":{},"hops":{},"size":{},"body":{},"html":{},"words":{},"text":{},"options":{},"calls":{calls}}}"#,
-        page.status(),
+        page.status().unwrap_or_default(),
         page.headers().len(),
         page.redirects().len(),
         page.size(),

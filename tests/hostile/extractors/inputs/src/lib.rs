@@ -1,7 +1,6 @@
 //! Asks for the outputs of a few roles, whether its manifest needs them or not, and returns them.
 //! The tests give it other manifests.
 
-use hostile_support::Error;
 use hostile_support::host::inputs;
 
 hostile_support::extractor!(|role, page, options| {
@@ -14,9 +13,8 @@ hostile_support::extractor!(|role, page, options| {
         .map(|name| {
             let said = match inputs::output(name) {
                 Ok(json) => json,
-                Err(Error::Denied(_)) => "\"denied\"".to_owned(),
-                Err(Error::Failed(why)) => format!("{why:?}"),
-                Err(_) => "\"?\"".to_owned(),
+                Err(error) if error.code == "failed" => format!("{:?}", error.message),
+                Err(error) => format!("{:?}", error.code),
             };
             format!("\"{name}\":{said}")
         })

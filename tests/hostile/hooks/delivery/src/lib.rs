@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use hostile_support::Error;
 use hostile_support::delivery_hook::exports::orbweaver::plugin::delivering::{Delivery, Guest};
+use hostile_support::{Error, error};
 use serde_json::{Value, json};
 
 hostile_support::manifest!();
@@ -29,7 +29,7 @@ impl Guest for Plugin {
                 }
             }
             Some("trap") => panic!("as told"),
-            Some("error") => return Err(Error::Failed("as told\u{1b}[2J".to_owned())),
+            Some("error") => return Err(error("failed", "as told\u{1b}[2J")),
             Some("no-json") => return Ok("{".to_owned()),
             Some("big") => return Ok(format!("\"{}\"", "x".repeat(2 << 20))),
             _ => {}

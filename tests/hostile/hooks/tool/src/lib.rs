@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hostile_support::hook::exports::orbweaver::plugin::hooking::{
-    Discovery, FoundLink, Guest, LinkVerdict, RecordVerdict, RequestChange, ResponseVerdict,
-    RetryLater, RoleOutput, Visit, WantedUrl,
+    Discovery, FoundLink, Guest, LinkVerdict, Outgoing, RecordVerdict, RequestChange,
+    ResponseVerdict, RetryLater, RoleOutput, Visit, WantedUrl,
 };
 use hostile_support::host::types::Header;
-use hostile_support::{Error, Page, host};
+use hostile_support::{Error, Page, error, host};
 use serde_json::{Value, json};
 
 hostile_support::manifest!();
@@ -52,7 +52,7 @@ fn begin(config: &str, function: &str, url: &str) -> Result<Value, Error> {
             drop(std::hint::black_box(host::inputs::output("good")));
         },
         Some("trap") => panic!("as told, on {url}"),
-        Some("error") => Err(Error::Failed(format!("as told, on {url}\u{1b}[2J"))),
+        Some("error") => Err(error("failed", format!("as told, on {url}\u{1b}[2J"))),
         Some("log") => {
             for line in 0..10_000 {
                 host::log::log(host::log::Level::Warn, &format!("line {line}\u{1b}[2J"));
@@ -171,7 +171,7 @@ impl Guest for Plugin {
         }
         let seen = json!({
             "url": visit.url,
-            "status": visit.status,
+            "status": visit.status.unwrap_or_default(),
             "depth": visit.depth,
             "attempts": visit.attempts,
             "page_url": page.final_url(),
@@ -185,13 +185,8 @@ impl Guest for Plugin {
     }
 
     /// `headers` is an object, `cookies` and `user_agent` texts.
-    fn request(
-        config: String,
-        url: String,
-        _depth: u32,
-        attempts: u32,
-    ) -> Result<RequestChange, Error> {
-        let own = begin(&config, "request", &url)?;
+    fn request(config: String, request: Outgoing) -> Result<RequestChange, Error> {
+        let own = begin(&config, "request", &request.url)?;
         let headers = own["headers"].as_object().into_iter().flatten();
         let mut headers: Vec<Header> = headers
             .map(|(name, value)| Header {
@@ -202,7 +197,7 @@ impl Guest for Plugin {
         if own["attempts"] == true {
             headers.push(Header {
                 name: "x-attempts".to_owned(),
-                value: attempts.to_string(),
+                value: request.attempts.to_string(),
             });
         }
         Ok(RequestChange {

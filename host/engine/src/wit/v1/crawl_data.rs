@@ -1,0 +1,70 @@
+//! The interface `crawl-data`.
+
+use wasmtime::component::Resource;
+
+use super::bindings::actor::orbweaver::plugin::crawl_data;
+use super::bindings::extractor::orbweaver::plugin::types;
+use crate::capability::pages::HostPage;
+use crate::state::State;
+
+type GuestResult<T> = wasmtime::Result<Result<T, types::Error>>;
+
+impl crawl_data::Host for State {
+    async fn get_run(&mut self, id: i64) -> GuestResult<crawl_data::Run> {
+        let run = self.capabilities()?.crawl_data.run(id).await;
+        Ok(run.map_err(types::Error::from).map(|run| crawl_data::Run {
+            id: run.id,
+            url: run.url,
+            status: match run.failed {
+                true => crawl_data::RunStatus::Failed,
+                false => crawl_data::RunStatus::Done,
+            },
+            page_count: run.page_count,
+        }))
+    }
+
+    async fn pages(
+        &mut self,
+        run: i64,
+        after: Option<i64>,
+        limit: u32,
+    ) -> GuestResult<Vec<crawl_data::PageRow>> {
+        let capabilities = self.capabilities()?;
+        let rows = capabilities.crawl_data.pages(run, after, limit).await;
+        Ok(rows.map_err(types::Error::from).map(|rows| {
+            rows.into_iter()
+                .map(|row| crawl_data::PageRow {
+                    id: row.id,
+                    url: row.url,
+                    status: row.status,
+                    bytes: row.bytes,
+                })
+                .collect()
+        }))
+    }
+
+    async fn links(
+        &mut self,
+        run: i64,
+        after: Option<i64>,
+        pages: u32,
+    ) -> GuestResult<crawl_data::LinkColumns> {
+        let capabilities = self.capabilities()?;
+        let links = capabilities.crawl_data.links(run, after, pages).await;
+        Ok(links
+            .map_err(types::Error::from)
+            .map(|links| crawl_data::LinkColumns {
+                from_page: links.from_page,
+                to_page: links.to_page,
+                anchor: links.anchor,
+                nofollow: links.nofollow,
+                anchors: links.anchors,
+                next: links.next,
+            }))
+    }
+
+    async fn open(&mut self, page: i64) -> GuestResult<Resource<HostPage>> {
+        let page = self.capabilities()?.crawl_data.open_page(page).await;
+        self.answer(page)
+    }
+}
