@@ -11,6 +11,7 @@ pub(crate) mod lite {
     pub(crate) use crate::accounts::projects::lite as projects;
     pub(crate) use crate::accounts::signup::lite as signup;
     pub(crate) use crate::bodies::rows::lite as bodies;
+    pub(crate) use crate::bodies::segments::lite as segments;
     pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::crawl::notes::lite as run_notes;
@@ -40,6 +41,7 @@ pub(crate) mod pg {
     pub(crate) use crate::accounts::projects::pg as projects;
     pub(crate) use crate::accounts::signup::pg as signup;
     pub(crate) use crate::bodies::rows::pg as bodies;
+    pub(crate) use crate::bodies::segments::pg as segments;
     pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::crawl::notes::pg as run_notes;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use orbweaver_blobs::Blobs;
+
 use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
@@ -16,6 +18,7 @@ pub struct Store {
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: RecentLogs,
     pub(crate) pulses: Arc<Pulses>,
+    pub(crate) blobs: Option<Blobs>,
 }
 
 impl Store {
@@ -26,12 +29,15 @@ impl Store {
     #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = db::open(options).await?;
-        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue));
+        let blobs = options.blobs.clone();
+        let stages = blobs.as_ref().is_some_and(Blobs::takes_new);
+        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue, stages));
         Ok(Self {
             db,
             writer,
             recent: RecentLogs::default(),
             pulses: Arc::default(),
+            blobs,
         })
     }
 
@@ -41,6 +47,16 @@ impl Store {
             Db::Lite(_) => "sqlite",
             Db::Pg(_) => "postgres",
         }
+    }
+
+    /// The blob store, if one is configured.
+    pub fn blobs(&self) -> Option<&Blobs> {
+        self.blobs.as_ref()
+    }
+
+    /// The blob store, if new bodies go there.
+    pub(crate) fn blobs_for_new(&self) -> Option<&Blobs> {
+        self.blobs.as_ref().filter(|blobs| blobs.takes_new())
     }
 
     /// Whether other processes may also write to the database.
