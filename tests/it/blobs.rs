@@ -7,7 +7,7 @@ use http::{Method, StatusCode};
 use orbweaver_accounts::clock::Clock;
 use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_core::setting::Millis;
-use orbweaver_server::config::Config;
+use orbweaver_server::config::{Config, Role};
 use orbweaver_server::{blobs, service};
 use orbweaver_store::BlobSweeper;
 use orbweaver_tests::postgres::Postgres;
@@ -29,6 +29,8 @@ fn at(config: &mut Config, url: &str) {
 async fn with(s3: &S3, change: impl FnOnce(&mut Config)) -> Service {
     Service::with(|config| {
         at(config, &s3.url("pages"));
+        // The test writes the pages, and sweeps.
+        config.roles = vec![Role::Api];
         change(config);
     })
     .await
@@ -144,7 +146,11 @@ async fn uploads_survive_every_fault_of_the_store() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_crawl_waits_for_a_store_that_is_down() {
     let s3 = S3::start().await.unwrap();
-    let service = with(&s3, |config| config.blob_store.timeout_ms = Millis(300)).await;
+    let service = with(&s3, |config| {
+        config.roles = vec![Role::Api, Role::Worker];
+        config.blob_store.timeout_ms = Millis(300);
+    })
+    .await;
     let site = Site::start().await;
     assert_eq!(service.stranger().get("/v1/ready").await.status, 200);
     s3.set_down(Some(StatusCode::SERVICE_UNAVAILABLE));
@@ -173,11 +179,11 @@ async fn a_crawl_waits_for_a_store_that_is_down() {
     assert!(pages >= 1);
     let items = contents(&service.client(), run).await;
     assert_eq!(items.len() as u64, pages);
-    assert!(
-        items
-            .iter()
-            .any(|item| item["markdown"].as_str().unwrap().contains("orb weaver"))
-    );
+    assert!(items.iter().any(|item| {
+        item["markdown"]
+            .as_str()
+            .is_some_and(|text| text.contains("orb weaver"))
+    }));
 }
 
 #[tokio::test]
@@ -333,7 +339,7 @@ async fn a_large_body_is_stored_and_read_whole() {
 async fn the_prefix_keeps_databases_apart() {
     let s3 = S3::start().await.unwrap();
     let first = with(&s3, |_| {}).await;
-    let second = Service::with(|config| at(config, &s3.url("deep/er"))).await;
+    let second = with(&s3, |config| at(config, &s3.url("deep/er"))).await;
     let one = runs::done(&first, &written(0..2)).await;
     let two = runs::done(&second, &written(2..4)).await;
     for service in [&first, &second] {

@@ -12,7 +12,8 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
+    BackoffConfig, ClientOptions, GetOptions, GetRange, ObjectStore, ObjectStoreExt as _,
+    PutPayload, RetryConfig,
 };
 use tokio::sync::Mutex;
 
@@ -133,12 +134,18 @@ impl Blobs {
             return Err(damaged(segment, "a record that is too long"));
         }
         let path = self.path(segment)?;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            ..GetOptions::default()
+        };
         let bytes = measured("get", async {
-            self.0
-                .objects
-                .get_range(&path, range)
-                .await
-                .map_err(|error| BlobError::of("get", segment, error))
+            let failed = |error| BlobError::of("get", segment, error);
+            let found = self.0.objects.get_opts(&path, options).await;
+            let found = found.map_err(failed)?;
+            match found.range == range {
+                true => found.bytes().await.map_err(failed),
+                false => Err(damaged(segment, "it ends within a record")),
+            }
         })
         .await?;
         transferred("read", bytes.len());

@@ -73,10 +73,17 @@ impl BlobError {
                 operation,
                 message: brief(&source.to_string()),
             },
-            other => Self::Unavailable {
-                operation,
-                message: brief(&other.to_string()),
-            },
+            other => {
+                let message = brief(&other.to_string());
+                // 416, or a range other than the wanted one: the object is shorter than it was.
+                if operation == "get" && message.to_ascii_lowercase().contains("range") {
+                    return Self::Damaged {
+                        segment: name.to_owned(),
+                        problem: message,
+                    };
+                }
+                Self::Unavailable { operation, message }
+            }
         }
     }
 }

@@ -28,6 +28,8 @@ impl Store {
                 )),
             };
         };
+        // Some stores say of a missing bucket only that it lacks the object.
+        blobs.list(None, 1).await?;
         let owner = blobs.owner().await?;
         let id = self.database_id(blobs).await?;
         let url = &blobs.options().url;
