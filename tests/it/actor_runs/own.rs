@@ -16,7 +16,7 @@ async fn a_projects_own_actor_runs_in_the_background_for_that_project_alone() {
     let ours = service.other_project("ours").await;
     let component = std::fs::read(fixture("job-tool")).expect("a fixture");
     let headers = [("content-type", "application/wasm")];
-    let path = "/v1/plugins/job-tool";
+    let path = "/v1/plugins/job-tool?grant=http";
     let put = ours.send("PUT", path, &headers, &component).await;
     assert_eq!(put.status, 201, "{}", put.text());
 
