@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use orbweaver_blobs::Blobs;
+use tokio::sync::watch;
 
 use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
+use crate::notices::Topic;
 use crate::pulse::{Pulse, Pulses};
 use crate::writer::Writer;
 
@@ -80,6 +82,17 @@ impl Store {
             Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
             Db::Pg(_) => None,
         }
+    }
+
+    /// A number that changes when a node tells of a change of `topic`; after the first
+    /// [`pulse`](Self::pulse), on PostgreSQL. It is a hint: notices may be lost, or never come.
+    pub fn notices(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.pulses.notices().of(topic).subscribe()
+    }
+
+    /// Whether notices of other nodes arrive at present.
+    pub fn listens(&self) -> bool {
+        self.pulses.notices().listens()
     }
 
     /// Changes from now on, by this process or another one. Within a Tokio runtime.
