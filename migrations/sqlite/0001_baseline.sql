@@ -32,6 +32,23 @@ CREATE TABLE api_keys (
 );
 CREATE INDEX api_keys_project ON api_keys (project_id, prefix);
 
+-- Objects of the blob store, each with many bodies. A segment never gets another body.
+CREATE TABLE segments (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- Of the object, below the store's prefix.
+    name        TEXT NOT NULL UNIQUE,
+    bytes       BIGINT NOT NULL,
+    -- The records that rows of `blobs` refer to: their number and their bytes.
+    live_bodies BIGINT NOT NULL,
+    live_bytes  BIGINT NOT NULL,
+    created_at  BIGINT NOT NULL,
+    -- When it was seen without references.
+    dead_at     BIGINT,
+    -- When the object was deleted. The row stays for some days, so that no late commit gets the name.
+    deleted_at  BIGINT
+);
+CREATE INDEX segments_sparse ON segments (id) WHERE live_bytes * 2 < bytes;
+
 CREATE TABLE blobs (
     id         INTEGER PRIMARY KEY AUTOINCREMENT,
     project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -41,10 +58,23 @@ CREATE TABLE blobs (
     size       BIGINT NOT NULL,
     -- identity, gzip, br or zstd: what `bytes` is encoded with.
     encoding   TEXT NOT NULL,
-    bytes      BLOB NOT NULL,
+    -- Null if the body is in a segment.
+    bytes      BLOB,
+    -- Its record in a segment, which has the encoded body.
+    segment_id     BIGINT REFERENCES segments (id),
+    segment_offset BIGINT,
+    segment_length BIGINT,
     -- Pages that point here; the row goes with the last of them.
     refs       BIGINT NOT NULL,
-    UNIQUE (project_id, hash)
+    UNIQUE (project_id, hash),
+    CHECK ((bytes IS NULL) = (segment_id IS NOT NULL))
+);
+CREATE INDEX blobs_segment ON blobs (segment_id) WHERE segment_id IS NOT NULL;
+
+-- Bodies that wait in the database until they fill a segment.
+CREATE TABLE staged_bodies (
+    blob_id   BIGINT PRIMARY KEY,
+    staged_at BIGINT NOT NULL
 );
 
 CREATE TABLE pages (

@@ -14,6 +14,7 @@ mod auth;
 mod bad_pages;
 mod batch;
 mod billing;
+mod blobs;
 mod browsing;
 mod bulk;
 mod cache;

@@ -7,3 +7,4 @@ pub mod proxies;
 pub mod soak;
 
 pub use orbweaver_postgres as postgres;
+pub use orbweaver_s3 as s3;

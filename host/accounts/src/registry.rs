@@ -3,15 +3,16 @@
 //! Every change to a project or a key increments a number in the database, in the same
 //! transaction. Code that wants to use a cached entry calls [`Registry::generation`], which
 //! reads that number again if the last read is older than `FRESH`. So a change by another
-//! process (another node, or the command line) is seen at most that much later, and an idle
+//! process (another node, or the command line) is seen at most that much later, on PostgreSQL with
+//! the node's notice of it, within milliseconds; and an idle
 //! process does not query the database. Changes by this process count at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use orbweaver_store::{Store, StoreError};
-use tokio::sync::Mutex;
+use orbweaver_store::{Store, StoreError, Topic};
+use tokio::sync::{Mutex, watch};
 
 /// How long a read of the number stays valid.
 const FRESH: Duration = Duration::from_millis(400);
@@ -26,6 +27,9 @@ struct Inner {
     started: Instant,
     /// Time of the last read, in microseconds since `started`; -1 before the first.
     looked: AtomicI64,
+    /// Notices of other nodes, as of the last read.
+    notices: watch::Receiver<u64>,
+    told: AtomicU64,
     /// The number that was read then.
     version: Mutex<Option<i64>>,
     generation: AtomicU64,
@@ -35,6 +39,8 @@ impl Registry {
     /// Creates it without reading the database.
     pub fn new(store: Store) -> Self {
         Self(Arc::new(Inner {
+            notices: store.notices(Topic::Accounts),
+            told: AtomicU64::new(0),
             store,
             started: Instant::now(),
             looked: AtomicI64::new(-1),
@@ -55,11 +61,13 @@ impl Registry {
             // Another request may have read it meanwhile.
             if !self.is_fresh() {
                 let at = self.elapsed();
+                let told = *self.0.notices.borrow();
                 let now = self.0.store.accounts_version().await?;
                 if *version != Some(now) {
                     *version = Some(now);
                     self.changed();
                 }
+                self.0.told.store(told, Ordering::Release);
                 self.0.looked.store(at, Ordering::Release);
             }
         }
@@ -74,7 +82,8 @@ impl Registry {
     fn is_fresh(&self) -> bool {
         let looked = self.0.looked.load(Ordering::Acquire);
         let fresh = i64::try_from(FRESH.as_micros()).unwrap_or(0);
-        looked >= 0 && self.elapsed().saturating_sub(looked) < fresh
+        let is_told = *self.0.notices.borrow() != self.0.told.load(Ordering::Acquire);
+        looked >= 0 && !is_told && self.elapsed().saturating_sub(looked) < fresh
     }
 
     fn elapsed(&self) -> i64 {

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use orbweaver_core::charset;
+use orbweaver_core::ids::PageId;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
 use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, UnindexedPage};
@@ -72,12 +73,21 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
             let id = page.page;
             match read(store, page).await {
                 Ok(entry) => entries.extend(entry),
-                Err(error) => tracing::warn!(page = id.get(), %error, "a page is not indexed"),
+                Err(error) => match error.downcast::<StoreError>() {
+                    // Read again once the database or the blob store is back.
+                    Ok(error) if error.is_transient() => return Err(error),
+                    Ok(error) => not_indexed(id, &error),
+                    Err(error) => not_indexed(id, &error),
+                },
             }
         }
         store.index(&entries, after).await?;
     }
     Ok(newest)
+}
+
+fn not_indexed(page: PageId, error: &dyn std::fmt::Display) {
+    tracing::warn!(page = page.get(), %error, "a page is not indexed");
 }
 
 /// A page's words; `None` if its body no longer exists.

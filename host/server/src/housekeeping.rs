@@ -1,8 +1,10 @@
 //! Background work: heartbeat, renewal of reservations, and deletion of expired data.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use orbweaver_store::Retention;
+use orbweaver_store::{BlobSweeper, Retention, Swept};
+use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use orbweaver_actors::jobs;
@@ -14,6 +16,7 @@ use crate::service::Service;
 const BEAT: Duration = Duration::from_secs(1);
 const RENEW_EVERY: Duration = Duration::from_secs(60);
 const PURGE_EVERY: Duration = Duration::from_secs(600);
+const SWEEP_EVERY: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Runs as long as the process; ends with the task that holds it.
@@ -26,6 +29,8 @@ pub async fn run(service: Service) {
         scans: days(service.config().retention.scans_days),
         request_log: days(service.config().retention.request_log_days),
     };
+    let sweeper = Arc::new(Mutex::new(BlobSweeper::new(app.store.clone())));
+    let mut next_sweep = Instant::now();
     let mut next_purge = Instant::now();
     let mut next_renewal = Instant::now() + RENEW_EVERY;
     let mut beats = interval(BEAT);
@@ -44,6 +49,13 @@ pub async fn run(service: Service) {
                     tracing::warn!(%error, "cannot renew quota reservations");
                 }
             });
+        }
+        if purges && app.store.blobs().is_some() && Instant::now() >= next_sweep {
+            next_sweep = Instant::now() + SWEEP_EVERY;
+            // A sweep that takes longer goes on; the next one begins after it.
+            if let Ok(sweeper) = Arc::clone(&sweeper).try_lock_owned() {
+                tokio::spawn(sweep(sweeper));
+            }
         }
         if purges && Instant::now() >= next_purge {
             next_purge = Instant::now() + PURGE_EVERY;
@@ -64,5 +76,19 @@ pub async fn run(service: Service) {
                 }
             });
         }
+    }
+}
+
+async fn sweep(mut sweeper: OwnedMutexGuard<BlobSweeper>) {
+    match sweeper.sweep().await {
+        Ok(swept) if swept == Swept::default() => {}
+        Ok(swept) => tracing::info!(
+            packed = swept.packed,
+            rewritten = swept.rewritten,
+            orphans = swept.orphans,
+            deleted = swept.deleted,
+            "swept the blob store"
+        ),
+        Err(error) => tracing::warn!(%error, "cannot sweep the blob store"),
     }
 }

@@ -4,6 +4,7 @@
 // `println!` panics if the output is closed; see `cli::out`.
 #![warn(clippy::print_stdout)]
 
+pub mod blobs;
 pub mod cli;
 pub mod config;
 pub mod housekeeping;

@@ -26,10 +26,10 @@ use orbweaver_fetch::{Resolver, SystemResolver};
 use orbweaver_pipeline::blocklist::Blocklist;
 use orbweaver_pipeline::cloud::Cloud;
 use orbweaver_pipeline::{Pipeline, PipelineSettings, Scans, ScansParts};
-use orbweaver_store::Store;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use crate::blobs;
 use crate::config::Config;
 use crate::telemetry::PrometheusHandle;
 
@@ -106,7 +106,8 @@ pub async fn build_with(
     resolver: Arc<dyn Resolver>,
 ) -> anyhow::Result<Service> {
     config.create_data_dir()?;
-    let store = Store::open(&config.store_options()).await?;
+    let store = blobs::open_store(&config, &clock).await?;
+    store.join_blobs().await?;
     store.join(clock.now()).await?;
     let settings = PipelineSettings {
         load_behind: true,

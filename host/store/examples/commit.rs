@@ -1,14 +1,18 @@
 //! Measures how fast crawled pages are committed to a SQLite file: 8,000 pages of 13 KB with
 //! twelve links each, in batches of 250. Prints pages per second.
 //!
-//! `cargo run --release -p orbweaver-store --example commit`
+//! With a folder as argument, the bodies go to a blob store there.
+//!
+//! `cargo run --release -p orbweaver-store --example commit [FOLDER]`
 
 use std::error::Error;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
+use orbweaver_store::blobs::{BlobOptions, Blobs, NewBodies};
 use orbweaver_store::crawl::{
     Committed, CrawledPage, Created, FrontierChange, Lease, NewFrontier, NewRun, Progress,
     RunBatch, pack_links, pack_targets,
@@ -25,7 +29,12 @@ const LINKS: u64 = 12;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let store = Store::open(&Options::sqlite(&folder.path().join("bench.db"))).await?;
+    let blobs = std::env::args().nth(1).map(|folder| open_blobs(&folder));
+    let store = Store::open(&Options {
+        blobs: blobs.transpose()?,
+        ..Options::sqlite(&folder.path().join("bench.db"))
+    })
+    .await?;
     let now = DateTime::<Utc>::UNIX_EPOCH;
     let lease = prepare(&store, now).await?;
     // Prepared before the clock starts: compression is not the store's work.
@@ -41,6 +50,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{:.0} pages/s", f64::from(u32::try_from(PAGES)?) / seconds);
     store.close().await;
     Ok(())
+}
+
+fn open_blobs(folder: &str) -> Result<Blobs, Box<dyn Error>> {
+    Ok(Blobs::open(BlobOptions {
+        url: format!("file://{folder}").parse()?,
+        credentials: None,
+        new_bodies: NewBodies::Store,
+        timeout: Duration::from_secs(30),
+        least_segment: 512 << 10,
+        pack_after: Duration::from_secs(300),
+        keep_deleted: Duration::ZERO,
+        orphan_age: Duration::from_secs(3_600),
+        now: Arc::new(|| DateTime::<Utc>::UNIX_EPOCH),
+        node: u64::from(std::process::id()),
+        transport: None,
+    })?)
 }
 
 async fn prepare(store: &Store, now: DateTime<Utc>) -> Result<Lease, Box<dyn Error>> {

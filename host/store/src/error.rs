@@ -1,5 +1,7 @@
 //! Errors of the store.
 
+use orbweaver_blobs::BlobError;
+
 /// Error of a store call.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -15,20 +17,24 @@ pub enum StoreError {
     /// The writer task has ended: the process is shutting down.
     #[error("the store is closed")]
     Closed,
+    /// The blob store failed, or lacks a body.
+    #[error("{0}")]
+    Blobs(#[from] BlobError),
     /// The database failed.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),
 }
 
 impl StoreError {
-    /// Whether the same call may succeed later: the database is unreachable, busy or full, and
-    /// did not reject the data.
+    /// Whether the same call may succeed later: the database or the blob store is unreachable,
+    /// busy or full, and did not reject the data.
     pub fn is_transient(&self) -> bool {
         /// PostgreSQL's error classes of connection failures, rollbacks, insufficient resources and
         /// operator intervention; SQLite's busy, locked, I/O and full.
         const CLASSES: [&str; 4] = ["08", "40", "53", "57"];
         const SQLITE: [i32; 4] = [5, 6, 10, 13];
         match self {
+            Self::Blobs(error) => error.is_transient(),
             Self::Database(sqlx::Error::Database(error)) => {
                 error.code().is_some_and(|code| match code.parse::<i32>() {
                     // SQLite's extended codes contain the primary one in their low byte.

@@ -1,4 +1,5 @@
-//! The database of Orbweaver: every SQL statement, for SQLite and PostgreSQL.
+//! The database of Orbweaver: every SQL statement, for SQLite and PostgreSQL; and the bodies of
+//! pages, which may be in a blob store instead.
 //!
 //! Methods take the project's id as an argument, so that no query reads another project's rows.
 //! Reads use a connection pool directly. Frequent writes (request log, usage, stored scans) go
@@ -20,6 +21,7 @@ mod leases;
 mod logs;
 mod mail;
 pub mod monitors;
+mod notices;
 mod pages;
 mod plugin_secrets;
 mod plugin_state;
@@ -44,11 +46,15 @@ pub use accounts::{
     Principal, Project, ProjectChange, Revoked, SignedUp, SignupLimits,
 };
 pub use bodies::encoding::{BodyEncoding, StoredBody};
+pub use bodies::moving::Moved;
+pub use bodies::sweep::{BlobSweeper, Swept};
 pub use db::Options;
 pub use error::StoreError;
 pub use idempotency::{Claim, KeptAnswer, RENEWAL};
 pub use logs::{LogEntry, LogFilter};
 pub use mail::{DueMail, NewMail};
+pub use notices::Topic;
+pub use orbweaver_blobs as blobs;
 pub use pages::{CacheQuery, NewPage, StoredPage};
 pub use plugin_secrets::{PluginSecret, SavedSecret, SealedSecret};
 pub use plugin_state::{StateBounds, StateEntry, StateKeys, StateOwner, StateWrite, StateWritten};

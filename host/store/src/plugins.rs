@@ -5,6 +5,7 @@ use orbweaver_core::ids::ProjectId;
 
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -141,7 +142,7 @@ impl From<UploadRow> for UploadedPlugin {
 per_database! {
     /// Counts a change, and locks all uploads: one transaction at a time changes them.
     pub(crate) async fn begin(conn: &mut Conn) -> Result<(), StoreError> {
-        sql::settings::count_up(conn, VERSION).await
+        sql::settings::count_up(conn, VERSION, Topic::Plugins).await
     }
 
     /// The number of a project's plugins, and of all projects together.

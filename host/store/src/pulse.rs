@@ -11,6 +11,8 @@
 //! - PostgreSQL: `pg_current_snapshot()`, which changes with every transaction that begins or
 //!   ends writing: one query instead of one for each task that waits.
 //!
+//! Between two looks, notices of other nodes ([`notices`](crate::notices)) are told at once.
+//!
 //! Where neither can be had, every look counts as a change, so that work is found all the same.
 
 use std::sync::atomic::Ordering;
@@ -23,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::db::Db;
+use crate::notices::{Notices, Topic};
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(250);
@@ -55,33 +58,44 @@ enum State {
     Unknown,
 }
 
-/// The task that looks, and who is told.
+/// The tasks that look and listen, and who is told.
 #[derive(Debug, Default)]
-pub(crate) struct Pulses(OnceLock<Looking>);
+pub(crate) struct Pulses {
+    looking: OnceLock<Looking>,
+    notices: Notices,
+}
 
 #[derive(Debug)]
 struct Looking {
     beats: Arc<watch::Sender<u64>>,
-    task: AbortHandle,
+    tasks: Vec<AbortHandle>,
 }
 
 impl Pulses {
     /// Changes from now on. Within a Tokio runtime.
     pub(crate) fn subscribe(&self, db: &Db) -> Pulse {
-        let looking = self.0.get_or_init(|| {
+        let looking = self.looking.get_or_init(|| {
             let beats = Arc::new(watch::Sender::new(0));
-            let task = tokio::spawn(run(db.clone(), Arc::clone(&beats)));
-            Looking {
-                beats,
-                task: task.abort_handle(),
+            let work = self.notices.of(Topic::Work).subscribe();
+            let look = tokio::spawn(run(db.clone(), Arc::clone(&beats), work));
+            let mut tasks = vec![look.abort_handle()];
+            if let Db::Pg(pool) = db {
+                let listen = tokio::spawn(self.notices.clone().listen(pool.clone()));
+                tasks.push(listen.abort_handle());
             }
+            Looking { beats, tasks }
         });
         Pulse(looking.beats.subscribe())
     }
 
+    /// Notices of other nodes.
+    pub(crate) fn notices(&self) -> &Notices {
+        &self.notices
+    }
+
     pub(crate) fn stop(&self) {
-        if let Some(looking) = self.0.get() {
-            looking.task.abort();
+        if let Some(looking) = self.looking.get() {
+            looking.tasks.iter().for_each(AbortHandle::abort);
         }
     }
 }
@@ -92,7 +106,7 @@ impl Drop for Pulses {
     }
 }
 
-async fn run(db: Db, beats: Arc<watch::Sender<u64>>) {
+async fn run(db: Db, beats: Arc<watch::Sender<u64>>, mut work: watch::Receiver<u64>) {
     let mut observer = None;
     let mut known = None;
     loop {
@@ -102,7 +116,13 @@ async fn run(db: Db, beats: Arc<watch::Sender<u64>>) {
             beats.send_modify(|beat| *beat += 1);
         }
         known = Some(state);
-        tokio::time::sleep(LOOK).await;
+        // A notice that work has come is worth a look at once.
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            Ok(()) = work.changed() => {
+                beats.send_modify(|beat| *beat += 1);
+            }
+        }
     }
 }
 

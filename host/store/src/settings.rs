@@ -2,6 +2,7 @@
 
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::store::Store;
 
 /// Name of the setting that counts changes of projects and keys. A transaction that changes one
@@ -10,8 +11,13 @@ use crate::store::Store;
 pub(crate) const ACCOUNTS_VERSION: &str = "accounts.version";
 
 per_database! {
-    /// Increments a numeric setting, which is 0 if missing. Settings are stored as text.
-    pub(crate) async fn count_up(conn: &mut Conn, name: &str) -> Result<(), StoreError> {
+    /// Increments a numeric setting, which is 0 if missing, and tells other nodes of `topic`.
+    /// Settings are stored as text.
+    pub(crate) async fn count_up(
+        conn: &mut Conn,
+        name: &str,
+        topic: Topic,
+    ) -> Result<(), StoreError> {
         sqlx::query(
             "INSERT INTO settings (name, value) VALUES ($1, '1')
              ON CONFLICT (name) DO UPDATE
@@ -20,7 +26,7 @@ per_database! {
         .bind(name)
         .execute(&mut *conn)
         .await?;
-        Ok(())
+        sql::notices::tell(conn, topic).await
     }
 
     /// Locks a setting that guards a critical section: one transaction at a time continues.

@@ -11,6 +11,7 @@ pub(crate) mod lite {
     pub(crate) use crate::accounts::projects::lite as projects;
     pub(crate) use crate::accounts::signup::lite as signup;
     pub(crate) use crate::bodies::rows::lite as bodies;
+    pub(crate) use crate::bodies::segments::lite as segments;
     pub(crate) use crate::crawl::errors::lite as run_errors;
     pub(crate) use crate::crawl::frontier::lite as frontier;
     pub(crate) use crate::crawl::notes::lite as run_notes;
@@ -20,6 +21,7 @@ pub(crate) mod lite {
     pub(crate) use crate::leases::lite as leases;
     pub(crate) use crate::logs::lite as logs;
     pub(crate) use crate::mail::lite as mail;
+    pub(crate) use crate::notices::lite as notices;
     pub(crate) use crate::pages::links::lite as page_links;
     pub(crate) use crate::pages::records::lite as page_records;
     pub(crate) use crate::pages::rows::lite as pages;
@@ -40,6 +42,7 @@ pub(crate) mod pg {
     pub(crate) use crate::accounts::projects::pg as projects;
     pub(crate) use crate::accounts::signup::pg as signup;
     pub(crate) use crate::bodies::rows::pg as bodies;
+    pub(crate) use crate::bodies::segments::pg as segments;
     pub(crate) use crate::crawl::errors::pg as run_errors;
     pub(crate) use crate::crawl::frontier::pg as frontier;
     pub(crate) use crate::crawl::notes::pg as run_notes;
@@ -49,6 +52,7 @@ pub(crate) mod pg {
     pub(crate) use crate::leases::pg as leases;
     pub(crate) use crate::logs::pg as logs;
     pub(crate) use crate::mail::pg as mail;
+    pub(crate) use crate::notices::pg as notices;
     pub(crate) use crate::pages::links::pg as page_links;
     pub(crate) use crate::pages::records::pg as page_records;
     pub(crate) use crate::pages::rows::pg as pages;

@@ -3,9 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use orbweaver_blobs::Blobs;
+use tokio::sync::watch;
+
 use crate::db::{self, Db, Options, read};
 use crate::error::StoreError;
 use crate::logs::recent::RecentLogs;
+use crate::notices::Topic;
 use crate::pulse::{Pulse, Pulses};
 use crate::writer::Writer;
 
@@ -16,6 +20,7 @@ pub struct Store {
     pub(crate) writer: Arc<Writer>,
     pub(crate) recent: RecentLogs,
     pub(crate) pulses: Arc<Pulses>,
+    pub(crate) blobs: Option<Blobs>,
 }
 
 impl Store {
@@ -26,12 +31,15 @@ impl Store {
     #[crate::boxed]
     pub async fn open(options: &Options) -> Result<Self, StoreError> {
         let db = db::open(options).await?;
-        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue));
+        let blobs = options.blobs.clone();
+        let stages = blobs.as_ref().is_some_and(Blobs::takes_new);
+        let writer = Arc::new(Writer::start(db.clone(), options.writer_queue, stages));
         Ok(Self {
             db,
             writer,
             recent: RecentLogs::default(),
             pulses: Arc::default(),
+            blobs,
         })
     }
 
@@ -41,6 +49,16 @@ impl Store {
             Db::Lite(_) => "sqlite",
             Db::Pg(_) => "postgres",
         }
+    }
+
+    /// The blob store, if one is configured.
+    pub fn blobs(&self) -> Option<&Blobs> {
+        self.blobs.as_ref()
+    }
+
+    /// The blob store, if new bodies go there.
+    pub(crate) fn blobs_for_new(&self) -> Option<&Blobs> {
+        self.blobs.as_ref().filter(|blobs| blobs.takes_new())
     }
 
     /// Whether other processes may also write to the database.
@@ -64,6 +82,17 @@ impl Store {
             Db::Lite(lite) => Some(lite.changes.load(Ordering::Acquire)),
             Db::Pg(_) => None,
         }
+    }
+
+    /// A number that changes when a node tells of a change of `topic`; after the first
+    /// [`pulse`](Self::pulse), on PostgreSQL. It is a hint: notices may be lost, or never come.
+    pub fn notices(&self, topic: Topic) -> watch::Receiver<u64> {
+        self.pulses.notices().of(topic).subscribe()
+    }
+
+    /// Whether notices of other nodes arrive at present.
+    pub fn listens(&self) -> bool {
+        self.pulses.notices().listens()
     }
 
     /// Changes from now on, by this process or another one. Within a Tokio runtime.

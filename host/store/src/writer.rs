@@ -20,6 +20,7 @@ use crate::error::StoreError;
 use crate::logs::recent::LogEntry;
 use crate::pages::new_page::NewPage;
 use crate::quota::{Amount, NewUsage};
+use crate::time::to_ms;
 
 /// Jobs per transaction.
 pub const BATCH: usize = 250;
@@ -77,10 +78,11 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(db: Db, queue: usize) -> Self {
+    /// `stages`: whether new bodies are to go on to the blob store.
+    pub(crate) fn start(db: Db, queue: usize, stages: bool) -> Self {
         let (jobs, queue) = mpsc::channel(queue.max(1));
         let releases = Arc::<AtomicUsize>::default();
-        let task = tokio::spawn(run(db, queue, Arc::clone(&releases)));
+        let task = tokio::spawn(run(Target { db, stages }, queue, Arc::clone(&releases)));
         Self {
             jobs,
             room: Arc::new(Semaphore::new(QUEUE_UNITS as usize)),
@@ -175,7 +177,15 @@ impl Writer {
     }
 }
 
-async fn run(db: Db, mut queue: mpsc::Receiver<Queued>, releases: Arc<AtomicUsize>) {
+/// What the writer writes to.
+struct Target {
+    db: Db,
+    /// Whether new bodies are to go on to the blob store. They do so in the background: a slow
+    /// store delays neither a scan nor the request log.
+    stages: bool,
+}
+
+async fn run(target: Target, mut queue: mpsc::Receiver<Queued>, releases: Arc<AtomicUsize>) {
     let mut jobs = Vec::with_capacity(BATCH);
     loop {
         jobs.clear();
@@ -204,7 +214,7 @@ async fn run(db: Db, mut queue: mpsc::Receiver<Queued>, releases: Arc<AtomicUsiz
                 Job::Stop => stop = true,
             }
         }
-        batch.write(&db).await;
+        batch.write(&target).await;
         releases.fetch_sub(released, Ordering::AcqRel);
         drop(rooms);
         for done in barriers {
@@ -225,7 +235,7 @@ struct Batch {
 }
 
 impl Batch {
-    async fn write(mut self, db: &Db) {
+    async fn write(mut self, target: &Target) {
         if self.logs.is_empty()
             && self.touched.is_empty()
             && self.released.is_empty()
@@ -242,7 +252,7 @@ impl Batch {
             touched: &self.touched,
             released: &self.released,
         };
-        match write(db, &notes, &scans).await {
+        match write(target, &notes, &scans).await {
             Ok(ids) => {
                 for ((_, done), id) in self.scans.into_iter().zip(ids) {
                     let _ = done.send(Ok(id));
@@ -250,12 +260,12 @@ impl Batch {
             }
             Err(error) => {
                 tracing::warn!(%error, "a batch of writes failed; writing one by one");
-                self.write_one_by_one(db).await;
+                self.write_one_by_one(target).await;
             }
         }
     }
 
-    async fn write_one_by_one(self, db: &Db) {
+    async fn write_one_by_one(self, target: &Target) {
         let nothing = Self::default();
         let none = Notes {
             logs: &[],
@@ -267,7 +277,7 @@ impl Batch {
             released: &self.released,
             ..none
         };
-        if let Err(error) = write(db, &touched, &[]).await {
+        if let Err(error) = write(target, &touched, &[]).await {
             tracing::error!(%error, "cannot record uses of keys and released reservations");
         }
         for entry in &self.logs {
@@ -275,12 +285,12 @@ impl Batch {
                 logs: std::slice::from_ref(entry),
                 ..none
             };
-            if let Err(error) = write(db, &logs, &[]).await {
+            if let Err(error) = write(target, &logs, &[]).await {
                 tracing::error!(%error, request_id = %entry.1.request_id, "cannot log a request");
             }
         }
         for (scan, done) in self.scans {
-            let saved = write(db, &none, &[&scan]).await;
+            let saved = write(target, &none, &[&scan]).await;
             let _ = done.send(saved.map(|ids| ids.into_iter().next().flatten()));
         }
     }
@@ -308,7 +318,7 @@ impl Scan {
 
 /// Writes everything in one transaction; returns the ids of the scans' pages in their order.
 async fn write(
-    db: &Db,
+    target: &Target,
     notes: &Notes<'_>,
     scans: &[&Scan],
 ) -> Result<Vec<Option<PageId>>, StoreError> {
@@ -319,7 +329,7 @@ async fn write(
     } = *notes;
     // Log entries and last uses of keys do not change usage.
     let quiet = scans.is_empty();
-    transact!(quiet quiet, db, tx => {
+    transact!(quiet quiet, target.db, tx => {
         let mut ids = Vec::with_capacity(scans.len());
         for scan in scans {
             let Some(page) = &scan.page else {
@@ -328,7 +338,10 @@ async fn write(
             };
             let blob = match &page.body {
                 None => None,
-                Some(body) => sql::bodies::keep(tx, page.project, body).await?,
+                Some(body) => {
+                    let staged_at = target.stages.then(|| to_ms(page.fetched_at));
+                    sql::bodies::keep(tx, page.project, body, staged_at).await?
+                }
             };
             ids.push(Some(sql::pages::insert_scan(tx, page, blob).await?));
         }

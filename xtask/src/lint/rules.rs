@@ -11,7 +11,7 @@ use crate::shell::{cargo, output, root};
 
 /// The crates of `host/` in layers. A crate may depend only on crates of earlier layers.
 const LAYERS: &[&[&str]] = &[
-    &["orbweaver-core"],
+    &["orbweaver-core", "orbweaver-blobs"],
     &["orbweaver-engine", "orbweaver-fetch", "orbweaver-store"],
     &["orbweaver-accounts"],
     &["orbweaver-pipeline"],
@@ -30,6 +30,7 @@ const OWNERS: &[(&str, &str)] = &[
     ("sqlx", "orbweaver-store"),
     ("sqlx-macros", "orbweaver-store"),
     ("reqwest", "orbweaver-fetch"),
+    ("object_store", "orbweaver-blobs"),
 ];
 
 /// Reports all broken rules in one error.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use orbweaver_store::Topic;
+
 use super::overlay::follow;
 use crate::context::Actors;
 
@@ -12,10 +14,14 @@ const LOOK: Duration = Duration::from_secs(1);
 #[crate::boxed]
 pub async fn watch(actors: Actors) {
     let mut pulse = actors.store.pulse();
+    let mut notices = actors.store.notices(Topic::Plugins);
     let mut failing = false;
     loop {
         if !failing {
-            pulse.changed().await;
+            tokio::select! {
+                () = pulse.changed() => {}
+                Ok(()) = notices.changed() => {}
+            }
         }
         let done = follow(&actors, false).await;
         if let Err(error) = &done
@@ -24,6 +30,10 @@ pub async fn watch(actors: Actors) {
             tracing::warn!(%error, "cannot update uploaded plugins");
         }
         failing = done.is_err();
-        tokio::time::sleep(LOOK).await;
+        // An upload that a node tells of is followed at once.
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            Ok(()) = notices.changed() => {}
+        }
     }
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 
-/// A database that takes longer is not ready.
+/// A database or blob store that takes longer is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What is not as it should be.
@@ -28,6 +28,14 @@ pub(super) struct Unhealthy {
 struct Checks {
     database: DatabaseCheck,
     worker: WorkerCheck,
+    /// Null if bodies of pages are kept in the database.
+    blobs: Option<BlobCheck>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct BlobCheck {
+    ok: bool,
+    error: Option<&'static str>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -44,7 +52,7 @@ struct WorkerCheck {
     error: Option<&'static str>,
 }
 
-/// Readiness: the database answers and the background work is alive.
+/// Readiness: the database and the blob store answer, and the background work is alive.
 #[utoipa::path(
     get,
     path = "/v1/ready",
@@ -57,7 +65,18 @@ struct WorkerCheck {
     )
 )]
 pub(super) async fn ready(State(app): State<App>) -> Response {
-    let database = match tokio::time::timeout(PATIENCE, app.store.ping()).await {
+    let blobs = async {
+        let blobs = app.store.blobs()?;
+        let problem = blobs.problem(PATIENCE).await;
+        let error = problem.map(|_| "the blob store does not answer");
+        Some(BlobCheck {
+            ok: error.is_none(),
+            error,
+        })
+    };
+    let ping = tokio::time::timeout(PATIENCE, app.store.ping());
+    let (database, blobs) = tokio::join!(ping, blobs);
+    let database = match database {
         Ok(Ok(())) => None,
         Ok(Err(error)) => {
             tracing::warn!(%error, "not ready: the database failed");
@@ -67,7 +86,8 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
     };
     let last_heartbeat = app.heartbeat.last();
     let worker = app.heartbeat.problem(app.clock.now());
-    if database.is_none() && worker.is_none() {
+    let bodies_fail = blobs.as_ref().is_some_and(|blobs| !blobs.ok);
+    if database.is_none() && worker.is_none() && !bodies_fail {
         return "ready".into_response();
     }
     let body = Unhealthy {
@@ -82,6 +102,7 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
                 last_heartbeat,
                 error: worker,
             },
+            blobs,
         },
     };
     (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()

@@ -217,7 +217,14 @@ impl Content {
         errors: &mut Vec<RoleError>,
     ) -> Result<Response, ScanError> {
         let stored = match record.page.body {
-            Some((blob, _)) => self.store.body(self.project, blob).await?,
+            Some((blob, _)) => match self.store.body(self.project, blob).await {
+                Ok(stored) => stored,
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) => {
+                    errors.push(failed(record.page.id, &error));
+                    None
+                }
+            },
             None => None,
         };
         let body = match stored {

@@ -10,8 +10,10 @@ use orbweaver_store::Store;
 
 use super::Common;
 use super::out::out;
+use crate::blobs;
 use crate::config::{Config, PROGRAM};
 use crate::insecure_settings::insecure_settings;
+use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::Pipeline;
 
 /// Report what is missing on this machine and how to get it, and which settings are insecure.
@@ -43,6 +45,7 @@ impl Doctor {
         let mut findings = vec![
             data_dir(&config),
             database(&config).await,
+            bodies(&config).await,
             plugins(&config).await,
             address("listen", config.listen),
             browser(&config),
@@ -103,6 +106,24 @@ async fn database(config: &Config) -> Finding {
             )
         }
         Err(error) => finding(what, State::Bad, error.to_string()),
+    }
+}
+
+/// Where bodies of pages are kept. Only reads, so a new bucket stays unmarked.
+async fn bodies(config: &Config) -> Finding {
+    let what = "bodies";
+    let Some(url) = &config.blobs else {
+        return finding(what, State::Good, "in the database");
+    };
+    let blobs = match blobs::open(config, &Clock::system()) {
+        Ok(Some(blobs)) => blobs,
+        Ok(None) => return finding(what, State::Good, "in the database"),
+        Err(error) => return finding(what, State::Bad, format!("{error:#}")),
+    };
+    // Listing also finds that the bucket does not exist.
+    match blobs.list(None, 1).await {
+        Ok(_) => finding(what, State::Good, format!("in {url}")),
+        Err(error) => finding(what, State::Bad, format!("{url}: {error}")),
     }
 }
 

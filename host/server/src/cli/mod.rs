@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod blobs;
 mod config;
 mod crawl;
 mod doctor;
@@ -55,6 +56,10 @@ struct Common {
     /// Database: postgres://… [default: a SQLite file in the data folder].
     #[arg(long, global = true, value_name = "URL")]
     database_url: Option<String>,
+    /// Where bodies of pages are kept: s3://BUCKET/PREFIX?endpoint=URL&region=NAME or file:///FOLDER
+    /// [default: in the database].
+    #[arg(long, global = true, value_name = "URL")]
+    blobs: Option<String>,
     /// Plugin folder [default: `plugins` beside the binary's folder; none if the program has
     /// plugins inside].
     #[arg(long, global = true, value_name = "DIR")]
@@ -72,6 +77,7 @@ impl Common {
         let mut flags = Flags::default();
         flags.set("data_dir", self.data_dir.as_ref());
         flags.set("database_url", self.database_url.as_ref());
+        flags.set("blobs", self.blobs.as_ref());
         flags.set("plugin_dir", self.plugin_dir.as_ref());
         flags.set(
             "allow_nets",
@@ -105,6 +111,9 @@ enum Command {
     /// Create, list and revoke a project's keys.
     #[command(subcommand)]
     Key(key::Key),
+    /// Move bodies of pages between the database and the blob store, and check them.
+    #[command(subcommand)]
+    Blobs(blobs::BlobsCommand),
     /// Show usage of projects.
     Usage(usage::UsageCommand),
     /// Print every setting with its help, default and source.
@@ -163,6 +172,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,
             Command::Key(command) => command.run(&cli.common).await,
+            Command::Blobs(command) => command.run(&cli.common).await,
             Command::Usage(command) => command.run(&cli.common).await,
             Command::Config(command) => command.run(&cli.common),
             Command::Doctor(command) => command.run(&cli.common).await,

@@ -12,13 +12,14 @@ use orbweaver_accounts::secret::{SafeUrl, Secret};
 use orbweaver_accounts::tiers::{self, Tiers};
 use orbweaver_actors::config::JobsConfig;
 use orbweaver_api::config::{ApiSettings, HttpConfig};
-use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, list, nets};
+use orbweaver_core::setting::{HttpUrl, InvalidSetting, Millis, Seconds, list, nets};
 use orbweaver_core::settings;
 use orbweaver_crawl::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
 use orbweaver_engine::{EngineConfig, has_bundle};
 use orbweaver_fetch::{BrowserConfig, FetchConfig};
 use orbweaver_pipeline::PipelineSettings;
 use orbweaver_pipeline::config::{BlocklistConfig, CloudConfig, ScanConfig};
+use orbweaver_store::blobs::{BlobUrl, NewBodies};
 use serde::{Deserialize, Serialize};
 
 use super::private;
@@ -39,6 +40,10 @@ settings! {
         /// data folder.
         #[flag = "--database-url"]
         pub database_url: Option<SafeUrl>,
+        /// Where bodies of pages are kept: s3://BUCKET/PREFIX?endpoint=URL&region=NAME (a bucket of
+        /// an S3-compatible store), or file:///FOLDER. Unset: in the database.
+        #[flag = "--blobs"]
+        pub blobs: Option<BlobUrl>,
         /// Folder of plugins. It is watched: new, changed and removed files take effect while
         /// running. A plugin overrides one of its name inside the program. Unset: `plugins` beside
         /// the binary's folder; none if the program has plugins inside.
@@ -89,6 +94,9 @@ settings! {
         /// `[database]`.
         #[section]
         pub database: DatabaseConfig,
+        /// `[blob_store]`.
+        #[section]
+        pub blob_store: BlobStoreConfig,
         /// `[scan]`.
         #[section]
         pub scan: ScanConfig,
@@ -143,6 +151,34 @@ settings! {
         pub acquire_timeout_ms: Millis = Millis(5_000),
         /// Size of the writer's queue; when it is full, callers wait.
         pub writer_queue: usize = 4_096,
+    }
+}
+
+settings! {
+    /// `[blob_store]`: the store that `blobs` names.
+    pub struct BlobStoreConfig {
+        /// Access key of the bucket. Unset: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a web
+        /// identity, or the machine's metadata service.
+        pub access_key_id: Option<String>,
+        /// Secret of the access key.
+        pub secret_access_key: Option<Secret>,
+        /// Token of a temporary access key.
+        pub session_token: Option<Secret>,
+        /// Where new bodies are written: store, or database (to move back from a store, which is
+        /// still read).
+        pub new_bodies: NewBodies = NewBodies::Store,
+        /// Longest time for one request to the store with its repetitions, in milliseconds.
+        pub timeout_ms: Millis = Millis(30_000),
+        /// Bodies of one commit that are smaller together wait in the database until they fill a
+        /// segment, in KiB.
+        pub least_segment_kib: u32 = 512,
+        /// Longest wait in the database, in seconds.
+        pub pack_after_seconds: Seconds = Seconds(300),
+        /// How long objects without references are kept, in hours. A backup of the database needs
+        /// them as long as it may be restored.
+        pub keep_deleted_hours: u32 = 24,
+        /// Age at which an object that the database does not know is deleted, in minutes.
+        pub orphan_minutes: u32 = 60,
     }
 }
 
@@ -255,6 +291,26 @@ impl Config {
                 || self.tiers.contains_key("free"),
             "tiers",
             "signup needs a tier named free",
+        )?;
+        unless(
+            self.blob_store.access_key_id.is_some() == self.blob_store.secret_access_key.is_some(),
+            "blob_store.access_key_id",
+            "access_key_id and secret_access_key must be set together",
+        )?;
+        unless(
+            (100..=600_000).contains(&self.blob_store.timeout_ms.0),
+            "blob_store.timeout_ms",
+            "must be between 100 and 600000",
+        )?;
+        unless(
+            self.blob_store.least_segment_kib <= 16 << 10,
+            "blob_store.least_segment_kib",
+            "must be at most 16384",
+        )?;
+        unless(
+            self.blob_store.orphan_minutes >= 10,
+            "blob_store.orphan_minutes",
+            "must be at least 10: younger objects may belong to a commit under way",
         )?;
         self.http.validate()?;
         self.scan.validate()?;

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::CloudMode;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::settings::ACCOUNTS_VERSION;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -365,7 +366,7 @@ impl Store {
     ) -> Result<KeyId, StoreError> {
         let id: Result<i64, StoreError> = transact!(self.db, tx => {
             let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(id)
         });
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
@@ -392,7 +393,7 @@ impl Store {
                 sql::keys::note(tx, key, grace).await?;
             }
             let id = sql::keys::insert(tx, key, KeyChange::issued(project, actor, now)).await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(id)
         });
         id.map(KeyId).map_err(|error| error.or_exists("that key"))
@@ -431,7 +432,7 @@ impl Store {
             for key in named.iter().filter(|key| key.revoked_at.is_none()) {
                 sql::keys::revoke(tx, key.id, revoked).await?;
             }
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(Revoked::Yes)
         })
     }

@@ -9,6 +9,7 @@ use orbweaver_core::ids::ProjectId;
 use super::keys::{KeyChange, NewKey};
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::settings::ACCOUNTS_VERSION;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -220,7 +221,7 @@ impl Store {
         let created: Result<ProjectId, StoreError> = transact!(self.db, tx => {
             let project = sql::projects::insert(tx, new.name, new.tier, now).await?;
             sql::keys::insert(tx, &new.key, KeyChange::issued(project, new.actor, now)).await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(project)
         });
         created.map_err(|error| error.or_exists("a project or key of that name"))
@@ -236,7 +237,7 @@ impl Store {
     ) -> Result<ProjectId, StoreError> {
         let created: Result<ProjectId, StoreError> = transact!(self.db, tx => {
             let project = sql::projects::insert(tx, name, tier, now).await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(project)
         });
         created.map_err(|error| error.or_exists("a project of that name"))
@@ -315,7 +316,7 @@ impl Store {
                 // What its plugins may do depends on the tier.
                 sql::plugins::begin(tx).await?;
             }
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(done.rows_affected() == 1)
         })
     }
@@ -334,7 +335,7 @@ impl Store {
                 .bind(since.map(to_ms))
                 .execute(&mut *tx)
                 .await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(done.rows_affected() == 1)
         })
     }

@@ -8,6 +8,7 @@ use super::projects::SignedUpProject;
 use crate::db::{per_database, read, transact};
 use crate::error::StoreError;
 use crate::mail::NewMail;
+use crate::notices::Topic;
 use crate::settings::ACCOUNTS_VERSION;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -247,7 +248,7 @@ impl Store {
                 sql::mail::insert(tx, mail, now).await?;
             }
             sql::signup::note_success(tx, new.attempt).await?;
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(SignedUp::Done(project))
         })
     }
@@ -363,7 +364,7 @@ impl Store {
             if let Some(mail) = mail {
                 sql::mail::insert(tx, mail, now).await?;
             }
-            sql::settings::count_up(tx, ACCOUNTS_VERSION).await?;
+            sql::settings::count_up(tx, ACCOUNTS_VERSION, Topic::Accounts).await?;
             Ok(Some(project))
         });
         done.map_err(|error| error.or_exists("a project of that name"))

@@ -1,11 +1,14 @@
-//! The table `blobs`: stored bodies, each once per project, with a count of the pages using it.
+//! The table `blobs`: stored bodies, each once per project, with a count of the pages using it. A
+//! body's bytes are in its row or in a segment of the blob store.
 
 use std::collections::{BTreeMap, HashMap};
 
+use orbweaver_blobs::Place;
 use orbweaver_core::ids::{BlobId, ProjectId};
 
 use super::encoding::StoredBody;
-use crate::db::{number, per_database, pieces, read, signed};
+use super::segments::{References, Shrinkage};
+use crate::db::{per_database, pieces, read, signed};
 use crate::error::StoreError;
 use crate::store::Store;
 
@@ -16,63 +19,100 @@ pub(crate) struct NewBody<'a> {
     pub(crate) body: &'a StoredBody,
     /// Number of pages that use it.
     pub(crate) refs: i64,
+    /// Its record in the new segment; `None`: its bytes go into the row.
+    pub(crate) place: Option<Place>,
 }
 
-/// Rows of stored bodies, by project and SHA-256 of the decoded body.
-pub(crate) type BodyRows = HashMap<(ProjectId, [u8; 32]), i64>;
+/// A stored body: its project and the SHA-256 of the decoded body.
+pub(crate) type BodyKey = (ProjectId, [u8; 32]);
+
+/// Rows of stored bodies.
+#[derive(Debug, Default)]
+pub(crate) struct BodyRows {
+    /// By key.
+    pub(crate) ids: HashMap<BodyKey, i64>,
+    /// Rows that refer to the new segment.
+    pub(crate) in_segment: References,
+    /// Rows with the bytes.
+    pub(crate) inline: Vec<i64>,
+}
 
 #[derive(sqlx_macros::FromRow)]
 struct KeyRow {
     id: i64,
     project_id: i64,
     hash: Vec<u8>,
-}
-
-#[derive(sqlx_macros::FromRow)]
-struct BodyRow {
-    hash: Vec<u8>,
-    size: i64,
-    encoding: String,
-    bytes: Vec<u8>,
+    segment_id: Option<i64>,
 }
 
 per_database! {
     /// Stores bodies, or adds references to those already stored. The caller sorts them by project
-    /// and hash, so that two nodes never deadlock.
+    /// and hash, so that two nodes never deadlock. `segment` is the row of the segment that has
+    /// those with a place.
     pub(crate) async fn upsert(
         conn: &mut Conn,
         bodies: &[NewBody<'_>],
+        segment: Option<i64>,
     ) -> Result<BodyRows, StoreError> {
-        let mut rows = BodyRows::with_capacity(bodies.len());
+        let mut rows = BodyRows::default();
+        let places: HashMap<BodyKey, Place> = bodies
+            .iter()
+            .filter_map(|new| Some(((new.project, new.body.hash), new.place?)))
+            .collect();
         for piece in pieces(bodies) {
             let mut insert = sqlx::QueryBuilder::new(
-                "INSERT INTO blobs (project_id, hash, size, encoding, bytes, refs) ",
+                "INSERT INTO blobs (project_id, hash, size, encoding, refs, bytes",
             );
+            if segment.is_some() {
+                insert.push(", segment_id, segment_offset, segment_length");
+            }
+            insert.push(") ");
             insert.push_values(piece, |mut row, new| {
                 row.push_bind(new.project.get())
                     .push_bind(new.body.hash.as_slice())
                     .push_bind(signed(new.body.size))
                     .push_bind(new.body.encoding.as_str())
-                    .push_bind(&new.body.bytes[..])
                     .push_bind(new.refs);
+                let bytes = &new.body.bytes[..];
+                if segment.is_none() {
+                    row.push_bind(bytes);
+                } else {
+                    row.push_bind(new.place.is_none().then_some(bytes))
+                        .push_bind(new.place.and(segment))
+                        .push_bind(new.place.map(|place| signed(place.offset)))
+                        .push_bind(new.place.map(|place| signed(place.length)));
+                }
             });
             insert.push(
                 " ON CONFLICT (project_id, hash) DO UPDATE SET refs = blobs.refs + excluded.refs
-                  RETURNING id, project_id, hash",
+                  RETURNING id, project_id, hash, segment_id",
             );
-            let keys: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
-            for key in keys {
-                rows.insert((ProjectId(key.project_id), digest(key.hash)?), key.id);
+            let found: Vec<KeyRow> = insert.build_query_as().fetch_all(&mut *conn).await?;
+            for row in found {
+                let key = (ProjectId(row.project_id), digest(row.hash)?);
+                match row.segment_id {
+                    None => rows.inline.push(row.id),
+                    // Another one had the body before.
+                    other if other != segment => {}
+                    Some(_) => {
+                        if let Some(place) = places.get(&key) {
+                            rows.in_segment.add(place.length);
+                        }
+                    }
+                }
+                rows.ids.insert(key, row.id);
             }
         }
         Ok(rows)
     }
 
     /// Stores one body for one page; returns its row. A body already stored is not sent again.
+    /// With `staged_at`, a new body goes on to the blob store later.
     pub(crate) async fn keep(
         conn: &mut Conn,
         project: ProjectId,
         body: &StoredBody,
+        staged_at: Option<i64>,
     ) -> Result<Option<i64>, StoreError> {
         let known: Option<i64> = sqlx::query_scalar(
             "UPDATE blobs SET refs = refs + 1 WHERE project_id = $1 AND hash = $2 RETURNING id",
@@ -85,8 +125,12 @@ per_database! {
             return Ok(known);
         }
         // Another node may insert the same body in between.
-        let new = NewBody { project, body, refs: 1 };
-        Ok(upsert(conn, &[new]).await?.into_values().next())
+        let new = NewBody { project, body, refs: 1, place: None };
+        let rows = upsert(conn, &[new], None).await?;
+        if let Some(at) = staged_at {
+            sql::segments::stage(conn, &rows.inline, at).await?;
+        }
+        Ok(rows.ids.into_values().next())
     }
 
     /// Adds references to stored bodies; returns those that still exist. The map's order prevents
@@ -121,6 +165,7 @@ per_database! {
             *refs.entry(blob).or_default() += 1;
         }
         let mut bytes = 0;
+        let mut shrunk = Shrinkage::default();
         for (blob, count) in refs {
             let left: Option<i64> = sqlx::query_scalar(
                 "UPDATE blobs SET refs = refs - $2 WHERE id = $1 RETURNING refs",
@@ -130,54 +175,34 @@ per_database! {
             .fetch_optional(&mut *conn)
             .await?;
             if left.is_some_and(|left| left <= 0) {
-                let freed: Option<i64> = sqlx::query_scalar(
-                    "DELETE FROM blobs WHERE id = $1 RETURNING CAST(length(bytes) AS BIGINT)",
+                let freed: Option<(i64, Option<i64>)> = sqlx::query_as(
+                    "DELETE FROM blobs WHERE id = $1
+                     RETURNING CAST(COALESCE(length(bytes), segment_length) AS BIGINT), segment_id",
                 )
                 .bind(blob)
                 .fetch_optional(&mut *conn)
                 .await?;
-                bytes += freed.unwrap_or(0).unsigned_abs();
+                let (length, segment) = freed.unwrap_or_default();
+                bytes += length.unsigned_abs();
+                if let Some(segment) = segment {
+                    shrunk.entry(segment).or_default().add(length.unsigned_abs());
+                }
             }
         }
+        // After the bodies, in every transaction, so that two nodes never deadlock.
+        sql::segments::shrink(conn, &shrunk).await?;
         Ok(bytes)
     }
 }
 
 impl Store {
-    /// A stored body of the project.
-    #[crate::boxed]
-    pub async fn body(
-        &self,
-        project: ProjectId,
-        blob: BlobId,
-    ) -> Result<Option<StoredBody>, StoreError> {
-        let row: Option<BodyRow> = read!(self.db, pool => {
-            sqlx::query_as(
-                "SELECT hash, size, encoding, bytes FROM blobs WHERE id = $1 AND project_id = $2",
-            )
-            .bind(blob.get())
-            .bind(project.get())
-            .fetch_optional(pool)
-            .await?
-        });
-        row.map(|row| {
-            Ok(StoredBody {
-                hash: digest(row.hash)?,
-                size: number(row.size, "size")?,
-                encoding: row.encoding.parse().map_err(StoreError::Damaged)?,
-                bytes: row.bytes.into(),
-            })
-        })
-        .transpose()
-    }
-
     /// Projects whose stored bodies take more than `bytes` bytes, with their totals.
     #[crate::boxed]
     pub async fn projects_above(&self, bytes: u64) -> Result<Vec<(ProjectId, u64)>, StoreError> {
         let rows: Vec<(i64, i64)> = read!(self.db, pool => {
             sqlx::query_as(
-                "SELECT project_id, CAST(sum(length(bytes)) AS BIGINT) AS total
-                 FROM blobs GROUP BY project_id HAVING sum(length(bytes)) > $1",
+                "SELECT project_id, CAST(sum(COALESCE(length(bytes), segment_length)) AS BIGINT) AS total
+                 FROM blobs GROUP BY project_id HAVING sum(COALESCE(length(bytes), segment_length)) > $1",
             )
             .bind(signed(bytes))
             .fetch_all(pool)

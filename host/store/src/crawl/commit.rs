@@ -11,6 +11,7 @@ use super::frontier::{FrontierChange, NewFrontier};
 use super::notes::NewNote;
 use crate::bodies::encoding::StoredBody;
 use crate::bodies::rows::{BodyRows, NewBody};
+use crate::bodies::upload::Uploaded;
 use crate::db::transact;
 use crate::error::StoreError;
 use crate::pages::CrawledPage;
@@ -19,6 +20,7 @@ use crate::quota::NewUsage;
 use crate::runs::{Lease, Progress};
 use crate::search::NewDocument;
 use crate::store::Store;
+use crate::time::to_ms;
 
 /// Work done for a run since its last commit.
 #[derive(Clone, Debug)]
@@ -56,11 +58,31 @@ impl Store {
     /// Writes batches of several runs in one transaction; the result of each, in order.
     #[crate::boxed]
     pub async fn commit_crawl(&self, batches: &[RunBatch]) -> Result<Vec<Committed>, StoreError> {
+        // Before the transaction, which must not wait for the blob store.
+        let uploaded = match self.blobs_for_new() {
+            Some(blobs) => {
+                let all: Vec<&RunBatch> = batches.iter().collect();
+                self.upload(blobs, &WantedBodies::new(&all, None).new)
+                    .await?
+            }
+            None => None,
+        };
+        let uploaded = uploaded.as_ref();
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;
             let live = written(batches, &committed);
-            let wanted = WantedBodies::new(&live);
-            let stored = sql::bodies::upsert(tx, &wanted.new).await?;
+            let wanted = WantedBodies::new(&live, uploaded);
+            let segment = match uploaded {
+                Some(uploaded) => Some(sql::segments::insert(tx, &uploaded.row).await?),
+                None => None,
+            };
+            let stored = sql::bodies::upsert(tx, &wanted.new, segment).await?;
+            if let Some(segment) = segment {
+                sql::segments::set_live(tx, segment, stored.in_segment).await?;
+            }
+            if let Some(blobs) = self.blobs_for_new() {
+                sql::segments::stage(tx, &stored.inline, to_ms(blobs.now())).await?;
+            }
             let shared = sql::bodies::share(tx, &wanted.shared).await?;
             let pages = with_bodies(&live, &stored, &shared);
             let ids = sql::pages::insert_crawled(tx, &pages).await?;
@@ -104,7 +126,7 @@ struct WantedBodies<'a> {
 }
 
 impl<'a> WantedBodies<'a> {
-    fn new(batches: &[&'a RunBatch]) -> Self {
+    fn new(batches: &[&'a RunBatch], uploaded: Option<&Uploaded>) -> Self {
         let mut new: BTreeMap<(ProjectId, &[u8; 32]), (&StoredBody, i64)> = BTreeMap::new();
         let mut shared: BTreeMap<BlobId, i64> = BTreeMap::new();
         for page in batches.iter().flat_map(|batch| &batch.pages) {
@@ -123,6 +145,7 @@ impl<'a> WantedBodies<'a> {
                 project,
                 body,
                 refs,
+                place: uploaded.and_then(|uploaded| uploaded.place(&(project, body.hash))),
             })
             .collect();
         Self { new, shared }
@@ -140,7 +163,7 @@ fn with_bodies<'a>(
     pages
         .map(|page| {
             let blob = match (&page.page.body, page.same_body) {
-                (Some(body), _) => stored.get(&(page.page.project, body.hash)).copied(),
+                (Some(body), _) => stored.ids.get(&(page.page.project, body.hash)).copied(),
                 (None, Some(blob)) => shared.binary_search(&blob).is_ok().then_some(blob.get()),
                 (None, None) => None,
             };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use orbweaver_blobs::Blobs;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{
     SqliteAutoVacuum, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
@@ -31,6 +32,8 @@ pub struct Options {
     pub acquire_timeout: Duration,
     /// Size of the writer's queue; when it is full, callers wait.
     pub writer_queue: usize,
+    /// Where bodies of pages are; `None`: in the database.
+    pub blobs: Option<Blobs>,
 }
 
 impl Options {
@@ -46,6 +49,7 @@ impl Options {
             connections: 8,
             acquire_timeout: Duration::from_secs(5),
             writer_queue: 4_096,
+            blobs: None,
         }
     }
 }

@@ -18,6 +18,7 @@ use orbweaver_core::ids::{JobId, ProjectId};
 
 use crate::db::transact;
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::runs::IDEMPOTENT;
 use crate::store::Store;
 use rows::columns;
@@ -200,7 +201,11 @@ impl Store {
         job: JobId,
         now: DateTime<Utc>,
     ) -> Result<Option<JobState>, StoreError> {
-        transact!(self.db, tx => sql::jobs::cancel(tx, project, job, now).await)
+        transact!(self.db, tx => {
+            let state = sql::jobs::cancel(tx, project, job, now).await?;
+            sql::notices::tell(tx, Topic::Work).await?;
+            Ok(state)
+        })
     }
 
     /// Deletes a job of the project with its items: a worker's lease on it is then invalid.

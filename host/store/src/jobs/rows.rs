@@ -6,6 +6,7 @@ use orbweaver_core::ids::{JobId, ProjectId};
 use super::{Job, JobProgress, JobState, NewJob};
 use crate::db::per_database;
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::time::{from_ms, to_ms};
 
 #[derive(sqlx_macros::FromRow)]
@@ -157,6 +158,7 @@ per_database! {
         .bind(new.idem.map(|(_, digest)| digest.as_slice()))
         .fetch_one(&mut *conn)
         .await?;
+        sql::notices::tell(conn, Topic::Work).await?;
         row.try_into()
     }
 

@@ -9,6 +9,7 @@ use super::{HELD, Lease, NewRun, Progress, Run, SkipReason};
 use crate::crawl::{Committed, RunBatch};
 use crate::db::{per_database, signed};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::pages::unreliable;
 use crate::time::{from_ms, to_ms};
 
@@ -340,6 +341,7 @@ per_database! {
         .bind(i64::from(new.seed_is_page))
         .fetch_one(&mut *conn)
         .await?;
+        sql::notices::tell(conn, Topic::Work).await?;
         row.try_into()
     }
 
@@ -370,6 +372,7 @@ per_database! {
         .bind(to_ms(now))
         .fetch_one(&mut *conn)
         .await?;
+        sql::notices::tell(conn, Topic::Work).await?;
         Ok(RunId(run))
     }
 

@@ -8,6 +8,7 @@ use super::{Owner, RunWebhook};
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
 use crate::jobs::{JobDelivery, JobLease};
+use crate::notices::Topic;
 use crate::runs::RunState;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
@@ -273,7 +274,7 @@ per_database! {
             .execute(&mut *conn)
             .await?;
         }
-        Ok(())
+        sql::notices::tell(conn, Topic::Work).await
     }
 
     /// Writes the delivery of a job that ends.
@@ -298,7 +299,7 @@ per_database! {
         .bind(to_ms(now))
         .execute(&mut *conn)
         .await?;
-        Ok(())
+        sql::notices::tell(conn, Topic::Work).await
     }
 }
 

@@ -29,7 +29,7 @@ crate::support::on_both_databases! {
     the_next_end_of_another_workers_lease_is_known
 }
 
-fn now() -> DateTime<Utc> {
+pub(super) fn now() -> DateTime<Utc> {
     "2026-03-01T12:00:00Z".parse().unwrap()
 }
 
@@ -37,7 +37,7 @@ fn seconds(seconds: i64) -> TimeDelta {
     TimeDelta::seconds(seconds)
 }
 
-async fn open(options: &Options) -> (Store, ProjectId) {
+pub(super) async fn open(options: &Options) -> (Store, ProjectId) {
     let store = Store::open(options).await.unwrap();
     let new = NewProject {
         name: "crawls",
@@ -53,7 +53,7 @@ async fn open(options: &Options) -> (Store, ProjectId) {
     (store, project)
 }
 
-fn new_run(project: ProjectId, url: &str) -> NewRun {
+pub(super) fn new_run(project: ProjectId, url: &str) -> NewRun {
     NewRun {
         project,
         url: url.to_owned(),
@@ -69,18 +69,18 @@ fn new_run(project: ProjectId, url: &str) -> NewRun {
     }
 }
 
-async fn create(store: &Store, new: &NewRun) -> Run {
+pub(super) async fn create(store: &Store, new: &NewRun) -> Run {
     match store.create_run(new, None).await.unwrap() {
         Created::New(run) => *run,
         other => panic!("{other:?}"),
     }
 }
 
-async fn lease(store: &Store, owner: &str, at: DateTime<Utc>) -> Option<LeasedRun> {
+pub(super) async fn lease(store: &Store, owner: &str, at: DateTime<Utc>) -> Option<LeasedRun> {
     store.lease_run(owner, at, at + seconds(10)).await.unwrap()
 }
 
-fn batch(leased: &LeasedRun) -> RunBatch {
+pub(super) fn batch(leased: &LeasedRun) -> RunBatch {
     RunBatch {
         lease: leased.lease,
         progress: Progress::default(),
@@ -119,7 +119,7 @@ fn failed(seq: i64) -> FailedUrl {
     }
 }
 
-fn page(leased: &LeasedRun, seq: i64, body: &[u8]) -> CrawledPage {
+pub(super) fn page(leased: &LeasedRun, seq: i64, body: &[u8]) -> CrawledPage {
     let url = format!("https://example.org/{seq}");
     CrawledPage {
         records: Vec::new(),

@@ -7,6 +7,7 @@
     reason = "a helper that cannot do its work fails its test"
 )]
 
+mod blobs;
 mod crawls;
 mod jobs;
 mod monitors;

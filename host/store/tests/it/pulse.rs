@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use orbweaver_store::{Options, Pulse, Store};
+use orbweaver_store::{KeyHash, NewKey, NewProject, Options, Pulse, Store, Topic};
+use sqlx::Connection as _;
 use tokio::time::timeout;
 
 crate::support::on_both_databases! {
@@ -12,6 +13,8 @@ crate::support::on_both_databases! {
 
 /// Several times as long as between two looks at the database.
 const LONG: Duration = Duration::from_secs(20);
+/// Patience with one notice: nothing else raises these numbers.
+const SOON: Duration = Duration::from_secs(10);
 const QUIET: Duration = Duration::from_millis(900);
 
 /// Waits until what was changed before the test's own change has been told. PostgreSQL tells of
@@ -58,4 +61,78 @@ async fn every_task_that_waits_is_told(options: Options) {
     store.set_setting("colour", "blue").await.unwrap();
     let both = async { tokio::join!(one.changed(), two.changed()) };
     timeout(LONG, both).await.unwrap();
+}
+
+/// Polling does not count notices, so each one that is counted has come.
+#[tokio::test]
+async fn on_postgres_another_node_tells_of_work_and_keys_at_once() {
+    let options = crate::support::postgres();
+    let store = Store::open(&options).await.unwrap();
+    let other = Store::open(&options).await.unwrap();
+    let _pulse = store.pulse();
+    timeout(LONG, async {
+        while !store.listens() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap();
+    let (mut accounts, mut plugins) = (
+        store.notices(Topic::Accounts),
+        store.notices(Topic::Plugins),
+    );
+    let mut work = store.notices(Topic::Work);
+    for (round, name) in ["a", "b", "c"].into_iter().enumerate() {
+        accounts.mark_unchanged();
+        let new = NewProject {
+            name,
+            tier: "free",
+            actor: "cli",
+            key: NewKey {
+                hash: KeyHash::digest(name),
+                prefix: "orb_12345678",
+                label: None,
+            },
+        };
+        let project = other
+            .create_project(&new, crate::crawls::now())
+            .await
+            .unwrap();
+        timeout(SOON, accounts.changed()).await.unwrap().unwrap();
+        work.mark_unchanged();
+        let run = crate::crawls::new_run(project, "https://a.example/");
+        crate::crawls::create(&other, &run).await;
+        timeout(SOON, work.changed()).await.unwrap().unwrap();
+        assert!(!plugins.has_changed().unwrap(), "round {round}");
+        plugins.mark_unchanged();
+    }
+}
+
+/// Notices come again after the connection that listens was cut.
+#[tokio::test]
+async fn on_postgres_a_cut_connection_is_made_again() {
+    let options = crate::support::postgres();
+    let store = Store::open(&options).await.unwrap();
+    let _pulse = store.pulse();
+    let mut accounts = store.notices(Topic::Accounts);
+    // Listening counts as a notice, because earlier ones may have been lost.
+    timeout(LONG, accounts.changed()).await.unwrap().unwrap();
+    accounts.mark_unchanged();
+    let mut connection = sqlx::PgConnection::connect(&options.url).await.unwrap();
+    let cut: Vec<bool> = sqlx::query_scalar(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND query LIKE 'LISTEN%'",
+    )
+    .fetch_all(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(cut, [true]);
+    timeout(LONG, accounts.changed()).await.unwrap().unwrap();
+    timeout(LONG, async {
+        while !store.listens() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+    .unwrap();
 }

@@ -1,0 +1,131 @@
+//! Errors of the blob store.
+
+use object_store::Error as StoreFailure;
+
+/// Error of a request to the blob store, or of what it answered.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// The settings cannot be used; says which one and the rule.
+    #[error("{0}")]
+    Settings(String),
+    /// The store does not have the object.
+    #[error("the blob store has no object {0}")]
+    Missing(String),
+    /// The store refuses the credentials.
+    #[error(
+        "the blob store refuses {operation}: {message}; check the credentials and their rights"
+    )]
+    Denied {
+        /// `put`, `get`, `delete` or `list`.
+        operation: &'static str,
+        /// The store's answer.
+        message: String,
+    },
+    /// The store cannot be reached, or fails, or lacks its bucket; the request may succeed later.
+    #[error("the blob store failed at {operation}: {message}")]
+    Unavailable {
+        /// `put`, `get`, `delete` or `list`.
+        operation: &'static str,
+        /// What happened.
+        message: String,
+    },
+    /// The bytes are not those that were written.
+    #[error("{segment} of the blob store is damaged: {problem}")]
+    Damaged {
+        /// The object's name.
+        segment: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl BlobError {
+    /// Whether the same call may succeed later, because the store is unreachable, busy or
+    /// misconfigured and did not reject the data.
+    pub const fn is_transient(&self) -> bool {
+        matches!(self, Self::Denied { .. } | Self::Unavailable { .. })
+    }
+
+    /// The outcome, as a label of metrics.
+    pub(crate) const fn outcome(&self) -> &'static str {
+        match self {
+            Self::Settings(_) => "settings",
+            Self::Missing(_) => "missing",
+            Self::Denied { .. } => "denied",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Damaged { .. } => "damaged",
+        }
+    }
+
+    /// The error of a request. A missing object is an error of reads alone: elsewhere it is the
+    /// bucket that is missing.
+    pub(crate) fn of(operation: &'static str, name: &str, error: StoreFailure) -> Self {
+        match error {
+            StoreFailure::NotFound { .. } if operation == "get" => Self::Missing(name.to_owned()),
+            StoreFailure::NotFound { .. } => Self::Unavailable {
+                operation,
+                message: "the bucket or folder does not exist; create it, or correct --blobs \
+                          (ORBWEAVER_BLOBS)"
+                    .to_owned(),
+            },
+            StoreFailure::PermissionDenied { source, .. }
+            | StoreFailure::Unauthenticated { source, .. } => Self::Denied {
+                operation,
+                message: brief(&source.to_string()),
+            },
+            other => {
+                let message = brief(&other.to_string());
+                // 416, or a range other than the wanted one: the object is shorter than it was.
+                if operation == "get" && message.to_ascii_lowercase().contains("range") {
+                    return Self::Damaged {
+                        segment: name.to_owned(),
+                        problem: message,
+                    };
+                }
+                Self::Unavailable { operation, message }
+            }
+        }
+    }
+}
+
+/// Cuts a message, which may contain a whole answer of the store.
+fn brief(message: &str) -> String {
+    const MOST: usize = 400;
+    let mut short: String = message.chars().take(MOST).collect();
+    if short.len() < message.len() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_bucket_is_not_a_missing_object() {
+        let missing = || StoreFailure::NotFound {
+            path: "a".to_owned(),
+            source: "no such bucket".into(),
+        };
+        let read = BlobError::of("get", "a", missing());
+        assert!(matches!(&read, BlobError::Missing(name) if name == "a"));
+        assert!(!read.is_transient());
+        let written = BlobError::of("put", "a", missing());
+        assert!(written.is_transient());
+        assert!(written.to_string().contains("--blobs"), "{written}");
+    }
+
+    #[test]
+    fn messages_are_cut() {
+        let long = BlobError::of(
+            "put",
+            "a",
+            StoreFailure::Generic {
+                store: "S3",
+                source: "ü".repeat(10_000).into(),
+            },
+        );
+        assert!(long.to_string().chars().count() < 500);
+    }
+}

@@ -1,0 +1,144 @@
+//! Notices from node to node: on PostgreSQL, a transaction that changes what other nodes wait for
+//! says so with NOTIFY, and each process has one connection that listens. So they learn of it within
+//! milliseconds of the commit, and not at their next look.
+//!
+//! Notices only hasten: every wait also looks by itself ([`pulse`](crate::pulse)), because a notice is
+//! lost while the connection is down, and a pooler in front of the database (PgBouncer, by
+//! transaction) delivers none. On SQLite there are none.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
+use tokio::sync::watch;
+
+use crate::db::per_database;
+use crate::error::StoreError;
+
+/// The channel; its notices reach the sessions of the same database.
+const CHANNEL: &str = "orbweaver";
+/// Pause before the next attempt to listen.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// What a notice is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// Projects and keys.
+    Accounts,
+    /// Uploaded plugins.
+    Plugins,
+    /// Runs, jobs and deliveries.
+    Work,
+}
+
+impl Topic {
+    /// The word in the notice.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Accounts => "accounts",
+            Self::Plugins => "plugins",
+            Self::Work => "work",
+        }
+    }
+}
+
+per_database! {
+    /// Tells all nodes, once the transaction commits. The same notice twice in a transaction is sent
+    /// once.
+    pub(crate) async fn tell(conn: &mut Conn, topic: Topic) -> Result<(), StoreError> {
+        if IS_SHARED {
+            sqlx::query("SELECT pg_notify($1, $2)")
+                .bind(CHANNEL)
+                .bind(topic.word())
+                .execute(&mut *conn)
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+/// Notices as they arrive: a number for each topic that changes with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Notices(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    accounts: watch::Sender<u64>,
+    plugins: watch::Sender<u64>,
+    work: watch::Sender<u64>,
+    listens: AtomicBool,
+}
+
+impl Default for Notices {
+    fn default() -> Self {
+        Self(Arc::new(Inner {
+            accounts: watch::Sender::new(0),
+            plugins: watch::Sender::new(0),
+            work: watch::Sender::new(0),
+            listens: AtomicBool::new(false),
+        }))
+    }
+}
+
+impl Notices {
+    pub(crate) fn of(&self, topic: Topic) -> &watch::Sender<u64> {
+        match topic {
+            Topic::Accounts => &self.0.accounts,
+            Topic::Plugins => &self.0.plugins,
+            Topic::Work => &self.0.work,
+        }
+    }
+
+    /// Whether the connection that listens is up.
+    pub(crate) fn listens(&self) -> bool {
+        self.0.listens.load(Ordering::Acquire)
+    }
+
+    /// Counts a notice for each topic: some may have been lost.
+    fn all(&self) {
+        for topic in [Topic::Accounts, Topic::Plugins, Topic::Work] {
+            self.of(topic).send_modify(|count| *count += 1);
+        }
+    }
+
+    fn arrived(&self, word: &str) {
+        let topics = [Topic::Accounts, Topic::Plugins, Topic::Work];
+        // A newer node may have topics that this one does not know.
+        if let Some(topic) = topics.into_iter().find(|topic| topic.word() == word) {
+            self.of(topic).send_modify(|count| *count += 1);
+        }
+    }
+
+    /// Listens as long as the process lives.
+    pub(crate) async fn listen(self, pool: PgPool) {
+        // A connection of its own: those of the pool are for statements.
+        let own = PgPoolOptions::new()
+            .max_connections(1)
+            .connect_lazy_with((*pool.connect_options()).clone());
+        loop {
+            if let Err(error) = self.listen_until_it_fails(&own).await {
+                tracing::debug!(%error, "cannot listen for notices");
+            }
+            self.0.listens.store(false, Ordering::Release);
+            if pool.is_closed() {
+                return;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn listen_until_it_fails(&self, pool: &PgPool) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(pool).await?;
+        listener.listen(CHANNEL).await?;
+        self.0.listens.store(true, Ordering::Release);
+        self.all();
+        loop {
+            match listener.try_recv().await? {
+                Some(notice) => self.arrived(notice.payload()),
+                // The connection broke and is made again.
+                None => self.all(),
+            }
+        }
+    }
+}

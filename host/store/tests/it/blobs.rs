@@ -1,0 +1,472 @@
+//! Bodies in a blob store: here in a folder. The tests of the service use a bucket.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
+use orbweaver_store::blobs::{BlobError, BlobOptions, Blobs, NewBodies};
+use orbweaver_store::crawl::{Committed, PageRange, RunBatch};
+use orbweaver_store::{BlobSweeper, Options, Store, StoreError, StoredBody, Swept};
+use tempfile::TempDir;
+
+use crate::crawls::{batch, create, lease, new_run, open, page};
+
+crate::support::on_both_databases! {
+    the_bodies_of_a_commit_are_one_segment
+    a_body_that_is_stored_is_not_written_again
+    few_bodies_wait_in_the_database_until_they_fill_a_segment
+    scans_wait_in_the_database
+    a_segment_goes_with_its_last_body
+    a_segment_that_is_mostly_dead_is_rewritten
+    a_segment_without_rows_is_deleted_after_the_grace_time
+    a_commit_after_the_grace_time_fails_and_is_done_again
+    other_bytes_are_an_error_of_their_own_body
+    bodies_move_to_the_blob_store_and_back
+    a_store_of_another_database_is_refused
+    a_lost_commit_leaves_no_reference
+}
+
+const HOUR: i64 = 3_600;
+
+/// A blob store in a folder, with a clock of its own. Files have the machine's time, so the clock
+/// begins there.
+struct Ground {
+    folder: TempDir,
+    seconds: Arc<AtomicI64>,
+    options: Options,
+}
+
+impl Ground {
+    fn new(options: Options) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "files have the machine's time")]
+        let now = Utc::now().timestamp();
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            seconds: Arc::new(AtomicI64::new(now)),
+            options,
+        }
+    }
+
+    fn blobs(&self, change: impl FnOnce(&mut BlobOptions)) -> Blobs {
+        let seconds = Arc::clone(&self.seconds);
+        let mut options = BlobOptions {
+            url: format!("file://{}", self.folder.path().display())
+                .parse()
+                .unwrap(),
+            credentials: None,
+            new_bodies: NewBodies::Store,
+            timeout: Duration::from_secs(5),
+            least_segment: 0,
+            pack_after: Duration::from_secs(300),
+            keep_deleted: Duration::from_secs(24 * 3_600),
+            orphan_age: Duration::from_secs(3_600),
+            now: Arc::new(move || {
+                DateTime::from_timestamp(seconds.load(Ordering::Relaxed), 0).unwrap()
+            }),
+            node: 7,
+            transport: None,
+        };
+        change(&mut options);
+        Blobs::open(options).unwrap()
+    }
+
+    fn with(&self, change: impl FnOnce(&mut BlobOptions)) -> Options {
+        Options {
+            blobs: Some(self.blobs(change)),
+            ..self.options.clone()
+        }
+    }
+
+    async fn open(&self, change: impl FnOnce(&mut BlobOptions)) -> (Store, ProjectId) {
+        let (store, project) = open(&self.with(change)).await;
+        store.join_blobs().await.unwrap();
+        (store, project)
+    }
+
+    /// Another process on the same database.
+    async fn again(&self, change: impl FnOnce(&mut BlobOptions)) -> Store {
+        Store::open(&self.with(change)).await.unwrap()
+    }
+
+    fn advance(&self, seconds: i64) {
+        self.seconds.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Files of the segments.
+    fn segments(&self) -> Vec<PathBuf> {
+        let Ok(files) = std::fs::read_dir(self.folder.path().join("segments")) else {
+            return Vec::new();
+        };
+        let mut files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+async fn sweep(store: &Store) -> Swept {
+    BlobSweeper::new(store.clone()).sweep().await.unwrap()
+}
+
+fn text(seq: i64) -> String {
+    format!("body {seq} ").repeat(100)
+}
+
+/// A run with these pages, in one commit.
+async fn run(store: &Store, project: ProjectId, seqs: &[i64]) -> RunId {
+    let run = create(store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(store, "one", run.enqueued_at).await.unwrap();
+    let pages = seqs
+        .iter()
+        .map(|&seq| page(&leased, seq, text(seq).as_bytes()));
+    let work = RunBatch {
+        pages: pages.collect(),
+        ..batch(&leased)
+    };
+    let done = store.commit_crawl(&[work]).await.unwrap();
+    assert_eq!(done, [Committed::Written]);
+    leased.lease.run
+}
+
+/// Rows of the bodies of a run's pages, in order.
+async fn bodies_of(store: &Store, project: ProjectId, run: RunId) -> Vec<BlobId> {
+    let range = PageRange {
+        status: None,
+        after: PageId(0),
+        offset: 0,
+        limit: 1_000,
+    };
+    let mut bodies = Vec::new();
+    for item in store.run_pages(project, run, &range).await.unwrap() {
+        let record = store.page(project, item.id).await.unwrap().unwrap();
+        bodies.extend(record.page.body.map(|(blob, _)| blob));
+    }
+    bodies
+}
+
+async fn read(store: &Store, project: ProjectId, blob: BlobId) -> Result<String, StoreError> {
+    let body: StoredBody = store.body(project, blob).await?.expect("a row");
+    Ok(String::from_utf8(body.unpack()?).unwrap())
+}
+
+async fn all_readable(store: &Store, project: ProjectId, run: RunId, seqs: &[i64]) {
+    let bodies = bodies_of(store, project, run).await;
+    assert_eq!(bodies.len(), seqs.len());
+    for (blob, seq) in bodies.iter().zip(seqs) {
+        assert_eq!(read(store, project, *blob).await.unwrap(), text(*seq));
+    }
+}
+
+async fn delete(store: &Store, project: ProjectId, run: RunId, at: DateTime<Utc>) {
+    assert!(store.delete_run(project, run, at).await.unwrap());
+    while !store.remove_deleted().await.unwrap().finished {}
+}
+
+async fn the_bodies_of_a_commit_are_one_segment(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let run = run(&store, project, &[1, 2, 3]).await;
+    let segments = ground.segments();
+    assert_eq!(segments.len(), 1);
+    let bytes = std::fs::read(&segments[0]).unwrap();
+    let text = String::from_utf8_lossy(&bytes);
+    assert_eq!(text.matches("WARC/1.1\r\n").count(), 3);
+    assert_eq!(text.matches("Orbweaver-Encoding: zstd\r\n").count(), 3);
+    all_readable(&store, project, run, &[1, 2, 3]).await;
+    // Another project's body is not found.
+    let blob = bodies_of(&store, project, run).await[0];
+    let other = ProjectId(project.get() + 1);
+    assert!(store.body(other, blob).await.unwrap().is_none());
+    assert!(store.projects_above(100).await.unwrap().len() == 1);
+}
+
+async fn a_body_that_is_stored_is_not_written_again(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let first = run(&store, project, &[1, 2]).await;
+    let second = run(&store, project, &[2, 1]).await;
+    assert_eq!(ground.segments().len(), 1);
+    let third = run(&store, project, &[2, 3]).await;
+    let segments = ground.segments();
+    assert_eq!(segments.len(), 2);
+    let newest = std::fs::read(&segments[1]).unwrap();
+    let records = String::from_utf8_lossy(&newest).matches("WARC/1.1").count();
+    assert_eq!(records, 1, "only the new body");
+    let at = new_run(project, "").enqueued_at;
+    delete(&store, project, first, at).await;
+    sweep(&store).await;
+    all_readable(&store, project, second, &[2, 1]).await;
+    all_readable(&store, project, third, &[2, 3]).await;
+}
+
+async fn few_bodies_wait_in_the_database_until_they_fill_a_segment(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|blobs| blobs.least_segment = 1 << 20).await;
+    let first = run(&store, project, &[1, 2]).await;
+    let second = run(&store, project, &[3]).await;
+    ground.advance(299);
+    assert_eq!(sweep(&store).await.packed, 0);
+    assert!(ground.segments().is_empty());
+    all_readable(&store, project, first, &[1, 2]).await;
+    ground.advance(1);
+    assert_eq!(sweep(&store).await.packed, 3);
+    assert_eq!(ground.segments().len(), 1, "bodies of both commits");
+    all_readable(&store, project, first, &[1, 2]).await;
+    all_readable(&store, project, second, &[3]).await;
+    ground.advance(60);
+    assert_eq!(sweep(&store).await, Swept::default(), "nothing is left");
+}
+
+async fn scans_wait_in_the_database(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let run = create(&store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(&store, "one", run.enqueued_at).await.unwrap();
+    let mut scan = page(&leased, 5, text(5).as_bytes()).page;
+    scan.run = None;
+    let id = store.save_page(scan, None).await.unwrap().unwrap();
+    assert!(ground.segments().is_empty());
+    ground.advance(600);
+    assert_eq!(sweep(&store).await.packed, 1);
+    assert_eq!(ground.segments().len(), 1);
+    let record = store.page(project, id).await.unwrap().unwrap();
+    let blob = record.page.body.unwrap().0;
+    assert_eq!(read(&store, project, blob).await.unwrap(), text(5));
+}
+
+async fn a_segment_goes_with_its_last_body(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let at = new_run(project, "").enqueued_at;
+    let first = run(&store, project, &[1, 2]).await;
+    let second = run(&store, project, &[2]).await;
+    delete(&store, project, first, at).await;
+    delete(&store, project, second, at).await;
+    assert_eq!(sweep(&store).await.deleted, 0);
+    assert_eq!(ground.segments().len(), 1, "a backup may need it");
+    ground.advance(24 * HOUR + 1);
+    assert_eq!(sweep(&store).await.deleted, 1);
+    assert!(ground.segments().is_empty());
+    // Sweeping again, and after the row is forgotten, finds nothing.
+    for _ in 0..2 {
+        ground.advance(8 * 24 * HOUR);
+        assert_eq!(sweep(&store).await, Swept::default());
+    }
+}
+
+async fn a_segment_that_is_mostly_dead_is_rewritten(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let at = new_run(project, "").enqueued_at;
+    let first = run(&store, project, &[1, 2, 3, 4]).await;
+    let rest = run(&store, project, &[4]).await;
+    let old = ground.segments();
+    delete(&store, project, first, at).await;
+    let swept = sweep(&store).await;
+    assert_eq!((swept.rewritten, swept.deleted), (1, 0));
+    assert_eq!(ground.segments().len(), 2);
+    std::fs::remove_file(&old[0]).unwrap();
+    all_readable(&store, project, rest, &[4]).await;
+    ground.advance(24 * HOUR + 60);
+    let swept = sweep(&store).await;
+    assert_eq!((swept.rewritten, swept.deleted), (0, 1), "no longer sparse");
+    all_readable(&store, project, rest, &[4]).await;
+}
+
+async fn a_segment_without_rows_is_deleted_after_the_grace_time(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground
+        .open(|blobs| blobs.keep_deleted = Duration::ZERO)
+        .await;
+    let kept = run(&store, project, &[1]).await;
+    // A process that ended between the upload and the commit.
+    let crashed = ground.blobs(|blobs| blobs.node = 8);
+    crashed.put(&crashed.segment().finish()).await.unwrap();
+    assert_eq!(ground.segments().len(), 2);
+    ground.advance(HOUR - 60);
+    assert_eq!(
+        sweep(&store).await,
+        Swept::default(),
+        "a commit may be under way"
+    );
+    assert_eq!(ground.segments().len(), 2);
+    ground.advance(120);
+    let swept = sweep(&store).await;
+    assert_eq!((swept.orphans, swept.deleted), (1, 1));
+    assert_eq!(ground.segments().len(), 1);
+    all_readable(&store, project, kept, &[1]).await;
+}
+
+async fn a_commit_after_the_grace_time_fails_and_is_done_again(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground
+        .open(|blobs| blobs.keep_deleted = Duration::ZERO)
+        .await;
+    let row = create(&store, &new_run(project, "https://a.example/")).await;
+    let leased = lease(&store, "one", row.enqueued_at).await.unwrap();
+    // The slow process has the next name, and uploads; the sweeper takes the name.
+    let slow = ground.again(|blobs| blobs.node = 9).await;
+    let early = ground.blobs(|blobs| blobs.node = 9);
+    early.put(&early.segment().finish()).await.unwrap();
+    ground.advance(HOUR + 60);
+    assert_eq!(sweep(&store).await.orphans, 1);
+    ground.advance(-HOUR - 60);
+    let work = RunBatch {
+        pages: vec![page(&leased, 1, text(1).as_bytes())],
+        ..batch(&leased)
+    };
+    let late = slow.commit_crawl(std::slice::from_ref(&work)).await;
+    assert!(matches!(late, Err(StoreError::Database(_))), "{late:?}");
+    assert!(bodies_of(&store, project, row.id).await.is_empty());
+    let again = slow.commit_crawl(&[work]).await.unwrap();
+    assert_eq!(again, [Committed::Written]);
+    all_readable(&store, project, row.id, &[1]).await;
+}
+
+fn change_middle(file: &Path) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let last = bytes.len() - 10;
+    bytes[last] ^= 1;
+    std::fs::write(file, bytes).unwrap();
+}
+
+async fn other_bytes_are_an_error_of_their_own_body(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    let first = run(&store, project, &[1, 2]).await;
+    let second = run(&store, project, &[3]).await;
+    let bodies = bodies_of(&store, project, first).await;
+    let segments = ground.segments();
+    // The last record of the segment; records are in the order of their hashes.
+    change_middle(&segments[0]);
+    let mut damaged = 0;
+    for (blob, seq) in bodies.iter().zip([1, 2]) {
+        match read(&store, project, *blob).await {
+            Ok(body) => assert_eq!(body, text(seq)),
+            Err(StoreError::Blobs(BlobError::Damaged { .. })) => damaged += 1,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(damaged, 1);
+    // Another segment under the name: each record is whole, but not the wanted one.
+    std::fs::copy(&segments[1], &segments[0]).unwrap();
+    for blob in &bodies {
+        let error = read(&store, project, *blob).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Blobs(BlobError::Damaged { .. })),
+            "{error}"
+        );
+        assert!(!error.is_transient());
+    }
+    std::fs::remove_file(&segments[0]).unwrap();
+    for blob in &bodies {
+        let error = read(&store, project, *blob).await.unwrap_err();
+        assert!(
+            matches!(error, StoreError::Blobs(BlobError::Missing(_))),
+            "{error}"
+        );
+    }
+    all_readable(&store, project, second, &[3]).await;
+}
+
+async fn bodies_move_to_the_blob_store_and_back(options: Options) {
+    let ground = Ground::new(options);
+    let (plain, project) = open(&ground.options).await;
+    let first = run(&plain, project, &[1, 2, 3]).await;
+    assert!(ground.segments().is_empty());
+    let store = ground.again(|_| {}).await;
+    store.join_blobs().await.unwrap();
+    let moved = store.move_to_blobs(0).await.unwrap();
+    assert_eq!(moved.bodies, 3);
+    assert_eq!(
+        store.move_to_blobs(moved.next.unwrap()).await.unwrap().next,
+        None
+    );
+    // Begun again from the start, as after an interruption.
+    assert_eq!(store.move_to_blobs(0).await.unwrap().bodies, 0);
+    assert_eq!(ground.segments().len(), 1);
+    let second = run(&store, project, &[4]).await;
+    all_readable(&store, project, first, &[1, 2, 3]).await;
+    // Without the setting the service does not start: bodies would be missing.
+    let error = plain.join_blobs().await.unwrap_err().to_string();
+    assert!(error.contains("ORBWEAVER_BLOBS"), "{error}");
+
+    let back = ground
+        .again(|blobs| blobs.new_bodies = NewBodies::Database)
+        .await;
+    let third = run(&back, project, &[5]).await;
+    assert_eq!(
+        ground.segments().len(),
+        2,
+        "the new body is in the database"
+    );
+    let step = back.move_to_database(0).await.unwrap();
+    assert_eq!(step.bodies, 3);
+    let step = back.move_to_database(step.next.unwrap()).await.unwrap();
+    assert_eq!(step.bodies, 1);
+    assert_eq!(
+        back.move_to_database(step.next.unwrap())
+            .await
+            .unwrap()
+            .next,
+        None
+    );
+    plain.join_blobs().await.unwrap();
+    for (run, seqs) in [(first, &[1, 2, 3][..]), (second, &[4]), (third, &[5])] {
+        all_readable(&plain, project, run, seqs).await;
+    }
+    ground.advance(60);
+    sweep(&back).await;
+    ground.advance(24 * HOUR + 60);
+    assert_eq!(sweep(&back).await.deleted, 2);
+    assert!(ground.segments().is_empty());
+}
+
+async fn a_store_of_another_database_is_refused(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground.open(|_| {}).await;
+    run(&store, project, &[1]).await;
+    store.join_blobs().await.unwrap();
+    // Another database in the same place.
+    let (other, _folder) = crate::support::sqlite();
+    let other = Options {
+        blobs: Some(ground.blobs(|_| {})),
+        ..other
+    };
+    let other = Store::open(&other).await.unwrap();
+    // Its id is made of the time and the node, which are the same here.
+    let marker = ground.folder.path().join(orbweaver_store::blobs::MARKER);
+    std::fs::write(&marker, "another").unwrap();
+    let error = other.join_blobs().await.unwrap_err().to_string();
+    assert!(error.contains("another database"), "{error}");
+    // The same database with an empty place.
+    std::fs::remove_file(&marker).unwrap();
+    let error = store.join_blobs().await.unwrap_err().to_string();
+    assert!(error.contains("lacks the bodies"), "{error}");
+}
+
+/// A batch of a lost lease: its segment is there, and nobody refers to it.
+async fn a_lost_commit_leaves_no_reference(options: Options) {
+    let ground = Ground::new(options);
+    let (store, project) = ground
+        .open(|blobs| blobs.keep_deleted = Duration::ZERO)
+        .await;
+    let row = create(&store, &new_run(project, "https://a.example/")).await;
+    let old = lease(&store, "one", row.enqueued_at).await.unwrap();
+    let later = row.enqueued_at + TimeDelta::seconds(11);
+    lease(&store, "two", later).await.unwrap();
+    let work = RunBatch {
+        pages: vec![page(&old, 1, text(1).as_bytes())],
+        ..batch(&old)
+    };
+    assert_eq!(
+        store.commit_crawl(&[work]).await.unwrap(),
+        [Committed::Fenced]
+    );
+    assert_eq!(ground.segments().len(), 1);
+    ground.advance(1);
+    assert_eq!(sweep(&store).await.deleted, 1);
+    assert!(ground.segments().is_empty());
+}
