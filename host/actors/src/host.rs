@@ -30,7 +30,7 @@ use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
-use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking};
+use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking, fetch_code};
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
@@ -526,27 +526,6 @@ fn is_sitemap(body: &[u8]) -> bool {
         .unwrap_or_default();
     let local = name.rsplit(':').next().unwrap_or_default();
     matches!(local, "urlset" | "sitemapindex")
-}
-
-/// The code of a failed fetch.
-fn fetch_code(kind: FetchKind) -> ErrorCode {
-    match kind {
-        FetchKind::Refused => ErrorCode::BlockedAddress,
-        FetchKind::Robots => ErrorCode::Robots,
-        FetchKind::Scope => ErrorCode::NotGranted,
-        FetchKind::InvalidRequest => ErrorCode::InvalidInput,
-        FetchKind::Dns => ErrorCode::Dns,
-        FetchKind::Connect | FetchKind::Proxy | FetchKind::Reset | FetchKind::IncompleteBody => {
-            ErrorCode::Connect
-        }
-        FetchKind::Tls => ErrorCode::Tls,
-        FetchKind::Timeout | FetchKind::Slow => ErrorCode::Timeout,
-        FetchKind::TooLarge | FetchKind::HeaderTooLarge => ErrorCode::TooLarge,
-        FetchKind::Decode | FetchKind::BadRedirect | FetchKind::Protocol | FetchKind::Browser => {
-            ErrorCode::BadResponse
-        }
-        FetchKind::Internal => ErrorCode::Failed,
-    }
 }
 
 /// All browsers, or all memory for large bodies, are in use.

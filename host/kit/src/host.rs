@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CallProgress, Engine, ExtractionHost, FetchRequest, Host, HostError, HttpHost, JobContext,
+    CallProgress, CodedError, Engine, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobContext,
     JobHost, Page, PluginError, RenderingHost, RoleCall, StateHost, WaitFor,
 };
 use parking_lot::Mutex;
@@ -50,7 +50,7 @@ impl CallHost {
     fn note<T>(
         &self,
         asked: String,
-        answer: &Result<T, HostError>,
+        answer: &Result<T, CodedError>,
         got: impl FnOnce(&T) -> String,
     ) {
         self.calls.lock().push(HostCall {
@@ -99,7 +99,7 @@ impl Host for CallHost {
 
 #[async_trait]
 impl HttpHost for CallHost {
-    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let asked = format!("{} {}", request.method, request.url);
         let answer = self.web.fetch(request).await;
         self.note(asked, &answer, page_line);
@@ -109,7 +109,7 @@ impl HttpHost for CallHost {
 
 #[async_trait]
 impl RenderingHost for CallHost {
-    async fn render(&self, url: &str, _wait_for: WaitFor) -> Result<Arc<Page>, HostError> {
+    async fn render(&self, url: &str, _wait_for: WaitFor) -> Result<Arc<Page>, CodedError> {
         let answer = self.web.render(url);
         self.note(format!("RENDER {url}"), &answer, page_line);
         answer
@@ -123,7 +123,7 @@ impl ExtractionHost for CallHost {
         role: &str,
         page: Arc<Page>,
         options: &str,
-    ) -> Result<String, HostError> {
+    ) -> Result<String, CodedError> {
         let call = RoleCall {
             role: role.to_owned(),
             options: options.to_owned(),
@@ -132,9 +132,11 @@ impl ExtractionHost for CallHost {
         let answers = self.engine.extract(&page, vec![call]).await;
         let answer = match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),
-            Some(Err(PluginError::InvalidInput(why))) => Err(HostError::InvalidInput(why)),
-            Some(Err(error)) => Err(HostError::Failed(format!("extractor {role}: {error}"))),
-            None => Err(HostError::Failed(format!("extractor {role}: no answer"))),
+            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
+                Err(error)
+            }
+            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
+            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
         };
         self.note(asked, &answer, |json| format!("{} bytes", json.len()));
         answer
@@ -161,9 +163,9 @@ impl JobHost for CallHost {
         self.note(asked, &Ok(progress.message), String::clone);
     }
 
-    async fn emit(&self, item: String) -> Result<(), HostError> {
+    async fn emit(&self, item: String) -> Result<(), CodedError> {
         let parsed = serde_json::from_str(&item);
-        let answer = parsed.map_err(|error| HostError::InvalidInput(format!("item: {error}")));
+        let answer = parsed.map_err(|error| CodedError::invalid(format!("item: {error}")));
         self.note("EMIT".to_owned(), &answer, |_| {
             format!("{} bytes", item.len())
         });

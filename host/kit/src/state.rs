@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use orbweaver_engine::{PluginId, StateError, StateHost, StateValue};
+use orbweaver_engine::{CodedError, PluginId, StateError, StateHost, StateValue};
 use parking_lot::Mutex;
 
 /// Values in memory; empty when a call begins, so that calls do not depend on each other.
@@ -29,7 +29,7 @@ impl Kept {
 
 #[async_trait]
 impl StateHost for Values {
-    async fn get(&self, _plugin: &PluginId, key: &str) -> Result<Option<StateValue>, StateError> {
+    async fn get(&self, _plugin: &PluginId, key: &str) -> Result<Option<StateValue>, CodedError> {
         Ok(self.0.lock().current(key).cloned())
     }
 
@@ -66,14 +66,14 @@ impl StateHost for Values {
         &self,
         _plugin: &PluginId,
         prefix: &str,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
-    ) -> Result<Vec<String>, StateError> {
+    ) -> Result<Vec<String>, CodedError> {
         let kept = self.0.lock();
         let found = kept
             .values
             .keys()
-            .filter(|key| key.starts_with(prefix) && key.as_str() > after)
+            .filter(|key| key.starts_with(prefix) && after.is_none_or(|after| key.as_str() > after))
             .filter(|key| kept.current(key).is_some());
         Ok(found.take(limit as usize).cloned().collect())
     }

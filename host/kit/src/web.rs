@@ -12,9 +12,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
-use orbweaver_engine::{FetchRequest, Hop, HostError, Page, PageParts, SecretHeader};
+use orbweaver_engine::{
+    CodedError, ErrorCode, FetchRequest, Hop, Page, PageParts, SecretHeader,
+};
 use orbweaver_fetch::{FetchError, Fetcher, HopVerdict, Kind, Method, Request};
-use orbweaver_pipeline::Document;
+use orbweaver_pipeline::{Document, fetch_code};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -87,38 +89,21 @@ impl Exchange {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Failure {
-    cause: Cause,
+    /// Of the WIT's `error`.
+    code: String,
     message: String,
 }
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum Cause {
-    InvalidInput,
-    FetchFailed,
-    Denied,
-    Failed,
-}
-
 impl Failure {
-    fn of(error: &HostError) -> Self {
-        let cause = match error {
-            HostError::InvalidInput(_) => Cause::InvalidInput,
-            HostError::FetchFailed(_) => Cause::FetchFailed,
-            HostError::Denied(_) => Cause::Denied,
-            HostError::Failed(_) => Cause::Failed,
-        };
-        let message = error.to_string();
-        Self { cause, message }
+    fn of(error: &CodedError) -> Self {
+        Self {
+            code: error.code.as_str().to_owned(),
+            message: error.message.clone(),
+        }
     }
 
-    fn into_error(self) -> HostError {
-        match self.cause {
-            Cause::InvalidInput => HostError::InvalidInput(self.message),
-            Cause::FetchFailed => HostError::FetchFailed(self.message),
-            Cause::Denied => HostError::Denied(self.message),
-            Cause::Failed => HostError::Failed(self.message),
-        }
+    fn into_error(self) -> CodedError {
+        CodedError::new(ErrorCode::of(&self.code), self.message)
     }
 }
 
@@ -136,7 +121,7 @@ impl Web {
     ///
     /// # Errors
     /// What the plugin gets: the failure of the request, or that nothing is kept for it.
-    pub async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    pub async fn fetch(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let name = file_name(&request.method, &request.url, request.body.as_deref());
         if self.mode == Mode::Replay {
             return self.replay(&name, &request.method, &request.url);
@@ -145,7 +130,7 @@ impl Web {
         let answer = self.send(request).await;
         if self.mode == Mode::Record {
             let kept = self.keep(&name, &method, &url, &answer);
-            kept.map_err(|error| HostError::Failed(format!("{error:#}")))?;
+            kept.map_err(|error| CodedError::failed(format!("{error:#}")))?;
         }
         answer
     }
@@ -154,7 +139,7 @@ impl Web {
     ///
     /// # Errors
     /// As [`fetch`](Self::fetch).
-    pub async fn page(&self, url: &str) -> Result<Arc<Page>, HostError> {
+    pub async fn page(&self, url: &str) -> Result<Arc<Page>, CodedError> {
         let name = file_name("GET", url, None);
         if self.mode == Mode::Replay {
             return self.replay(&name, "GET", url);
@@ -162,7 +147,7 @@ impl Web {
         let answer = self.exchange(Request::get(url), Vec::new()).await;
         if self.mode == Mode::Record {
             let kept = self.keep(&name, "GET", url, &answer);
-            kept.map_err(|error| HostError::Failed(format!("{error:#}")))?;
+            kept.map_err(|error| CodedError::failed(format!("{error:#}")))?;
         }
         answer
     }
@@ -171,15 +156,15 @@ impl Web {
     ///
     /// # Errors
     /// If none is kept; says which file to write.
-    pub fn render(&self, url: &str) -> Result<Arc<Page>, HostError> {
+    pub fn render(&self, url: &str) -> Result<Arc<Page>, CodedError> {
         self.replay(&file_name("RENDER", url, None), "RENDER", url)
     }
 
-    async fn send(&self, request: FetchRequest) -> Result<Arc<Page>, HostError> {
+    async fn send(&self, request: FetchRequest) -> Result<Arc<Page>, CodedError> {
         let method: Method = request
             .method
             .parse()
-            .map_err(|_| HostError::InvalidInput("method: GET, HEAD or POST".to_owned()))?;
+            .map_err(|_| CodedError::invalid("method: GET, HEAD or POST".to_owned()))?;
         let mut headers = request.headers.clone();
         let mut values = Vec::new();
         for secret in &request.secrets {
@@ -218,7 +203,7 @@ impl Web {
         &self,
         request: Request,
         secrets: Vec<String>,
-    ) -> Result<Arc<Page>, HostError> {
+    ) -> Result<Arc<Page>, CodedError> {
         let mut response = Box::pin(self.fetcher.fetch(request))
             .await
             .map_err(failure)?;
@@ -227,7 +212,7 @@ impl Web {
         }
         let page = move || Document::page_without_storing(response, 0.0);
         let page = orbweaver_pipeline::blocking(page).await;
-        page.map_err(|error| HostError::Failed(error.to_string()))
+        page.map_err(|error| CodedError::failed(error.to_string()))
     }
 
     fn keep(
@@ -235,7 +220,7 @@ impl Web {
         name: &str,
         method: &str,
         url: &str,
-        answer: &Result<Arc<Page>, HostError>,
+        answer: &Result<Arc<Page>, CodedError>,
     ) -> Result<()> {
         let mut exchange = Exchange {
             method: method.to_owned(),
@@ -267,7 +252,7 @@ impl Web {
         exchange.write(&self.folder, name, content)
     }
 
-    fn replay(&self, name: &str, method: &str, url: &str) -> Result<Arc<Page>, HostError> {
+    fn replay(&self, name: &str, method: &str, url: &str) -> Result<Arc<Page>, CodedError> {
         let path = self.folder.join(format!("{name}.toml"));
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -276,10 +261,13 @@ impl Web {
                     "RENDER" => "write it by hand",
                     _ => "--record keeps it",
                 };
-                return Err(HostError::FetchFailed(format!(
-                    "no answer to {method} {url} is kept in {}; {how}",
-                    path.display()
-                )));
+                return Err(CodedError::new(
+                    ErrorCode::Connect,
+                    format!(
+                        "no answer to {method} {url} is kept in {}; {how}",
+                        path.display()
+                    ),
+                ));
             }
             Err(error) => return Err(unreadable(&path, &error)),
         };
@@ -375,33 +363,38 @@ fn extension(content_type: &str) -> &'static str {
     .map_or("bin", |(_, extension)| extension)
 }
 
-fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> HostError {
-    HostError::Failed(format!("cannot read {}: {error}", path.display()))
+fn unreadable(path: &Path, error: &dyn std::fmt::Display) -> CodedError {
+    CodedError::failed(format!("cannot read {}: {error}", path.display()))
 }
 
 /// A fetch's failure as the service tells it to plugins.
-fn failure(error: FetchError) -> HostError {
-    match error.kind {
-        Kind::Refused => HostError::Denied(format!(
-            "{}; --allow-net allows a private network",
-            error.message
-        )),
-        Kind::Robots | Kind::Scope => HostError::Denied(error.message),
-        Kind::InvalidRequest => HostError::InvalidInput(error.message),
-        Kind::Internal => HostError::Failed(error.message),
-        _ => HostError::FetchFailed(error.message),
-    }
+fn failure(error: FetchError) -> CodedError {
+    let code = match error.kind {
+        Kind::Refused => {
+            let why = format!("{}; --allow-net allows a private network", error.message);
+            return CodedError::new(ErrorCode::BlockedAddress, why);
+        }
+        Kind::InvalidRequest => return CodedError::invalid(error.message),
+        Kind::Robots => ErrorCode::Robots,
+        Kind::Scope => ErrorCode::NotGranted,
+        Kind::Internal => ErrorCode::Failed,
+        kind => fetch_code(kind),
+    };
+    CodedError::new(code, error.message)
 }
 
 /// The value of a secret: that of an environment variable.
-fn value_of(secret: &SecretHeader) -> Result<String, HostError> {
+fn value_of(secret: &SecretHeader) -> Result<String, CodedError> {
     let name = secret.secret.to_ascii_uppercase().replace('-', "_");
     let variable = format!("{SECRET_PREFIX}{name}");
     std::env::var(&variable).map_err(|_| {
-        HostError::Denied(format!(
-            "the secret `{}` has no value; set the environment variable {variable}",
-            secret.secret
-        ))
+        CodedError::new(
+            ErrorCode::NotGranted,
+            format!(
+                "the secret `{}` has no value; set the environment variable {variable}",
+                secret.secret
+            ),
+        )
     })
 }
 

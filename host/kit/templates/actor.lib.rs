@@ -24,7 +24,7 @@ pub struct Output {
 /// Runs one call.
 pub async fn run(input: Input) -> Result<Output, Error> {
     let page = http::get(&input.url).await?;
-    let metadata = orbweaver_sdk::extract("metadata", &page, "{}")?;
+    let metadata = orbweaver_sdk::extract("metadata", &page, "{}").await?;
     let metadata: orbweaver_sdk::serde_json::Value =
         orbweaver_sdk::serde_json::from_str(&metadata)?;
     Ok(Output {

@@ -17,6 +17,7 @@ mod extract_check;
 mod extract_fields;
 mod extractor_cache;
 mod extractor_options;
+mod fetch_code;
 mod invalid_field;
 mod kept_answers;
 mod option_rules;
@@ -46,6 +47,7 @@ pub use extract_fields::{
     split_stored,
 };
 pub use extractor_options::ExtractorOptions;
+pub use fetch_code::fetch_code;
 pub use pipeline::{Pipeline, PipelineSettings};
 pub use roles::{Outcome, RoleError, RoleRequest};
 pub use scan::scan;

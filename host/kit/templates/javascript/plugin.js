@@ -1,8 +1,8 @@
 // Fetches a page through the host and gets its title from the `metadata` plugin.
 
-import { extract } from "orbweaver:plugin/extraction@0.1.0";
-import { fetchMany } from "orbweaver:plugin/batch@0.1.0";
-import { log } from "orbweaver:plugin/log@0.1.0";
+import { extract } from "orbweaver:plugin/extraction-sync@1.0.0";
+import { fetchMany } from "orbweaver:plugin/batch@1.0.0";
+import { log } from "orbweaver:plugin/log@1.0.0";
 
 const REQUEST = {
   method: "GET",
@@ -11,6 +11,8 @@ const REQUEST = {
   followRedirects: true,
   respectRobots: true,
   timeoutMs: null,
+  proxy: null,
+  secrets: [],
 };
 
 /** One call. The host has checked the input against the manifest's schema. */
@@ -31,8 +33,8 @@ export const actingSync = {
     } catch (error) {
       // The interface's errors pass through; anything else is this plugin's own fault, and
       // without this line would be a trap that says nothing.
-      const cause = error?.payload ?? error;
-      throw cause?.tag ? error : { tag: "failed", val: String(error) };
+      if ((error?.payload ?? error)?.code) throw error;
+      throw { code: "failed", message: String(error), field: null, retryAfterMs: null };
     }
   },
 };
