@@ -77,7 +77,13 @@ pub fn n8n() -> Result<()> {
         npm
     };
     // Only the types of n8n are needed, not what its packages compile.
-    run(npm().args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    run(npm().args([
+        "ci",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+    ]))?;
     run(with_program(npm().arg("test")))
 }
 

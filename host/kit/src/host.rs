@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CallProgress, CodedError, Engine, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobContext,
-    JobHost, Page, PluginError, RenderingHost, RoleCall, StateHost, WaitFor,
+    CallProgress, CodedError, Engine, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost,
+    JobContext, JobHost, Page, PluginError, RenderingHost, RoleCall, StateHost, WaitFor,
 };
 use parking_lot::Mutex;
 use serde_json::Value;

@@ -12,9 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
-use orbweaver_engine::{
-    CodedError, ErrorCode, FetchRequest, Hop, Page, PageParts, SecretHeader,
-};
+use orbweaver_engine::{CodedError, ErrorCode, FetchRequest, Hop, Page, PageParts, SecretHeader};
 use orbweaver_fetch::{FetchError, Fetcher, HopVerdict, Kind, Method, Request};
 use orbweaver_pipeline::{Document, fetch_code};
 use serde::{Deserialize, Serialize};

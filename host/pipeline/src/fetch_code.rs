@@ -11,15 +11,11 @@ pub const fn fetch_code(kind: Kind) -> ErrorCode {
         Kind::Scope => ErrorCode::NotGranted,
         Kind::InvalidRequest => ErrorCode::InvalidInput,
         Kind::Dns => ErrorCode::Dns,
-        Kind::Connect | Kind::Proxy | Kind::Reset | Kind::IncompleteBody => {
-            ErrorCode::Connect
-        }
+        Kind::Connect | Kind::Proxy | Kind::Reset | Kind::IncompleteBody => ErrorCode::Connect,
         Kind::Tls => ErrorCode::Tls,
         Kind::Timeout | Kind::Slow => ErrorCode::Timeout,
         Kind::TooLarge | Kind::HeaderTooLarge => ErrorCode::TooLarge,
-        Kind::Decode | Kind::BadRedirect | Kind::Protocol | Kind::Browser => {
-            ErrorCode::BadResponse
-        }
+        Kind::Decode | Kind::BadRedirect | Kind::Protocol | Kind::Browser => ErrorCode::BadResponse,
         Kind::Internal => ErrorCode::Failed,
     }
 }
