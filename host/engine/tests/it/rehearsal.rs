@@ -187,7 +187,7 @@ fn on_a_newer_host(component: &[u8]) -> (String, Vec<String>) {
     let lent = Resource::new_borrow(page.rep());
     let answer = plugin
         .orbweaver_plugin_extracting()
-        .call_extract(&mut store, "good", lent, "{}")
+        .call_extract(&mut store, "good", lent, &"{}".to_owned())
         .unwrap();
     let lines = std::mem::take(&mut store.data_mut().lines);
     (answer.unwrap(), lines)
