@@ -26,6 +26,9 @@ fn main() -> io::Result<()> {
         println!("cargo::rerun-if-changed={}", root.join(source).display());
         collect(&root.join(source), &mut files)?;
     }
+    // Beside the WIT are its documentation and its test vectors.
+    let wit = root.join("wit");
+    files.retain(|file| !file.starts_with(&wit) || file.extension().is_some_and(|end| end == "wit"));
     files.sort();
     let mut code = String::from("&[\n");
     for file in &files {
