@@ -8,6 +8,9 @@ use std::cell::Cell;
 ///
 /// Selectors such as `a ~ b`, `:has()` and `:nth-child()` look at other elements than the one that is
 /// tried, so that the work on a hostile page can grow with the square of its size.
+///
+/// With debug assertions the crate `selectors` counts the siblings of an element again wherever it has
+/// their number already, and panics where the work ran out in between: bound searches in builds without.
 #[derive(Debug)]
 pub struct Work {
     left: Cell<u64>,
