@@ -209,7 +209,7 @@ mod tests {
             "wasi:clocks/system-clock@0.3.0",
             "orbweaver:plugin/http@1.0.0",
             "orbweaver:plugin/pages@1.1.0",
-            "orbweaver:plugin/pages@1.0.0",
+            "orbweaver:plugin/pages@0.9.0",
             "evil:corp/backdoor",
         ] {
             let plugin = component(
@@ -272,7 +272,7 @@ mod tests {
         let newer = component("actor", &[], &["orbweaver:plugin/acting@9.0.0"]);
         let error = check(&newer, &granted(&[])).unwrap_err().to_string();
         assert!(
-            error.contains("@9.0.0") && error.contains("@1.0.0"),
+            error.contains("@9.0.0") && error.contains("versions 1.0.0 to 1.0.0"),
             "{error}"
         );
         for (kind, export, world) in [

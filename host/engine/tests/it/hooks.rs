@@ -269,7 +269,10 @@ async fn a_record_gets_the_outputs_that_its_hook_needs() {
     let engine = engine_with("hook-tool").await;
     let asks = [json!({"record": {"input": "good"}}), json!({"record": {}})];
     let verdict = run(&engine, &asks, work(&EVERY, &[])).await;
-    assert!(verdict.records[0].data.contains("Denied"), "{verdict:?}");
+    assert!(
+        verdict.records[0].data.contains("not-granted"),
+        "{verdict:?}"
+    );
     load_bytes(&engine, needy()).await;
     let before = engine.plugin(Kind::Extractor, "good").unwrap().calls;
     let verdict = run(&engine, &asks, work(&EVERY, &[])).await;

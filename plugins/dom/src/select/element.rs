@@ -124,7 +124,7 @@ impl selectors::Element for Element<'_> {
     fn prev_sibling_element(&self) -> Option<Self> {
         let mut node = prev_sibling(self.node)?;
         while !node.is_element() {
-            node = prev_sibling(node).filter(|_| self.work.bytes(64))?;
+            node = prev_sibling(node).filter(|_| self.work.bytes(4))?;
         }
         self.at(node, self.levels)
     }
@@ -132,7 +132,7 @@ impl selectors::Element for Element<'_> {
     fn next_sibling_element(&self) -> Option<Self> {
         let mut node = next_sibling(self.node)?;
         while !node.is_element() {
-            node = next_sibling(node).filter(|_| self.work.bytes(64))?;
+            node = next_sibling(node).filter(|_| self.work.bytes(4))?;
         }
         self.at(node, self.levels)
     }
