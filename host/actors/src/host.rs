@@ -29,7 +29,7 @@ use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
-use orbweaver_pipeline::{Document, ScanError, blocking};
+use orbweaver_pipeline::{Document, ScanError, blocking, readable_page};
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
@@ -345,6 +345,7 @@ impl ExtractionHost for CallHost {
         };
         let engine = &self.actors.pipeline.engine;
         let engine = engine.of_project(self.principal.project);
+        let page = readable_page(&engine, page).await;
         let answers = engine.extract(&page, vec![call]).await;
         match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),
