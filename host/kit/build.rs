@@ -28,7 +28,8 @@ fn main() -> io::Result<()> {
     }
     // Beside the WIT are its documentation and its test vectors.
     let wit = root.join("wit");
-    files.retain(|file| !file.starts_with(&wit) || file.extension().is_some_and(|end| end == "wit"));
+    files
+        .retain(|file| !file.starts_with(&wit) || file.extension().is_some_and(|end| end == "wit"));
     files.sort();
     let mut code = String::from("&[\n");
     for file in &files {

@@ -29,6 +29,7 @@ mod crawl_read;
 mod crawl_render;
 mod crawl_request;
 mod delivery_hooks;
+mod documents;
 mod envelope;
 mod extract_fields;
 mod extract_prompt;

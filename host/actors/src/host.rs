@@ -30,7 +30,7 @@ use crate::secrets::Secrets;
 use orbweaver_accounts::quota::{CapReached, QuotaError};
 use orbweaver_pipeline::cloud::backend::{NO_BROWSER, project_proxy};
 use orbweaver_pipeline::cloud::{traffic_micros, usd};
-use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking, fetch_code};
+use orbweaver_pipeline::{Document, FailureKind, ScanError, blocking, fetch_code, readable_page};
 
 /// Most bytes of packed links of a run that are read at once.
 const MAX_LINK_BYTES: u64 = 4 << 20;
@@ -373,6 +373,7 @@ impl ExtractionHost for CallHost {
         };
         let engine = &self.actors.pipeline.engine;
         let engine = engine.of_project(self.principal.project);
+        let page = readable_page(&engine, page).await;
         let answers = engine.extract(&page, vec![call]).await;
         match answers.into_iter().next() {
             Some(Ok(json)) => Ok(json),

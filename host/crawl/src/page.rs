@@ -22,7 +22,7 @@ use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
-use orbweaver_pipeline::{KeptContent, SELECTORS_ROLE, STORED_KEY, blocking};
+use orbweaver_pipeline::{KeptContent, SELECTORS_ROLE, STORED_KEY, blocking, convert_document};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -42,13 +42,16 @@ pub(super) async fn fresh(
     entry: &Entry,
     response: Response,
 ) -> anyhow::Result<Fetched> {
-    let (mut fetched, page) =
-        if response.body.len() <= INLINE_BYTES && !shared.scope.load().has_patterns() {
-            work_out(shared, entry, response)
-        } else {
-            let (shared, entry) = (Arc::clone(shared), entry.clone());
-            blocking(move || work_out(&shared, &entry, response)).await?
-        };
+    let converted = converted(shared, &response).await?;
+    let size = converted
+        .as_ref()
+        .map_or(response.body.len(), |html| html.len());
+    let (mut fetched, page) = if size <= INLINE_BYTES && !shared.scope.load().has_patterns() {
+        work_out(shared, entry, response, converted)
+    } else {
+        let (shared, entry) = (Arc::clone(shared), entry.clone());
+        blocking(move || work_out(&shared, &entry, response, converted)).await?
+    };
     if let Some(page) = page {
         let outputs = extract(shared, entry, &page, &mut fetched).await;
         if !shared.hooks.is_empty() {
@@ -56,6 +59,49 @@ pub(super) async fn fresh(
         }
     }
     Ok(fetched)
+}
+
+/// The HTML of a document that is no HTML; `None` for other bodies, and if it cannot be converted.
+async fn converted(shared: &Shared, response: &Response) -> anyhow::Result<Option<Arc<str>>> {
+    let content_type = response.headers.get("content-type").map(str::to_owned);
+    let sniffed = content::sniff(content_type.as_deref(), &response.body);
+    if sniffed.kind != Kind::Document {
+        return Ok(None);
+    }
+    let (body, url, status) = (
+        response.body.clone(),
+        response.final_url.clone(),
+        response.status,
+    );
+    let page = blocking(move || {
+        let html = match content::is_text_type(&sniffed.media_type) {
+            true => {
+                let limits = charset::Limits::default();
+                Arc::from(charset::decode(&body, content_type.as_deref(), limits).text)
+            }
+            false => Arc::from(""),
+        };
+        Page::new(PageParts {
+            url: url.clone(),
+            final_url: url,
+            status,
+            headers: content_type
+                .map(|value| ("content-type".to_owned(), value))
+                .into_iter()
+                .collect(),
+            body: Arc::from(&body[..]),
+            html,
+            ..PageParts::default()
+        })
+    })
+    .await?;
+    let converted = convert_document(&shared.engine, &page).await;
+    Ok(converted
+        .inspect_err(|why| {
+            tracing::debug!(url = page.parts().url, why, "a document has no content")
+        })
+        .ok()
+        .map(|converted| converted.html))
 }
 
 /// Roles whose output is kept for a page that is stored without its body.
@@ -70,7 +116,12 @@ async fn extract(
     fetched: &mut Fetched,
 ) -> Vec<(String, String)> {
     let Fetched { row, report, .. } = fetched;
-    if row.page.kind != Kind::Html {
+    let is_readable = match row.page.kind {
+        Kind::Html => true,
+        Kind::Document => !page.parts().html.is_empty(),
+        Kind::Text | Kind::Other => false,
+    };
+    if !is_readable {
         return Vec::new();
     }
     let kept: &[&str] = if shared.spec.store_html {
@@ -147,14 +198,23 @@ fn json(value: &impl Serialize) -> Option<String> {
 }
 
 /// CPU-bound: about 0.2 ms for 38 KB. Returns the page for plugins, too, if one is needed.
-fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Option<Arc<Page>>) {
+/// `converted`: the HTML of a document.
+fn work_out(
+    shared: &Shared,
+    entry: &Entry,
+    response: Response,
+    converted: Option<Arc<str>>,
+) -> (Fetched, Option<Arc<Page>>) {
     let content_type = response.headers.get("content-type").map(kept);
     let kind = content::sniff(content_type.as_deref(), &response.body).kind;
     let text = match kind {
         Kind::Html => {
             let limits = charset::Limits::default();
-            Some(charset::decode(&response.body, content_type.as_deref(), limits).text)
+            Some(Arc::from(
+                charset::decode(&response.body, content_type.as_deref(), limits).text,
+            ))
         }
+        Kind::Document => converted,
         Kind::Text | Kind::Other => None,
     };
     // As the background task would, which then need not read the page again. A crawl that is faster
@@ -178,6 +238,9 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
             None,
         ),
     };
+    if kind == Kind::Document {
+        facts.content_hash = content::bytes_hash(&response.body);
+    }
     let header = x_robots_tag(response.headers.get_all("x-robots-tag"), PRODUCT_TOKEN);
     if header.nofollow {
         facts.links.forbid_following();
@@ -190,7 +253,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
         .collect();
     let runs_extractors =
         !shared.spec.store_html || !shared.extractors.is_empty() || shared.spec.extract.is_some();
-    let for_extractors = kind == Kind::Html && runs_extractors;
+    let for_extractors = text.is_some() && runs_extractors;
     let for_hooks = shared.hooks.need_pages(&shared.engine);
     let page = (for_extractors || for_hooks).then(|| {
         Page::new(PageParts {
@@ -210,7 +273,7 @@ fn work_out(shared: &Shared, entry: &Entry, response: Response) -> (Fetched, Opt
                 })
                 .collect(),
             body: Arc::from(&response.body[..]),
-            html: text.as_deref().map(Arc::from).unwrap_or_default(),
+            html: text.clone().unwrap_or_default(),
             cost_usd: 0.0,
         })
     });

@@ -66,6 +66,14 @@ impl Page {
         })
     }
 
+    /// The same page with other text: what a document that is no HTML was converted to.
+    pub fn with_html(&self, html: Arc<str>) -> Arc<Self> {
+        Self::new(PageParts {
+            html,
+            ..self.parts.clone()
+        })
+    }
+
     /// Everything except the parsed document.
     pub fn parts(&self) -> &PageParts {
         &self.parts

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use orbweaver_core::content::Kind;
 use orbweaver_store::CloudMode;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,9 +22,9 @@ use crate::spec::Content;
 /// A screenshot: in base64, or why there is none.
 pub type Picture = Result<String, String>;
 
-/// Result of a scan. A field whose extractor failed is null, and `errors` says why. A body
-/// that is not HTML (an image, a PDF, plain text) has no Markdown, article, metadata or
-/// signals.
+/// Result of a scan. A field whose extractor failed is null, and `errors` says why. A PDF, DOCX,
+/// ODT or feed is converted to HTML first. Another body that is not HTML (an image, plain text)
+/// has no Markdown, article, metadata or signals.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ScanResult<'a> {
     /// The URL asked for.
@@ -113,7 +112,7 @@ pub struct ScanResult<'a> {
     /// Extractors that failed.
     #[schema(extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
-    /// Why there is no content, if the body is not HTML.
+    /// What was converted to HTML, or why there is no content, if the body is not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,
@@ -161,13 +160,9 @@ pub struct Besides<'a> {
 /// The role under which the language model's failure is reported.
 const PROMPT_ROLE: &str = "extract.prompt";
 
-/// `[]` for a body that is not HTML; `None` where the plugin failed.
+/// `[]` for a body without HTML; `None` where the plugin failed.
 fn no_links(document: &Document) -> Option<&'static RawValue> {
-    let none = if document.kind == Kind::Html {
-        "null"
-    } else {
-        "[]"
-    };
+    let none = if document.is_readable() { "null" } else { "[]" };
     serde_json::from_str(none).ok()
 }
 

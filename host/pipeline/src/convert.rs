@@ -44,7 +44,7 @@ struct Article {
 }
 
 impl Pipeline {
-    /// Converts a page with the plugins of the roles. `main`: only its main content, if it has
+    /// Converts a page, or the HTML of a document, with the plugins of the roles. `main`: only its main content, if it has
     /// any. A page that has content never yields an empty answer.
     ///
     /// # Errors
@@ -56,15 +56,11 @@ impl Pipeline {
         format: Format,
         main: bool,
     ) -> Result<String, ScanError> {
-        match document.kind {
+        let kind = document.kind;
+        match kind {
             Kind::Html => {}
-            Kind::Text => return Ok(document.page().await?.parts().html.to_string()),
-            Kind::Other => {
-                let what = document.header("content-type").unwrap_or("binary data");
-                return Err(ScanError::Refused(format!(
-                    "the target is {what}, which has no text to return"
-                )));
-            }
+            Kind::Document if format != Format::Raw && self.readable(document).await? => {}
+            Kind::Text | Kind::Document | Kind::Other => return source(document).await,
         }
         match format {
             Format::Raw => Ok(document.page().await?.parts().html.to_string()),
@@ -115,4 +111,19 @@ impl Pipeline {
             (None, None) => Err(failed("it gave no answer")),
         }
     }
+}
+
+/// The body as it is, if it is text.
+async fn source(document: &mut Document) -> Result<String, ScanError> {
+    let page = document.page().await?;
+    let text = &page.parts().html;
+    if document.kind == Kind::Text || !text.is_empty() {
+        return Ok(text.to_string());
+    }
+    let what = document.header("content-type").unwrap_or("binary data");
+    let why = match document.conversion() {
+        Some(Err(why)) => why,
+        _ => "it has no text to return",
+    };
+    Err(ScanError::Refused(format!("the target is {what}: {why}")))
 }

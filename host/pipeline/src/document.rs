@@ -14,6 +14,7 @@ use orbweaver_store::{BodyEncoding, Store, StoredBody, StoredPage};
 use sha2::{Digest as _, Sha256};
 
 use crate::blocking::blocking;
+use crate::conversion::ConvertedDocument;
 use crate::error::ScanError;
 
 /// A page that was fetched, or loaded from the store.
@@ -40,6 +41,14 @@ pub struct Document {
     redirects: Vec<Hop>,
     page: Option<Arc<Page>>,
     stored: Option<Stored>,
+    conversion: Option<Conversion>,
+}
+
+/// A document's HTML, or why there is none.
+#[derive(Debug)]
+struct Conversion {
+    result: Result<ConvertedDocument, String>,
+    page: Option<Arc<Page>>,
 }
 
 /// Where a stored body is.
@@ -89,6 +98,7 @@ impl Document {
             redirects,
             page: None,
             stored: None,
+            conversion: None,
         };
         document.page = Some(document.make_page(&body, html));
         (document, stored)
@@ -132,31 +142,41 @@ impl Document {
         Page::new(parts)
     }
 
-    /// A file as the page of a URL, treated as HTML whatever its name. CPU-bound.
+    /// A file as the page of a URL: a document by its first bytes, else treated as HTML whatever its
+    /// name. CPU-bound.
     pub fn from_file(url: &str, body: Vec<u8>, read_at: DateTime<Utc>) -> Self {
-        let html = text(Kind::Html, &body, None);
+        let kind = match content::sniff(None, &body).kind {
+            Kind::Document => Kind::Document,
+            _ => Kind::Html,
+        };
+        let html = text(kind, &body, None);
         let mut document = Self {
             url: url.to_owned(),
             final_url: url.to_owned(),
             status: 0,
             bytes: body.len() as u64,
             fetched_at: read_at,
-            content_hash: hash(Kind::Html, &html, url, &body),
-            kind: Kind::Html,
+            content_hash: hash(kind, &html, url, &body),
+            kind,
             body_hash: Sha256::digest(&body).into(),
             headers: Vec::new(),
             redirects: Vec::new(),
             page: None,
             stored: None,
+            conversion: None,
         };
         document.page = Some(document.make_page(&body, html));
         document
     }
 
-    /// Why a body that is not HTML has no content; `None` for HTML.
+    /// What was converted to HTML, or why a body that is not HTML has no content; `None` for HTML.
     pub fn notice(&self) -> Option<String> {
         if self.kind == Kind::Html {
             return None;
+        }
+        let conversion = self.conversion.as_ref().map(|one| &one.result);
+        if let Some(Ok(converted)) = conversion {
+            return Some(converted.notice.clone());
         }
         let declared = self.header("content-type");
         let media_type = match &self.page {
@@ -166,9 +186,13 @@ impl Document {
                 essence.unwrap_or("no HTML").trim().to_ascii_lowercase()
             }
         };
-        Some(format!(
-            "the body is {media_type}: only HTML has Markdown, an article, metadata and signals"
-        ))
+        Some(match conversion {
+            Some(Err(why)) => format!("the body is {media_type}, which has no content: {why}"),
+            _ => format!(
+                "the body is {media_type}: only HTML and documents have Markdown, an article, \
+                 metadata and signals"
+            ),
+        })
     }
 
     /// A page of the store; its body stays there until it is needed. None where the row
@@ -192,6 +216,7 @@ impl Document {
                 project,
                 blob,
             }),
+            conversion: None,
         })
     }
 
@@ -224,6 +249,35 @@ impl Document {
         Ok(page)
     }
 
+    /// The conversion's result, once there is one.
+    pub(crate) fn conversion(&self) -> Option<&Result<ConvertedDocument, String>> {
+        self.conversion.as_ref().map(|one| &one.result)
+    }
+
+    pub(crate) fn set_conversion(&mut self, result: Result<ConvertedDocument, String>) {
+        self.conversion = Some(Conversion { result, page: None });
+    }
+
+    /// Whether roles can read it: it is HTML, or was converted to HTML.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.kind == Kind::Html || matches!(self.conversion(), Some(Ok(_)))
+    }
+
+    /// The page that roles read: with the HTML that it was converted to, if it was.
+    pub(crate) async fn content_page(&mut self) -> Result<Arc<Page>, ScanError> {
+        let page = self.page().await?;
+        match &mut self.conversion {
+            Some(Conversion {
+                result: Ok(converted),
+                page: made,
+            }) => {
+                let html = || page.with_html(Arc::clone(&converted.html));
+                Ok(Arc::clone(made.get_or_insert_with(html)))
+            }
+            _ => Ok(page),
+        }
+    }
+
     /// The first value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
@@ -251,20 +305,23 @@ impl Document {
     }
 }
 
-/// The body as text; empty if it is not text.
+/// The body as text; empty if it is not text. A feed is.
 fn text(kind: Kind, body: &[u8], content_type: Option<&str>) -> Arc<str> {
-    match kind {
-        Kind::Html | Kind::Text => {
-            Arc::from(charset::decode(body, content_type, charset::Limits::default()).text)
-        }
-        Kind::Other => Arc::from(""),
+    let is_text = match kind {
+        Kind::Html | Kind::Text => true,
+        Kind::Document => content::is_text_type(&content::sniff(content_type, body).media_type),
+        Kind::Other => false,
+    };
+    match is_text {
+        true => Arc::from(charset::decode(body, content_type, charset::Limits::default()).text),
+        false => Arc::from(""),
     }
 }
 
 fn hash(kind: Kind, html: &str, final_url: &str, body: &[u8]) -> String {
     match kind {
         Kind::Html => page::page_pass(html, final_url).content_hash,
-        Kind::Text | Kind::Other => content::bytes_hash(body),
+        Kind::Text | Kind::Document | Kind::Other => content::bytes_hash(body),
     }
 }
 

@@ -6,6 +6,7 @@ use orbweaver_core::content::Kind;
 use orbweaver_engine::{PluginError, RoleCall};
 use serde_json::value::RawValue;
 
+use crate::conversion::DOCUMENT_ROLE;
 use crate::document::Document;
 use crate::error::ScanError;
 use crate::extractor_cache::Keys;
@@ -13,8 +14,8 @@ use crate::pipeline::Pipeline;
 use crate::roles::{Outcome, RoleError, RoleRequest};
 
 impl Pipeline {
-    /// Runs the roles on an HTML page, using cached results where possible. Other bodies have
-    /// no roles.
+    /// Runs the roles on an HTML page, or on the HTML of a document, using cached results where
+    /// possible. Other bodies have no roles.
     ///
     /// # Errors
     /// When the stored body cannot be read. A plugin's failure is part of the outcome.
@@ -25,10 +26,14 @@ impl Pipeline {
         requests: &[RoleRequest],
     ) -> Result<Outcome, ScanError> {
         let mut outcome = Outcome::default();
-        if document.kind != Kind::Html {
+        if !self.readable(document).await? {
             return Ok(outcome);
         }
-        let keys = Keys::new(document);
+        let converter = match document.kind {
+            Kind::Document => self.engine.role(DOCUMENT_ROLE),
+            _ => None,
+        };
+        let keys = Keys::new(document, converter.as_ref());
         let mut missing = Vec::new();
         for request in requests {
             self.engine.await_role(&request.role).await;
@@ -46,7 +51,7 @@ impl Pipeline {
         if missing.is_empty() {
             return Ok(outcome);
         }
-        let page = document.page().await?;
+        let page = document.content_page().await?;
         let calls = missing
             .iter()
             .map(|(request, ..)| RoleCall {

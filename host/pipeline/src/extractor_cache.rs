@@ -48,7 +48,8 @@ impl ResultCache {
 pub(crate) struct Keys(Sha256);
 
 impl Keys {
-    pub(crate) fn new(document: &Document) -> Self {
+    /// `converter`: the plugin that made the HTML which the role reads, if one did.
+    pub(crate) fn new(document: &Document, converter: Option<&PluginRef>) -> Self {
         let mut hash = Sha256::new();
         hash.update(document.body_hash);
         part(&mut hash, &document.url);
@@ -64,6 +65,9 @@ impl Keys {
         for hop in document.redirects() {
             part(&mut hash, &hop.url);
             hash.update(hop.status.to_be_bytes());
+        }
+        if let Some(converter) = converter {
+            part(&mut hash, &converter.digest);
         }
         Self(hash)
     }

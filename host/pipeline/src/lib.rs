@@ -9,6 +9,7 @@ mod charge;
 pub mod cloud;
 pub mod config;
 mod context;
+mod conversion;
 pub mod convert;
 mod document;
 mod error;
@@ -40,6 +41,7 @@ pub use answer::{Besides, Picture, ScanResult, assemble};
 pub use blocking::blocking;
 pub use charge::Bill;
 pub use context::{Scans, ScansParts};
+pub use conversion::{ConvertedDocument, DOCUMENT_ROLE, convert_document, readable_page};
 pub use document::Document;
 pub use error::{FailureKind, ScanError};
 pub use extract_fields::{

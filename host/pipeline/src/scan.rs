@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use futures::FutureExt as _;
+use orbweaver_core::content::Kind;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_store::{CloudMode, Principal};
 use url::Url;
@@ -14,6 +15,7 @@ use crate::answer::{Besides, assemble};
 use crate::charge::{Bill, Charge, base_amount};
 use crate::cloud::{NO_MODEL, micros};
 use crate::context::Scans;
+use crate::conversion::DOCUMENT_ROLE;
 use crate::error::ScanError;
 use crate::extract_fields::PromptSpec;
 use crate::kept_answers::{KeptAnswer, SHARED};
@@ -86,9 +88,12 @@ async fn run(
     let final_url = document.final_url.clone();
     let site = site.finish(pipeline, &final_url);
     let roles = spec.content.roles(&pipeline.extras);
+    let converter = (document.kind == Kind::Document).then_some(DOCUMENT_ROLE);
     let plugins = roles
         .iter()
-        .map(|request| (request.role.clone(), pipeline.engine.role(&request.role)))
+        .map(|request| request.role.as_str())
+        .chain(converter)
+        .map(|role| (role.to_owned(), pipeline.engine.role(role)))
         .collect();
     let (site, outcome, picture) = tokio::join!(
         site,

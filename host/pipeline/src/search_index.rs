@@ -1,16 +1,20 @@
 //! Indexing stored pages for search: what a page's words are, and the task that indexes, in the
 //! background, those pages that were stored without them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use orbweaver_core::charset;
+use orbweaver_core::content::{self, Kind};
 use orbweaver_core::ids::PageId;
 use orbweaver_core::page::page_text;
 use orbweaver_core::words::index_words;
+use orbweaver_engine::{Engine, Page, PageParts};
 use orbweaver_store::{IndexEntry, PageWords, Store, StoreError, UnindexedPage};
 use tokio::time::sleep;
 
 use crate::blocking::blocking;
+use crate::conversion::convert_document;
 
 /// Least time between two looks for new pages. This is also the time allowed for a transaction
 /// with a lower id to commit after one with a higher id was seen.
@@ -31,11 +35,11 @@ pub fn page_words(title: Option<&str>, text: &str) -> PageWords {
 
 /// Runs as long as the process. Sleeps until the database changes.
 #[crate::boxed]
-pub async fn run(store: Store) {
+pub async fn run(store: Store, engine: Engine) {
     let mut pulse = store.pulse();
     let mut seen = 0;
     loop {
-        let all = match advance(&store, seen).await {
+        let all = match advance(&store, &engine, seen).await {
             Ok(newest) => {
                 // Where others write, too, what is new waits for the next look.
                 let all = newest == seen || !store.is_shared();
@@ -56,7 +60,7 @@ pub async fn run(store: Store) {
 
 /// Indexes new pages. If other nodes write too, ids do not commit in order: then only pages
 /// seen at the previous look are indexed. Returns the newest page's id.
-async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
+async fn advance(store: &Store, engine: &Engine, seen: i64) -> Result<i64, StoreError> {
     let newest = store.newest_page().await?;
     let through = if store.is_shared() { seen } else { newest };
     let mut after = store.indexed_through().await?;
@@ -71,7 +75,7 @@ async fn advance(store: &Store, seen: i64) -> Result<i64, StoreError> {
         let mut entries: Vec<IndexEntry> = Vec::with_capacity(pages.len());
         for page in pages {
             let id = page.page;
-            match read(store, page).await {
+            match read(store, engine, page).await {
                 Ok(entry) => entries.extend(entry),
                 Err(error) => match error.downcast::<StoreError>() {
                     // Read again once the database or the blob store is back.
@@ -90,12 +94,16 @@ fn not_indexed(page: PageId, error: &dyn std::fmt::Display) {
     tracing::warn!(page = page.get(), %error, "a page is not indexed");
 }
 
-/// A page's words; `None` if its body no longer exists.
-async fn read(store: &Store, page: UnindexedPage) -> Result<Option<IndexEntry>, anyhow::Error> {
+/// A page's words; `None` if its body no longer exists, or is a document that cannot be converted.
+async fn read(
+    store: &Store,
+    engine: &Engine,
+    page: UnindexedPage,
+) -> Result<Option<IndexEntry>, anyhow::Error> {
     let Some(body) = store.body(page.project, page.blob).await? else {
         return Ok(None);
     };
-    let entry = blocking(move || {
+    let (page, source) = blocking(move || {
         let body = body.unpack()?;
         let headers: Vec<(String, String)> =
             serde_json::from_str(&page.headers).unwrap_or_default();
@@ -103,15 +111,45 @@ async fn read(store: &Store, page: UnindexedPage) -> Result<Option<IndexEntry>, 
             .iter()
             .find(|(name, _)| name == "content-type")
             .map(|(_, value)| value.as_str());
-        let html = charset::decode(&body, content_type, charset::Limits::default()).text;
-        let (facts, text) = page_text(&html, &page.final_url, TEXT_BYTES);
-        Ok::<_, StoreError>(IndexEntry {
+        let kind = content::sniff(content_type, &body).kind;
+        let html = match kind {
+            Kind::Document if body.starts_with(b"%PDF-") || body.starts_with(b"PK") => "".into(),
+            _ => charset::decode(&body, content_type, charset::Limits::default()).text,
+        };
+        let source = Page::new(PageParts {
+            url: page.final_url.clone(),
+            final_url: page.final_url.clone(),
+            status: 200,
+            html: Arc::from(html),
+            body: match kind {
+                Kind::Document => Arc::from(&body[..]),
+                _ => Arc::default(),
+            },
+            headers,
+            ..PageParts::default()
+        });
+        Ok::<_, StoreError>((page, (kind, source)))
+    })
+    .await??;
+    let source = match source {
+        (Kind::Document, source) => {
+            let engine = engine.of_project(page.project);
+            match convert_document(&engine, &source).await {
+                Ok(converted) => source.with_html(converted.html),
+                Err(_) => return Ok(None),
+            }
+        }
+        (_, source) => source,
+    };
+    let entry = blocking(move || {
+        let (facts, text) = page_text(&source.parts().html, &page.final_url, TEXT_BYTES);
+        IndexEntry {
             page: page.page,
             project: page.project,
             url_key: page.url_key,
             words: page_words(facts.title.as_deref(), &text),
-        })
+        }
     })
-    .await??;
+    .await?;
     Ok(Some(entry))
 }

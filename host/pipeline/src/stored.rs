@@ -66,7 +66,7 @@ pub struct PageContent<'a> {
     pub bytes: u64,
     /// When the response arrived.
     pub fetched_at: DateTime<Utc>,
-    /// With `html`, `both`, `full`; null if the body is not text.
+    /// With `html`, `both`, `full`: the body as text; null if it is not text, as that of a PDF.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, value_type = Option<String>)]
     pub html: Option<Option<&'a str>>,
@@ -117,7 +117,7 @@ pub struct PageContent<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub errors: Vec<RoleError>,
-    /// Why there is no content, if the body is not HTML.
+    /// What was converted to HTML, or why there is no content, if the body is not HTML.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false, extensions(("x-extension" = json!(true))))]
     pub notice: Option<String>,
@@ -154,7 +154,7 @@ pub struct StoredContent {
     kept: Option<Box<RawValue>>,
     /// Extractors that failed.
     pub errors: Vec<RoleError>,
-    /// Why there is no content, if the body is not HTML.
+    /// What was converted to HTML, or why there is no content, if the body is not HTML.
     pub notice: Option<String>,
 }
 
@@ -285,9 +285,12 @@ impl Pipeline {
             .extract(&mut document, &parts.roles(options))
             .await?;
         let page = match document.kind {
-            Kind::Html | Kind::Text if parts.html => Some(document.page().await?),
+            Kind::Html | Kind::Text | Kind::Document if parts.html => Some(document.page().await?),
             _ => None,
         };
+        // A document that is no text, such as a PDF, has none.
+        let page =
+            page.filter(|page| document.kind != Kind::Document || !page.parts().html.is_empty());
         Ok(StoredContent {
             errors: outcome.errors.clone(),
             outcome,

@@ -80,7 +80,10 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     background.spawn(housekeeping::run(service.clone()));
     background.spawn(cleanup::run(app.crawls.clone()));
     if roles.contains(&Role::Worker) {
-        background.spawn(search_index::run(app.store.clone()));
+        background.spawn(search_index::run(
+            app.store.clone(),
+            app.pipeline.engine.clone(),
+        ));
         background.spawn(jobs::clean_up(app.actors.clone()));
     }
     background.spawn(mail::run(app.accounts.clone()));

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use axum::Json;
 use axum::response::{IntoResponse as _, Response};
-use orbweaver_core::content::Kind;
 use orbweaver_core::json_number::whole;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -83,8 +82,9 @@ async fn run(work: Work, url: String, limit: usize) -> Result<Json<LinksResult>,
     let loaded = work.load(Choice::Auto, job).await?;
     let cost_usd = usd(loaded.cost_micros);
     let mut document = work.document(loaded).await?;
-    let found: Vec<Link> = if document.kind == Kind::Html {
-        work.pipeline().role(&mut document, "links", "").await?
+    let pipeline = work.pipeline();
+    let found: Vec<Link> = if pipeline.readable(&mut document).await? {
+        pipeline.role(&mut document, "links", "").await?
     } else {
         Vec::new()
     };

@@ -8,7 +8,9 @@
 //!    sniffed: HTML if the first tag is one that begins pages, else text if there is no
 //!    binary byte in the first 1,445 bytes.
 //! 4. `text/*`, JSON, XML, JavaScript and their kin are text; the rest is neither.
+//! 5. PDF, DOCX, ODT and feeds are documents, by their first bytes: a plugin makes HTML of them.
 
+use super::document;
 use super::mime;
 
 /// Kinds of body, by how they are processed.
@@ -18,6 +20,8 @@ pub enum Kind {
     Html,
     /// Decoded and returned unchanged.
     Text,
+    /// Converted to HTML by a plugin: PDF, DOCX, ODT and feeds.
+    Document,
     /// Neither: images, documents, archives.
     Other,
 }
@@ -100,10 +104,23 @@ const HEADER_BYTES: usize = 1445;
 
 /// Classifies a decoded body by its Content-Type and its first bytes.
 pub fn sniff(content_type: Option<&str>, bytes: &[u8]) -> Sniffed {
-    if let Some(media_type) = signature(bytes) {
-        return Sniffed::new(Kind::Other, media_type);
-    }
     let declared = content_type.and_then(mime::essence);
+    if let Some(media_type) = signature(bytes) {
+        let kind = match document::is_binary(bytes, declared.as_deref()) {
+            true => Kind::Document,
+            false => Kind::Other,
+        };
+        return Sniffed::new(kind, media_type);
+    }
+    let sniffed = sniff_text(declared, bytes);
+    if sniffed.kind == Kind::Text && document::is_feed(bytes) {
+        return Sniffed::new(Kind::Document, sniffed.media_type);
+    }
+    sniffed
+}
+
+/// Classifies a body that does not begin with the signature of a binary format.
+fn sniff_text(declared: Option<String>, bytes: &[u8]) -> Sniffed {
     match declared {
         None => sniff_unknown(bytes),
         Some(essence) => match essence.as_str() {
@@ -113,7 +130,7 @@ pub fn sniff(content_type: Option<&str>, bytes: &[u8]) -> Sniffed {
             | "unknown/unknown"
             | "application/unknown"
             | "*/*" => sniff_unknown(bytes),
-            other if is_text(other) => Sniffed::new(Kind::Text, essence),
+            other if is_text_type(other) => Sniffed::new(Kind::Text, essence),
             _ => Sniffed::new(Kind::Other, essence),
         },
     }
@@ -163,7 +180,7 @@ fn sniff_unknown(bytes: &[u8]) -> Sniffed {
     Sniffed::new(Kind::Text, if xml { "text/xml" } else { "text/plain" })
 }
 
-fn strip_bom(head: &[u8]) -> &[u8] {
+pub(super) fn strip_bom(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
 }
 
@@ -201,7 +218,8 @@ fn is_binary(byte: u8) -> bool {
     matches!(byte, 0x00..=0x08 | 0x0b | 0x0e..=0x1a | 0x1c..=0x1f)
 }
 
-fn is_text(essence: &str) -> bool {
+/// Whether a media type is one of text.
+pub fn is_text_type(essence: &str) -> bool {
     const TEXT: &[&str] = &[
         "application/json",
         "application/xml",
@@ -252,9 +270,13 @@ mod tests {
                 "",
                 "application/octet-stream",
             ] {
+                let expected = match media_type {
+                    "application/pdf" => Kind::Document,
+                    _ => Kind::Other,
+                };
                 assert_eq!(
                     kind(header, bytes),
-                    (Kind::Other, media_type.to_owned()),
+                    (expected, media_type.to_owned()),
                     "{header}"
                 );
             }

@@ -211,7 +211,7 @@ fn verdict_of(response: &Response, rendered: bool) -> Verdict {
     let sniffed = content::sniff(response.content_type(), &response.body);
     let html = match sniffed.kind {
         Kind::Html => String::from_utf8_lossy(&response.body),
-        Kind::Text | Kind::Other => return judge(response, "", rendered),
+        Kind::Text | Kind::Document | Kind::Other => return judge(response, "", rendered),
     };
     judge(response, &html, rendered)
 }

@@ -22,6 +22,7 @@ use crate::context::Scans;
 use crate::convert::Format;
 use crate::document::Document;
 use crate::error::ScanError;
+use crate::pipeline::Pipeline;
 
 /// Pages loaded in parallel.
 const AT_ONCE: usize = 6;
@@ -188,12 +189,14 @@ impl Site<'_> {
         let at = self.scans.clock.now();
         let (mut document, _) =
             blocking(move || Document::from_response(loaded.response, at)).await?;
-        let links = links(&mut document).await?;
+        let pipeline = self.scans.pipeline.of_project(self.project);
+        let links = links(&pipeline, &mut document).await?;
         // An image or an archive counts as a page too, with empty content.
-        let content = match document.kind {
+        let kind = document.kind;
+        let content = match kind {
             Kind::Other => String::new(),
-            Kind::Html | Kind::Text => {
-                let pipeline = self.scans.pipeline.of_project(self.project);
+            Kind::Document if !pipeline.readable(&mut document).await? => String::new(),
+            Kind::Html | Kind::Text | Kind::Document => {
                 pipeline
                     .convert(&mut document, self.crawl.format, false)
                     .await?
@@ -209,11 +212,11 @@ impl Site<'_> {
     }
 }
 
-async fn links(document: &mut Document) -> Result<Vec<String>, ScanError> {
-    if document.kind != Kind::Html {
+async fn links(pipeline: &Pipeline, document: &mut Document) -> Result<Vec<String>, ScanError> {
+    let Some(page) = pipeline.content_page(document).await? else {
         return Ok(Vec::new());
-    }
-    let (page, url) = (document.page().await?, document.final_url.clone());
+    };
+    let url = document.final_url.clone();
     blocking(move || {
         let facts = page_pass(&page.parts().html, &url);
         let mut bytes = 0;

@@ -153,6 +153,7 @@ pub(crate) const fn kind_word(kind: Kind) -> &'static str {
     match kind {
         Kind::Html => "html",
         Kind::Text => "text",
+        Kind::Document => "document",
         Kind::Other => "other",
     }
 }
@@ -161,6 +162,7 @@ pub(crate) fn kind_of(word: &str) -> Result<Kind, StoreError> {
     match word {
         "html" => Ok(Kind::Html),
         "text" => Ok(Kind::Text),
+        "document" => Ok(Kind::Document),
         "other" => Ok(Kind::Other),
         _ => Err(StoreError::Damaged(format!("kind: {word}"))),
     }

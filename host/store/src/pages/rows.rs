@@ -254,7 +254,7 @@ impl Store {
         })
     }
 
-    /// HTML pages with status 200 that are not indexed and whose ids are in `(after, through]`,
+    /// HTML pages and documents with status 200 that are not indexed and whose ids are in `(after, through]`,
     /// oldest first.
     #[crate::boxed]
     pub async fn unindexed(
@@ -267,14 +267,16 @@ impl Store {
             sqlx::query_as(
                 "SELECT p.id, p.project_id, p.url_key, p.final_url, p.headers, p.blob_id
                  FROM pages p
-                 WHERE p.id > $1 AND p.id <= $2 AND p.status = 200 AND p.kind = $3
+                 WHERE p.id > $1 AND p.id <= $2 AND p.status = 200
+                   AND p.kind IN ($3, $4)
                    AND p.blob_id IS NOT NULL
                    AND NOT EXISTS (SELECT 1 FROM search_docs d WHERE d.page_id = p.id)
-                 ORDER BY p.id LIMIT $4",
+                 ORDER BY p.id LIMIT $5",
             )
             .bind(after)
             .bind(through)
             .bind(kind_word(Kind::Html))
+            .bind(kind_word(Kind::Document))
             .bind(i64::from(limit))
             .fetch_all(pool)
             .await?

@@ -1,0 +1,148 @@
+//! Documents that are no HTML (PDF, DOCX, ODT, feeds): a plugin converts them, and every role then
+//! reads the HTML.
+
+use std::sync::Arc;
+
+use orbweaver_core::content::{self, Kind};
+use orbweaver_engine::{Engine, Page, PluginError, RoleCall};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::document::Document;
+use crate::error::ScanError;
+use crate::extractor_cache::Keys;
+use crate::pipeline::Pipeline;
+use crate::roles::RoleRequest;
+
+/// The role that converts a document.
+pub const DOCUMENT_ROLE: &str = "document-html";
+
+/// A converted document.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ConvertedDocument {
+    /// The document as HTML.
+    pub html: Arc<str>,
+    /// What was converted, and what is missing.
+    pub notice: String,
+}
+
+/// Converts a document, without the cache. An error says why there is no HTML.
+///
+/// # Errors
+/// No plugin serves the role, or it failed on this document.
+#[crate::boxed]
+pub async fn convert_document(
+    engine: &Engine,
+    page: &Arc<Page>,
+) -> Result<ConvertedDocument, String> {
+    let json = run(engine, page).await?;
+    read(&json)
+}
+
+/// The page with the HTML of its document; the page itself if it is no document, or could not be
+/// converted.
+#[crate::boxed]
+pub async fn readable_page(engine: &Engine, page: Arc<Page>) -> Arc<Page> {
+    let parts = page.parts();
+    let content_type = parts
+        .headers
+        .iter()
+        .find(|(name, _)| name == "content-type");
+    let content_type = content_type.map(|(_, value)| value.as_str());
+    if content::sniff(content_type, &parts.body).kind != Kind::Document {
+        return page;
+    }
+    match convert_document(engine, &page).await {
+        Ok(converted) => page.with_html(converted.html),
+        Err(_) => page,
+    }
+}
+
+async fn run(engine: &Engine, page: &Arc<Page>) -> Result<String, String> {
+    engine.await_role(DOCUMENT_ROLE).await;
+    if engine.role(DOCUMENT_ROLE).is_none() {
+        return Err(format!("no plugin serves the role {DOCUMENT_ROLE}"));
+    }
+    let call = RoleCall {
+        role: DOCUMENT_ROLE.to_owned(),
+        options: String::new(),
+    };
+    match engine.extract(page, vec![call]).await.pop() {
+        Some(Ok(json)) => Ok(json),
+        Some(Err(PluginError::Reported(error))) => Err(error.message),
+        Some(Err(error)) => {
+            tracing::warn!(role = DOCUMENT_ROLE, %error, "a document was not converted");
+            Err(match error {
+                PluginError::Limit(limit) => format!("its conversion costs too much: {limit}"),
+                PluginError::Trap(_) => "the converter failed on this file".to_owned(),
+                error => error.to_string(),
+            })
+        }
+        None => Err("the plugin gave no answer".to_owned()),
+    }
+}
+
+fn read(json: &str) -> Result<ConvertedDocument, String> {
+    serde_json::from_str(json).map_err(|error| format!("the plugin's answer is wrong: {error}"))
+}
+
+impl Pipeline {
+    /// Whether roles can read the document: it is HTML, or it was converted to HTML. Converts it
+    /// on first use; the result is cached.
+    ///
+    /// # Errors
+    /// When the stored body cannot be read.
+    #[crate::boxed]
+    pub async fn readable(&self, document: &mut Document) -> Result<bool, ScanError> {
+        if document.kind == Kind::Document && document.conversion().is_none() {
+            let conversion = self.conversion(document).await?;
+            document.set_conversion(conversion);
+        }
+        Ok(document.is_readable())
+    }
+
+    async fn conversion(
+        &self,
+        document: &mut Document,
+    ) -> Result<Result<ConvertedDocument, String>, ScanError> {
+        self.engine.await_role(DOCUMENT_ROLE).await;
+        let plugin = self.engine.role(DOCUMENT_ROLE);
+        let request = RoleRequest::new(DOCUMENT_ROLE, "");
+        let key = plugin
+            .as_ref()
+            .map(|plugin| Keys::new(document, None).role(&request, plugin));
+        let known = plugin.as_ref().zip(key);
+        if let Some(json) = known.and_then(|(plugin, key)| self.results_of(plugin).get(&key)) {
+            return Ok(read(json.get()));
+        }
+        let page = document.page().await?;
+        let json = match run(&self.engine, &page).await {
+            Ok(json) => json,
+            Err(why) => return Ok(Err(why)),
+        };
+        let converted = read(&json);
+        if converted.is_ok()
+            && let (Some(plugin), Some(key)) = (plugin, key)
+            && self.engine.role(DOCUMENT_ROLE).as_ref() == Some(&plugin)
+            && let Ok(json) = RawValue::from_string(json)
+        {
+            self.results_of(&plugin).insert(key, Arc::from(json));
+        }
+        Ok(converted)
+    }
+
+    /// The page that roles read: of a document, its HTML. `None` if there is none.
+    ///
+    /// # Errors
+    /// When the stored body cannot be read.
+    #[crate::boxed]
+    pub async fn content_page(
+        &self,
+        document: &mut Document,
+    ) -> Result<Option<Arc<Page>>, ScanError> {
+        match self.readable(document).await? {
+            true => document.content_page().await.map(Some),
+            false => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! RSS (0.9 to 2.0) and Atom.
+
+use orbweaver_sdk::Error;
+
+use super::{Content, Entry, Feed, MAX_ENTRIES};
+use crate::html::{attribute, escape};
+use crate::xml::{Element, Xml, local, read as read_xml};
+
+pub(super) fn read(text: &str) -> Result<Feed, Error> {
+    let mut reader = Reader::default();
+    let whole = read_xml(text, |event| reader.event(event));
+    if reader.feed.format.is_empty() {
+        return Err(Error::failed(
+            "the XML is no feed: its root is neither rss, RDF nor feed",
+        ));
+    }
+    reader.end_entry();
+    reader.feed.damaged = !whole;
+    Ok(reader.feed)
+}
+
+#[derive(Default)]
+struct Reader {
+    feed: Feed,
+    /// Names of the open elements, without the prefixes of the formats themselves.
+    path: Vec<String>,
+    entry: Option<Entry>,
+    text: String,
+    /// The `type` of an Atom text.
+    kind: String,
+    /// Elements open within XHTML, which is kept as it is.
+    markup: usize,
+}
+
+impl Reader {
+    fn event(&mut self, event: Xml<'_>) {
+        match event {
+            Xml::Start(element) => self.start(&element),
+            Xml::Text(text) if self.markup > 0 => escape(&text, &mut self.text),
+            Xml::Text(text) => self.text.push_str(&text),
+            Xml::End(_) if self.markup > 1 => {
+                self.markup -= 1;
+                if let Some(name) = self.path.pop() {
+                    self.text.push_str(&format!("</{name}>"));
+                }
+            }
+            Xml::End(name) => {
+                self.markup = 0;
+                self.end(&name);
+            }
+        }
+    }
+
+    fn start(&mut self, element: &Element<'_>) {
+        let name = plain_name(element.name());
+        if self.markup > 0 {
+            let name = local(&name).to_owned();
+            self.text.push_str(&format!("<{name}"));
+            for known in ["href", "src", "alt", "title"] {
+                if let Some(value) = element.attribute(known) {
+                    attribute(known, &value, &mut self.text);
+                }
+            }
+            self.text.push('>');
+            self.markup += 1;
+            self.path.push(name);
+            return;
+        }
+        self.text.clear();
+        if self.path.is_empty() {
+            self.feed.format = match name.as_str() {
+                "rss" | "rdf:RDF" => "rss",
+                "feed" => "atom",
+                _ => "",
+            };
+            self.feed.about.lang = element.attribute("lang").unwrap_or_default();
+        }
+        self.kind = element.attribute("type").unwrap_or_default();
+        match name.as_str() {
+            "item" | "entry" => {
+                self.end_entry();
+                self.entry = Some(Entry::default());
+            }
+            "link" if self.feed.format == "atom" || element.attribute("href").is_some() => {
+                self.link(element);
+            }
+            "enclosure" => {
+                let url = element.attribute("url").unwrap_or_default();
+                self.target().files.push(url);
+            }
+            "category" => {
+                let tag = element
+                    .attribute("term")
+                    .or_else(|| element.attribute("text"));
+                self.target().tags.extend(tag);
+            }
+            "content" | "summary" | "title" | "subtitle" if self.kind == "xhtml" => self.markup = 1,
+            _ => {}
+        }
+        self.path.push(name);
+    }
+
+    /// A link of Atom: the one to the page, or a file.
+    fn link(&mut self, element: &Element<'_>) {
+        let Some(url) = element.attribute("href") else {
+            return;
+        };
+        let relation = element.attribute("rel").unwrap_or_default();
+        let target = self.target();
+        match relation.as_str() {
+            "" | "alternate" if target.link.is_empty() => target.link = url,
+            "enclosure" => target.files.push(url),
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        let name = plain_name(name);
+        // An end tag without its start.
+        let Some(at) = self.path.iter().rposition(|open| *open == name) else {
+            return;
+        };
+        self.path.truncate(at);
+        let parent = self
+            .path
+            .last()
+            .map(String::as_str)
+            .unwrap_or_default()
+            .to_owned();
+        let text = std::mem::take(&mut self.text);
+        match name.as_str() {
+            "item" | "entry" => return self.end_entry(),
+            "name" if parent == "author" => {
+                self.author(text.trim());
+                return;
+            }
+            "email" | "uri" | "url" | "width" | "height" if parent != "item" => return,
+            _ => {}
+        }
+        // Parts of an image, an author or a source are not those of the entry.
+        if !matches!(
+            parent.as_str(),
+            "channel" | "feed" | "item" | "entry" | "rdf:RDF"
+        ) {
+            return;
+        }
+        let kind = std::mem::take(&mut self.kind);
+        let is_html = matches!(
+            kind.as_str(),
+            "html" | "xhtml" | "text/html" | "application/xhtml+xml"
+        );
+        let is_atom = self.feed.format == "atom";
+        let content = Content { text, is_html };
+        let trimmed = content.text.trim().to_owned();
+        let target = self.target();
+        match name.as_str() {
+            "title" => target.title = content,
+            "link" if target.link.is_empty() => target.link = trimmed,
+            "guid" if target.link.is_empty() && trimmed.starts_with("http") => {
+                target.link = trimmed
+            }
+            "content:encoded" => target.content = Content::html(content.text),
+            "content" if is_atom => target.content = content,
+            "description" => target.summary = Content::html(content.text),
+            "summary" | "subtitle" | "tagline" => target.summary = content,
+            "itunes:summary" if target.summary.is_empty() => target.summary = content,
+            "pubDate" | "published" | "dc:date" | "issued" => target.published = trimmed,
+            "updated" | "modified" | "lastBuildDate" | "dcterms:modified" => {
+                target.updated = trimmed
+            }
+            "author" | "dc:creator" | "itunes:author" | "managingEditor" => self.author(&trimmed),
+            "language" | "dc:language" => target.lang = trimmed,
+            "category" if !trimmed.is_empty() => target.tags.push(trimmed),
+            _ => {}
+        }
+    }
+
+    fn author(&mut self, name: &str) {
+        // RSS: `mail@example.org (Name)`.
+        let name = match name.split_once('(') {
+            Some((mail, name)) if mail.contains('@') => name.trim_end_matches(')'),
+            _ => name,
+        };
+        let (name, authors) = (name.trim().to_owned(), &mut self.target().authors);
+        if !name.is_empty() && !authors.contains(&name) && authors.len() < 50 {
+            authors.push(name);
+        }
+    }
+
+    fn target(&mut self) -> &mut Entry {
+        self.entry.as_mut().unwrap_or(&mut self.feed.about)
+    }
+
+    fn end_entry(&mut self) {
+        if let Some(entry) = self.entry.take()
+            && self.feed.entries.len() < MAX_ENTRIES
+        {
+            self.feed.entries.push(entry);
+        }
+    }
+}
+
+/// The name without a prefix that stands for the format itself.
+fn plain_name(name: &str) -> String {
+    let plain = ["atom:", "atom10:", "a10:", "rss:"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix));
+    plain.unwrap_or(name).to_owned()
+}

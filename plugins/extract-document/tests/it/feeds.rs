@@ -1,0 +1,88 @@
+//! RSS, Atom and JSON Feed.
+
+use super::{convert, html};
+
+#[test]
+fn entries_of_rss_are_articles_with_links_dates_and_authors() {
+    let feed = r#"<?xml version="1.0"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"
+        xmlns:dc="http://purl.org/dc/elements/1.1/"><channel><title>News &amp; more</title><link>https://e.org/</link>
+        <description>All that is new</description><language>en-gb</language>
+        <image><title>Not this</title><url>https://e.org/i.png</url></image>
+        <item><title>First &lt;b&gt;</title><link>https://e.org/1</link><pubDate>Mon, 06 Sep 2021 00:01:00 +0000</pubDate>
+        <dc:creator>Anna</dc:creator><description>Short</description>
+        <content:encoded><![CDATA[<p>The <a href="https://e.org/x">whole</a> text</p>]]></content:encoded></item>
+        <item><guid>https://e.org/2</guid><description>&lt;p&gt;Second&lt;/p&gt;</description>
+        <enclosure url="https://e.org/2.mp3" type="audio/mpeg"/><author>b@e.org (Berta)</author></item></channel></rss>"#;
+    let (html, notice) = convert(feed.as_bytes()).expect("a feed");
+    assert_eq!(notice, "converted from an RSS feed of 2 entries");
+    for part in [
+        r#"<html lang="en-gb">"#,
+        "<title>News &amp; more</title>",
+        r#"<meta name="description" content="All that is new">"#,
+        r#"<h1><a href="https://e.org/">News &amp; more</a></h1>"#,
+        r#"<h2><a href="https://e.org/1">First &lt;b&gt;</a></h2>"#,
+        r#"<time datetime="Mon, 06 Sep 2021 00:01:00 +0000">"#,
+        "</time> Anna</p>",
+        r#"<div><p>The <a href="https://e.org/x">whole</a> text</p></div>"#,
+        r#"<a href="https://e.org/2">https://e.org/2</a>"#,
+        "<div><p>Second</p></div>",
+        r#"<a href="https://e.org/2.mp3">"#,
+        "<p>Berta</p>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(
+        !html.contains("Not this") && !html.contains("Short"),
+        "{html}"
+    );
+}
+
+#[test]
+fn entries_of_atom_have_text_html_or_xhtml() {
+    let feed = r#"<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="fr"><title>Blog</title><updated>2024-01-02T00:00:00Z</updated>
+        <link rel="self" href="https://e.org/feed"/><link href="https://e.org/"/><author><name>Claire</name><email>c@e.org</email></author>
+        <entry><title type="html">One &amp;amp; two</title><link rel="alternate" href="/1"/><published>2024-01-01T00:00:00Z</published>
+        <content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>A <a href="/y">link</a> &lt;</p></div></content></entry>
+        <entry><title>Three</title><summary>1 &lt; 2</summary></entry></feed>"#;
+    let html = html(feed.as_bytes());
+    for part in [
+        r#"<html lang="fr">"#,
+        r#"<meta name="author" content="Claire">"#,
+        r#"<h1><a href="https://e.org/">Blog</a></h1>"#,
+        r#"<h2><a href="/1">One &amp; two</a></h2>"#,
+        r#"<p>A <a href="/y">link</a> &lt;</p></div>"#,
+        "<p>1 &lt; 2</p>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert_eq!(html.matches("<article>").count(), 2);
+}
+
+#[test]
+fn entries_of_a_json_feed_are_articles() {
+    let feed = r#"{"version": "https://jsonfeed.org/version/1.1", "title": "Feed", "home_page_url": "https://e.org/",
+        "items": [{"id": "1", "url": "https://e.org/1", "title": "T", "content_html": "<p>x</p>", "authors": [{"name": "D"}],
+        "date_published": "2024-05-06T07:08:09Z"}, {"id": "2", "content_text": "a < b"}]}"#;
+    let (html, notice) = convert(feed.as_bytes()).expect("a feed");
+    assert_eq!(notice, "converted from a JSON feed of 2 entries");
+    assert!(
+        html.contains(r#"<h2><a href="https://e.org/1">T</a></h2>"#),
+        "{html}"
+    );
+    assert!(
+        html.contains("</time> D</p>\n<div><p>x</p></div>"),
+        "{html}"
+    );
+    assert!(html.contains("<p>a &lt; b</p>"), "{html}");
+}
+
+#[test]
+fn a_feed_that_breaks_off_keeps_what_was_read() {
+    let feed = "<rss><channel><title>T</title><item><title>one</title></item><item><title>two</title><desc";
+    let (html, notice) = convert(feed.as_bytes()).expect("a feed");
+    assert!(
+        html.contains("<h2>one</h2>") && html.contains("<h2>two</h2>"),
+        "{html}"
+    );
+    assert!(notice.contains("damaged"), "{notice}");
+}

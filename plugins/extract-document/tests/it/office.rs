@@ -1,0 +1,131 @@
+//! DOCX and ODT.
+
+use std::io::Write as _;
+
+use rawzip::ZipArchiveWriter;
+
+use super::{convert, refusal};
+
+fn archive(parts: &[(&str, &str)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut archive = ZipArchiveWriter::new(&mut out);
+    for (name, text) in parts {
+        let (mut entry, config) = archive.new_file(name).start().expect("a file");
+        let mut writer = config.wrap(&mut entry);
+        writer.write_all(text.as_bytes()).expect("its text");
+        let (_, descriptor) = writer.finish().expect("its end");
+        entry.finish(descriptor).expect("its entry");
+    }
+    archive.finish().expect("an archive");
+    out
+}
+
+const TYPES: (&str, &str) = ("[Content_Types].xml", "<Types/>");
+
+fn docx(body: &str) -> Vec<u8> {
+    let document = format!("<w:document><w:body>{body}</w:body></w:document>");
+    archive(&[
+        TYPES,
+        (
+            "_rels/.rels",
+            r#"<Relationships><Relationship Id="r" Type="http://x/officeDocument" Target="word/document.xml"/></Relationships>"#,
+        ),
+        ("word/document.xml", &document),
+        (
+            "word/styles.xml",
+            r#"<w:styles><w:style w:styleId="H2"><w:name w:val="heading 2"/></w:style>
+               <w:style w:styleId="Own"><w:name w:val="Own"/><w:basedOn w:val="H2"/></w:style></w:styles>"#,
+        ),
+        (
+            "word/numbering.xml",
+            r#"<w:numbering><w:abstractNum w:abstractNumId="0"><w:lvl w:ilvl="0"><w:numFmt w:val="decimal"/></w:lvl>
+               <w:lvl w:ilvl="1"><w:numFmt w:val="bullet"/></w:lvl></w:abstractNum>
+               <w:num w:numId="7"><w:abstractNumId w:val="0"/></w:num></w:numbering>"#,
+        ),
+        (
+            "word/_rels/document.xml.rels",
+            r#"<Relationships><Relationship Id="rId1" TargetMode="External" Target="https://e.org/?a=1&amp;b"/></Relationships>"#,
+        ),
+        (
+            "docProps/core.xml",
+            "<cp:coreProperties><dc:title>The T</dc:title><dc:creator>Eve</dc:creator>\
+             <dcterms:created>2024-01-01T00:00:00Z</dcterms:created></cp:coreProperties>",
+        ),
+    ])
+}
+
+fn item(level: u8, text: &str) -> String {
+    format!(
+        r#"<w:p><w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="7"/></w:numPr></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"#
+    )
+}
+
+#[test]
+fn a_docx_keeps_headings_lists_tables_and_links() {
+    let body = [
+        r#"<w:p><w:pPr><w:pStyle w:val="Own"/></w:pPr><w:r><w:t>A </w:t></w:r><w:r><w:t>heading</w:t></w:r></w:p>"#,
+        r#"<w:p><w:r><w:t>See </w:t></w:r><w:hyperlink r:id="rId1"><w:r><w:t>this &amp; that</w:t></w:r></w:hyperlink><w:r><w:delText>gone</w:delText></w:r></w:p>"#,
+        &item(0, "one"),
+        &item(1, "inner"),
+        &item(0, "two"),
+        "<w:tbl><w:tr><w:tc><w:p><w:r><w:t>a</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>",
+        "<w:p><w:r><mc:AlternateContent><mc:Choice><w:t>once</w:t></mc:Choice><mc:Fallback><w:t>twice</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>",
+    ]
+    .concat();
+    let (html, notice) = convert(&docx(&body)).expect("a DOCX");
+    assert_eq!(notice, "converted from a DOCX document");
+    for part in [
+        "<title>The T</title>",
+        r#"<meta name="author" content="Eve">"#,
+        "<h2>A heading</h2>",
+        r#"<p>See <a href="https://e.org/?a=1&amp;b">this &amp; that</a></p>"#,
+        "<ol>\n<li>one</li>\n<ul>\n<li>inner</li>\n</ul>\n<li>two</li>\n</ol>",
+        "<tr><td><p>a</p>\n</td><td><p>b</p>\n</td></tr>",
+        "<p>once</p>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+    assert!(!html.contains("gone") && !html.contains("twice"), "{html}");
+}
+
+#[test]
+fn an_odt_keeps_headings_lists_tables_and_links() {
+    let content = r#"<office:document-content><office:automatic-styles><text:list-style style:name="L1">
+        <text:list-level-style-number text:level="1"/></text:list-style></office:automatic-styles><office:body><office:text>
+        <text:h text:outline-level="2">Head</text:h><text:p>A<text:s text:c="2"/>b <text:a xlink:href="https://e.org/">link</text:a></text:p>
+        <text:list text:style-name="L1"><text:list-item><text:p>one</text:p></text:list-item></text:list>
+        <table:table><table:table-row><table:table-cell><text:p>c</text:p></table:table-cell></table:table-row></table:table>
+        </office:text></office:body></office:document-content>"#;
+    let meta = "<office:meta><dc:title>T</dc:title><meta:initial-creator>Fred</meta:initial-creator><dc:language>it</dc:language></office:meta>";
+    let file = archive(&[
+        ("mimetype", "x"),
+        ("content.xml", content),
+        ("meta.xml", meta),
+    ]);
+    let (html, _) = convert(&file).expect("an ODT");
+    for part in [
+        r#"<html lang="it">"#,
+        r#"<meta name="author" content="Fred">"#,
+        "<h2>Head</h2>",
+        r#"<p>A  b <a href="https://e.org/">link</a></p>"#,
+        "<ol>\n<li>one</li>\n</ol>",
+        "<td><p>c</p>\n</td>",
+    ] {
+        assert!(html.contains(part), "{part}: {html}");
+    }
+}
+
+#[test]
+fn other_archives_are_refused() {
+    for (parts, reason) in [
+        (vec![("a.txt", "x")], "neither a DOCX nor an ODT"),
+        (vec![TYPES, ("xl/workbook.xml", "<x/>")], "no text document"),
+        (
+            vec![("content.xml", "<office:spreadsheet/>")],
+            "no text document",
+        ),
+    ] {
+        let why = refusal(&archive(&parts));
+        assert!(why.contains(reason), "{why}");
+    }
+}
