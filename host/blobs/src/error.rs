@@ -46,6 +46,15 @@ impl BlobError {
         matches!(self, Self::Denied { .. } | Self::Unavailable { .. })
     }
 
+    fn no_bucket(operation: &'static str) -> Self {
+        Self::Unavailable {
+            operation,
+            message: "the bucket or folder does not exist; create it, or correct --blobs \
+                      (ORBWEAVER_BLOBS)"
+                .to_owned(),
+        }
+    }
+
     /// The outcome, as a label of metrics.
     pub(crate) const fn outcome(&self) -> &'static str {
         match self {
@@ -62,19 +71,19 @@ impl BlobError {
     pub(crate) fn of(operation: &'static str, name: &str, error: StoreFailure) -> Self {
         match error {
             StoreFailure::NotFound { .. } if operation == "get" => Self::Missing(name.to_owned()),
-            StoreFailure::NotFound { .. } => Self::Unavailable {
-                operation,
-                message: "the bucket or folder does not exist; create it, or correct --blobs \
-                          (ORBWEAVER_BLOBS)"
-                    .to_owned(),
-            },
+            StoreFailure::NotFound { .. } => Self::no_bucket(operation),
             StoreFailure::PermissionDenied { source, .. }
             | StoreFailure::Unauthenticated { source, .. } => Self::Denied {
                 operation,
                 message: brief(&source.to_string()),
             },
             other => {
-                let message = brief(&other.to_string());
+                let whole = other.to_string();
+                // A list of a missing bucket is no error of its own in `object_store`.
+                if whole.contains("NoSuchBucket") {
+                    return Self::no_bucket(operation);
+                }
+                let message = brief(&whole);
                 // 416, or a range other than the wanted one: the object is shorter than it was.
                 if operation == "get" && message.to_ascii_lowercase().contains("range") {
                     return Self::Damaged {
@@ -114,6 +123,16 @@ mod tests {
         let written = BlobError::of("put", "a", missing());
         assert!(written.is_transient());
         assert!(written.to_string().contains("--blobs"), "{written}");
+    }
+
+    #[test]
+    fn a_list_of_a_missing_bucket_names_the_setting() {
+        let answer = StoreFailure::Generic {
+            store: "S3",
+            source: "404 Not Found: <Error><Code>NoSuchBucket</Code></Error>".into(),
+        };
+        let error = BlobError::of("list", "segments", answer).to_string();
+        assert!(error.contains("ORBWEAVER_BLOBS"), "{error}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub enum StoreError {
     #[error("the store is closed")]
     Closed,
     /// The blob store failed, or lacks a body.
-    #[error("{0}")]
+    #[error(transparent)]
     Blobs(#[from] BlobError),
     /// The database failed.
     #[error("database: {0}")]
