@@ -150,7 +150,7 @@ impl NewProject {
         self.write(
             folder,
             "Cargo.toml",
-            include_str!("../templates/Cargo.toml"),
+            include_str!("../templates/Cargo.template.toml"),
         )?;
         self.write(folder, "src/lib.rs", template.code)?;
         self.write(folder, "README.md", include_str!("../templates/README.md"))?;
