@@ -231,7 +231,7 @@ mod tests {
         ] {
             let error = url.parse::<BlobUrl>().expect_err(url).to_string();
             assert!(error.contains(rule), "{url}: {error}");
-            assert!(!error.contains("secret"), "{url}: {error}");
+            assert!(!error.contains("key:secret"), "{url}: {error}");
         }
     }
 }

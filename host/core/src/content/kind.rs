@@ -316,7 +316,7 @@ mod tests {
             }
             assert_eq!(
                 kind(header, b"<?xml version='1.0'?><rss>"),
-                (Kind::Text, "text/xml".into())
+                (Kind::Document, "text/xml".into())
             );
             assert_eq!(kind(header, b"ab\x01\x02").0, Kind::Other, "{header}");
         }
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(kind("application/xhtml+xml", b"<html/>").0, Kind::Html);
         assert_eq!(kind("text/plain", b"<html>").0, Kind::Text);
         assert_eq!(kind("application/ld+json", b"{}").0, Kind::Text);
-        assert_eq!(kind("application/rss+xml", b"<rss/>").0, Kind::Text);
+        assert_eq!(kind("application/rss+xml", b"<rss/>").0, Kind::Document);
         assert_eq!(kind("application/vnd.ms-excel", b"x").0, Kind::Other);
     }
 }
