@@ -84,6 +84,13 @@ impl BlobError {
                     return Self::no_bucket(operation);
                 }
                 let message = brief(&whole);
+                // Of a list, `object_store` does not tell a refusal apart either.
+                if ["401 Unauthorized", "403 Forbidden"]
+                    .iter()
+                    .any(|status| whole.contains(status))
+                {
+                    return Self::Denied { operation, message };
+                }
                 // 416, or a range other than the wanted one: the object is shorter than it was.
                 if operation == "get" && message.to_ascii_lowercase().contains("range") {
                     return Self::Damaged {

@@ -36,7 +36,7 @@ fn component(name: &str) -> String {
     fixture(name).to_string_lossy().into_owned()
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn recorded_answers_take_the_place_of_the_web() {
     let folder = tempfile::tempdir().unwrap();
     let site = Site::start().await;
@@ -79,7 +79,7 @@ async fn recorded_answers_take_the_place_of_the_web() {
     assert_eq!(edited["items"][0]["status"], 503, "{edited}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn the_guard_holds_for_runs_of_the_kit() {
     let folder = tempfile::tempdir().unwrap();
     let site = Site::start().await;
@@ -159,7 +159,7 @@ fn a_hook_is_called_with_the_links_of_its_page() {
         "page.html",
         "--url",
         "https://example.com/",
-        "--config",
+        "--hook-config",
         &config.to_string(),
     ];
     let verdict = answer(&plugin(&folder, &run));
@@ -168,7 +168,7 @@ fn a_hook_is_called_with_the_links_of_its_page() {
     assert!(verdict["links"][1]["skipped"].is_string(), "{verdict}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_is_published_and_rolled_back_from_the_command_line() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(command(&folder).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));

@@ -109,7 +109,7 @@ pub(in crate::cli) struct Subject {
     plugin: PathBuf,
     /// A call of the project's fixtures, by its name (`first` for `first.case.json`) [default: the first
     /// one].
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "path", "config"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["input", "url", "html", "path", "hook_config"])]
     case: Option<String>,
     /// Input of an actor, options of an extractor or parameters of a fetcher: JSON, or `@FILE`.
     #[arg(long, value_name = "JSON")]
@@ -131,7 +131,7 @@ pub(in crate::cli) struct Subject {
     path: Option<String>,
     /// Configuration of a hook: JSON, or `@FILE`.
     #[arg(long, value_name = "JSON")]
-    config: Option<String>,
+    hook_config: Option<String>,
     /// Permissions to grant, as in an upload's `grant`; all that it asks for if none is given.
     #[arg(long, value_name = "GRANT")]
     grant: Vec<String>,
@@ -201,7 +201,7 @@ impl Subject {
             Kind::Actor => call.input = input,
             Kind::Fetcher => call.params = input,
             Kind::Extractor => call.options = input,
-            Kind::Hook if input.is_some() => bail!("--input: a hook has --config"),
+            Kind::Hook if input.is_some() => bail!("--input: a hook has --hook-config"),
             Kind::Hook => {}
         }
         if call == PluginCall::default()

@@ -20,7 +20,7 @@ use orbweaver_sdk::testing::Document;
 fn convert(body: &[u8]) -> Result<(String, String), Error> {
     let text = String::from_utf8_lossy(body);
     let document = Document::new("https://example.org/file", &text).body(body);
-    let json = orbweaver_extract_document::extract(&document.into_page(), "")?;
+    let json = orbweaver_extract_document_html::extract(&document.into_page(), "")?;
     let json: Value = from_str(&json).expect("JSON");
     let text = |name: &str| json[name].as_str().expect(name).to_owned();
     Ok((text("html"), text("notice")))

@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let document = Document::new("https://example.org/file", &text).body(body);
         let page = document.into_page();
         let started = std::time::Instant::now();
-        let answer = orbweaver_extract_document::extract(&page, "");
+        let answer = orbweaver_extract_document_html::extract(&page, "");
         let took = started.elapsed();
         match answer {
             Ok(json) => {
