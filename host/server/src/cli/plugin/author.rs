@@ -184,9 +184,9 @@ impl Subject {
             .map(|text| json("input", text))
             .transpose()?;
         let config = self
-            .config
+            .hook_config
             .as_deref()
-            .map(|text| json("config", text))
+            .map(|text| json("hook-config", text))
             .transpose()?;
         let mut call = PluginCall {
             url: self.url.clone(),
