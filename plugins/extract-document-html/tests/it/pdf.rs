@@ -245,7 +245,7 @@ fn hebrew_is_read_in_its_own_direction() {
     let map = "/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> \
                endcodespacerange 5 beginbfchar <61> <05D0> <62> <05D1> <63> <05D2> <64> <05D3> \
                <65> <05D4> endbfchar endcmap";
-    let file = PdfFile::default().page(page).to_unicode(map);
+    let file = PdfFile::default().page(page).into_unicode(map);
     let body = body(&file);
     assert!(body.contains("אבג (x1) דה"), "{body}");
 }

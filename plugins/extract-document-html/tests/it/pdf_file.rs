@@ -42,7 +42,7 @@ impl PdfFile {
     }
 
     /// The map from codes to characters of the font `F1`.
-    pub(super) fn to_unicode(mut self, map: &str) -> Self {
+    pub(super) fn into_unicode(mut self, map: &str) -> Self {
         self.to_unicode = Some(map.to_owned());
         self
     }
