@@ -6,13 +6,38 @@ use super::{Content, Entry, Feed, MAX_ENTRIES};
 use crate::html::{attribute, escape};
 use crate::xml::{Element, Xml, local, read as read_xml};
 
+/// The refusal of another document.
+const NO_FEED: &str = "the XML is no feed: its root is neither rss, RDF nor feed";
+
+/// Bytes in which the root element begins, behind declarations and comments.
+const ROOT_WITHIN: usize = 64 << 10;
+
+/// The name of the first element, without its prefix.
+fn root(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let head = bytes.get(..ROOT_WITHIN).unwrap_or(bytes);
+    let at = head
+        .windows(2)
+        .position(|pair| matches!(pair, [b'<', next] if next.is_ascii_alphabetic()))?;
+    let rest = text.get(at + 1..)?;
+    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))?;
+    let name = rest.get(..end)?;
+    Some(name.rsplit(':').next().unwrap_or(name))
+}
+
 pub(super) fn read(text: &str) -> Result<Feed, Error> {
+    // Another document, such as a page of HTML, is not read to its end.
+    let root = root(text).unwrap_or_default();
+    let is_feed = ["rss", "rdf", "feed"]
+        .iter()
+        .any(|known| root.eq_ignore_ascii_case(known));
+    if !is_feed {
+        return Err(Error::failed(NO_FEED));
+    }
     let mut reader = Reader::default();
     let whole = read_xml(text, |event| reader.event(event));
     if reader.feed.format.is_empty() {
-        return Err(Error::failed(
-            "the XML is no feed: its root is neither rss, RDF nor feed",
-        ));
+        return Err(Error::failed(NO_FEED));
     }
     reader.end_entry();
     reader.feed.damaged = !whole;
