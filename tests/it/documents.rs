@@ -29,11 +29,17 @@ fn pdf(heading: &str, text: &str, link: &str) -> Vec<u8> {
         "<</Author(A. Writer)/CreationDate(D:20240229120000Z)>>".to_owned(),
     ];
     let mut out = "%PDF-1.7\n".to_owned();
+    let mut table = "xref\n0 7\n0000000000 65535 f \n".to_owned();
     for (at, object) in objects.iter().enumerate() {
-        let _ = writeln!(out, "{} 0 obj{object}endobj", at + 1);
+        let _ = writeln!(table, "{:010} 00000 n ", out.len());
+        let _ = writeln!(out, "{} 0 obj\n{object}\nendobj", at + 1);
     }
-    // Without a table of objects: readers make it anew.
-    out.push_str("trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\n%%EOF\n");
+    let start = out.len();
+    out.push_str(&table);
+    let _ = writeln!(
+        out,
+        "trailer<</Size 7/Root 1 0 R/Info 6 0 R>>\nstartxref\n{start}\n%%EOF"
+    );
     out.into_bytes()
 }
 
