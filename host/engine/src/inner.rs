@@ -311,9 +311,12 @@ impl Inner {
             on_demand,
             mut results,
         } = Groups::of(visible, calls, outputs);
-        let (own, pooled): (Vec<_>, Vec<_>) = pooled
-            .into_iter()
-            .partition(|group| group.plugin.owner().is_some());
+        // A plugin that may take longer than usual runs where those of projects do: a project's long
+        // calls then delay its own, and not the short ones of all others.
+        let usual = self.config.limits.extractor.default.cpu_ms;
+        let (own, pooled): (Vec<_>, Vec<_>) = pooled.into_iter().partition(|group| {
+            group.plugin.owner().is_some() || group.plugin.limits.cpu_ms > usual
+        });
         let own = self.extract_pooled(visible.project(), page, own);
         let pooled = self.extract_pooled(None, page, pooled);
         let on_demand = async {

@@ -1,5 +1,6 @@
 //! Plugins of projects run on threads of their own, of lower priority, so that no other project
-//! and no plugin of the instance waits for them.
+//! and no plugin of the instance waits for them. So do the instance's extractors that ask for more
+//! CPU time than usual, such as the one that converts documents, when a project's page needs them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

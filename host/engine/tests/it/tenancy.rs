@@ -10,7 +10,7 @@ use orbweaver_engine::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{call, config, fixture, load, page};
+use crate::support::{call, config, fixture, load, load_bytes, page};
 
 const OURS: ProjectId = ProjectId(7);
 const OTHERS: ProjectId = ProjectId(8);
@@ -153,6 +153,40 @@ async fn nobody_waits_for_a_projects_plugin_but_this_project() {
     tokio::select! {
         biased;
         _ = spinning => panic!("the other project waited for all of the first one's pages"),
+        () = others => {}
+    }
+}
+
+/// The fixture `spin`, asking for more CPU time than usual.
+fn costly() -> Vec<u8> {
+    let component = fixture("spin");
+    let text = manifest::read_text(&component).unwrap();
+    manifest::embed(&component, &format!("{text}\n[limits]\ncpu-ms = 4000\n")).unwrap()
+}
+
+#[tokio::test]
+async fn nobody_waits_for_long_calls_of_another_project() {
+    let engine = Engine::new(EngineConfig {
+        extractor_threads: 1,
+        ..config()
+    });
+    let engine = engine.unwrap();
+    load(&engine, &["good"]).await;
+    let loaded = load_bytes(&engine, costly()).await;
+    assert_eq!(loaded.limits.cpu_ms, 4_000);
+    let spin = || {
+        let engine = engine.of_project(OURS);
+        async move { role_seen(&engine, "spin").await }
+    };
+    let spinning = futures::future::join_all((0..4).map(|_| spin()));
+    let others = async {
+        for _ in 0..20 {
+            role_seen(&engine.of_project(OTHERS), "good").await.unwrap();
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = spinning => panic!("the other project waited for all of the first one's calls"),
         () = others => {}
     }
 }
