@@ -11,8 +11,8 @@ use orbweaver_core::ids::{PageId, ProjectId, RunId};
 use orbweaver_core::sitemap;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost, JobHost,
-    LinkColumns, Page, PageRow, PluginError, ProxyChoice, RenderingHost, RoleCall, RunInfo,
-    StateHost, WaitFor,
+    LinkColumns, Page, PageRow, PluginError, ProxyChoice, RenderingHost, RunInfo, StateHost,
+    WaitFor,
 };
 use orbweaver_fetch::{
     FetchError, HopVerdict, Kind as FetchKind, Method, ProxyPool, Request, Response, SubKind,
@@ -367,22 +367,10 @@ impl ExtractionHost for CallHost {
         page: Arc<Page>,
         options: &str,
     ) -> Result<String, CodedError> {
-        let call = RoleCall {
-            role: role.to_owned(),
-            options: options.to_owned(),
-        };
         let engine = &self.actors.pipeline.engine;
         let engine = engine.of_project(self.principal.project);
         let page = readable_page(&engine, page).await;
-        let answers = engine.extract(&page, vec![call]).await;
-        match answers.into_iter().next() {
-            Some(Ok(json)) => Ok(json),
-            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
-                Err(error)
-            }
-            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
-            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
-        }
+        engine.extract_for_plugin(role, &page, options).await
     }
 }
 

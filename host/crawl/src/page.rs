@@ -22,7 +22,9 @@ use crate::hooks::report::PluginReport;
 use crate::shared::Shared;
 use indexmap::IndexMap;
 use orbweaver_pipeline::search_index::{TEXT_BYTES, page_words};
-use orbweaver_pipeline::{KeptContent, SELECTORS_ROLE, STORED_KEY, blocking, convert_document};
+use orbweaver_pipeline::{
+    Document, KeptContent, SELECTORS_ROLE, STORED_KEY, blocking, convert_document,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -74,14 +76,7 @@ async fn converted(shared: &Shared, response: &Response) -> anyhow::Result<Optio
         response.status,
     );
     let page = blocking(move || {
-        let html = match content::is_text_type(&sniffed.media_type) {
-            true => {
-                let limits = charset::Limits::default();
-                Arc::from(charset::decode(&body, content_type.as_deref(), limits).text)
-            }
-            false => Arc::from(""),
-        };
-        Page::new(PageParts {
+        Document::page_of(PageParts {
             url: url.clone(),
             final_url: url,
             status,
@@ -90,7 +85,6 @@ async fn converted(shared: &Shared, response: &Response) -> anyhow::Result<Optio
                 .into_iter()
                 .collect(),
             body: Arc::from(&body[..]),
-            html,
             ..PageParts::default()
         })
     })

@@ -9,7 +9,7 @@ use orbweaver_core::ids::ProjectId;
 use tokio::sync::watch;
 
 use crate::config::EngineConfig;
-use crate::error::{LoadError, PluginError, StartError};
+use crate::error::{CodedError, ErrorCode, LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
 use crate::folder::{self, LoadReport};
 use crate::hook::{
@@ -346,6 +346,31 @@ impl Engine {
         let roles = calls.iter().map(|call| call.role.clone());
         self.await_roles(roles.collect()).await;
         self.inner.extract(self.project, page, calls).await
+    }
+
+    /// Runs a role on a page for a plugin that asks its host for it.
+    ///
+    /// # Errors
+    /// Wrong options are the asking plugin's fault; another failure names the role.
+    #[crate::boxed]
+    pub async fn extract_for_plugin(
+        &self,
+        role: &str,
+        page: &Arc<Page>,
+        options: &str,
+    ) -> Result<String, CodedError> {
+        let call = RoleCall {
+            role: role.to_owned(),
+            options: options.to_owned(),
+        };
+        match self.extract(page, vec![call]).await.pop() {
+            Some(Ok(json)) => Ok(json),
+            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
+                Err(error)
+            }
+            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
+            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
+        }
     }
 
     /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orbweaver_engine::{
-    CallProgress, CodedError, Engine, ErrorCode, ExtractionHost, FetchRequest, Host, HttpHost,
-    JobContext, JobHost, Page, PluginError, RenderingHost, RoleCall, StateHost, WaitFor,
+    CallProgress, CodedError, Engine, ExtractionHost, FetchRequest, Host, HttpHost, JobContext,
+    JobHost, Page, RenderingHost, StateHost, WaitFor,
 };
+use orbweaver_pipeline::readable_page;
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -124,20 +125,9 @@ impl ExtractionHost for CallHost {
         page: Arc<Page>,
         options: &str,
     ) -> Result<String, CodedError> {
-        let call = RoleCall {
-            role: role.to_owned(),
-            options: options.to_owned(),
-        };
         let asked = format!("EXTRACT {role} of {}", page.parts().final_url);
-        let answers = self.engine.extract(&page, vec![call]).await;
-        let answer = match answers.into_iter().next() {
-            Some(Ok(json)) => Ok(json),
-            Some(Err(PluginError::Reported(error))) if error.code == ErrorCode::InvalidInput => {
-                Err(error)
-            }
-            Some(Err(error)) => Err(CodedError::failed(format!("extractor {role}: {error}"))),
-            None => Err(CodedError::failed(format!("extractor {role}: no answer"))),
-        };
+        let page = readable_page(&self.engine, page).await;
+        let answer = self.engine.extract_for_plugin(role, &page, options).await;
         self.note(asked, &answer, |json| format!("{} bytes", json.len()));
         answer
     }

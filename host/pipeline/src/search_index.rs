@@ -15,6 +15,7 @@ use tokio::time::sleep;
 
 use crate::blocking::blocking;
 use crate::conversion::convert_document;
+use crate::document::Document;
 
 /// Least time between two looks for new pages. This is also the time allowed for a transaction
 /// with a lower id to commit after one with a higher id was seen.
@@ -112,22 +113,26 @@ async fn read(
             .find(|(name, _)| name == "content-type")
             .map(|(_, value)| value.as_str());
         let kind = content::sniff(content_type, &body).kind;
-        let html = match kind {
-            Kind::Document if body.starts_with(b"%PDF-") || body.starts_with(b"PK") => "".into(),
-            _ => charset::decode(&body, content_type, charset::Limits::default()).text,
-        };
-        let source = Page::new(PageParts {
+        let parts = PageParts {
             url: page.final_url.clone(),
             final_url: page.final_url.clone(),
             status: 200,
-            html: Arc::from(html),
-            body: match kind {
-                Kind::Document => Arc::from(&body[..]),
-                _ => Arc::default(),
-            },
-            headers,
             ..PageParts::default()
-        });
+        };
+        let source = match kind {
+            Kind::Document => Document::page_of(PageParts {
+                body: Arc::from(&body[..]),
+                headers,
+                ..parts
+            }),
+            _ => {
+                let limits = charset::Limits::default();
+                Page::new(PageParts {
+                    html: Arc::from(charset::decode(&body, content_type, limits).text),
+                    ..parts
+                })
+            }
+        };
         Ok::<_, StoreError>((page, (kind, source)))
     })
     .await??;

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orbweaver_engine::{
     CodedError, CrawlDataHost, Engine, ErrorCode, ExtractionHost, FetchRequest, Grants, Host,
-    HttpHost, Kind, LinkColumns, Page, PageParts, PageRow, RenderingHost, RoleCall, RunInfo,
-    Source, WaitFor,
+    HttpHost, Kind, LinkColumns, Page, PageParts, PageRow, RenderingHost, RunInfo, Source, WaitFor,
 };
 use serde_json::{Value, json};
 
@@ -160,12 +159,7 @@ impl ExtractionHost for Web {
         page: Arc<Page>,
         options: &str,
     ) -> Result<String, CodedError> {
-        let call = RoleCall {
-            role: role.into(),
-            options: options.into(),
-        };
-        let answer = self.0.extract(&page, vec![call]).await.pop().unwrap();
-        answer.map_err(|error| CodedError::failed(error.to_string()))
+        self.0.extract_for_plugin(role, &page, options).await
     }
 }
 

@@ -175,15 +175,7 @@ impl ExtractionHost for TestHost {
         options: &str,
     ) -> Result<String, CodedError> {
         let engine = self.engine.as_ref().unwrap();
-        let call = RoleCall {
-            role: role.into(),
-            options: options.into(),
-        };
-        let mut answers = engine.extract(&page, vec![call]).await;
-        answers
-            .pop()
-            .unwrap()
-            .map_err(|e| CodedError::failed(e.to_string()))
+        engine.extract_for_plugin(role, &page, options).await
     }
 }
 
