@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::{Service, runs};
 
 /// A PDF of one page in Helvetica: a heading, a paragraph, and a link over the whole page.
-fn pdf(heading: &str, text: &str, link: &str) -> Vec<u8> {
+pub(crate) fn pdf(heading: &str, text: &str, link: &str) -> Vec<u8> {
     let content = format!(
         "BT /F1 24 Tf 50 700 Td ({heading}) Tj /F1 10 Tf 0 -40 Td ({text}) Tj 0 -12 Td \
          (The last line of the paragraph.) Tj ET"

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use orbweaver_engine::{
-    CallOutput, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Page, PageFate,
+    CallOutput, FoundLink, Grants, HookPoint, HookPoints, HookUse, Kind, Page, PageFate, PageParts,
     PageVerdict, PageWork, PluginError, PluginInfo, RoleCall, Source, Visit,
 };
-use orbweaver_pipeline::{Pipeline, PipelineSettings};
+use orbweaver_pipeline::{Document, Pipeline, PipelineSettings};
 use serde_json::{Value, json};
 
 use crate::call::{PluginCall, object};
@@ -242,8 +242,12 @@ impl Runner {
                 fs::read(&path).with_context(|| format!("html: cannot read {}", path.display()))?;
             let url = call.url.as_deref().unwrap_or(DEFAULT_URL).to_owned();
             let page = move || {
-                let html = String::from_utf8_lossy(&body);
-                Page::from_html(&url, &html)
+                Document::page_of(PageParts {
+                    final_url: url.clone(),
+                    url,
+                    body: body.into(),
+                    ..PageParts::default()
+                })
             };
             let page = orbweaver_pipeline::blocking(page).await?;
             return Ok(Subject { page, asked: None });

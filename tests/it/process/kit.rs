@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{Served, command};
+use crate::documents::pdf;
 use crate::support::{Client, KEY, Site, fixture, plugin_dir};
 
 const ACTOR: &str = "actor-two-pages-rs";
@@ -166,6 +167,19 @@ fn a_hook_is_called_with_the_links_of_its_page() {
     assert_eq!(verdict["page"], "kept", "{verdict}");
     assert_eq!(verdict["links"][0]["priority"], 10, "{verdict}");
     assert!(verdict["links"][1]["skipped"].is_string(), "{verdict}");
+}
+
+#[test]
+fn a_page_may_be_a_file_that_is_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = pdf("On Ostriches", "They run fast.", "https://example.org/more");
+    fs::write(folder.path().join("a.pdf"), file).unwrap();
+    let plugin_file = plugin_dir().join("extract-document-html.wasm");
+    let run = ["run", &plugin_file.to_string_lossy(), "--html", "a.pdf"];
+    let converted = answer(&plugin(&folder, &run));
+    assert_eq!(converted["format"], "pdf", "{converted}");
+    let html = converted["html"].as_str().unwrap();
+    assert!(html.contains("On Ostriches</h1>"), "{html}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,7 +117,7 @@ pub(in crate::cli) struct Subject {
     /// The page of an extractor or a hook.
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// A file with that page's HTML, so that it is not fetched.
+    /// A file with that page's HTML, or another body such as a PDF, so that it is not fetched.
     #[arg(long, value_name = "FILE")]
     html: Option<String>,
     /// Role of an extractor that has several.
