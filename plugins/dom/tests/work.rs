@@ -1,6 +1,5 @@
 //! A search ends when its work is used up, however a hostile page and selector spend it.
 #![cfg(feature = "write")]
-#![expect(clippy::expect_used, reason = "a test may panic")]
 
 use std::time::{Duration, Instant};
 
