@@ -176,7 +176,7 @@ impl Head {
     }
 
     /// The next piece of the body, as it arrives and not decoded; `None` at its end.
-    pub async fn piece(&mut self, patience: Duration) -> Result<Option<Bytes>, Fault> {
+    pub(crate) async fn piece(&mut self, patience: Duration) -> Result<Option<Bytes>, Fault> {
         if self.bodyless {
             return Ok(None);
         }

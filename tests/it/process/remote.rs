@@ -65,7 +65,7 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
 
     let (code, markdown, said) = at.run(&["scan", &page]);
     assert_eq!(code, 0, "{said}");
-    assert!(markdown.starts_with('#'), "{markdown}");
+    assert!(markdown.contains("# How orb weavers build"), "{markdown}");
     for (format, expected) in [
         ("json", "\"content_hash\""),
         ("article", " "),
@@ -73,7 +73,7 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
         ("metadata", "\"title\""),
         ("signals", "\"word_count\""),
         ("links", "\t"),
-        ("structured-data", "["),
+        ("structured-data", "\"counts\""),
     ] {
         let (code, text, said) = at.run(&["scan", &page, "--format", format]);
         assert_eq!(code, 0, "{format}: {said}");
@@ -109,9 +109,8 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
     let out = format!("{}/", folder.display());
     let (code, _, said) = at.run(&["crawl", "--resume", &resumed, "--out", &out]);
     assert_eq!(code, 0, "{said}");
-    let document = folder.join("127.0.0.1").join("article.md");
     let written = walk(&folder);
-    assert!(!written.is_empty(), "{said} {document:?}");
+    assert!(!written.is_empty(), "{said}");
     let text = std::fs::read_to_string(&written[0]).unwrap();
     assert!(text.starts_with("---\nurl: \""), "{text}");
     let (code, listed, _) = at.run(&["crawl", "--resume", &resumed]);
