@@ -54,12 +54,12 @@ pub(super) struct Crawl {
     #[arg(required_unless_present = "resume")]
     url: Option<String>,
     /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), FILE.csv
-    /// (one page a line: id, url, status, bytes, fetched_at), FILE.zip (one Markdown file per
+    /// (one page a line: id, url, status, bytes, fetched_at), FILE.parquet (the same columns), FILE.zip (one Markdown file per
     /// page, and index.csv), FILE.warc.gz (WARC 1.1), FILE.wacz, or a folder (one Markdown file per page;
     /// end a name that has a dot with a slash). Without it one line per page is printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Fields of each page in FILE.ndjson and FILE.csv besides id, url, status, bytes and
+    /// Fields of each page in FILE.ndjson, FILE.csv and FILE.parquet besides id, url, status, bytes and
     /// fetched_at: title, final_url, depth, content_type, content_hash, elapsed_ms, redirects,
     /// inlinks, markdown, article, html, metadata, signals, extensions, extracted.
     #[arg(long, value_name = "NAME,…", requires = "out", value_parser = Include::parse)]

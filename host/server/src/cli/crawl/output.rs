@@ -45,12 +45,14 @@ impl Target {
         let format = match Path::new(&name).extension().and_then(|last| last.to_str()) {
             Some("ndjson" | "jsonl" | "json") => Some(ExportFormat::Ndjson),
             Some("csv") => Some(ExportFormat::Csv),
+            Some("parquet") => Some(ExportFormat::Parquet),
             Some("zip") => Some(ExportFormat::Zip),
             Some("wacz") => Some(ExportFormat::Wacz),
             Some("gz") if name.ends_with(".warc.gz") => Some(ExportFormat::Warc),
             Some(other) => bail!(
                 "--out {}: .{other} is no kind of file that can be written; give a name that ends \
-                 with .ndjson, .csv, .zip or .warc.gz, or a folder's with a slash at its end",
+                 with .ndjson, .csv, .parquet, .zip, .warc.gz or .wacz, or a folder's with a slash \
+                 at its end",
                 path.display()
             ),
             None => None,
