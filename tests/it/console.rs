@@ -173,6 +173,7 @@ async fn pages_are_small_and_name_no_other_host() {
         "/console/usage",
         "/console/keys",
         "/console/plugins",
+        "/console/plugins/extract-metadata",
         "/console/actors/audit-onpage",
     ] {
         let html = visitor.page(path).await;

@@ -15,7 +15,7 @@ use crate::support::{Client, Service, fixture};
 const WASM: [(&str, &str); 1] = [("content-type", "application/wasm")];
 
 /// Allows projects of tier `free` this many plugins.
-fn allowing(count: u64) -> impl FnOnce(&mut Config) {
+pub fn allowing(count: u64) -> impl FnOnce(&mut Config) {
     move |config| {
         let tier = config.tiers.get_mut("free").expect("a tier");
         tier.plugins.count = Cap::at(count);
@@ -24,12 +24,12 @@ fn allowing(count: u64) -> impl FnOnce(&mut Config) {
     }
 }
 
-fn read(name: &str) -> Vec<u8> {
+pub fn read(name: &str) -> Vec<u8> {
     std::fs::read(fixture(name)).expect("a fixture")
 }
 
 /// The extractor `good` as a plugin of this name, which returns the role that it was called with.
-fn extractor(name: &str, version: &str, role: &str) -> Vec<u8> {
+pub fn extractor(name: &str, version: &str, role: &str) -> Vec<u8> {
     let text = format!(
         "name = \"{name}\"\nkind = \"extractor\"\nversion = \"{version}\"\napi = \"1.0.0\"\n\
          roles = [\"{role}\"]\n"
@@ -37,18 +37,18 @@ fn extractor(name: &str, version: &str, role: &str) -> Vec<u8> {
     manifest::embed(&read("good"), &text).expect("a component")
 }
 
-async fn put(client: &Client, path: &str, component: &[u8]) -> Answer {
+pub async fn put(client: &Client, path: &str, component: &[u8]) -> Answer {
     let path = format!("/v1/plugins/{path}");
     client.send("PUT", &path, &WASM, component).await
 }
 
-async fn installed(client: &Client, path: &str, component: &[u8]) -> Value {
+pub async fn installed(client: &Client, path: &str, component: &[u8]) -> Value {
     let answer = put(client, path, component).await;
     assert!(matches!(answer.status, 200 | 201), "{}", answer.text());
     answer.json()
 }
 
-async fn delete(client: &Client, name: &str) -> Answer {
+pub async fn delete(client: &Client, name: &str) -> Answer {
     let path = format!("/v1/plugins/{name}");
     client.send("DELETE", &path, &[], b"").await
 }
@@ -69,7 +69,7 @@ async fn tools(client: &Client) -> Vec<String> {
     names(&json!({"items": answer["result"]["tools"]}))
 }
 
-async fn site() -> Origin {
+pub async fn site() -> Origin {
     let origin = Origin::start().await.expect("a site");
     origin
         .set("/robots.txt", Reply::text(""))
@@ -78,7 +78,7 @@ async fn site() -> Origin {
 }
 
 /// Asks until the answer is as wanted: nodes look for changes every second.
-async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) {
+pub async fn until(client: &Client, path: &str, wanted: impl Fn(&Answer) -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
     loop {
         let answer = client.get(path).await;

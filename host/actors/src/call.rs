@@ -55,6 +55,14 @@ pub enum CallError {
     /// The plugin failed: a trap, an exhausted limit, a missing permission.
     #[error("{0}")]
     Plugin(String),
+    /// The plugin was not called, because its last calls crashed.
+    #[error("{message}")]
+    Quarantined {
+        /// What happened.
+        message: String,
+        /// When it is called again.
+        retry_after_seconds: u64,
+    },
     /// The plugin's time was over.
     #[error("{0}")]
     TimedOut(String),
@@ -69,6 +77,14 @@ impl CallError {
             PluginError::NotFound { .. } => Self::NotFound(error.to_string()),
             PluginError::Reported(error) => Self::from_code(error),
             PluginError::Engine(why) => Self::Internal(why),
+            PluginError::Quarantined { retry_after, .. } => Self::Quarantined {
+                message: error.to_string(),
+                retry_after_seconds: retry_after
+                    .as_millis()
+                    .div_ceil(1_000)
+                    .try_into()
+                    .unwrap_or(1),
+            },
             PluginError::Limit(Limit::Wall(_)) => Self::TimedOut(error.to_string()),
             PluginError::Trap(_) | PluginError::Limit(_) | PluginError::BadOutput(_) => {
                 Self::Plugin(error.to_string())
@@ -109,7 +125,7 @@ impl CallError {
             Self::Quota(QuotaError::Capped(_)) | Self::Busy(_) | Self::RateLimited { .. } => {
                 "RATE_LIMITED"
             }
-            Self::Plugin(_) => "PLUGIN_FAILED",
+            Self::Plugin(_) | Self::Quarantined { .. } => "PLUGIN_FAILED",
             Self::TimedOut(_) => "TIMEOUT",
             Self::Quota(QuotaError::Store(_)) | Self::Internal(_) => "INTERNAL",
         }

@@ -218,6 +218,15 @@ impl ApiError {
         )
     }
 
+    /// 503: a plugin is not called for a while, because its last calls crashed; `retry_after` is in
+    /// seconds.
+    pub fn plugin_refused(message: impl Into<Cow<'static, str>>, retry_after: u64) -> Self {
+        Self {
+            retry_after: Some(retry_after),
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, Code::PluginFailed, message)
+        }
+    }
+
     /// 501: names what to configure.
     pub fn not_configured(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::NOT_IMPLEMENTED, Code::NotImplemented, message)

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::config::EngineConfig;
 use crate::error::{CodedError, ErrorCode, LoadError, PluginError, StartError};
 use crate::extract::{RoleCall, RoleResult};
+use crate::figures::VersionFigures;
 use crate::folder::{self, LoadReport};
 use crate::hook::{
     Delivery, HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChange,
@@ -112,7 +113,10 @@ impl Engine {
         let load = self.inner.tasks_of(owner).spawn(async move {
             let plugin = inner.load(bytes, source, grants).await?;
             let info = plugin.info(None);
-            inner.serve(plugin)?;
+            if let Err(refused) = inner.serve(plugin) {
+                inner.forget_unserved(owner, info.kind, &info.name);
+                return Err(refused);
+            }
             Ok(info)
         });
         load.await
@@ -283,6 +287,23 @@ impl Engine {
             .map(|plugin| plugin.info(None))
     }
 
+    /// What the last versions of a plugin used on this node, the one that was loaded last first: of the
+    /// handle's project's own plugin, or, without a project, of the instance's.
+    pub fn figures(&self, kind: Kind, name: &str) -> Vec<VersionFigures> {
+        let registry = self.inner.registry();
+        let serving = registry.get(self.project, kind, name);
+        let serving = serving.filter(|plugin| plugin.owner() == self.project);
+        let figures = self.inner.stats.figures(self.project, kind, name);
+        figures
+            .iter()
+            .map(|version| {
+                let serves = serving.is_some_and(|plugin| plugin.digest == version.digest);
+                version.shown(serves)
+            })
+            .filter(|version| version.serving || version.calls + version.refused > 0)
+            .collect()
+    }
+
     /// The actor with this name.
     pub fn actor(&self, name: &str) -> Option<PluginInfo> {
         self.plugin(Kind::Actor, name)
@@ -396,7 +417,8 @@ impl Engine {
         let plugin = self.find(Kind::Actor, name)?;
         self.inner.check_input(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string());
-        self.inner.run(plugin, invocation, host).await
+        let called = (plugin, self.project);
+        self.inner.run(called, invocation, host).await
     }
 
     /// Same as [`run_actor`](Self::run_actor), for a run in the background: it has its own time
@@ -417,7 +439,7 @@ impl Engine {
         self.inner.check_input(&plugin, input).await?;
         let invocation = Invocation::Run(input.to_string());
         self.inner
-            .run_in_background(plugin, invocation, host, budget)
+            .run_in_background((plugin, self.project), invocation, host, budget)
             .await
     }
 
@@ -443,7 +465,8 @@ impl Engine {
         })?;
         self.inner.check_input(&plugin, params).await?;
         let invocation = Invocation::Fetch(domain.to_owned(), path.to_owned(), params.to_string());
-        self.inner.run(plugin, invocation, host).await
+        let called = (plugin, self.project);
+        self.inner.run(called, invocation, host).await
     }
 
     /// Which functions these hooks have together. A hook that is not loaded has those for pages,

@@ -241,6 +241,17 @@ pub enum PluginError {
     /// The engine is at capacity or shutting down.
     #[error("engine: {0}")]
     Engine(String),
+    /// The plugin was not called, because its last calls crashed.
+    #[error(
+        "the plugin is in quarantine: its last {crashes} calls crashed; it is tried again in {} s",
+        retry_after.as_secs_f64().ceil()
+    )]
+    Quarantined {
+        /// Crashes in a row.
+        crashes: u32,
+        /// Time until it is called again.
+        retry_after: Duration,
+    },
 }
 
 impl PluginError {
@@ -268,6 +279,7 @@ impl PluginError {
             Self::Limit(_) => "limit",
             Self::BadOutput(_) => "bad-output",
             Self::Engine(_) => "engine",
+            Self::Quarantined { .. } => "quarantined",
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wasmtime::Store;
@@ -36,6 +37,8 @@ pub(crate) type RoleResult = Result<String, PluginError>;
 /// The roles of one page that one component serves, each with its index in the caller's list.
 pub(crate) struct RoleGroup {
     pub plugin: Arc<Plugin>,
+    /// The project that the call is for.
+    pub caller: Option<ProjectId>,
     pub calls: Vec<(usize, RoleCall)>,
     /// Outputs of other roles that it needs.
     pub inputs: Inputs,
@@ -150,6 +153,7 @@ pub(crate) fn run_group(
 ) -> Vec<(usize, RoleResult)> {
     let RoleGroup {
         plugin,
+        caller,
         calls,
         inputs,
     } = group;
@@ -162,6 +166,7 @@ pub(crate) fn run_group(
     };
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<Instance> = None;
+    let mut memory = MemoryBudget::new(plugin.limits.memory_bytes());
     let _running = runtime.ticker.guest();
     for (place, call) in calls {
         let meter = begin();
@@ -174,8 +179,9 @@ pub(crate) fn run_group(
                     instance
                 }
                 None => {
-                    let meter = Arc::clone(&meter);
-                    Instance::new(runtime, plugin, &pooled.pre, page, (meter, inputs))?
+                    memory = MemoryBudget::new(plugin.limits.memory_bytes());
+                    let given = (Arc::clone(&meter), Arc::clone(&memory), inputs);
+                    Instance::new(runtime, plugin, &pooled.pre, page, given)?
                 }
             };
             let result = alive.call(plugin, call);
@@ -191,9 +197,7 @@ pub(crate) fn run_group(
             None => guest(),
         };
         meter.leave();
-        let memory = instance.as_ref().map_or(0, Instance::memory);
-        let failure = result.as_ref().err();
-        plugin.stats.record(meter.cpu(), memory, failure);
+        plugin.ended(*caller, &meter, memory.peak(), result.as_ref().err());
         results.push((*place, result));
     }
     results
@@ -221,10 +225,9 @@ impl Instance {
         plugin: &Plugin,
         pre: &ExtractorPre<State>,
         page: &Arc<Page>,
-        (meter, inputs): (Arc<Meter>, &Inputs),
+        (meter, memory, inputs): (Arc<Meter>, Arc<MemoryBudget>, &Inputs),
     ) -> Result<Self, PluginError> {
         let limits = &plugin.limits;
-        let memory = MemoryBudget::new(limits.memory_bytes());
         let mut state = State::new(&plugin.label, limits, meter, memory, None);
         state.inputs = inputs.clone();
         let mut store = runtime
@@ -244,10 +247,6 @@ impl Instance {
             }),
             Err(error) => Err(failure(plugin, &error, store.data())),
         }
-    }
-
-    fn memory(&self) -> u64 {
-        self.store.data().memory.peak()
     }
 
     /// Fuel used since the last call.

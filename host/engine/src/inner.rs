@@ -17,6 +17,7 @@ use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
 use crate::folder_scan::Fingerprint;
 use crate::host::Host;
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan, circle};
+use crate::kind::Kind;
 use crate::load::{Grants, Loader};
 use crate::meter::Meter;
 use crate::page::Page;
@@ -127,6 +128,16 @@ impl Inner {
                 None => Ok(()),
             }
         })
+    }
+
+    /// Forgets the counters of a project's plugin that was refused, unless another version of it serves.
+    pub fn forget_unserved(&self, owner: Option<ProjectId>, kind: Kind, name: &str) {
+        let Some(project) = owner else { return };
+        let registry = self.registry();
+        let serving = registry.get(owner, kind, name);
+        if serving.is_none_or(|plugin| plugin.owner() != owner) {
+            self.stats.forget(project, kind, name);
+        }
     }
 
     /// Same as [`change`](Self::change), but an error leaves the registry as it is.
@@ -430,17 +441,18 @@ impl Inner {
     #[crate::boxed]
     pub async fn run(
         &self,
-        plugin: Arc<Plugin>,
+        (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
         invocation: Invocation,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
+        plugin.admit(caller)?;
         let owner = plugin.owner();
         let slot = self.actor_slot(owner).await;
         let slot = slot.ok_or_else(|| PluginError::Engine("shutting down".to_owned()))?;
         let runtime = Arc::clone(&self.runtime);
         let limits = plugin.limits;
         let task = self.tasks_of(owner).spawn(async move {
-            let output = task::run(runtime, plugin, invocation, host, limits).await;
+            let output = task::run(runtime, (plugin, caller), invocation, host, limits).await;
             // The slot is freed only now, when the guest's memory is released.
             drop(slot);
             output
@@ -453,15 +465,16 @@ impl Inner {
     #[crate::boxed]
     pub async fn run_in_background(
         &self,
-        plugin: Arc<Plugin>,
+        (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
         invocation: Invocation,
         host: Arc<dyn Host>,
         budget: RunBudget,
     ) -> Result<CallOutput, PluginError> {
+        plugin.admit(caller)?;
         let runtime = Arc::clone(&self.runtime);
         let limits = budget.limits(&plugin.limits);
         let owner = plugin.owner();
-        let run = task::run(runtime, plugin, invocation, host, limits);
+        let run = task::run(runtime, (plugin, caller), invocation, host, limits);
         self.tasks_of(owner).spawn(run).await?
     }
 }
@@ -511,11 +524,15 @@ impl Groups {
                 .find(|group| Arc::ptr_eq(&group.plugin, plugin))
             {
                 Some(group) => group.calls.push((place, call)),
-                None => groups.push(RoleGroup {
-                    plugin: Arc::clone(plugin),
-                    calls: vec![(place, call)],
-                    inputs: Inputs::of(plugin, outputs),
-                }),
+                None => match plugin.admit(visible.project()) {
+                    Ok(()) => groups.push(RoleGroup {
+                        plugin: Arc::clone(plugin),
+                        caller: visible.project(),
+                        calls: vec![(place, call)],
+                        inputs: Inputs::of(plugin, outputs),
+                    }),
+                    Err(refused) => results.push((place, Err(refused))),
+                },
             }
         }
         let (pooled, on_demand) = groups

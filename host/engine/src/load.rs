@@ -26,6 +26,7 @@ use crate::kind::Kind;
 use crate::meter::Meter;
 use crate::page::Page;
 use crate::plugin::{Code, Plugin, Pooled, Source};
+use crate::quarantine::{Quarantine, QuarantineRule};
 use crate::runtime::{Placement, Runtime};
 use crate::schema::Schema;
 use crate::stats::{AllStats, Stats};
@@ -228,7 +229,10 @@ impl Loader {
             reason = "shown to operators; no rule depends on it"
         )]
         let loaded_at = SystemTime::now();
+        let rule = QuarantineRule::of(config);
         let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
+            figures: stats.version(digest, &found.manifest.version, loaded_at),
+            quarantine: Quarantine::new(rule, owner.is_some()),
             manifest: found.manifest.clone(),
             digest,
             size: found.size,
@@ -388,6 +392,7 @@ impl Loader {
                     let begin = || Arc::new(Meter::new(limits.cpu(), limits.wall()));
                     let group = RoleGroup {
                         plugin,
+                        caller: None,
                         calls,
                         inputs: Inputs::default(),
                     };
@@ -400,6 +405,7 @@ impl Loader {
                 let runtime = Arc::clone(&self.runtime);
                 let group = RoleGroup {
                     plugin,
+                    caller: None,
                     calls,
                     inputs: Inputs::default(),
                 };
@@ -413,7 +419,7 @@ impl Loader {
             Code::Actor(_) | Code::ActorSync(_) | Code::Fetcher(_) | Code::FetcherSync(_) => {
                 let runtime = Arc::clone(&self.runtime);
                 let (limits, nothing) = (plugin.limits, task::Invocation::Nothing);
-                task::run(runtime, plugin, nothing, Arc::new(NoHost), limits)
+                task::run(runtime, (plugin, None), nothing, Arc::new(NoHost), limits)
                     .await
                     .err()
             }

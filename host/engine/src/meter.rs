@@ -1,6 +1,6 @@
 //! Time budgets of one call, checked at every tick of the clock.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Limit, StopReason};
@@ -23,6 +23,8 @@ pub(crate) struct Meter {
     cpu_start: AtomicU64,
     cancelled: AtomicBool,
     overdue: AtomicBool,
+    /// Requests of the guest for what it is not granted.
+    denials: AtomicU32,
 }
 
 impl Meter {
@@ -36,6 +38,7 @@ impl Meter {
             cpu_start: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             overdue: AtomicBool::new(false),
+            denials: AtomicU32::new(0),
         }
     }
 
@@ -75,6 +78,16 @@ impl Meter {
     /// Time since the start of the call.
     pub fn wall(&self) -> Duration {
         self.begun.elapsed()
+    }
+
+    /// Counts a request of the guest for something that it is not granted.
+    pub fn deny(&self) {
+        self.denials.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests of the guest so far for what it is not granted.
+    pub fn denials(&self) -> u32 {
+        self.denials.load(Ordering::Relaxed)
     }
 
     /// Cancels the call: nobody waits for the result any more.

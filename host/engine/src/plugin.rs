@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use orbweaver_core::ids::ProjectId;
 use serde::Serialize;
 use serde_json::Value;
 use wasmtime::component::Component;
 
+use crate::error::PluginError;
+use crate::figures::{CallUse, Figures};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::state::PluginId;
 use crate::inspect::Digest;
@@ -16,6 +18,8 @@ use crate::interrupt::GuestCode;
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, HookPoint, Manifest};
+use crate::meter::Meter;
+use crate::quarantine::{Quarantine, QuarantineState, Turn};
 use crate::schema::Schema;
 use crate::state::State;
 use crate::stats::Stats;
@@ -89,6 +93,9 @@ pub(crate) struct Plugin {
     /// `KIND:NAME`, for logs.
     pub label: Arc<str>,
     pub stats: Arc<Stats>,
+    /// Of this version.
+    pub figures: Arc<Figures>,
+    pub quarantine: Quarantine,
 }
 
 impl Plugin {
@@ -115,6 +122,54 @@ impl Plugin {
 
     pub fn name(&self) -> &str {
         &self.manifest.name
+    }
+
+    /// Whether a call for this project may begin; counted if not.
+    ///
+    /// # Errors
+    /// [`PluginError::Quarantined`].
+    pub fn admit(&self, caller: Option<ProjectId>) -> Result<(), PluginError> {
+        let admitted = self.quarantine.admit(caller, Instant::now());
+        if admitted.is_err() {
+            self.figures.record_refused();
+        }
+        admitted
+    }
+
+    /// Counts a call that has ended.
+    pub fn ended(
+        &self,
+        caller: Option<ProjectId>,
+        meter: &Meter,
+        memory: u64,
+        error: Option<&PluginError>,
+    ) {
+        let used = CallUse {
+            cpu: meter.cpu(),
+            wall: meter.wall(),
+            memory,
+            denials: meter.denials(),
+        };
+        self.stats.record(&used, error);
+        self.figures.record(&used, error);
+        let (plugin, project) = (&*self.label, caller.map(ProjectId::get));
+        match self.quarantine.ended(caller, error, Instant::now()) {
+            Turn::Same => {}
+            Turn::Closed(time, crashes) => {
+                self.stats.record_quarantine();
+                tracing::warn!(
+                    target: "plugin",
+                    plugin,
+                    project,
+                    crashes,
+                    refused_ms = time.as_millis(),
+                    "in quarantine: its last calls crashed"
+                );
+            }
+            Turn::Opened => {
+                tracing::info!(target: "plugin", plugin, project, "out of quarantine");
+            }
+        }
     }
 
     /// The plugin's entry in listings.
@@ -148,6 +203,7 @@ impl Plugin {
             cpu: self.stats.cpu(),
             peak_memory: self.stats.peak_memory(),
             fuel: self.stats.fuel(),
+            quarantine: self.quarantine.shown(None, Instant::now()),
         }
     }
 }
@@ -203,4 +259,7 @@ pub struct PluginInfo {
     /// [`crate::EngineConfig::count_fuel`] is set.
     #[serde(skip)]
     pub fuel: u64,
+    /// Its quarantine on this node, if calls are refused.
+    #[serde(skip)]
+    pub quarantine: Option<QuarantineState>,
 }

@@ -1,13 +1,16 @@
-//! Counters of plugins, for listings and metrics.
+//! Counters of plugins, for listings and metrics: over all versions, and of each version
+//! (`figures`).
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use orbweaver_core::ids::ProjectId;
 
 use crate::error::PluginError;
+use crate::figures::{CallUse, Figures, KEPT_VERSIONS};
+use crate::inspect::Digest;
 use crate::kind::Kind;
 
 /// Counters of one plugin by kind and name, over all versions.
@@ -23,7 +26,11 @@ pub(crate) struct Stats {
     peak_memory: AtomicU64,
     fuel: AtomicU64,
     calls_metric: metrics::Counter,
+    denials_metric: metrics::Counter,
     cpu_metric: metrics::Histogram,
+    wall_metric: metrics::Histogram,
+    /// The version that was loaded last is the last one.
+    versions: Mutex<Vec<Arc<Figures>>>,
 }
 
 impl Stats {
@@ -39,10 +46,17 @@ impl Stats {
             calls_metric: metrics::counter!(
                 "orbweaver_plugin_calls_total", "kind" => kind, "plugin" => shown.clone()
             ),
+            denials_metric: metrics::counter!(
+                "orbweaver_plugin_denials_total", "kind" => kind, "plugin" => shown.clone()
+            ),
             cpu_metric: metrics::histogram!(
                 "orbweaver_plugin_cpu_seconds", "kind" => kind, "plugin" => shown.clone()
             ),
+            wall_metric: metrics::histogram!(
+                "orbweaver_plugin_wall_seconds", "kind" => kind, "plugin" => shown.clone()
+            ),
             shown,
+            versions: Mutex::default(),
         }
     }
 
@@ -57,7 +71,10 @@ impl Stats {
             peak_memory: AtomicU64::new(0),
             fuel: AtomicU64::new(0),
             calls_metric: metrics::Counter::noop(),
+            denials_metric: metrics::Counter::noop(),
             cpu_metric: metrics::Histogram::noop(),
+            wall_metric: metrics::Histogram::noop(),
+            versions: Mutex::default(),
         }
     }
 
@@ -91,14 +108,49 @@ impl Stats {
         self.fuel.fetch_add(fuel, Ordering::Relaxed);
     }
 
-    /// Counts one call: its CPU time, its bytes of memory, and its error.
-    pub fn record(&self, cpu: Duration, memory: u64, error: Option<&PluginError>) {
+    /// The figures of a version that is being loaded; those of an earlier time if it was loaded
+    /// before.
+    pub fn version(&self, digest: Digest, version: &str, now: SystemTime) -> Arc<Figures> {
+        let mut versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = versions.iter().position(|known| known.digest == digest);
+        let figures = match known {
+            Some(index) => versions.remove(index),
+            None => Arc::new(Figures::new(digest, version, now)),
+        };
+        if versions.len() >= KEPT_VERSIONS {
+            versions.remove(0);
+        }
+        versions.push(Arc::clone(&figures));
+        figures
+    }
+
+    /// The figures of the last versions, the one that was loaded last first.
+    pub fn versions(&self) -> Vec<Arc<Figures>> {
+        let versions = self.versions.lock().unwrap_or_else(PoisonError::into_inner);
+        versions.iter().rev().cloned().collect()
+    }
+
+    /// Counts a quarantine.
+    pub fn record_quarantine(&self) {
+        metrics::counter!(
+            "orbweaver_plugin_quarantines_total",
+            "kind" => self.kind, "plugin" => self.shown.clone()
+        )
+        .increment(1);
+    }
+
+    /// Counts one call: what it used, and its error.
+    pub fn record(&self, used: &CallUse, error: Option<&PluginError>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
-        self.peak_memory.fetch_max(memory, Ordering::Relaxed);
-        let nanos = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
+        self.peak_memory.fetch_max(used.memory, Ordering::Relaxed);
+        let nanos = u64::try_from(used.cpu.as_nanos()).unwrap_or(u64::MAX);
         self.cpu.fetch_add(nanos, Ordering::Relaxed);
         self.calls_metric.increment(1);
-        self.cpu_metric.record(cpu);
+        if used.denials > 0 {
+            self.denials_metric.increment(u64::from(used.denials));
+        }
+        self.cpu_metric.record(used.cpu);
+        self.wall_metric.record(used.wall);
         if let Some(error) = error {
             self.errors.fetch_add(1, Ordering::Relaxed);
             if self.kind.is_empty() {
@@ -133,6 +185,13 @@ impl AllStats {
             .entry((owner, kind, name.to_owned()))
             .or_insert_with(|| Arc::new(Stats::new(kind.as_str(), shown)));
         Arc::clone(stats)
+    }
+
+    /// The figures of the last versions of a plugin, the one that was loaded last first.
+    pub fn figures(&self, owner: Option<ProjectId>, kind: Kind, name: &str) -> Vec<Arc<Figures>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stats = all.get(&(owner, kind, name.to_owned()));
+        stats.map(|stats| stats.versions()).unwrap_or_default()
     }
 
     /// Forgets the counters of a plugin that a project has removed.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use orbweaver_core::ids::ProjectId;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
@@ -69,7 +70,7 @@ pub(crate) enum Invocation {
 /// Runs an actor or fetcher within its time budgets; dropping the future drops the guest.
 pub(crate) async fn run(
     runtime: Arc<Runtime>,
-    plugin: Arc<Plugin>,
+    (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
     invocation: Invocation,
     host: Arc<dyn Host>,
     limits: Limits,
@@ -122,7 +123,7 @@ pub(crate) async fn run(
             "the call was ended: {limit}"
         );
     }
-    plugin.stats.record(meter.cpu(), memory.peak(), failure);
+    plugin.ended(caller, &meter, memory.peak(), failure);
     Ok(CallOutput {
         json: result?,
         cpu: meter.cpu(),
@@ -155,12 +156,14 @@ pub(crate) async fn extract(
 ) -> Vec<(usize, RoleResult)> {
     let RoleGroup {
         plugin,
+        caller,
         calls,
         inputs,
     } = group;
     let limits = plugin.limits;
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<(Store<State>, Extractor, u32)> = None;
+    let mut memory = MemoryBudget::new(limits.memory_bytes());
     for (place, call) in calls {
         let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
         let previous = instance.take();
@@ -171,8 +174,8 @@ pub(crate) async fn extract(
                     instance
                 }
                 None => {
-                    let memory = MemoryBudget::new(limits.memory_bytes());
-                    let meter = Arc::clone(&meter);
+                    memory = MemoryBudget::new(limits.memory_bytes());
+                    let (meter, memory) = (Arc::clone(&meter), Arc::clone(&memory));
                     let mut state = State::new(&plugin.label, &limits, meter, memory, None);
                     state.inputs = inputs.clone();
                     let mut store = task_store(&runtime, &limits, state)?;
@@ -211,11 +214,7 @@ pub(crate) async fn extract(
         let result = tokio::time::timeout(limits.wall(), one)
             .await
             .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
-        let memory = instance
-            .as_ref()
-            .map_or(0, |(store, ..)| store.data().memory.peak());
-        let failure = result.as_ref().err();
-        plugin.stats.record(meter.cpu(), memory, failure);
+        plugin.ended(caller, &meter, memory.peak(), result.as_ref().err());
         results.push((place, result));
     }
     results

@@ -35,6 +35,10 @@ impl From<CallError> for ApiError {
             CallError::Quota(error) => error.into(),
             CallError::Busy(busy) => busy.into(),
             CallError::Plugin(why) | CallError::TimedOut(why) => Self::plugin_failed(why),
+            CallError::Quarantined {
+                message,
+                retry_after_seconds,
+            } => Self::plugin_refused(message, retry_after_seconds),
             CallError::Internal(cause) => Self::internal(&cause),
         }
     }

@@ -1,4 +1,4 @@
-//! Usage, keys and plugins of the project.
+//! Usage and keys of the project.
 
 use axum::Extension;
 use axum::extract::Path;
@@ -87,13 +87,5 @@ async fn show_keys(
             }),
         ),
         Err(failure) => render::error_to(visitor, &failure),
-    }
-}
-
-/// GET /console/plugins.
-pub(super) async fn plugins(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
-    match inside.json(&visitor.ctx, Call::get("/v1/plugins")).await {
-        Ok(plugins) => render::page(&visitor, "plugins.html", json!({"plugins": plugins})),
-        Err(failure) => render::error_to(&visitor, &failure),
     }
 }

@@ -16,6 +16,7 @@ mod markdown;
 mod monitors;
 mod pages;
 mod playground;
+mod plugins;
 mod render;
 mod root;
 mod session;
@@ -33,7 +34,7 @@ use crate::app::App;
 use crate::inside::Inside;
 
 /// Routes beside `/`, for metrics.
-pub(crate) const PATHS: [&str; 20] = [
+pub(crate) const PATHS: [&str; 21] = [
     "/console/actors",
     "/console/actors/{name}",
     "/console/assets/{file}",
@@ -49,6 +50,7 @@ pub(crate) const PATHS: [&str; 20] = [
     "/console/monitors/{id}/{action}",
     "/console/pages/{id}",
     "/console/plugins",
+    "/console/plugins/{name}",
     "/console/scan",
     "/console/search",
     "/console/sign-in",
@@ -76,7 +78,8 @@ pub(crate) fn routes(inside: &Inside) -> OpenApiRouter<App> {
         .route("/console/monitors", get(monitors::list))
         .route("/console/monitors/{id}/{action}", post(monitors::change))
         .route("/console/pages/{id}", get(pages::page))
-        .route("/console/plugins", get(account::plugins))
+        .route("/console/plugins", get(plugins::list))
+        .route("/console/plugins/{name}", get(plugins::show))
         .route("/console/scan", post(playground::scan))
         .route("/console/search", post(playground::search))
         .route("/console/sign-in", post(sign_in::sign_in))

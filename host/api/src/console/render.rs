@@ -22,7 +22,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const REFERRER: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// All templates; what they print is escaped, since their names end in `.html`.
-pub(super) const TEMPLATES: [(&str, &str); 16] = [
+pub(super) const TEMPLATES: [(&str, &str); 17] = [
     ("actor.html", include_str!("templates/actor.html")),
     ("actors.html", include_str!("templates/actors.html")),
     ("crawls.html", include_str!("templates/crawls.html")),
@@ -34,6 +34,7 @@ pub(super) const TEMPLATES: [(&str, &str); 16] = [
     ("monitors.html", include_str!("templates/monitors.html")),
     ("page.html", include_str!("templates/page.html")),
     ("playground.html", include_str!("templates/playground.html")),
+    ("plugin.html", include_str!("templates/plugin.html")),
     ("plugins.html", include_str!("templates/plugins.html")),
     ("run.html", include_str!("templates/run.html")),
     ("search.html", include_str!("templates/search.html")),

@@ -46,6 +46,7 @@ pub(super) struct FetcherAnswer {
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
+        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
         BodyErrors,
     )
@@ -76,6 +77,7 @@ pub(super) async fn fetch_domain(
     responses(
         (status = 200, description = "The items", body = FetcherAnswer),
         (status = 502, description = "The domain could not be reached", body = ErrorBody),
+        (status = 503, description = "The plugin is in quarantine: its last calls crashed", body = ErrorBody),
         CommonErrors,
         BodyErrors,
     )

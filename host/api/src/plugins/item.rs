@@ -1,7 +1,7 @@
 //! A plugin as answers show it.
 
 use chrono::{DateTime, Utc};
-use orbweaver_engine::{HookPoint, Kind, Limits, Permissions, PluginInfo, Source};
+use orbweaver_engine::{HookPoint, Kind, Limits, Permissions, PluginInfo, QuarantineState, Source};
 use orbweaver_store::UploadedPlugin;
 use serde::Serialize;
 use serde_json::Value;
@@ -64,6 +64,33 @@ pub(super) struct PluginItem {
     cpu_ms: u64,
     /// The most memory that one instance had, in bytes.
     peak_memory_bytes: u64,
+    /// Set while calls are refused on this node because the last ones crashed.
+    quarantine: Option<QuarantineItem>,
+}
+
+/// A plugin's quarantine on this node.
+#[derive(Serialize, ToSchema)]
+struct QuarantineItem {
+    /// Number of projects whose calls are refused; of a project's own plugin 1.
+    projects: usize,
+    /// Crashes in a row; the most of one project.
+    crashes: u32,
+    /// How the last one ended: `trap`, `deadline` or `limit`.
+    error: &'static str,
+    /// Seconds until a call is tried; 0 if the next one is.
+    retry_after_seconds: u64,
+}
+
+impl From<QuarantineState> for QuarantineItem {
+    fn from(state: QuarantineState) -> Self {
+        let seconds = state.retry_after.as_millis().div_ceil(1_000);
+        Self {
+            projects: state.projects,
+            crashes: state.crashes,
+            error: state.error,
+            retry_after_seconds: u64::try_from(seconds).unwrap_or(u64::MAX),
+        }
+    }
 }
 
 impl PluginItem {
@@ -122,6 +149,7 @@ impl From<PluginInfo> for PluginItem {
             errors: plugin.errors,
             cpu_ms: u64::try_from(plugin.cpu.as_millis()).unwrap_or(u64::MAX),
             peak_memory_bytes: plugin.peak_memory,
+            quarantine: plugin.quarantine.map(QuarantineItem::from),
         }
     }
 }

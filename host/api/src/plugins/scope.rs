@@ -3,6 +3,7 @@
 use orbweaver_accounts::tiers::PluginCaps;
 use orbweaver_actors::plugins::{UploadError, kind};
 use orbweaver_core::ids::ProjectId;
+use orbweaver_engine::{Engine, PluginInfo};
 use orbweaver_store::PluginKey;
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -74,6 +75,43 @@ impl Scope {
         }
     }
 
+    /// The engine's handle that sees these plugins.
+    pub(super) fn engine(self, ctx: &Ctx) -> Engine {
+        let engine = &ctx.app.pipeline.engine;
+        match self {
+            Self::Instance => engine.clone(),
+            Self::Project(project, _) => engine.of_project(project),
+        }
+    }
+
+    /// The plugin that serves and that `{name}` stands for: of the instance, wherever it comes from, or
+    /// of the project alone.
+    pub(super) async fn served(self, ctx: &Ctx, given: &str) -> Result<PluginInfo, ApiError> {
+        let engine = self.engine(ctx);
+        engine.await_all().await;
+        let plugins = match self {
+            Self::Instance => engine.plugins(),
+            Self::Project(..) => engine.own_plugins(),
+        };
+        let named = plugins
+            .iter()
+            .map(|plugin| (plugin.kind, plugin.name.clone()));
+        let found = name::find(given, &named.collect::<Vec<_>>());
+        let found = found.map_err(|rule| ApiError::invalid("name", rule))?;
+        let is_it = |plugin: &PluginInfo| {
+            found
+                .as_ref()
+                .is_some_and(|(kind, name)| plugin.kind == *kind && plugin.name == *name)
+        };
+        plugins.into_iter().find(is_it).ok_or_else(|| {
+            let given = shown(given);
+            ApiError::not_found(match self {
+                Self::Instance => format!("no plugin `{given}` is loaded"),
+                Self::Project(..) => format!("the project has no plugin `{given}` of its own"),
+            })
+        })
+    }
+
     /// The uploaded plugin that `{name}` stands for.
     pub(super) async fn find(self, ctx: &Ctx, given: &str) -> Result<PluginKey, ApiError> {
         let uploads = ctx.app.store.plugins_of(self.owner()).await?;
@@ -83,7 +121,7 @@ impl Scope {
             .collect();
         let found = name::find(given, &uploads).map_err(|rule| ApiError::invalid("name", rule))?;
         let Some((kind, name)) = found else {
-            let given: String = given.chars().filter(|c| !c.is_control()).take(80).collect();
+            let given = shown(given);
             return Err(ApiError::not_found(match self {
                 Self::Instance => format!(
                     "no plugin `{given}` was uploaded; plugins of the folder go with their file"
@@ -97,6 +135,11 @@ impl Scope {
             name,
         })
     }
+}
+
+/// A name of a request, for an error's message.
+fn shown(given: &str) -> String {
+    given.chars().filter(|c| !c.is_control()).take(80).collect()
 }
 
 /// Seconds after which a project that has too many plugins may try again: no time makes room, so it

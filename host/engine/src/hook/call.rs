@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use orbweaver_core::ids::ProjectId;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
@@ -162,7 +163,7 @@ fn interruptible<T>(
 /// Calls a hook's functions for a page on this thread.
 pub(crate) fn page_on_this_thread(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, Option<ProjectId>),
     hook: &HookUse,
     (meter, inputs): (&Arc<Meter>, &Inputs),
     state: &mut PageState,
@@ -182,13 +183,13 @@ pub(crate) fn page_on_this_thread(
     };
     let (failed, memory) = interruptible(runtime, plugin, meter, guest);
     meter.leave();
-    plugin.stats.record(meter.cpu(), memory, failed.as_ref());
+    plugin.ended(caller, meter, memory, failed.as_ref());
 }
 
 /// Calls a hook's functions for a page as a task.
 pub(crate) async fn page_as_task(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, Option<ProjectId>),
     hook: &HookUse,
     inputs: &Inputs,
     state: &mut PageState,
@@ -220,13 +221,13 @@ pub(crate) async fn page_as_task(
         state.failed(&hook.name, first_of(state.work.points), error.clone());
         (Some(error), 0)
     });
-    plugin.stats.record(meter.cpu(), memory, failed.as_ref());
+    plugin.ended(caller, &meter, memory, failed.as_ref());
 }
 
 /// Calls `request` on this thread.
 pub(crate) fn request_on_this_thread(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, Option<ProjectId>),
     hook: &HookUse,
     meter: &Arc<Meter>,
     url: &str,
@@ -244,14 +245,14 @@ pub(crate) fn request_on_this_thread(
     let result = interruptible(runtime, plugin, meter, guest);
     meter.leave();
     let result = result.and_then(bounded);
-    plugin.stats.record(meter.cpu(), 0, result.as_ref().err());
+    plugin.ended(caller, meter, 0, result.as_ref().err());
     result
 }
 
 /// Calls `request` as a task.
 pub(crate) async fn request_as_task(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, Option<ProjectId>),
     hook: &HookUse,
     url: &str,
     depth: u32,
@@ -274,7 +275,7 @@ pub(crate) async fn request_as_task(
     let result = result
         .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))))
         .and_then(bounded);
-    plugin.stats.record(meter.cpu(), 0, result.as_ref().err());
+    plugin.ended(caller, &meter, 0, result.as_ref().err());
     result
 }
 

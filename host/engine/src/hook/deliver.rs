@@ -50,7 +50,13 @@ impl Inner {
                 .cloned();
             let result = match plugin {
                 Some(plugin) if !plugin.manifest.hooks.contains(&HookPoint::Deliver) => continue,
-                Some(plugin) => self.deliver(plugin, hook, delivery, &payload).await,
+                Some(plugin) => match plugin.admit(project) {
+                    Ok(()) => {
+                        self.deliver((plugin, project), hook, delivery, &payload)
+                            .await
+                    }
+                    Err(refused) => Err(refused),
+                },
                 None => Err(PluginError::NotFound {
                     kind: Kind::Hook.as_str(),
                     name: hook.name.clone(),
@@ -70,7 +76,7 @@ impl Inner {
 
     async fn deliver(
         &self,
-        plugin: Arc<Plugin>,
+        (plugin, project): (Arc<Plugin>, Option<ProjectId>),
         hook: &HookUse,
         delivery: &Delivery,
         payload: &str,
@@ -86,7 +92,8 @@ impl Inner {
             run_url: delivery.run_url.clone(),
         };
         let task = self.tasks_of(owner).spawn(async move {
-            let result = deliver(&runtime, &plugin, &config, &delivery, &payload).await;
+            let called = (&*plugin, project);
+            let result = deliver(&runtime, called, &config, &delivery, &payload).await;
             drop(slot);
             result
         });
@@ -97,7 +104,7 @@ impl Inner {
 /// Calls a hook in an instance of its own.
 pub(crate) async fn deliver(
     runtime: &Runtime,
-    plugin: &Plugin,
+    (plugin, caller): (&Plugin, Option<ProjectId>),
     config: &str,
     delivery: &wit::Delivery,
     payload: &str,
@@ -142,8 +149,6 @@ pub(crate) async fn deliver(
         Ok(Err(error)) => Err(store.data().failure(&error, &limits)),
     };
     let peak = store.data().memory.peak();
-    plugin
-        .stats
-        .record(meter.cpu(), peak, result.as_ref().err());
+    plugin.ended(caller, &meter, peak, result.as_ref().err());
     result
 }

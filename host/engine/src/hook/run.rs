@@ -26,6 +26,8 @@ use crate::registry::Visible;
 struct Step {
     hook: HookUse,
     plugin: Arc<Plugin>,
+    /// The project that the call is for.
+    caller: Option<ProjectId>,
     /// Outputs of roles that it needs.
     inputs: Inputs,
 }
@@ -83,7 +85,7 @@ impl Inner {
     }
 
     /// The hooks that have one of these functions, each with its plugin, and failures for those that
-    /// are not loaded.
+    /// are not loaded or in quarantine.
     fn steps(
         &self,
         project: Option<ProjectId>,
@@ -98,11 +100,19 @@ impl Inner {
                     if HookPoints::of(&plugin.manifest.hooks)
                         .and(points)
                         .is_empty() => {}
-                Some(plugin) => steps.push(Step {
-                    hook: hook.clone(),
-                    plugin: Arc::clone(plugin),
-                    inputs: Inputs::default(),
-                }),
+                Some(plugin) => match plugin.admit(project) {
+                    Ok(()) => steps.push(Step {
+                        hook: hook.clone(),
+                        plugin: Arc::clone(plugin),
+                        caller: project,
+                        inputs: Inputs::default(),
+                    }),
+                    Err(error) => missing.push(HookFailure {
+                        hook: hook.name.clone(),
+                        point: first_of(points),
+                        error,
+                    }),
+                },
                 None => missing.push(HookFailure {
                     hook: hook.name.clone(),
                     point: first_of(points),
@@ -217,7 +227,8 @@ impl Inner {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
                 let given = (&meter, &step.inputs);
-                page_on_this_thread(&runtime, &step.plugin, &step.hook, given, &mut state);
+                let called = (&*step.plugin, step.caller);
+                page_on_this_thread(&runtime, called, &step.hook, given, &mut state);
             }
             state
         })
@@ -233,7 +244,8 @@ impl Inner {
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks_of(owner).spawn(async move {
-            page_as_task(&runtime, &step.plugin, &step.hook, &step.inputs, &mut state).await;
+            let called = (&*step.plugin, step.caller);
+            page_as_task(&runtime, called, &step.hook, &step.inputs, &mut state).await;
             drop(slot);
             state
         });
@@ -250,17 +262,24 @@ impl Inner {
         let runtime = Arc::clone(&self.runtime);
         let url = url.to_owned();
         let owner = step.owner();
-        let Step { hook, plugin, .. } = step;
+        let Step {
+            hook,
+            plugin,
+            caller,
+            ..
+        } = step;
         if matches!(&*plugin.code, Code::Hook(_)) {
             let work = move |running: &Running| {
                 let meter = running.begin(&plugin);
-                request_on_this_thread(&runtime, &plugin, &hook, &meter, &url, depth, attempts)
+                let called = (&*plugin, caller);
+                request_on_this_thread(&runtime, called, &hook, &meter, &url, depth, attempts)
             };
             return self.in_pool(owner, work).await?;
         }
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let task = self.tasks_of(owner).spawn(async move {
-            let change = request_as_task(&runtime, &plugin, &hook, &url, depth, attempts).await;
+            let called = (&*plugin, caller);
+            let change = request_as_task(&runtime, called, &hook, &url, depth, attempts).await;
             drop(slot);
             change
         });

@@ -4,6 +4,7 @@ use wasmtime::component::Resource;
 
 use super::bindings::actor::orbweaver::plugin::crawl_data;
 use super::bindings::extractor::orbweaver::plugin::types;
+use super::errors::told;
 use crate::capability::pages::HostPage;
 use crate::state::State;
 
@@ -12,15 +13,17 @@ type GuestResult<T> = wasmtime::Result<Result<T, types::Error>>;
 impl crawl_data::Host for State {
     async fn get_run(&mut self, id: i64) -> GuestResult<crawl_data::Run> {
         let run = self.capabilities()?.crawl_data.run(id).await;
-        Ok(run.map_err(types::Error::from).map(|run| crawl_data::Run {
-            id: run.id,
-            url: run.url,
-            status: match run.failed {
-                true => crawl_data::RunStatus::Failed,
-                false => crawl_data::RunStatus::Done,
-            },
-            page_count: run.page_count,
-        }))
+        Ok(run
+            .map_err(|error| told(&self.meter, error))
+            .map(|run| crawl_data::Run {
+                id: run.id,
+                url: run.url,
+                status: match run.failed {
+                    true => crawl_data::RunStatus::Failed,
+                    false => crawl_data::RunStatus::Done,
+                },
+                page_count: run.page_count,
+            }))
     }
 
     async fn pages(
@@ -31,7 +34,7 @@ impl crawl_data::Host for State {
     ) -> GuestResult<Vec<crawl_data::PageRow>> {
         let capabilities = self.capabilities()?;
         let rows = capabilities.crawl_data.pages(run, after, limit).await;
-        Ok(rows.map_err(types::Error::from).map(|rows| {
+        Ok(rows.map_err(|error| told(&self.meter, error)).map(|rows| {
             rows.into_iter()
                 .map(|row| crawl_data::PageRow {
                     id: row.id,
@@ -52,7 +55,7 @@ impl crawl_data::Host for State {
         let capabilities = self.capabilities()?;
         let links = capabilities.crawl_data.links(run, after, pages).await;
         Ok(links
-            .map_err(types::Error::from)
+            .map_err(|error| told(&self.meter, error))
             .map(|links| crawl_data::LinkColumns {
                 from_page: links.from_page,
                 to_page: links.to_page,

@@ -2,7 +2,16 @@
 
 use super::bindings::extractor::orbweaver::plugin::types::Error as WitError;
 use crate::error::{CodedError, ErrorCode, MAX_FIELD_BYTES, PluginError};
+use crate::meter::Meter;
 use crate::text::{MAX_MESSAGE_BYTES, clean};
+
+/// The error of a host function as the guest gets it. One for want of a permission is counted.
+pub(super) fn told(meter: &Meter, error: CodedError) -> WitError {
+    if error.code == ErrorCode::NotGranted {
+        meter.deny();
+    }
+    error.into()
+}
 
 impl From<CodedError> for WitError {
     fn from(error: CodedError) -> Self {

@@ -7,6 +7,7 @@ use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::bindings::actor::orbweaver::plugin::{extraction, extraction_sync};
 use super::bindings::extractor::orbweaver::plugin::types;
+use super::errors::told;
 use crate::capability::Capabilities;
 use crate::capability::pages::{HostPage, parse};
 use crate::meter::Meter;
@@ -43,7 +44,7 @@ impl Given {
         parse(&self.page, self.limits, &self.meter).await?;
         let extraction = &self.capabilities.extraction;
         let answer = extraction.extract(role, self.page, options).await;
-        Ok(answer.map_err(types::Error::from))
+        Ok(answer.map_err(|error| told(&self.meter, error)))
     }
 }
 

@@ -6,6 +6,7 @@ use wasmtime::component::{Accessor, HasSelf, Resource};
 
 use super::bindings::actor::orbweaver::plugin::{batch, http, requests};
 use super::bindings::extractor::orbweaver::plugin::types;
+use super::errors::told;
 use crate::capability::Capabilities;
 use crate::capability::failure::CallFailure;
 use crate::capability::http::GuestRequest;
@@ -31,7 +32,7 @@ impl State {
     ) -> GuestResult<Resource<HostPage>> {
         match page {
             Ok(page) => Ok(Ok(self.push_page(page)?)),
-            Err(CallFailure::Refused(error)) => Ok(Err(error.into())),
+            Err(CallFailure::Refused(error)) => Ok(Err(told(&self.meter, error))),
             Err(CallFailure::Stopped(reason)) => Err(reason.into()),
         }
     }

@@ -1,6 +1,7 @@
 //! The interface `inputs`.
 
 use super::bindings::extractor::orbweaver::plugin::{inputs, types};
+use super::errors::told;
 use crate::state::State;
 
 impl inputs::Host for State {
@@ -9,7 +10,7 @@ impl inputs::Host for State {
         let output = self.inputs.get(&role);
         Ok(match output {
             Ok(json) => Ok(json.as_ref().to_owned()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(told(&self.meter, error)),
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use super::bindings::actor::orbweaver::plugin::state;
 use super::bindings::extractor::orbweaver::plugin::types;
+use super::errors::told;
 use crate::host::state::StateError;
+use crate::meter::Meter;
 use crate::state::State;
 
 type Read<T> = wasmtime::Result<Result<T, types::Error>>;
@@ -17,7 +19,7 @@ impl state::Host for State {
                 version: value.version,
             })
         };
-        Ok(value.map(entry).map_err(types::Error::from))
+        Ok(value.map(entry).map_err(|error| told(&self.meter, error)))
     }
 
     async fn put(
@@ -29,13 +31,13 @@ impl state::Host for State {
     ) -> Written<u64> {
         let capabilities = self.capabilities()?;
         let written = capabilities.state.put(&key, value, expected, ttl_ms).await;
-        Ok(written.map_err(state::Failure::from))
+        Ok(written.map_err(|error| failure(&self.meter, error)))
     }
 
     async fn delete(&mut self, key: String, expected: Option<u64>) -> Written<()> {
         let capabilities = self.capabilities()?;
         let deleted = capabilities.state.delete(&key, expected).await;
-        Ok(deleted.map_err(state::Failure::from))
+        Ok(deleted.map_err(|error| failure(&self.meter, error)))
     }
 
     async fn keys(
@@ -49,15 +51,13 @@ impl state::Host for State {
             .state
             .keys(&prefix, after.as_deref(), limit)
             .await;
-        Ok(keys.map_err(types::Error::from))
+        Ok(keys.map_err(|error| told(&self.meter, error)))
     }
 }
 
-impl From<StateError> for state::Failure {
-    fn from(error: StateError) -> Self {
-        match error {
-            StateError::Conflict(version) => Self::Conflict(version),
-            StateError::Error(error) => Self::Error(error.into()),
-        }
+fn failure(meter: &Meter, error: StateError) -> state::Failure {
+    match error {
+        StateError::Conflict(version) => state::Failure::Conflict(version),
+        StateError::Error(error) => state::Failure::Error(told(meter, error)),
     }
 }
