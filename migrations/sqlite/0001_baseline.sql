@@ -559,6 +559,9 @@ CREATE TABLE deliveries (
     diff_unvisited BIGINT,
     -- JSON object: URLs of the first pages that differ.
     diff_urls      TEXT,
+    -- Of crawl.page: the pages have ids above the first and up to the second one.
+    pages_after    BIGINT,
+    pages_through  BIGINT,
     -- pending, delivered or dead.
     state       TEXT NOT NULL DEFAULT 'pending',
     attempts    BIGINT NOT NULL DEFAULT 0,
@@ -578,6 +581,23 @@ CREATE INDEX deliveries_due ON deliveries (next_at, target) WHERE state = 'pendi
 CREATE INDEX deliveries_run ON deliveries (run_id, id);
 CREATE INDEX deliveries_job ON deliveries (job_id, id);
 CREATE INDEX deliveries_project ON deliveries (project_id);
+
+-- How far the webhook of a run was told of its pages (crawl.page). The row goes when all pages of
+-- an ended run are delivered.
+CREATE TABLE page_feeds (
+    run_id      BIGINT PRIMARY KEY REFERENCES runs (id) ON DELETE CASCADE,
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    url         TEXT NOT NULL,
+    target      TEXT NOT NULL,
+    -- The last page that a delivery has.
+    told_to     BIGINT NOT NULL DEFAULT 0,
+    -- When to look for pages; null while there are none, and while a delivery is under way.
+    due_at      BIGINT,
+    -- The delivery under way, or given up: there is one at a time.
+    delivery_id BIGINT
+);
+CREATE INDEX page_feeds_due ON page_feeds (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX page_feeds_project ON page_feeds (project_id);
 
 CREATE TABLE delivery_attempts (
     delivery_id BIGINT NOT NULL REFERENCES deliveries (id) ON DELETE CASCADE,

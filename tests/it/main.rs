@@ -49,6 +49,7 @@ mod monitor_runs;
 mod monitors;
 mod needs;
 mod openapi;
+mod page_webhooks;
 mod payment;
 mod plugin_figures;
 mod plugin_secrets;

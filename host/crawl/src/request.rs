@@ -408,7 +408,7 @@ fn events(given: Option<Vec<Event>>) -> Result<Vec<Event>, InvalidField> {
     if events.is_empty() {
         return Err(InvalidField::new(
             "webhook_events",
-            "must name at least one of crawl.done, crawl.diff_detected",
+            "must name at least one of crawl.done, crawl.diff_detected, crawl.page",
         ));
     }
     Ok(events)

@@ -33,6 +33,7 @@ pub(crate) mod lite {
     pub(crate) use crate::runs::rows::lite as runs;
     pub(crate) use crate::search::lite as search;
     pub(crate) use crate::settings::lite as settings;
+    pub(crate) use crate::webhook::feed::lite as page_feeds;
     pub(crate) use crate::webhook::outbox::lite as outbox;
 }
 
@@ -64,5 +65,6 @@ pub(crate) mod pg {
     pub(crate) use crate::runs::rows::pg as runs;
     pub(crate) use crate::search::pg as search;
     pub(crate) use crate::settings::pg as settings;
+    pub(crate) use crate::webhook::feed::pg as page_feeds;
     pub(crate) use crate::webhook::outbox::pg as outbox;
 }

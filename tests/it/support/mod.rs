@@ -11,6 +11,6 @@ pub mod vendor;
 
 pub use http::Client;
 pub use names::Names;
-pub use receiver::{Receiver, Reply};
+pub use receiver::{ReceivedRequest, Receiver, Reply};
 pub use service::{KEY, Service, fixture, plugin_dir};
 pub use site::Site;

@@ -28,7 +28,7 @@ struct DeliveryItem {
     id: DeliveryId,
     /// The `webhook-id` header of every attempt.
     webhook_id: String,
-    /// `crawl.done` or `crawl.diff_detected`.
+    /// `crawl.done`, `crawl.diff_detected` or `crawl.page`.
     event: &'static str,
     url: String,
     #[schema(value_type = DeliveryStatus)]

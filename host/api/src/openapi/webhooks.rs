@@ -51,6 +51,59 @@ struct WebhookEvent {
     diff_urls: Option<WebhookDiffUrls>,
 }
 
+/// The body of a webhook of pages, in the order in which they were stored. Every page is in one
+/// delivery, the next one is made when this one is accepted.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookPages {
+    /// The event's name.
+    event: String,
+    /// The run.
+    id: i64,
+    /// The run's project.
+    project_id: i64,
+    /// The seed as it was asked for.
+    url: String,
+    /// The monitor that started the run; absent for other runs.
+    #[schema(required = false, nullable = false)]
+    monitor_id: Option<i64>,
+    /// When this attempt was made.
+    delivered_at: DateTime<Utc>,
+    #[schema(max_items = 500)]
+    pages: Vec<WebhookPage>,
+}
+
+/// A page that a run has stored.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookPage {
+    /// The page's global id.
+    id: i64,
+    url: String,
+    /// The URL that answered.
+    final_url: String,
+    /// HTTP status.
+    status: u16,
+    /// Length of the decoded body.
+    bytes: u64,
+    /// When the response arrived.
+    fetched_at: DateTime<Utc>,
+    #[schema(required)]
+    title: Option<String>,
+    /// Number of links from the seed.
+    #[schema(required)]
+    depth: Option<u32>,
+    /// The header as received.
+    #[schema(required)]
+    content_type: Option<String>,
+    /// Hash of the visible content.
+    #[schema(required)]
+    content_hash: Option<String>,
+    /// Duration of the fetch, redirects included.
+    #[schema(required)]
+    elapsed_ms: Option<u64>,
+}
+
 /// Numbers of pages that differ from the run before.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "a schema, never constructed")]
@@ -116,6 +169,8 @@ pub(super) fn describe(components: &mut Components) {
         components.schemas.insert(name.to_owned(), schema);
     };
     add("WebhookEvent", WebhookEvent::schema());
+    add("WebhookPages", WebhookPages::schema());
+    add("WebhookPage", WebhookPage::schema());
     add("WebhookDiff", WebhookDiff::schema());
     add("WebhookDiffUrls", WebhookDiffUrls::schema());
     add("CrawlStatus", CrawlStatus::schema());
@@ -128,8 +183,13 @@ pub(super) fn section() -> Value {
         let when = match event {
             Event::Done => "A run has ended, done or failed.",
             Event::DiffDetected => "A monitor's run differs from the run before.",
+            Event::Page => "A run has stored pages.",
         };
-        (event.as_str(), when, "WebhookEvent", "X-Crawler-Run-Id")
+        let body = match event {
+            Event::Done | Event::DiffDetected => "WebhookEvent",
+            Event::Page => "WebhookPages",
+        };
+        (event.as_str(), when, body, "X-Crawler-Run-Id")
     });
     let ended = "An actor's run in the background is done or has failed.";
     let all = events.into_iter().chain([(

@@ -1,4 +1,4 @@
-//! The webhook events of a finished run.
+//! The webhook events of a run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,17 +14,21 @@ pub enum Event {
     /// A monitor's run found a difference to the previous run.
     #[serde(rename = "crawl.diff_detected")]
     DiffDetected,
+    /// A run has stored pages.
+    #[serde(rename = "crawl.page")]
+    Page,
 }
 
 impl Event {
     /// Every event.
-    pub const ALL: [Self; 2] = [Self::Done, Self::DiffDetected];
+    pub const ALL: [Self; 3] = [Self::Done, Self::DiffDetected, Self::Page];
 
     /// The event's name, as in `webhook_events`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "crawl.done",
             Self::DiffDetected => "crawl.diff_detected",
+            Self::Page => "crawl.page",
         }
     }
 }
@@ -37,7 +41,7 @@ impl fmt::Display for Event {
 
 /// The text is not the name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("is none of crawl.done, crawl.diff_detected")]
+#[error("is none of crawl.done, crawl.diff_detected, crawl.page")]
 pub struct UnknownEvent;
 
 impl FromStr for Event {
@@ -126,7 +130,7 @@ pub enum Outcome {
 /// `crawl.done` applies to every run, except that `return_only_changed` suppresses it without a
 /// difference or without a previous run. A failed run could not find differences, which does
 /// not mean "no change", so it is reported if there is a previous run. `crawl.diff_detected`
-/// applies only if there is a difference.
+/// applies only if there is a difference. `crawl.page` is no event of the end.
 pub fn select(run: &Selection<'_>) -> Outcome {
     let diff = run.diff.filter(|_| run.recurring);
     let differs = run.succeeded && diff.is_some_and(|diff| !diff.is_zero());
@@ -138,6 +142,8 @@ pub fn select(run: &Selection<'_>) -> Outcome {
         .filter(|event| match event {
             Event::Done => !kept_back,
             Event::DiffDetected => differs,
+            // Sent while the run goes on.
+            Event::Page => false,
         })
         .collect();
     if !events.is_empty() {
@@ -197,7 +203,7 @@ mod tests {
 
     #[test]
     fn return_only_changed_suppresses_runs_without_a_change() {
-        let both = Event::ALL;
+        let both = [Event::Done, Event::DiffDetected];
         let only = |diff| selected(&both, true, true, true, diff);
         assert_eq!(only(None), Outcome::NoBaseline);
         assert_eq!(only(Some(ZERO)), Outcome::NoChange);
@@ -214,6 +220,10 @@ mod tests {
         // The option does not apply to one-shot runs.
         assert_eq!(
             selected(&[Event::Done], false, true, true, None),
+            Outcome::Deliver(vec![Event::Done])
+        );
+        assert_eq!(
+            selected(&Event::ALL, false, false, true, None),
             Outcome::Deliver(vec![Event::Done])
         );
     }

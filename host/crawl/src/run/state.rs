@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
+use orbweaver_core::webhook::{Event, target};
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking;
 use orbweaver_store::crawl::{FailedUrl, LeasedRun};
@@ -143,6 +144,15 @@ impl Crawler {
     ) -> anyhow::Result<Self> {
         let config = crawls.config.clone();
         let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
+        // Before the first page.
+        if let Some(url) = &spec.webhook_url
+            && spec.webhook_events.contains(&Event::Page)
+        {
+            let store = &crawls.store;
+            store
+                .open_page_feed(leased.lease, url, &target(url))
+                .await?;
+        }
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
         let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());

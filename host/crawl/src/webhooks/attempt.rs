@@ -10,6 +10,7 @@ use orbweaver_store::webhook::{DeliverySubject, NewAttempt, TakenDelivery};
 use tokio::time::Instant;
 
 use super::body::WebhookBody;
+use super::pages_body;
 use super::secret::secret;
 use crate::context::Crawls;
 
@@ -37,6 +38,10 @@ pub(super) async fn attempt(
                 None => serde_json::to_vec(&WebhookBody::of(delivery.project, run, at))?,
             };
             (body, ("x-crawler-run-id", run.run.to_string()))
+        }
+        DeliverySubject::Pages(pages) => {
+            let body = pages_body::make(&crawls.store, delivery.project, pages, at).await?;
+            (body, ("x-crawler-run-id", pages.run.to_string()))
         }
         DeliverySubject::Job { job, payload } => (
             payload.clone().into_bytes(),

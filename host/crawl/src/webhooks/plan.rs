@@ -1,6 +1,6 @@
 //! Decides the deliveries of a run that ends.
 
-use orbweaver_core::webhook::{DiffCounts, Outcome, Selection, select, target};
+use orbweaver_core::webhook::{DiffCounts, Event, Outcome, Selection, select, target};
 use orbweaver_store::crawl::{Ending, Run};
 use orbweaver_store::webhook::{NewDelivery, RunWebhook};
 use orbweaver_store::{Store, StoreError};
@@ -25,6 +25,9 @@ pub(super) async fn plan(
     let Some(url) = &spec.webhook_url else {
         return Ok(None);
     };
+    if spec.webhook_events == [Event::Page] {
+        return Ok(Some(RunWebhook::OnlyPages));
+    }
     let diff = match run.previous {
         Some(previous) if ending.done => {
             let early = ending.error_message.is_some();
@@ -62,7 +65,7 @@ pub(super) async fn plan(
             deliveries: events
                 .into_iter()
                 .map(|event| NewDelivery {
-                    message_id: format!("msg_{}", Uuid::now_v7().simple()),
+                    message_id: message_id(),
                     event,
                     url: url.clone(),
                     target: target(url),
@@ -73,4 +76,9 @@ pub(super) async fn plan(
             urls,
         },
     }))
+}
+
+/// A new id of a message to a receiver.
+pub(super) fn message_id() -> String {
+    format!("msg_{}", Uuid::now_v7().simple())
 }

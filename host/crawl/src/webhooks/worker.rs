@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::attempt::attempt;
+use super::plan::message_id;
 use crate::config::WebhooksConfig;
 use crate::context::Crawls;
 
@@ -23,6 +24,10 @@ use crate::context::Crawls;
 const GRACE: Duration = Duration::from_secs(5);
 /// Lease time beyond the attempt's timeout.
 const SLACK: TimeDelta = TimeDelta::seconds(10);
+/// Wait before pages are tried again whose attempts are used up.
+const PAGES_AGAIN: TimeDelta = TimeDelta::minutes(5);
+/// How long such pages are tried.
+const PAGES_KEPT: TimeDelta = TimeDelta::days(3);
 /// Due deliveries read by one query.
 const PAGE: usize = 256;
 
@@ -120,9 +125,31 @@ impl Worker {
 
     /// Takes what is due; when the next delivery is.
     async fn take_due(&mut self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        self.send_pages().await?;
         self.take().await?;
-        let now = self.crawls.clock.now();
-        self.crawls.store.next_delivery(now).await
+        let (store, now) = (&self.crawls.store, self.crawls.clock.now());
+        let next = [
+            store.next_delivery(now).await?,
+            store.next_page_feed(now).await?,
+        ];
+        Ok(next.into_iter().flatten().min())
+    }
+
+    /// Writes the deliveries of pages that are due.
+    async fn send_pages(&self) -> Result<(), StoreError> {
+        loop {
+            let now = self.crawls.clock.now();
+            let limit = u32::try_from(PAGE).unwrap_or(u32::MAX);
+            let runs = self.crawls.store.due_page_feeds(now, limit).await?;
+            let seen = runs.len();
+            for run in runs {
+                let message = message_id();
+                self.crawls.store.send_pages(run, &message, now).await?;
+            }
+            if seen < PAGE {
+                return Ok(());
+            }
+        }
     }
 
     /// Takes as many deliveries as there is room for.
@@ -233,7 +260,12 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
     let tried = delivery.tried.saturating_add(1);
     let result = match policy.next(tried, attempted.verdict, chance()) {
         Next::Done => AttemptResult::Delivered,
-        Next::Dead => AttemptResult::Dead,
+        Next::Dead => match delivery.pages() {
+            Some(pages) if is_kept(pages.created_at, attempted.verdict, now) => {
+                AttemptResult::Retry(now + PAGES_AGAIN)
+            }
+            _ => AttemptResult::Dead,
+        },
         Next::Retry(wait) => AttemptResult::Retry(
             TimeDelta::from_std(wait)
                 .ok()
@@ -253,7 +285,12 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
         .settle_delivery(delivery, &attempted.record, result, now)
         .await
     {
-        Ok(true) => {}
+        Ok(true) => {
+            // The next pages may be due.
+            if delivery.pages().is_some() {
+                crawls.webhooks.wake();
+            }
+        }
         Ok(false) => tracing::info!(
             delivery = %delivery.id,
             "a webhook delivery was taken over or deleted; its attempt is not recorded"
@@ -262,6 +299,12 @@ async fn deliver(crawls: &Crawls, policy: &RetryPolicy, delivery: &TakenDelivery
             tracing::warn!(delivery = %delivery.id, %error, "cannot record a webhook attempt");
         }
     }
+}
+
+/// Whether pages whose attempts are used up are tried again: their receiver may be away for long,
+/// and what follows them waits for them.
+fn is_kept(created_at: DateTime<Utc>, verdict: Verdict, now: DateTime<Utc>) -> bool {
+    matches!(verdict, Verdict::Failed { .. }) && now - created_at < PAGES_KEPT
 }
 
 /// From 0 to 1.

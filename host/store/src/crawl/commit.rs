@@ -96,6 +96,9 @@ impl Store {
                 sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
                 sql::run_notes::insert(tx, batch.lease, &batch.notes).await?;
                 sql::runs::count_pages(tx, run, count(batch, &ids)).await?;
+                if let Some(first) = batch.pages.iter().map(|page| page.page.fetched_at).min() {
+                    sql::page_feeds::pages_stored(tx, run, first).await?;
+                }
             }
             sql::usage::bill(tx, &usage(&live)).await?;
             if !self.is_shared() {

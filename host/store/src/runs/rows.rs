@@ -437,6 +437,8 @@ per_database! {
                          WHERE d.run_id = runs.id AND d.state = 'pending') THEN 'pending'
                      WHEN EXISTS (SELECT 1 FROM deliveries d
                          WHERE d.run_id = runs.id AND d.state = 'dead') THEN 'dead'
+                     WHEN EXISTS (SELECT 1 FROM page_feeds f
+                         WHERE f.run_id = runs.id) THEN 'pending'
                      ELSE 'delivered' END,
                  webhook_last_error = COALESCE($2, webhook_last_error)
              WHERE id = $1",

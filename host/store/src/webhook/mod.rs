@@ -1,9 +1,12 @@
 //! The outbox of webhooks: deliveries are written in the transaction that ends their run or job,
-//! taken by one node at a time, and kept until it is deleted.
+//! taken by one node at a time, and kept until it is deleted. Those of `crawl.page` are written
+//! while the run goes on (`feed`).
 
+pub(crate) mod feed;
 mod list;
 pub(crate) mod outbox;
 
+pub use feed::{MAX_PAGES, TakenPages};
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
 pub use outbox::{
     AttemptResult, DeliverySubject, DueDelivery, EndedRun, NewAttempt, TakenDelivery,
@@ -42,6 +45,8 @@ pub enum RunWebhook {
     },
     /// None, with the reason: `suppressed_no_change` or `suppressed_no_baseline`.
     Suppressed(&'static str),
+    /// None for the end: only the event of pages was asked for.
+    OnlyPages,
 }
 
 /// The run that ends, for [`RunWebhook`].

@@ -1,9 +1,10 @@
 //! The tables `deliveries` and `delivery_attempts`: inserting, taking and settling deliveries.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::ids::{DeliveryId, JobId, MonitorId, ProjectId, RunId};
+use orbweaver_core::ids::{DeliveryId, JobId, MonitorId, PageId, ProjectId, RunId};
 use orbweaver_core::webhook::{DiffCounts, DiffUrls, Event};
 
+use super::feed::TakenPages;
 use super::{Owner, RunWebhook};
 use crate::db::{per_database, read, signed, transact};
 use crate::error::StoreError;
@@ -39,6 +40,8 @@ pub struct TakenDelivery {
 pub enum DeliverySubject {
     /// A crawl run that ended.
     Run(Box<EndedRun>),
+    /// Pages that a crawl run has stored.
+    Pages(Box<TakenPages>),
     /// A job that ended.
     Job {
         /// The job.
@@ -86,6 +89,7 @@ impl TakenDelivery {
     pub fn run(&self) -> Option<RunId> {
         match &self.subject {
             DeliverySubject::Run(run) => Some(run.run),
+            DeliverySubject::Pages(pages) => Some(pages.run),
             DeliverySubject::Job { .. } => None,
         }
     }
@@ -145,6 +149,9 @@ struct TakenRow {
     diff_gone: Option<i64>,
     diff_unvisited: Option<i64>,
     diff_urls: Option<String>,
+    pages_after: Option<i64>,
+    pages_through: Option<i64>,
+    created_at: i64,
     run_id: Option<i64>,
     monitor_id: Option<i64>,
     previous_run_id: Option<i64>,
@@ -189,8 +196,19 @@ impl TryFrom<TakenRow> for TakenDelivery {
         let damaged = |what: &str| StoreError::Damaged(format!("delivery {id}: {what}"));
         let (diff, urls) = (row.diff(), row.urls());
         let count = |count: Option<i64>| count.map_or(0, i64::unsigned_abs);
-        let subject = match (row.run_id, row.job_id) {
-            (Some(run), _) => DeliverySubject::Run(Box::new(EndedRun {
+        let pages = row.pages_after.zip(row.pages_through);
+        let subject = match (row.run_id, row.job_id, pages) {
+            (Some(run), _, Some((after, through))) => {
+                DeliverySubject::Pages(Box::new(TakenPages {
+                    run: RunId(run),
+                    monitor: row.monitor_id.map(MonitorId),
+                    run_url: row.run_url.ok_or_else(|| damaged("its run is gone"))?,
+                    after: PageId(after),
+                    through: PageId(through),
+                    created_at: from_ms(row.created_at),
+                }))
+            }
+            (Some(run), _, None) => DeliverySubject::Run(Box::new(EndedRun {
                 event: row.event.parse().map_err(|_| damaged("event"))?,
                 payload: row.payload,
                 diff,
@@ -210,11 +228,11 @@ impl TryFrom<TakenRow> for TakenDelivery {
                 finished_at: row.finished_at.map(from_ms),
                 error_message: row.error_message,
             })),
-            (None, Some(job)) => DeliverySubject::Job {
+            (None, Some(job), _) => DeliverySubject::Job {
                 job: JobId(job),
                 payload: row.payload.ok_or_else(|| damaged("payload"))?,
             },
-            (None, None) => return Err(damaged("neither run nor job")),
+            (None, None, _) => return Err(damaged("neither run nor job")),
         };
         Ok(Self {
             id: DeliveryId(row.id),
@@ -240,6 +258,7 @@ per_database! {
             RunWebhook::Suppressed(word) => {
                 return sql::runs::set_webhook_status(conn, owner.run, word).await;
             }
+            RunWebhook::OnlyPages => return sql::runs::sum_up_webhook(conn, owner.run, None).await,
             RunWebhook::Deliver {
                 deliveries,
                 diff,
@@ -407,7 +426,8 @@ impl Store {
                                  d.target, d.attempts - d.past AS tried, d.payload, d.job_id,
                                  d.diff_added, d.diff_removed,
                                  d.diff_changed, d.diff_unchanged, d.diff_gone, d.diff_unvisited,
-                                 d.diff_urls, d.run_id,
+                                 d.diff_urls, d.pages_after, d.pages_through, d.created_at,
+                                 d.run_id,
                                  r.monitor_id, r.previous_run_id, r.url AS run_url, r.status,
                                  r.page_count, r.error_count, r.started_at, r.finished_at,
                                  r.error_message
@@ -478,6 +498,9 @@ impl Store {
             .execute(&mut *tx)
             .await?;
             if let Some(run) = taken.run() {
+                if taken.pages().is_some() && result == AttemptResult::Delivered {
+                    sql::page_feeds::delivered(tx, run, taken, now).await?;
+                }
                 sql::runs::sum_up_webhook(tx, run, attempt.error.as_deref()).await?;
             }
             Ok(true)
