@@ -39,6 +39,19 @@ impl ExportFormat {
         }
     }
 
+    /// Its name in a request.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Parquet => "parquet",
+            Self::Zip => "zip",
+            Self::Warc => "warc",
+            Self::Wacz => "wacz",
+        }
+    }
+
     /// How the name of its file ends.
     pub const fn extension(self) -> &'static str {
         match self {

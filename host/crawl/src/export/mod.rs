@@ -23,7 +23,7 @@ pub use cell::inert;
 pub use format::ExportFormat;
 pub use gate::{ExportGate, ExportPermit, TooManyExports};
 pub use include::{Include, UnknownInclude};
-pub use markdown_file::markdown_file;
+pub use markdown_file::{markdown_file, with_front_matter};
 pub use names::Names;
 pub use page::ExportedPage;
 pub use reader::ExportSpec;
