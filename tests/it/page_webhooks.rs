@@ -243,7 +243,7 @@ async fn a_refusal_stops_the_pages_until_it_is_repeated_on_request() {
     let dead = told.deliveries().await;
     assert_eq!(dead.len(), 1, "{dead:?}");
     assert_eq!(
-        (&dead[0]["event"], &dead[0]["state"]),
+        (&dead[0]["event"], &dead[0]["status"]),
         (&json!("crawl.page"), &json!("dead"))
     );
     assert_eq!(told.detail().await["webhook_status"], "dead");
