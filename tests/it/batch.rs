@@ -109,6 +109,7 @@ async fn a_batch_fetches_its_urls_and_follows_no_links() {
             "/links",
             "/orphans",
             "/export?format=zip",
+            "/export?format=parquet&include=title",
             "/export?format=warc",
         ] {
             assert_eq!(

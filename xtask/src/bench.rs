@@ -53,6 +53,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Crawls of sites that answer slowly, on 1, 2 and 4 nodes of one PostgreSQL database.
+    Nodes {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Memory and lists of a crawl of 100,000 pages.
     Scale {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -93,6 +98,7 @@ impl Bench {
             Self::Crawl { args } => ("crawl", args),
             Self::Idle { args } => ("idle", args),
             Self::Kill { args } => ("kill", args),
+            Self::Nodes { args } => ("nodes", args),
             Self::Scale { args } => ("scale", args),
             Self::Soak { args } => ("soak", args),
             Self::Nasty { args } => ("nasty", args),
@@ -103,7 +109,11 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "idle", "kill", "scale", "soak"].contains(&name) {
+        if [
+            "actors", "api", "crawl", "idle", "kill", "nodes", "scale", "soak",
+        ]
+        .contains(&name)
+        {
             build::host()?;
         }
         let peer = match name {

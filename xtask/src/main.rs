@@ -13,6 +13,7 @@ mod kit;
 mod lint;
 mod setup;
 mod shell;
+mod sim;
 mod steps;
 mod test;
 mod train;
@@ -69,6 +70,7 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    Sim(sim::Sim),
     Dist(dist::Dist),
 }
 
@@ -83,6 +85,7 @@ fn main() -> Result<()> {
         Command::Audit => lint::audit(),
         Command::Bench(bench) => bench.run(),
         Command::Dist(dist) => dist.run(),
+        Command::Sim(sim) => sim.run(),
         Command::Eval(eval) => eval.run(),
         Command::Fuzz(fuzz) => fuzz.run(),
         Command::Soak { args } => bench::Bench::Soak { args }.run(),

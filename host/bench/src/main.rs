@@ -12,6 +12,7 @@ mod kill;
 mod measure;
 mod monitors;
 mod nasty;
+mod nodes;
 mod outputs;
 mod process;
 mod scale;
@@ -58,6 +59,8 @@ enum Bench {
     Kill(kill::Args),
     /// Growth of the host's work per page, and of the roles natively, on hostile documents.
     Nasty(nasty::Args),
+    /// Crawls of sites that answer slowly, on 1, 2 and 4 nodes of one PostgreSQL database.
+    Nodes(nodes::Args),
     /// Many projects, faults and hostile clients at once, then an audit.
     Soak(soak::Args),
     /// Memory and lists of a crawl of 100,000 pages.
@@ -86,6 +89,7 @@ fn main() -> Result<()> {
         Bench::Idle(args) => idle::run(&args),
         Bench::Kill(args) => kill::run(&args),
         Bench::Nasty(args) => nasty::run(&args),
+        Bench::Nodes(args) => nodes::run(&args),
         Bench::Soak(args) => soak::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Selectors(args) => selectors::run(&args),

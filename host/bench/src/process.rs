@@ -17,6 +17,23 @@ pub fn cpu(pid: u32) -> Result<Duration> {
     Ok(Duration::from_secs_f64((ticks()? + ticks()?) / TICKS))
 }
 
+/// CPU time of all running processes with this name.
+pub fn cpu_of_all(name: &str) -> Result<Duration> {
+    let mut total = Duration::ZERO;
+    for entry in std::fs::read_dir("/proc")? {
+        let entry = entry?.file_name();
+        let Some(pid) = entry.to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let named = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+        if named.is_ok_and(|found| found.trim() == name) {
+            // It may have ended since.
+            total += cpu(pid).unwrap_or_default();
+        }
+    }
+    Ok(total)
+}
+
 /// Processor time to the nanosecond, and how often a thread was given a processor: of all
 /// threads that there are now.
 pub fn scheduled(pid: u32) -> Result<(Duration, u64)> {

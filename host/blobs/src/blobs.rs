@@ -249,7 +249,7 @@ impl Blobs {
     }
 
     /// Checks within `patience` that the store answers; returns what is wrong. Whoever asks often
-    /// gets the answer of the last [`HEALTH_KEPT`]: strangers may ask.
+    /// gets the answer of the last seconds: strangers may ask.
     pub async fn problem(&self, patience: Duration) -> Option<String> {
         let mut health = self.0.health.lock().await;
         if let Some((at, problem)) = &*health

@@ -175,6 +175,20 @@ impl Head {
         })
     }
 
+    /// The next piece of the body, as it arrives and not decoded; `None` at its end.
+    pub(crate) async fn piece(&mut self, patience: Duration) -> Result<Option<Bytes>, Fault> {
+        if self.bodyless {
+            return Ok(None);
+        }
+        match tokio::time::timeout(patience, self.response.chunk()).await {
+            Ok(piece) => piece.map_err(|error| classify::fault(&error, Stage::Body)),
+            Err(_) => {
+                let message = format!("nothing arrived for {} ms", patience.as_millis());
+                Err(Fault::new(Kind::Slow, None, message).retryable())
+            }
+        }
+    }
+
     async fn pump(
         &mut self,
         body: &mut Body,

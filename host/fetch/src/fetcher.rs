@@ -1,5 +1,9 @@
 //! The fetch loop: checks before each step, redirects and retries.
 
+mod download;
+
+pub use download::Download;
+
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;

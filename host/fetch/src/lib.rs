@@ -34,7 +34,7 @@ pub use config::{FetchConfig, Limits};
 pub use cookies::CookieJar;
 pub use course::{check_header, is_impersonal};
 pub use error::{FetchError, Kind, SubKind};
-pub use fetcher::{Fetcher, PROXY_TRIES};
+pub use fetcher::{Download, Fetcher, PROXY_TRIES};
 pub use http::Method;
 pub use pools::Candidate;
 pub use proxy::{InvalidProxy, ProxyPool, ProxyUrl};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgListener, PgPool, PgPoolOptions};
 use tokio::sync::watch;
 
 use crate::db::per_database;
@@ -110,12 +110,12 @@ impl Notices {
         }
     }
 
-    /// Listens as long as the process lives.
-    pub(crate) async fn listen(self, pool: PgPool) {
+    /// Listens at this server as long as the pool is open.
+    pub(crate) async fn listen(self, pool: PgPool, at: PgConnectOptions) {
         // A connection of its own: those of the pool are for statements.
         let own = PgPoolOptions::new()
             .max_connections(1)
-            .connect_lazy_with((*pool.connect_options()).clone());
+            .connect_lazy_with(at);
         loop {
             if let Err(error) = self.listen_until_it_fails(&own).await {
                 tracing::debug!(%error, "cannot listen for notices");

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use sqlx::SqliteConnection;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -59,10 +60,12 @@ enum State {
 }
 
 /// The tasks that look and listen, and who is told.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pulses {
     looking: OnceLock<Looking>,
     notices: Notices,
+    /// Where to listen, if not where the statements go.
+    direct: Option<PgConnectOptions>,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,15 @@ struct Looking {
 }
 
 impl Pulses {
+    /// Pulses that listen at this server; `None`: where the statements go.
+    pub(crate) fn new(direct: Option<PgConnectOptions>) -> Self {
+        Self {
+            looking: OnceLock::new(),
+            notices: Notices::default(),
+            direct,
+        }
+    }
+
     /// Changes from now on. Within a Tokio runtime.
     pub(crate) fn subscribe(&self, db: &Db) -> Pulse {
         let looking = self.looking.get_or_init(|| {
@@ -80,7 +92,9 @@ impl Pulses {
             let look = tokio::spawn(run(db.clone(), Arc::clone(&beats), work));
             let mut tasks = vec![look.abort_handle()];
             if let Db::Pg(pool) = db {
-                let listen = tokio::spawn(self.notices.clone().listen(pool.clone()));
+                let at = self.direct.clone();
+                let at = at.unwrap_or_else(|| (*pool.connect_options()).clone());
+                let listen = tokio::spawn(self.notices.clone().listen(pool.clone(), at));
                 tasks.push(listen.abort_handle());
             }
             Looking { beats, tasks }

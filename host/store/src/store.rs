@@ -38,7 +38,7 @@ impl Store {
             db,
             writer,
             recent: RecentLogs::default(),
-            pulses: Arc::default(),
+            pulses: Arc::new(Pulses::new(db::direct(options)?)),
             blobs,
         })
     }

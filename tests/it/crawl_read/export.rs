@@ -15,7 +15,7 @@ use crate::support::site::ARTICLE;
 use crate::support::{Client, Service};
 
 /// Every name of `include`.
-const ALL: &str = "title,final_url,depth,content_type,content_hash,elapsed_ms,redirects,inlinks,\
+pub(super) const ALL: &str = "title,final_url,depth,content_type,content_hash,elapsed_ms,redirects,inlinks,\
                    markdown,article,html,metadata,signals,extensions";
 
 async fn lines(client: &Client, run: RunId, query: &str) -> Vec<Value> {
@@ -29,7 +29,7 @@ async fn lines(client: &Client, run: RunId, query: &str) -> Vec<Value> {
 }
 
 /// A run of an article, a page that links to it twice, and an error page.
-async fn three(service: &Service) -> RunId {
+pub(super) async fn three(service: &Service) -> RunId {
     let mut article = Written::new("", ARTICLE, &["a", "missing"]);
     article.title = Some("=HYPERLINK(\"https://evil.example/\")".to_owned());
     let linking = Written::new("a", "<title>A</title><h1>A</h1>", &["", "", "a"]);
@@ -380,6 +380,7 @@ async fn content_of_pages_stored_without_html_is_refused() {
         ("include=markdown", "include"),
         ("include=title,html", "include"),
         ("format=zip", "format"),
+        ("format=parquet&include=html", "include"),
         ("format=warc", "format"),
     ] {
         let said = get(&client, run, &format!("/export?{query}")).await;
@@ -400,6 +401,7 @@ async fn invalid_parameters_of_an_export_are_named() {
     for (query, field) in [
         ("format=xml", "format"),
         ("include=markdown,titel", "include"),
+        ("format=parquet&include=markdown,titel", "include"),
         ("format=warc&include=title", "include"),
         ("format=wacz&include=title", "include"),
         ("limit=0", "limit"),

@@ -6,6 +6,7 @@ mod export;
 mod graph;
 mod page_events;
 mod pages;
+mod parquet;
 mod wacz;
 
 use orbweaver_core::ids::RunId;

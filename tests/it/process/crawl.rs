@@ -69,6 +69,11 @@ async fn a_site_is_crawled_without_a_server() {
         "another run's pages"
     );
 
+    let parquet = data.path().join("p.parquet");
+    crawl(&["--out", parquet.to_str().unwrap(), "--fields", "title"]);
+    let file = std::fs::read(&parquet).unwrap();
+    assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1"));
+
     crawl(&["--out", lines.to_str().unwrap()]);
     let text = std::fs::read_to_string(&lines).unwrap();
     let pages: Vec<serde_json::Value> = text

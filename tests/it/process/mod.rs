@@ -7,6 +7,7 @@ mod embedded;
 mod kit;
 mod life;
 mod mcp;
+mod remote;
 mod safety;
 mod shared_file;
 mod traces;
@@ -48,6 +49,8 @@ pub(crate) fn command(data: &TempDir) -> Command {
     }
     command
         .env("ORBWEAVER_DATA_DIR", data.path())
+        // A login of whoever runs the tests is none of theirs.
+        .env("XDG_CONFIG_HOME", data.path().join("user"))
         .env("ORBWEAVER_PLUGIN_DIR", plugin_dir())
         .env(
             "ORBWEAVER_PLUGINS__CACHE_DIR",

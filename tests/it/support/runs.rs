@@ -32,6 +32,8 @@ pub struct Written {
     pub html: Option<String>,
     /// Paths that it links to, all in the run's scope.
     pub links: Vec<String>,
+    /// The redirects of its row: a JSON array.
+    pub redirects: Option<String>,
     /// Paths that redirect to it.
     pub redirected_from: Vec<String>,
 }
@@ -68,10 +70,12 @@ pub async fn project(service: &Service) -> ProjectId {
 
 /// Queues a run through the API and takes its lease as a worker does.
 pub async fn begin(service: &Service) -> LeasedRun {
-    let answer = service
-        .client()
-        .post("/v1/crawls", &json!({"url": SEED}))
-        .await;
+    begin_with(service, &json!({"url": SEED})).await
+}
+
+/// As [`begin`], with this body of the request.
+pub async fn begin_with(service: &Service, body: &serde_json::Value) -> LeasedRun {
+    let answer = service.client().post("/v1/crawls", body).await;
     assert_eq!(answer.status, 202, "{}", answer.text());
     let now = service.app.clock.now();
     let leased = service
@@ -154,7 +158,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
             extensions: None,
             content_type: Some("text/html; charset=utf-8".to_owned()),
             elapsed_ms: Some(12),
-            redirects: None,
+            redirects: page.redirects.clone(),
             same_body: None,
             targets: pack_targets(&targets),
             links: if to.is_empty() {

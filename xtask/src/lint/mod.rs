@@ -22,20 +22,24 @@ const EXAMPLES: [&str; 2] = ["examples/plugins/actor-rust", "examples/webhooks/r
 
 /// Checks formatting, the workspace's own rules, unused dependencies, clippy and documentation in
 /// every workspace, with warnings denied; the book's links, and the alerts. With a filter, runs
-/// only steps whose name contains it.
+/// only steps whose name contains it. A step that fails does not stop the others: whoever mends
+/// one sees all.
 pub fn run_all(filter: Option<&str>) -> Result<()> {
     let mut steps = Steps::default();
-    let mut step = |name: &'static str, work: fn() -> Result<()>| -> Result<()> {
-        if filter.is_none_or(|part| name.contains(part)) {
-            steps.run(name, work)?;
+    let mut failed = Vec::new();
+    let mut step = |name: &'static str, work: fn() -> Result<()>| {
+        if filter.is_none_or(|part| name.contains(part))
+            && let Err(error) = steps.run(name, work)
+        {
+            eprintln!("error: {error:#}");
+            failed.push(name);
         }
-        Ok(())
     };
-    step("rules", rules::check)?;
-    step("frozen contract of plugins", frozen::check)?;
-    step("formatting", formatting)?;
-    step("unused dependencies", unused_dependencies)?;
-    step("clippy: host", clippy_host)?;
+    step("rules", rules::check);
+    step("frozen contract of plugins", frozen::check);
+    step("formatting", formatting);
+    step("unused dependencies", unused_dependencies);
+    step("clippy: host", clippy_host);
     step("clippy: plugins", || {
         setup::wasm_target()?;
         clippy(
@@ -43,24 +47,25 @@ pub fn run_all(filter: Option<&str>) -> Result<()> {
             &["--workspace", "--all-targets", "--all-features"],
             &plugin_target_dir(),
         )
-    })?;
+    });
     step("clippy: hostile plugins", || {
         clippy(
             "tests/hostile",
             &["--workspace", "--release", "--target", WASM_TARGET],
             &hostile_target_dir(),
         )
-    })?;
+    });
     step("clippy: examples", || {
         let target = plugin_target_dir().join("examples");
         let [plugin, receiver] = EXAMPLES;
         clippy(plugin, &["--release", "--target", WASM_TARGET], &target)?;
         clippy(receiver, &["--all-targets"], &target)
-    })?;
-    step("documentation", documentation)?;
-    step("book and links", docs::check)?;
-    step("alerts, dashboard and Compose", deploy::check)?;
+    });
+    step("documentation", documentation);
+    step("book and links", docs::check);
+    step("alerts, dashboard and Compose", deploy::check);
     steps.summary();
+    anyhow::ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 
@@ -147,7 +152,14 @@ fn documentation() -> Result<()> {
     let strict = |command: &mut Command| -> Result<()> {
         run(command.env("RUSTDOCFLAGS", "--deny warnings"))
     };
-    strict(cargo(root()).args(["doc", "--no-deps", "--workspace", "--profile", "bench"]))?;
+    strict(cargo(root()).args([
+        "doc",
+        "--no-deps",
+        "--workspace",
+        "--keep-going",
+        "--profile",
+        "bench",
+    ]))?;
     strict(
         cargo(&root().join("plugins"))
             .args(["doc", "--no-deps", "--workspace", "--target-dir"])

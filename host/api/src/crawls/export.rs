@@ -26,7 +26,7 @@ const RETRY_AFTER: u64 = 10;
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Params {
-    /// `ndjson` (default), `csv`, `json`, `zip` (a Markdown file per page and `index.csv`),
+    /// `ndjson` (default), `csv`, `parquet`, `json`, `zip` (a Markdown file per page and `index.csv`),
     /// `warc` (WARC 1.1, compressed) or `wacz` (WARC files with an index, for replay tools).
     #[param(inline)]
     format: Option<ExportFormat>,
@@ -77,8 +77,10 @@ struct ExportedPages {
             (ExportedPages = "application/json"),
             (String = "application/x-ndjson"),
             (String = "text/csv"),
+            (Vec<u8> = "application/vnd.apache.parquet"),
             (Vec<u8> = "application/zip"),
             (Vec<u8> = "application/gzip"),
+            (Vec<u8> = "application/wacz"),
         )),
         (status = 404, description = "No such run in this project", body = ErrorBody),
         CommonErrors,

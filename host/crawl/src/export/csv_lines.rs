@@ -6,8 +6,8 @@ use super::cell::inert;
 use super::include::Include;
 use super::page::ExportedPage;
 
-/// Columns of every CSV list of pages.
-const COLUMNS: [&str; 5] = ["id", "url", "status", "bytes", "fetched_at"];
+/// Columns of every list of pages.
+pub(super) const COLUMNS: [&str; 5] = ["id", "url", "status", "bytes", "fetched_at"];
 
 /// A line of names, then a line per page.
 pub(super) struct CsvLines {

@@ -13,6 +13,8 @@ pub enum ExportFormat {
     /// A line of column names, then one line per page. Cells that a spreadsheet could take for a
     /// formula begin with an apostrophe.
     Csv,
+    /// A Parquet file: a row per page, compressed with zstd.
+    Parquet,
     /// One JSON object with `items` and `next_offset`.
     Json,
     /// One Markdown file per page, and `index.csv`.
@@ -29,10 +31,24 @@ impl ExportFormat {
         match self {
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8",
+            Self::Parquet => "application/vnd.apache.parquet",
             Self::Json => "application/json",
             Self::Zip => "application/zip",
             Self::Warc => "application/gzip",
             Self::Wacz => "application/wacz",
+        }
+    }
+
+    /// Its name in a request.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ndjson => "ndjson",
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Parquet => "parquet",
+            Self::Zip => "zip",
+            Self::Warc => "warc",
+            Self::Wacz => "wacz",
         }
     }
 
@@ -41,6 +57,7 @@ impl ExportFormat {
         match self {
             Self::Ndjson => "ndjson",
             Self::Csv => "csv",
+            Self::Parquet => "parquet",
             Self::Json => "json",
             Self::Zip => "zip",
             Self::Warc => "warc.gz",

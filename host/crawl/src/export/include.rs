@@ -84,6 +84,15 @@ impl Include {
         Ok(include)
     }
 
+    /// The names that are included, in the order of [`NAMES`](Self::NAMES).
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut known = *self;
+        let names = Self::NAMES.iter().copied();
+        names
+            .filter(|name| known.field(name).is_some_and(|is_asked| *is_asked))
+            .collect()
+    }
+
     fn field(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "title" => &mut self.title,
@@ -130,10 +139,8 @@ impl Include {
 
     /// Names of the columns of CSV, behind those of every list.
     pub fn columns(&self) -> Vec<&'static str> {
-        let mut known = *self;
-        let names = Self::NAMES.iter().copied();
+        let names = self.names().into_iter();
         names
-            .filter(|name| known.field(name).is_some_and(|is_asked| *is_asked))
             .flat_map(|name| match name {
                 "article" => vec!["article_text", "article_html"],
                 "extracted" => vec!["extracted", "extract_errors"],

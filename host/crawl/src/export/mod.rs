@@ -1,8 +1,8 @@
-//! Exports of a run's pages: as JSON, lines of JSON, CSV, a ZIP of Markdown files, or WARC.
+//! Exports of a run's pages: as JSON, lines of JSON, CSV, Parquet, a ZIP of Markdown files, or WARC.
 //!
 //! Pages are written in the order of their ids. Their rows are read a thousand at a time, their
 //! content a few pages ahead, and only while the receiver takes what is written, so that memory
-//! does not depend on the size of the run (but for the table of contents of a ZIP file).
+//! does not depend on the size of the run (but for the tables of contents of ZIP and Parquet files).
 
 mod cell;
 mod csv_lines;
@@ -12,6 +12,7 @@ mod include;
 mod markdown_file;
 mod names;
 mod page;
+mod parquet_file;
 mod reader;
 mod wacz;
 mod warc;
@@ -22,7 +23,7 @@ pub use cell::inert;
 pub use format::ExportFormat;
 pub use gate::{ExportGate, ExportPermit, TooManyExports};
 pub use include::{Include, UnknownInclude};
-pub use markdown_file::markdown_file;
+pub use markdown_file::{markdown_file, with_front_matter};
 pub use names::Names;
 pub use page::ExportedPage;
 pub use reader::ExportSpec;
@@ -59,7 +60,7 @@ impl Export {
         spec: ExportSpec,
         permit: Option<ExportPermit>,
     ) -> Result<Self, ScanError> {
-        let writer = Writer::new(run, &spec);
+        let writer = Writer::new(run, &spec)?;
         let pages = Pages::new(store, pipeline, run, spec, permit).await?;
         Ok(Self {
             pages,

@@ -251,8 +251,7 @@ impl ExportedPage {
 
     /// The Markdown as text.
     pub(super) fn markdown_text(&self) -> Option<String> {
-        let json = self.markdown.as_ref()?.as_ref()?;
-        serde_json::from_str(json.get()).ok()
+        text_of(&self.markdown)
     }
 }
 
@@ -269,9 +268,11 @@ fn included_json(value: &Included<Box<RawValue>>) -> String {
     json.map(json_cell).unwrap_or_default()
 }
 
-/// The text of a JSON string.
+/// The text of a JSON string; `None` if it is none.
+pub(super) fn text_of(value: &Included<Box<RawValue>>) -> Option<String> {
+    serde_json::from_str(value.as_ref()?.as_deref()?.get()).ok()
+}
+
 fn text_cell(value: &Included<Box<RawValue>>) -> String {
-    let json = value.as_ref().and_then(Option::as_deref);
-    json.and_then(|json| serde_json::from_str(json.get()).ok())
-        .unwrap_or_default()
+    text_of(value).unwrap_or_default()
 }

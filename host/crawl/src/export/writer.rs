@@ -6,6 +6,7 @@ use orbweaver_store::crawl::Run;
 use super::csv_lines::{CsvLines, unwritten};
 use super::format::ExportFormat;
 use super::page::ExportedPage;
+use super::parquet_file::ParquetFile;
 use super::reader::ExportSpec;
 use super::wacz::WaczFile;
 use super::warc::WarcFile;
@@ -16,26 +17,32 @@ pub(super) enum Writer {
     Ndjson,
     Json { started: bool },
     Csv(CsvLines),
+    Parquet(Box<ParquetFile>),
     Zip(Box<ZipFile>),
     Warc(Box<WarcFile>),
     Wacz(Box<WaczFile>),
 }
 
 impl Writer {
-    pub(super) fn new(run: &Run, spec: &ExportSpec) -> Self {
-        match spec.format {
+    pub(super) fn new(run: &Run, spec: &ExportSpec) -> Result<Self, ScanError> {
+        Ok(match spec.format {
             ExportFormat::Ndjson => Self::Ndjson,
             ExportFormat::Json => Self::Json { started: false },
             ExportFormat::Csv => Self::Csv(CsvLines::new(&[], &spec.include)),
+            ExportFormat::Parquet => Self::Parquet(Box::new(ParquetFile::new(&spec.include)?)),
             ExportFormat::Zip => Self::Zip(Box::new(ZipFile::new(&spec.include))),
             ExportFormat::Warc => Self::Warc(Box::new(WarcFile::new(run))),
             ExportFormat::Wacz => Self::Wacz(Box::new(WaczFile::new(run))),
-        }
+        })
     }
 
-    /// Whether a page takes no noticeable time to write.
+    /// Whether the next page takes no noticeable time to write.
     pub(super) fn is_cheap(&self) -> bool {
-        !matches!(self, Self::Zip(_) | Self::Warc(_) | Self::Wacz(_))
+        match self {
+            Self::Ndjson | Self::Json { .. } | Self::Csv(_) => true,
+            Self::Parquet(file) => !file.is_full(),
+            Self::Zip(_) | Self::Warc(_) | Self::Wacz(_) => false,
+        }
     }
 
     pub(super) fn page(&mut self, page: &ExportedPage, out: &mut Vec<u8>) -> Result<(), ScanError> {
@@ -54,6 +61,7 @@ impl Writer {
                 json(page, out)
             }
             Self::Csv(lines) => lines.line(&[], page, out),
+            Self::Parquet(file) => file.page(page, out),
             Self::Zip(file) => file.page(page, out),
             Self::Warc(file) => file.page(page, out).map(|_| ()),
             Self::Wacz(file) => file.page(page, out),
@@ -72,6 +80,7 @@ impl Writer {
                 out.extend_from_slice(format!("],\"next_offset\":{next}}}").as_bytes());
             }
             Self::Csv(mut lines) => lines.names(out)?,
+            Self::Parquet(file) => file.end(out)?,
             Self::Zip(file) => file.end(out)?,
             Self::Warc(mut file) => file.info(out)?,
             Self::Wacz(file) => file.end(out)?,

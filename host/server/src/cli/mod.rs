@@ -10,6 +10,7 @@ mod out;
 mod plugin;
 mod project;
 mod ready;
+mod remote;
 mod scan;
 mod serve;
 mod shell;
@@ -33,6 +34,7 @@ use crate::config::{Flags, Loaded, load};
         orbweaver serve\n  \
         orbweaver scan https://example.com --format markdown\n  \
         orbweaver crawl https://example.com --out site/\n  \
+        orbweaver login https://crawl.example.com\n  \
         orbweaver project create shop --tier pro\n  \
         orbweaver config > orbweaver.toml\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong usage."
@@ -87,6 +89,19 @@ impl Common {
         flags
     }
 
+    /// An option that was given and matters only in this process.
+    fn option_of_this_process(&self) -> Option<&'static str> {
+        let given = [
+            ("--data-dir", self.data_dir.is_some()),
+            ("--database-url", self.database_url.is_some()),
+            ("--blobs", self.blobs.is_some()),
+            ("--plugin-dir", self.plugin_dir.is_some()),
+            ("--allow-net", !self.allow_nets.is_empty()),
+            ("--browser", self.browser.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is)| is.then_some(name))
+    }
+
     fn load(&self) -> anyhow::Result<Loaded> {
         load(self.config.as_deref(), self.flags())
     }
@@ -100,6 +115,10 @@ enum Command {
     Scan(scan::Scan),
     /// Crawl a site and write its pages to a file or folder.
     Crawl(Box<crawl::Crawl>),
+    /// Let scan, crawl, usage and plugin run at a service from now on.
+    Login(remote::Login),
+    /// Forget the service of `orbweaver login`, and its key.
+    Logout(remote::Logout),
     /// Serve the tools of an agent over standard input and output (Model Context Protocol).
     Mcp(mcp::Mcp),
     /// List, inspect and pack plugins.
@@ -168,6 +187,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Serve(command) => command.run(&cli.common).await,
             Command::Scan(command) => command.run(&cli.common).await,
             Command::Crawl(command) => command.run(&cli.common).await,
+            Command::Login(command) => command.run().await,
+            Command::Logout(command) => command.run(),
             Command::Mcp(command) => command.run(&cli.common).await,
             Command::Plugin(command) => command.run(&cli.common).await,
             Command::Project(command) => command.run(&cli.common).await,

@@ -1,4 +1,7 @@
-//! `orbweaver scan`: runs one page through the pipeline, without database or server.
+//! `orbweaver scan`: runs one page through the pipeline, without database or server, or at the
+//! service of the login.
+
+mod remote;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +17,7 @@ use serde_json::Value;
 
 use super::Common;
 use super::out::out_bytes;
+use super::remote::Place;
 use crate::telemetry;
 use orbweaver_accounts::clock::Clock;
 use orbweaver_pipeline::{
@@ -60,6 +64,8 @@ pub(super) struct Scan {
     /// User agent to send [default: a current browser's].
     #[arg(long, value_name = "TEXT")]
     user_agent: Option<String>,
+    #[command(flatten)]
+    place: Place,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -111,6 +117,26 @@ impl Format {
 
 impl Scan {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        // A file is read here, whoever scans the web.
+        let service = match is_url(&self.source) {
+            true => self.place.service(common)?,
+            false => None,
+        };
+        let text = match service {
+            Some(service) => self.at(&service).await?,
+            None => self.here(common).await?,
+        };
+        let text = format!("{}\n", text.trim_end_matches('\n'));
+        match self.file() {
+            Some(path) => std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?,
+            None => out_bytes(text.as_bytes())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The page in the chosen format, by this process.
+    async fn here(&self, common: &Common) -> anyhow::Result<String> {
         let mut config = common.load()?.config;
         // Hides log lines, since the output is the result; plugin errors are printed below.
         if config.log.filter == "info" {
@@ -129,17 +155,10 @@ impl Scan {
         if self.fail && document.status >= 400 {
             bail!("{} answers with status {}", self.source, document.status);
         }
-        let text = match self.format().role() {
-            None => self.whole(&pipeline, &mut document, remote).await?,
-            Some(role) => self.role(&pipeline, &mut document, role).await?,
-        };
-        let text = format!("{}\n", text.trim_end_matches('\n'));
-        match self.file() {
-            Some(path) => std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None => out_bytes(text.as_bytes())?,
+        match self.format().role() {
+            None => self.whole(&pipeline, &mut document, remote).await,
+            Some(role) => self.role(&pipeline, &mut document, role).await,
         }
-        Ok(ExitCode::SUCCESS)
     }
 
     /// The file to write to; none for standard output.

@@ -145,6 +145,9 @@ settings! {
 settings! {
     /// `[database]`.
     pub struct DatabaseConfig {
+        /// The PostgreSQL server itself, if database_url is that of a pooler in transaction mode
+        /// (PgBouncer): for migrations and LISTEN, which need a session of their own.
+        pub direct_url: Option<SafeUrl>,
         /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
         pub connections: u32 = 8,
         /// Longest wait for a free connection, in milliseconds.
@@ -395,6 +398,7 @@ impl Config {
     /// Options of the store.
     pub fn store_options(&self) -> orbweaver_store::Options {
         orbweaver_store::Options {
+            direct_url: (self.database.direct_url.as_ref()).map(|url| url.expose().to_owned()),
             connections: self.database.connections,
             acquire_timeout: self.database.acquire_timeout_ms.as_duration(),
             writer_queue: self.database.writer_queue,

@@ -26,6 +26,9 @@ use crate::presence::Presence;
 pub struct Options {
     /// `sqlite:PATH` (created if missing) or `postgres://…`.
     pub url: String,
+    /// The PostgreSQL server itself, if `url` is that of a pooler that gives each transaction
+    /// another session: for migrations and LISTEN, which need one.
+    pub direct_url: Option<String>,
     /// Number of connections: for reads (SQLite) or for all (PostgreSQL).
     pub connections: u32,
     /// Longest wait of a call for a free connection.
@@ -46,6 +49,7 @@ impl Options {
     pub fn url(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            direct_url: None,
             connections: 8,
             acquire_timeout: Duration::from_secs(5),
             writer_queue: 4_096,
@@ -126,26 +130,50 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
 }
 
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
-    // The URL may contain a password, so messages omit it.
-    let connect = PgConnectOptions::from_str(&options.url)
-        .map_err(|_| StoreError::Open("the PostgreSQL URL is malformed".to_owned()))?
-        .application_name("orbweaver");
+    let cannot_connect = |error| {
+        StoreError::Open(format!(
+            "cannot connect to PostgreSQL: {error}; check that it runs, and the user and database \
+             in the URL"
+        ))
+    };
     let pool = PgPoolOptions::new()
         .max_connections(options.connections.max(2))
         .acquire_timeout(options.acquire_timeout)
-        .connect_with(connect)
+        .connect_with(postgres_at(&options.url)?)
         .await
-        .map_err(|error| {
-            StoreError::Open(format!(
-                "cannot connect to PostgreSQL: {error}; check that it runs, and the user and \
-                 database in the URL"
-            ))
-        })?;
-    sqlx_macros::migrate!("../../migrations/postgres")
-        .run(&pool)
-        .await
-        .map_err(migration_failed)?;
+        .map_err(cannot_connect)?;
+    let migrations = sqlx_macros::migrate!("../../migrations/postgres");
+    let migrated = match direct(options)? {
+        // The lock of the migrations belongs to a session.
+        Some(direct) => {
+            let session = PgPoolOptions::new()
+                .max_connections(1)
+                .connect_with(direct)
+                .await
+                .map_err(cannot_connect)?;
+            let migrated = migrations.run(&session).await;
+            session.close().await;
+            migrated
+        }
+        None => migrations.run(&pool).await,
+    };
+    migrated.map_err(migration_failed)?;
     Ok(Db::Pg(pool))
+}
+
+/// The server itself, if the database is behind a pooler.
+pub(crate) fn direct(options: &Options) -> Result<Option<PgConnectOptions>, StoreError> {
+    options.direct_url.as_deref().map(postgres_at).transpose()
+}
+
+fn postgres_at(url: &str) -> Result<PgConnectOptions, StoreError> {
+    // The URL may contain a password, so messages omit it.
+    let connect = PgConnectOptions::from_str(url)
+        .map_err(|_| StoreError::Open("the PostgreSQL URL is malformed".to_owned()))?;
+    Ok(connect
+        .application_name("orbweaver")
+        // Numbers come in binary, and poolers refuse this parameter.
+        .extra_float_digits(None))
 }
 
 fn migration_failed(error: sqlx::migrate::MigrateError) -> StoreError {

@@ -108,6 +108,35 @@ async fn on_postgres_another_node_tells_of_work_and_keys_at_once() {
     }
 }
 
+/// A pooler in transaction mode takes LISTEN and tells nothing; here, a database without the schema stands
+/// in for what it cannot do.
+#[tokio::test]
+async fn on_postgres_migrations_and_notices_go_to_the_server_itself() {
+    let server = crate::support::postgres();
+    let options = Options {
+        direct_url: Some(server.url.clone()),
+        ..crate::support::postgres()
+    };
+    let store = Store::open(&options).await.unwrap();
+    let _pulse = store.pulse();
+    let mut accounts = store.notices(Topic::Accounts);
+    timeout(LONG, accounts.changed()).await.unwrap().unwrap();
+    let mut connection = sqlx::PgConnection::connect(&server.url).await.unwrap();
+    let tables: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM pages")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(tables, 0);
+    accounts.mark_unchanged();
+    sqlx::query("SELECT pg_notify('orbweaver', 'accounts')")
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    timeout(SOON, accounts.changed()).await.unwrap().unwrap();
+    // The statements go to the pooler, here a database without tables.
+    assert!(store.projects().await.is_err());
+}
+
 /// Notices come again after the connection that listens was cut.
 #[tokio::test]
 async fn on_postgres_a_cut_connection_is_made_again() {

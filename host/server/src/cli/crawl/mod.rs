@@ -1,6 +1,8 @@
-//! `orbweaver crawl`: runs a crawl in this process, on the configured database.
+//! `orbweaver crawl`: runs a crawl in this process, on the configured database, or at the service
+//! of the login.
 
 mod output;
+mod remote;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +19,7 @@ use orbweaver_store::Project;
 use orbweaver_store::crawl::{Created, Run, RunState};
 
 use super::Common;
+use super::remote::Place;
 use crate::service::Service;
 use orbweaver_accounts::bootstrap;
 use orbweaver_accounts::clock::Clock;
@@ -51,12 +54,12 @@ pub(super) struct Crawl {
     #[arg(required_unless_present = "resume")]
     url: Option<String>,
     /// Where pages go: FILE.ndjson (one page a line, with Markdown and metadata), FILE.csv
-    /// (one page a line: id, url, status, bytes, fetched_at), FILE.zip (one Markdown file per
+    /// (one page a line: id, url, status, bytes, fetched_at), FILE.parquet (the same columns), FILE.zip (one Markdown file per
     /// page, and index.csv), FILE.warc.gz (WARC 1.1), FILE.wacz, or a folder (one Markdown file per page;
     /// end a name that has a dot with a slash). Without it one line per page is printed.
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Fields of each page in FILE.ndjson and FILE.csv besides id, url, status, bytes and
+    /// Fields of each page in FILE.ndjson, FILE.csv and FILE.parquet besides id, url, status, bytes and
     /// fetched_at: title, final_url, depth, content_type, content_hash, elapsed_ms, redirects,
     /// inlinks, markdown, article, html, metadata, signals, extensions, extracted.
     #[arg(long, value_name = "NAME,…", requires = "out", value_parser = Include::parse)]
@@ -118,6 +121,8 @@ pub(super) struct Crawl {
     /// Continue an interrupted run.
     #[arg(long, value_name = "RUN", conflicts_with = "url")]
     resume: Option<i64>,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// [`RenderMode`] as an argument.
@@ -130,6 +135,9 @@ enum RenderWord {
 
 impl Crawl {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        if let Some(service) = self.place.service(common)? {
+            return Box::pin(self.run_at(&service)).await;
+        }
         let mut config = common.load()?.config;
         // Hides log lines behind the progress bar; errors are in the run's result.
         if config.log.filter == "info" {
@@ -211,7 +219,8 @@ impl Crawl {
         }
     }
 
-    fn request(&self) -> anyhow::Result<CrawlRequest> {
+    /// The headers of every request.
+    fn headers(&self) -> anyhow::Result<IndexMap<String, String>> {
         let mut headers = IndexMap::new();
         for header in &self.header {
             let (name, value) = header
@@ -219,6 +228,10 @@ impl Crawl {
                 .with_context(|| format!("--header {header:?}: must be `Name: value`"))?;
             headers.insert(name.trim().to_owned(), value.trim().to_owned());
         }
+        Ok(headers)
+    }
+
+    fn request(&self) -> anyhow::Result<CrawlRequest> {
         let list = |given: &Vec<String>| (!given.is_empty()).then(|| given.clone());
         Ok(CrawlRequest {
             url: self.url.clone().unwrap_or_default(),
@@ -235,7 +248,7 @@ impl Crawl {
                 RenderWord::Always => RenderMode::Always,
             }),
             seed_kind: self.sitemap.then_some(SeedKind::Sitemap),
-            headers: Some(headers),
+            headers: Some(self.headers()?),
             cookies: self.cookies.clone(),
             exclude_paths: list(&self.exclude),
             include_paths: list(&self.include),
@@ -334,15 +347,10 @@ async fn follow(
     id: RunId,
     begun: &Run,
 ) -> anyhow::Result<Option<Run>> {
-    let bar = ProgressBar::new(0);
+    let bar = progress_bar();
     // A spec that does not parse ends its run, which says so.
     let spec: Option<CrawlSpec> = serde_json::from_str(&begun.spec).ok();
     let max_pages = spec.map_or(u64::MAX, |spec| spec.max_pages.into());
-    if let Ok(style) = ProgressStyle::with_template(
-        "{spinner} [{elapsed_precise}] {bar:24} {pos}/{len} pages, {msg}",
-    ) {
-        bar.set_style(style.progress_chars("=> "));
-    }
     bar.set_message(begun.url.clone());
     let interrupted = serve::stop_signal();
     tokio::pin!(interrupted);
@@ -365,6 +373,16 @@ async fn follow(
         }
         draw(&bar, service, &run, max_pages);
     }
+}
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template(
+        "{spinner} [{elapsed_precise}] {bar:24} {pos}/{len} pages, {msg}",
+    ) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+    bar
 }
 
 fn draw(bar: &ProgressBar, service: &Service, run: &Run, max_pages: u64) {

@@ -45,12 +45,14 @@ impl Target {
         let format = match Path::new(&name).extension().and_then(|last| last.to_str()) {
             Some("ndjson" | "jsonl" | "json") => Some(ExportFormat::Ndjson),
             Some("csv") => Some(ExportFormat::Csv),
+            Some("parquet") => Some(ExportFormat::Parquet),
             Some("zip") => Some(ExportFormat::Zip),
             Some("wacz") => Some(ExportFormat::Wacz),
             Some("gz") if name.ends_with(".warc.gz") => Some(ExportFormat::Warc),
             Some(other) => bail!(
                 "--out {}: .{other} is no kind of file that can be written; give a name that ends \
-                 with .ndjson, .csv, .zip or .warc.gz, or a folder's with a slash at its end",
+                 with .ndjson, .csv, .parquet, .zip, .warc.gz or .wacz, or a folder's with a slash \
+                 at its end",
                 path.display()
             ),
             None => None,
@@ -94,7 +96,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    fn spec(self, format: ExportFormat) -> ExportSpec {
+    /// The members of each page in a file of this format.
+    pub(super) fn included(self, format: ExportFormat) -> Include {
         let default = match format {
             ExportFormat::Ndjson => Include {
                 title: true,
@@ -105,9 +108,13 @@ impl Fields {
             },
             _ => Include::default(),
         };
+        self.include.unwrap_or(default)
+    }
+
+    fn spec(self, format: ExportFormat) -> ExportSpec {
         ExportSpec {
             format,
-            include: self.include.unwrap_or(default),
+            include: self.included(format),
             main_content: self.main_content,
             status: None,
             after: PageId(0),
@@ -157,20 +164,24 @@ async fn folder(
         let Some(text) = markdown_file(&page) else {
             continue;
         };
-        let path = folder.join(names.name(&page.url));
-        let dir = path.parent().unwrap_or(folder);
-        let done = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(&path, text));
-        if done.is_err() {
-            // An incomplete document is worse than none.
-            let _ = std::fs::remove_file(&path);
-        }
-        done.with_context(|| format!("cannot write {}", path.display()))?;
+        write_document(&folder.join(names.name(&page.url)), folder, &text)?;
         written += 1;
     }
     Ok(Written {
         pages: written,
         place: Some(folder.to_owned()),
     })
+}
+
+/// Writes a file, and the folders that it is in.
+pub(super) fn write_document(path: &Path, folder: &Path, text: &str) -> anyhow::Result<()> {
+    let dir = path.parent().unwrap_or(folder);
+    let done = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(path, text));
+    if done.is_err() {
+        // An incomplete document is worse than none.
+        let _ = std::fs::remove_file(path);
+    }
+    done.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints a line for each page.
@@ -198,7 +209,7 @@ async fn lines(service: &Service, run: &Run) -> anyhow::Result<Written> {
 
 /// A file that gets its name only when complete: until then an existing file of that
 /// name is unchanged.
-struct Output {
+pub(super) struct Output {
     file: BufWriter<File>,
     path: PathBuf,
     /// Temporary path until then; `None` if the path is not a regular file (such as a pipe).
@@ -206,7 +217,7 @@ struct Output {
 }
 
 impl Output {
-    fn create(path: &Path) -> anyhow::Result<Self> {
+    pub(super) fn create(path: &Path) -> anyhow::Result<Self> {
         let special = path.metadata().is_ok_and(|known| !known.is_file());
         let part = path.file_name().filter(|_| !special).map(|name| {
             let mut part = std::ffi::OsString::from(".");
@@ -223,13 +234,13 @@ impl Output {
         })
     }
 
-    fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn put(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         self.file
             .write_all(bytes)
             .with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    fn finish(mut self) -> anyhow::Result<PathBuf> {
+    pub(super) fn finish(mut self) -> anyhow::Result<PathBuf> {
         let written = self.file.flush().and_then(|()| match self.part.take() {
             Some(part) => std::fs::rename(part, &self.path),
             None => Ok(()),

@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use super::super::Common;
 use super::super::out::out;
-use super::remote::Server;
+use super::super::remote::Server;
+use super::remote::upload;
 use crate::telemetry;
 
 /// The log of a run: what plugins say, and errors of the program.
@@ -414,10 +415,8 @@ impl Dev {
         let subject = &self.call.subject;
         let (plugin, bytes) = session.load(subject).await?;
         if self.server.is_given() {
-            let uploaded = self
-                .server
-                .upload(&plugin.name, bytes, &subject.grant)
-                .await?;
+            let service = self.server.service()?;
+            let uploaded = upload(&service, &plugin.name, bytes, &subject.grant).await?;
             eprintln!("uploaded: version {uploaded}");
         }
         let report = session.call_loaded(subject, &plugin).await?;

@@ -2,110 +2,36 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use orbweaver_engine::{Engine, Grants, Source, file_name};
-use orbweaver_fetch::{FetchConfig, Fetcher, Method, Request};
+use orbweaver_fetch::Method;
 use orbweaver_kit::project::Project;
 use serde_json::{Value, json};
 
 use super::super::Common;
 use super::super::out::out;
+use super::super::remote::{Server, Service};
 
-/// Longest time of a request: a large component is compiled before its upload is answered.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
-/// A running service.
-#[derive(Args)]
-pub(in crate::cli) struct Server {
-    /// Address of a running service.
-    #[arg(long, value_name = "URL", env = "ORBWEAVER_SERVER")]
-    server: Option<String>,
-    /// Key for it: an administrator's, or a project's for the project's own plugins.
-    #[arg(
-        long,
-        value_name = "KEY",
-        env = "ORBWEAVER_KEY",
-        hide_env_values = true,
-        requires = "server"
-    )]
-    key: Option<String>,
-}
-
-impl Server {
-    /// Whether a service is named.
-    pub(super) const fn is_given(&self) -> bool {
-        self.server.is_some()
+/// Uploads a component and returns the number of its version.
+pub(super) async fn upload(
+    service: &Service,
+    name: &str,
+    component: Vec<u8>,
+    grants: &[String],
+) -> anyhow::Result<i64> {
+    let mut path = format!("/v1/plugins/{name}");
+    for (i, grant) in grants.iter().enumerate() {
+        path.push(if i == 0 { '?' } else { '&' });
+        path.push_str("grant=");
+        path.extend(url::form_urlencoded::byte_serialize(grant.as_bytes()));
     }
-
-    /// Uploads a component and returns the number of its version.
-    pub(super) async fn upload(
-        &self,
-        name: &str,
-        component: Vec<u8>,
-        grants: &[String],
-    ) -> anyhow::Result<i64> {
-        let mut path = format!("/v1/plugins/{name}");
-        for (i, grant) in grants.iter().enumerate() {
-            path.push(if i == 0 { '?' } else { '&' });
-            path.push_str("grant=");
-            path.extend(url::form_urlencoded::byte_serialize(grant.as_bytes()));
-        }
-        let answer = self
-            .send(Method::PUT, &path, "application/wasm", component)
-            .await?;
-        let number = answer.get("number").and_then(Value::as_i64);
-        number.context("the service did not say which version it is")
-    }
-
-    /// Sends a request and returns the answer's JSON; an error's message if it is one.
-    async fn send(
-        &self,
-        method: Method,
-        path: &str,
-        content_type: &str,
-        body: Vec<u8>,
-    ) -> anyhow::Result<Value> {
-        let Some(server) = &self.server else {
-            bail!("--server: which service, such as http://127.0.0.1:8080");
-        };
-        let url = format!("{}{path}", server.trim_end_matches('/'));
-        // Whoever runs this chose the address, which may be this machine.
-        let nets = ["0.0.0.0/0", "::/0"].map(str::parse);
-        let config = FetchConfig {
-            allow_nets: nets.into_iter().collect::<Result<_, _>>()?,
-            ..FetchConfig::default()
-        };
-        let mut headers = vec![
-            ("accept".to_owned(), "application/json".to_owned()),
-            ("content-type".to_owned(), content_type.to_owned()),
-        ];
-        if let Some(key) = &self.key {
-            headers.push(("authorization".to_owned(), format!("Bearer {key}")));
-        }
-        let request = Request {
-            headers,
-            body: Some(body.into()),
-            follow_redirects: false,
-            timeout: Some(TIMEOUT),
-            ..Request::new(method, &url)
-        };
-        let fetcher = Fetcher::new(config)?;
-        let response = Box::pin(fetcher.fetch(request)).await;
-        let response = response.with_context(|| url.clone())?;
-        let answer: Value = serde_json::from_slice(&response.body).unwrap_or_default();
-        if response.status < 300 {
-            return Ok(answer);
-        }
-        let message = answer.pointer("/error/message").and_then(Value::as_str);
-        bail!(
-            "{url} answers {}{}",
-            response.status,
-            message.map_or_else(String::new, |message| format!(": {message}"))
-        )
-    }
+    let answer = service
+        .send(Method::PUT, &path, "application/wasm", component)
+        .await?;
+    let number = answer.get("number").and_then(Value::as_i64);
+    number.context("the service did not say which version it is")
 }
 
 /// A component: a file, or that of a project.
@@ -175,10 +101,8 @@ impl Publish {
             bail!("the component would be refused: {why}");
         }
         let manifest = &found.manifest;
-        let list = self
-            .server
-            .send(Method::GET, "/v1/plugins", "application/json", Vec::new())
-            .await?;
+        let service = self.server.service()?;
+        let list = service.get("/v1/plugins").await?;
         let items = list.get("items").and_then(Value::as_array);
         let serving = items.into_iter().flatten().find(|item| {
             let is =
@@ -197,10 +121,7 @@ impl Publish {
                 manifest.name
             );
         }
-        let number = self
-            .server
-            .upload(&manifest.name, bytes, &self.grant)
-            .await?;
+        let number = upload(&service, &manifest.name, bytes, &self.grant).await?;
         out!(
             "{} {} serves as version {number}",
             manifest.name,
@@ -244,10 +165,7 @@ pub(in crate::cli) struct Versions {
 impl Versions {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let path = format!("/v1/plugins/{}/versions", self.name);
-        let list = self
-            .server
-            .send(Method::GET, &path, "application/json", Vec::new())
-            .await?;
+        let list = self.server.service()?.get(&path).await?;
         for version in list
             .get("items")
             .and_then(Value::as_array)
@@ -291,15 +209,7 @@ impl Rollback {
             Some(number) => json!({ "number": number }),
             None => json!({}),
         };
-        let answer = self
-            .server
-            .send(
-                Method::POST,
-                &path,
-                "application/json",
-                body.to_string().into_bytes(),
-            )
-            .await?;
+        let answer = self.server.service()?.post(&path, &body).await?;
         let text = |field: &str| answer.get(field).map(Value::to_string).unwrap_or_default();
         out!("{} serves as version {}", self.name, text("number"))?;
         Ok(ExitCode::SUCCESS)
