@@ -141,18 +141,20 @@ async fn calls_are_counted_for_each_version_and_seen_by_the_project_alone() {
 async fn requests_for_what_is_not_granted_are_counted() {
     let service = Service::start().await;
     let client = service.client();
-    let origin = site().await;
-    let component = read("sync-actor");
-    installed(&client, "sync-actor?grant=http", &component).await;
-    let input = json!(origin.url("/"));
-    let answer = client.post("/v1/actors/sync-actor", &input).await.ok();
-    assert_eq!(answer["data"]["render_denied"], true, "{answer}");
-    let version = &metrics(&client, "sync-actor").await["versions"][0];
+    let origin = pages().await;
+    let component = read("actor-two-pages-rs");
+    let path = "two-pages-rs?grant=http=https://*.example.com";
+    installed(&client, path, &component).await;
+    let input = json!({"urls": [origin.url("/page/1"), origin.url("/page/2")]});
+    let refused = client.post("/v1/actors/two-pages-rs", &input).await;
+    let message = refused.error(500, "PLUGIN_FAILED");
+    assert!(message.starts_with("not-granted: "), "{message}");
+    let version = &metrics(&client, "two-pages-rs").await["versions"][0];
     assert_eq!(
         (&version["calls"], &version["denials"]),
         (&json!(1), &json!(2))
     );
-    assert_eq!(version["error_count"], 0);
+    assert_eq!(version["errors"], json!({"not-granted": 1}));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use orbweaver_accounts::tiers::Cap;
 use orbweaver_origin::Reply;
 use serde_json::{Value, json};
 
@@ -26,7 +27,17 @@ async fn call_on(client: Client, url: String, stop: Arc<AtomicBool>) -> usize {
 }
 
 async fn swapped_under_load(scope: &str) {
-    let service = Service::with(allowing(1)).await;
+    let service = Service::with(|config| {
+        allowing(1)(config);
+        config.plugins.kept_versions = 100;
+        let tier = config.tiers.get_mut("free").expect("a tier");
+        tier.pages_per_day = Cap(None);
+        tier.pages_per_month = Cap(None);
+        // The callers send more requests than a client should.
+        config.http.rate.key.per_second = 0;
+        config.http.rate.address.per_second = 0;
+    })
+    .await;
     let client = match scope {
         "instance" => service.client(),
         _ => service.other_project("ours").await,
