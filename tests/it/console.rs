@@ -192,6 +192,15 @@ async fn pages_are_small_and_name_no_other_host() {
             }
         }
     }
+    let list = visitor.page("/console/plugins").await;
+    for plugin in [
+        "extract-metadata",
+        "actor-audit-onpage",
+        "hook-language-filter",
+    ] {
+        let link = format!("href=\"/console/plugins/{plugin}\"");
+        assert!(list.contains(&link), "{plugin}");
+    }
     let missing = visitor.get("/console/assets/..%2f..%2fCargo.toml").await;
     missing.error(404, "NOT_FOUND");
 }

@@ -1,5 +1,5 @@
 //! Uploads and rollbacks of a plugin while it is called: no call fails, and each is answered by one
-//! version. `cargo xtask bench swaps` does the same a thousand times and measures memory.
+//! version.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

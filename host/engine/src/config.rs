@@ -43,8 +43,8 @@ settings! {
         pub actor_queue_per_project: usize = 256,
         /// Uploads of plugins that may wait for those under way; more are answered 429.
         pub upload_queue: usize = 4,
-        /// Crashes in a row after which a plugin is in quarantine: calls of the project whose calls
-        /// crashed it are refused for a while. 0: never.
+        /// Crashes in a row after which an uploaded plugin is in quarantine: calls of the project
+        /// whose calls crashed it are refused for a while. 0: never.
         pub quarantine_crashes: u32 = 5,
         /// How long calls are refused first, in milliseconds; then one call is tried, and every
         /// further crash doubles the time.

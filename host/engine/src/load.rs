@@ -229,7 +229,7 @@ impl Loader {
             reason = "shown to operators; no rule depends on it"
         )]
         let loaded_at = SystemTime::now();
-        let rule = QuarantineRule::of(config);
+        let rule = QuarantineRule::of(config, &source);
         let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
             figures: stats.version(digest, &found.manifest.version, loaded_at),
             quarantine: Quarantine::new(rule, owner.is_some()),

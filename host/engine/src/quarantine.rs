@@ -2,6 +2,9 @@
 //!
 //! The rule, for one version of a plugin on one node:
 //!
+//! - Only uploaded plugins are put in quarantine: a project's own, and the instance's. Those of the program
+//!   and of the plugin folder never are. They are the operator's, and read the pages of every crawl: a page
+//!   that crashes one costs its own call, and not the content of the pages that follow.
 //! - It is kept for each project that calls. A project's own plugin is called by that project alone, so
 //!   its quarantine is the plugin's. An instance's plugin is refused to the project whose calls crashed
 //!   it, and to nobody else: no project's pages, however many accounts it has, decide what another one
@@ -26,6 +29,7 @@ use parking_lot::Mutex;
 
 use crate::config::EngineConfig;
 use crate::error::{Limit, PluginError};
+use crate::plugin::Source;
 
 /// Most projects with crashes in a row that are remembered for one plugin; crashes of further ones
 /// do not count.
@@ -41,10 +45,14 @@ pub(crate) struct QuarantineRule {
 }
 
 impl QuarantineRule {
-    pub fn of(config: &EngineConfig) -> Self {
+    /// The rule for plugins from this source.
+    pub fn of(config: &EngineConfig, source: &Source) -> Self {
         let time = |ms: Millis| ms.as_duration();
         Self {
-            crashes: config.quarantine_crashes,
+            crashes: match source {
+                Source::Upload | Source::Project(_) => config.quarantine_crashes,
+                Source::Embedded | Source::Folder(_) => 0,
+            },
             first: time(config.quarantine_ms),
             longest: time(config.quarantine_max_ms),
         }
@@ -98,7 +106,7 @@ impl Quarantine {
     /// # Errors
     /// [`PluginError::Quarantined`] with the time until the next trial.
     pub fn admit(&self, caller: Option<ProjectId>, now: Instant) -> Result<(), PluginError> {
-        let Some(caller) = caller else {
+        let Some(caller) = caller.filter(|_| self.rule.crashes > 0) else {
             return Ok(());
         };
         let mut callers = self.callers.lock();
@@ -246,6 +254,21 @@ mod tests {
             longest: Duration::from_secs(3),
         };
         Quarantine::new(rule, is_own)
+    }
+
+    #[test]
+    fn only_uploaded_plugins_are_put_in_quarantine() {
+        let config = EngineConfig::default();
+        let of = |source| QuarantineRule::of(&config, &source);
+        for source in [Source::Upload, Source::Project(ProjectId(1))] {
+            assert_eq!(of(source).crashes, config.quarantine_crashes);
+        }
+        for source in [Source::Embedded, Source::Folder("extract-x.wasm".into())] {
+            let quarantine = Quarantine::new(of(source), false);
+            let now = Instant::now();
+            assert_eq!(crash(&quarantine, 100, now), Turn::Same);
+            assert!(quarantine.admit(US, now).is_ok());
+        }
     }
 
     fn trap() -> PluginError {

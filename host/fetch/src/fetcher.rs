@@ -251,21 +251,7 @@ impl Fetcher {
     }
 
     async fn run(&self, request: &Request, started: Instant) -> Result<Response, FetchError> {
-        let inner = &self.0;
-        let total = request
-            .timeout
-            .unwrap_or(inner.config.limits.total_ms.as_duration());
-        let bounds = Bounds {
-            limits: &inner.config.limits,
-            started,
-            deadline: started + total,
-            total,
-            max_bytes: request
-                .max_bytes
-                .unwrap_or(inner.config.limits.max_body_bytes),
-            oversize: request.oversize,
-            bodies: &inner.bodies,
-        };
+        let bounds = self.bounds(request, started);
         let mut course = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
@@ -277,6 +263,22 @@ impl Fetcher {
                 Ok(None) => {}
                 Err(fault) => return Err(fault.at(course.target.url.as_str(), course.redirects)),
             }
+        }
+    }
+
+    /// The limits of a request that began then.
+    fn bounds(&self, request: &Request, started: Instant) -> Bounds<'_> {
+        let inner = &self.0;
+        let limits = &inner.config.limits;
+        let total = request.timeout.unwrap_or(limits.total_ms.as_duration());
+        Bounds {
+            limits,
+            started,
+            deadline: started + total,
+            total,
+            max_bytes: request.max_bytes.unwrap_or(limits.max_body_bytes),
+            oversize: request.oversize,
+            bodies: &inner.bodies,
         }
     }
 

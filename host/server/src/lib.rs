@@ -15,3 +15,4 @@ pub mod serve;
 pub mod service;
 pub mod telemetry;
 pub mod traces;
+mod user_dirs;

@@ -6,6 +6,7 @@ use axum::response::{Html, IntoResponse as _, Response};
 use http::{HeaderValue, header};
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior, Value};
+use orbweaver_engine::Kind;
 use serde_json::json;
 
 use super::markdown;
@@ -56,6 +57,10 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         serde_json::to_string_pretty(&value).unwrap_or_default()
     });
     environment.add_filter("moment", |time: Option<String>| moment(time.as_deref()));
+    environment.add_filter("file_prefix", |kind: String| {
+        let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
+        kind.map(Kind::file_prefix)
+    });
     environment.add_filter("grouped", |number: Option<i64>| number.map(grouped));
     for (name, source) in TEMPLATES {
         if let Err(error) = environment.add_template(name, source) {

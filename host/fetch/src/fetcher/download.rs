@@ -10,7 +10,7 @@ use super::Fetcher;
 use crate::client::Connections;
 use crate::decode;
 use crate::error::{Fault, FetchError, Kind, SubKind};
-use crate::exchange::{self, Bounds, Head};
+use crate::exchange::{self, Head};
 use crate::request::Request;
 use crate::response::Headers;
 
@@ -37,19 +37,7 @@ impl Fetcher {
     #[crate::boxed]
     pub async fn open(&self, request: &Request) -> Result<Download, FetchError> {
         let inner = &self.0;
-        let started = Instant::now();
-        let patience = request
-            .timeout
-            .unwrap_or(inner.config.limits.total_ms.as_duration());
-        let bounds = Bounds {
-            limits: &inner.config.limits,
-            started,
-            deadline: started + patience,
-            total: patience,
-            max_bytes: u64::MAX,
-            oversize: request.oversize,
-            bodies: &inner.bodies,
-        };
+        let bounds = self.bounds(request, Instant::now());
         let course = self
             .begin(request)
             .map_err(|fault| fault.at(&request.url, Vec::new()))?;
@@ -74,7 +62,7 @@ impl Fetcher {
             headers: Headers::from_map(&head.headers),
             head,
             url,
-            patience,
+            patience: bounds.total,
         })
     }
 }

@@ -209,6 +209,20 @@ mod tests {
             );
 
             jail.set_env("ORBWEAVER_DATABASE_URL", "sqlite:here.db");
+            let direct = "postgres://u:hidden@db.example/orb";
+            jail.set_env("ORBWEAVER_DATABASE__DIRECT_URL", direct);
+            let error = load(None, Flags::default()).unwrap_err().to_string();
+            assert!(
+                error.contains("database.direct_url: must be postgres")
+                    && !error.contains("hidden"),
+                "{error}"
+            );
+            jail.set_env(
+                "ORBWEAVER_DATABASE_URL",
+                "postgres://u:hidden@pooler.example/orb",
+            );
+            load(None, Flags::default()).expect("both are PostgreSQL");
+
             jail.set_env("ORBWEAVER_LISTEN", "nowhere");
             let error = load(None, Flags::default()).unwrap_err().to_string();
             assert!(error.contains("ORBWEAVER_LISTEN"), "{error}");

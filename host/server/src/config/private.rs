@@ -8,6 +8,7 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 
 use super::Config;
+use crate::user_dirs;
 
 /// Creates the data folder (0700) and its database file (0600), and restricts files that an older
 /// version or an open umask left accessible: the database with its companion files, `secret.key`
@@ -31,16 +32,10 @@ pub(super) fn prepare(config: &Config) -> io::Result<()> {
     Ok(())
 }
 
-/// `orbweaver/compiled` in the user's cache (XDG Base Directory Specification), made where it
-/// is missing; none where there is no such cache, or others may write to it: what lies there
+/// `orbweaver/compiled` in the user's cache, made where it is missing; none where there is no such cache, or others may write to it: what lies there
 /// is run as machine code.
 pub(super) fn user_cache() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    private_dir(cache.join("orbweaver").join("compiled"))
+    private_dir(user_dirs::cache()?.join("compiled"))
 }
 
 /// The folder, made where it is missing, if nobody but this user and root may write to it or

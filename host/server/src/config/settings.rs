@@ -272,6 +272,13 @@ impl Config {
             "tls_cert",
             "tls_cert and tls_key must be set together",
         )?;
+        let is_postgres = |url: &SafeUrl| url.expose().starts_with("postgres");
+        let direct = self.database.direct_url.as_ref();
+        unless(
+            direct.is_none_or(|url| is_postgres(url) && is_postgres(&self.database_url())),
+            "database.direct_url",
+            "must be postgres://…, and so must database_url: it is that server without the pooler",
+        )?;
         let key = self.bootstrap_key.as_ref();
         unless(
             key.is_none_or(|key| key::is_well_formed(key.expose())),

@@ -130,18 +130,20 @@ async fn open_sqlite(options: &Options) -> Result<Db, StoreError> {
 }
 
 async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
-    let cannot_connect = |error| {
-        StoreError::Open(format!(
-            "cannot connect to PostgreSQL: {error}; check that it runs, and the user and database \
-             in the URL"
-        ))
+    let cannot_connect = |what: &'static str| {
+        move |error| {
+            StoreError::Open(format!(
+                "cannot connect to PostgreSQL at {what}: {error}; check that it runs, and the user \
+                 and database in the URL"
+            ))
+        }
     };
     let pool = PgPoolOptions::new()
         .max_connections(options.connections.max(2))
         .acquire_timeout(options.acquire_timeout)
-        .connect_with(postgres_at(&options.url)?)
+        .connect_with(postgres_at("database_url", &options.url)?)
         .await
-        .map_err(cannot_connect)?;
+        .map_err(cannot_connect("database_url"))?;
     let migrations = sqlx_macros::migrate!("../../migrations/postgres");
     let migrated = match direct(options)? {
         // The lock of the migrations belongs to a session.
@@ -150,7 +152,7 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
                 .max_connections(1)
                 .connect_with(direct)
                 .await
-                .map_err(cannot_connect)?;
+                .map_err(cannot_connect(DIRECT_URL))?;
             let migrated = migrations.run(&session).await;
             session.close().await;
             migrated
@@ -163,13 +165,17 @@ async fn open_postgres(options: &Options) -> Result<Db, StoreError> {
 
 /// The server itself, if the database is behind a pooler.
 pub(crate) fn direct(options: &Options) -> Result<Option<PgConnectOptions>, StoreError> {
-    options.direct_url.as_deref().map(postgres_at).transpose()
+    let url = options.direct_url.as_deref();
+    url.map(|url| postgres_at(DIRECT_URL, url)).transpose()
 }
 
-fn postgres_at(url: &str) -> Result<PgConnectOptions, StoreError> {
+/// The setting of [`Options::direct_url`], for messages.
+const DIRECT_URL: &str = "database.direct_url";
+
+fn postgres_at(setting: &str, url: &str) -> Result<PgConnectOptions, StoreError> {
     // The URL may contain a password, so messages omit it.
     let connect = PgConnectOptions::from_str(url)
-        .map_err(|_| StoreError::Open("the PostgreSQL URL is malformed".to_owned()))?;
+        .map_err(|_| StoreError::Open(format!("{setting}: the PostgreSQL URL is malformed")))?;
     Ok(connect
         .application_name("orbweaver")
         // Numbers come in binary, and poolers refuse this parameter.

@@ -383,7 +383,7 @@ impl Test {
 pub(in crate::cli) struct Dev {
     #[command(flatten)]
     call: Run,
-    /// Also upload every version that loads to a running service.
+    // With --server alone, not after a login: nobody means to publish by saving a file.
     #[command(flatten)]
     server: Server,
 }

@@ -15,7 +15,7 @@ use super::Common;
 /// A service that is named on the command line or in the environment.
 #[derive(Args, Clone, Default)]
 pub(super) struct Server {
-    /// Address of a running service [default: that of `orbweaver login`].
+    /// Address of a running service, if not that of `orbweaver login`.
     #[arg(long, value_name = "URL", env = "ORBWEAVER_SERVER")]
     server: Option<String>,
     /// Key for it.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use serde::{Deserialize, Serialize};
 
+use crate::user_dirs;
+
 /// A service and the key for it.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -102,15 +104,9 @@ impl Saved {
     }
 }
 
-/// The file: `orbweaver/login.toml` in the user's configuration (XDG Base Directory
-/// Specification).
+/// The file: `orbweaver/login.toml` in the user's configuration.
 fn place() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        let path = PathBuf::from(std::env::var_os(name)?);
-        path.is_absolute().then_some(path)
-    };
-    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(folder.join("orbweaver").join("login.toml"))
+    Some(user_dirs::config()?.join("login.toml"))
 }
 
 #[cfg(test)]

@@ -37,10 +37,8 @@ impl Scan {
         let member = |name: &str| answer.get(name).filter(|value| !value.is_null());
         let role = format.role().unwrap_or_default();
         let failed = answer.get("errors").and_then(Value::as_array);
-        let failed = failed.into_iter().flatten().find(|error| {
-            let of = error.get("role").or_else(|| error.get("extractor"));
-            of.and_then(Value::as_str) == Some(role)
-        });
+        let mut failed = failed.into_iter().flatten();
+        let failed = failed.find(|error| error.get("role").and_then(Value::as_str) == Some(role));
         if let Some(message) = failed.and_then(|error| error.get("message")) {
             bail!("{role}: {}", message.as_str().unwrap_or_default());
         }
