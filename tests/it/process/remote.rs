@@ -113,6 +113,25 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
     assert!(!written.is_empty(), "{said}");
     let text = std::fs::read_to_string(&written[0]).unwrap();
     assert!(text.starts_with("---\nurl: \""), "{text}");
+    assert!(text.contains("Menu entry"), "{text}");
+    let main = at.user.path().join("main.ndjson");
+    let only = ["--fields", "markdown", "--main-content", "--out"];
+    let arguments = [
+        &["crawl", "--resume", &resumed],
+        &only[..],
+        &[main.to_str().unwrap()],
+    ];
+    let (code, _, said) = at.run(&arguments.concat());
+    assert_eq!(code, 0, "{said}");
+    let lines = std::fs::read_to_string(&main).unwrap();
+    let page: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let markdown = page["markdown"].as_str().unwrap();
+    assert!(
+        markdown.contains("orb weaver") && !markdown.contains("Menu entry"),
+        "{markdown}"
+    );
+    assert!(page.get("metadata").is_none(), "{page}");
+
     let (code, listed, _) = at.run(&["crawl", "--resume", &resumed]);
     assert_eq!(code, 0);
     assert!(listed.contains(&format!("200\t{page}\n")), "{listed}");
