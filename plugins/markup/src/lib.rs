@@ -4,7 +4,9 @@
 pub mod names;
 pub mod references;
 mod tokens;
+mod xml;
 
 pub use names::Name;
 pub use references::{Place, decode_into};
 pub use tokens::{Tag, Token, Tokens};
+pub use xml::xml_root;

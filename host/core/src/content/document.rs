@@ -1,5 +1,7 @@
 //! Documents that a plugin converts to HTML, recognised by their first bytes.
 
+use orbweaver_markup::xml_root;
+
 use super::kind::strip_bom;
 
 /// Bytes of a text that are examined for the root of a feed.
@@ -51,7 +53,7 @@ pub(super) fn is_feed(bytes: &[u8]) -> bool {
     if head.starts_with(b"{") {
         return has(head, b"jsonfeed.org/version/") || has(head, b"jsonfeed.org\\/version\\/");
     }
-    let Some(root) = root(head) else {
+    let Some(root) = xml_root(head) else {
         return false;
     };
     match root {
@@ -61,26 +63,6 @@ pub(super) fn is_feed(bytes: &[u8]) -> bool {
         }
         b"rdf:RDF" => has(head, b"purl.org/rss/") || has(head, b"my.netscape.com/rdf/"),
         _ => false,
-    }
-}
-
-/// The name of an XML document's root, if declarations and comments are all that is before it.
-fn root(mut rest: &[u8]) -> Option<&[u8]> {
-    loop {
-        let tag = rest.strip_prefix(b"<")?;
-        let end: &[u8] = match tag {
-            [b'?', ..] => b"?>",
-            [b'!', b'-', b'-', ..] => b"-->",
-            [b'!', ..] => b">",
-            _ => {
-                let end = tag
-                    .iter()
-                    .position(|&b| b.is_ascii_whitespace() || matches!(b, b'>' | b'/'))?;
-                return tag.get(..end);
-            }
-        };
-        let at = tag.windows(end.len()).position(|bytes| bytes == end)?;
-        rest = tag.get(at + end.len()..)?.trim_ascii_start();
     }
 }
 
@@ -101,6 +83,7 @@ mod tests {
         for feed in [
             "<rss version='2.0'><channel/></rss>",
             "\u{feff}<?xml version='1.0'?>\n<?xml-stylesheet href='x'?><!-- <html> --><rss>",
+            "<!DOCTYPE rss [<!ENTITY n '&#160;'>]><rss version='0.91'><channel/></rss>",
             "<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'/>",
             "<rdf:RDF xmlns='http://purl.org/rss/1.0/'>",
             r#"{"version": "https://jsonfeed.org/version/1.1", "items": []}"#,

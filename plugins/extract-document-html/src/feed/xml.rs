@@ -1,5 +1,6 @@
 //! RSS (0.9 to 2.0) and Atom.
 
+use orbweaver_markup::xml_root;
 use orbweaver_sdk::Error;
 
 use super::{Content, Entry, Feed, MAX_ENTRIES};
@@ -12,25 +13,14 @@ const NO_FEED: &str = "the XML is no feed: its root is neither rss, RDF nor feed
 /// Bytes in which the root element begins, behind declarations and comments.
 const ROOT_WITHIN: usize = 64 << 10;
 
-/// The name of the first element, without its prefix.
-fn root(text: &str) -> Option<&str> {
-    let bytes = text.as_bytes();
-    let head = bytes.get(..ROOT_WITHIN).unwrap_or(bytes);
-    let at = head
-        .windows(2)
-        .position(|pair| matches!(pair, [b'<', next] if next.is_ascii_alphabetic()))?;
-    let rest = text.get(at + 1..)?;
-    let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '>' | '/'))?;
-    let name = rest.get(..end)?;
-    Some(name.rsplit(':').next().unwrap_or(name))
-}
-
 pub(super) fn read(text: &str) -> Result<Feed, Error> {
     // Another document, such as a page of HTML, is not read to its end.
-    let root = root(text).unwrap_or_default();
-    let is_feed = ["rss", "rdf", "feed"]
+    let head = text.trim_start_matches('\u{feff}').as_bytes();
+    let root = xml_root(head.get(..ROOT_WITHIN).unwrap_or(head)).unwrap_or_default();
+    let name = root.rsplit(|&b| b == b':').next().unwrap_or_default();
+    let is_feed = [b"rss".as_slice(), b"rdf", b"feed"]
         .iter()
-        .any(|known| root.eq_ignore_ascii_case(known));
+        .any(|known| name.eq_ignore_ascii_case(known));
     if !is_feed {
         return Err(Error::failed(NO_FEED));
     }

@@ -77,6 +77,19 @@ fn entries_of_a_json_feed_are_articles() {
 }
 
 #[test]
+fn a_feed_is_known_behind_comments_instructions_and_declarations() {
+    let item = "<channel><title>T</title><item><title>one</title></item></channel>";
+    for before in [
+        "<!-- made by <b>hand</b> -->",
+        "\u{feff}<?xml version='1.0'?>\n<?xml-stylesheet href='<a>'?>",
+        "<!DOCTYPE rss [<!ENTITY n '<i>'>]>",
+    ] {
+        let html = html(format!("{before}<rss>{item}</rss>").as_bytes());
+        assert!(html.contains("<h2>one</h2>"), "{before}: {html}");
+    }
+}
+
+#[test]
 fn a_feed_that_breaks_off_keeps_what_was_read() {
     let feed = "<rss><channel><title>T</title><item><title>one</title></item><item><title>two</title><desc";
     let (html, notice) = convert(feed.as_bytes()).expect("a feed");
