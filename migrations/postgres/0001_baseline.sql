@@ -535,6 +535,40 @@ CREATE INDEX monitors_project ON monitors (project_id, id);
 CREATE INDEX monitors_due ON monitors (next_fires_at, project_id);
 CREATE INDEX monitors_turn ON monitors (project_id, next_fires_at);
 
+-- Exports of runs to buckets of their projects, which workers lease like jobs.
+CREATE TABLE exports (
+    id               BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id       BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    run_id           BIGINT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    -- queued, running, done, failed or cancelled.
+    status           TEXT NOT NULL,
+    -- What is written, and where: JSON with names of secrets, without values.
+    request          TEXT NOT NULL,
+    -- X-Request-Id of the request that queued it.
+    request_id       TEXT NOT NULL,
+    enqueued_at      BIGINT NOT NULL,
+    started_at       BIGINT,
+    finished_at      BIGINT,
+    -- 1: it is to end as soon as it can.
+    cancel_requested BIGINT NOT NULL DEFAULT 0,
+    -- Attempts begun, without those that a worker handed back.
+    attempts         BIGINT NOT NULL DEFAULT 0,
+    -- What the last attempt has written.
+    pages            BIGINT NOT NULL DEFAULT 0,
+    bytes            BIGINT NOT NULL DEFAULT 0,
+    -- The upload that the last attempt began: the next one gives it up.
+    upload           TEXT,
+    error_code       TEXT,
+    error_message    TEXT,
+    -- As in runs.
+    lease_owner      TEXT,
+    lease_epoch      BIGINT NOT NULL DEFAULT 0,
+    lease_until      BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX exports_run ON exports (run_id, id);
+CREATE INDEX exports_project ON exports (project_id);
+CREATE INDEX exports_lease ON exports (status, lease_until);
+
 -- One row per event of a run or job that ended, written in the transaction that ends it.
 CREATE TABLE deliveries (
     id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

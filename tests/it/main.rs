@@ -16,6 +16,7 @@ mod batch;
 mod billing;
 mod blobs;
 mod browsing;
+mod bucket_exports;
 mod bulk;
 mod cache;
 mod cloud;

@@ -14,6 +14,7 @@ pub mod mail;
 pub mod new_key;
 mod outbound;
 pub mod project_name;
+pub mod project_secret;
 pub mod quota;
 pub mod random;
 pub mod registry;

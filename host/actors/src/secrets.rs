@@ -6,6 +6,7 @@
 //! the value back, it is replaced before the plugin sees the response.
 
 use bytes::Bytes;
+use orbweaver_accounts::project_secret::purpose;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_engine::{CodedError, ErrorCode, FetchRequest, HostPatterns};
 use orbweaver_fetch::{Response, check_header};
@@ -21,11 +22,6 @@ pub(crate) struct Secrets {
     pub headers: Vec<(String, String)>,
     values: Vec<String>,
     hosts: Vec<HostPatterns>,
-}
-
-/// For what a secret is encrypted: one of another project or name does not decrypt.
-pub fn purpose(project: ProjectId, name: &str) -> String {
-    format!("plugin-secret:{project}:{name}")
 }
 
 impl Secrets {

@@ -105,7 +105,7 @@ impl BlobError {
 }
 
 /// Cuts a message, which may contain a whole answer of the store.
-fn brief(message: &str) -> String {
+pub(crate) fn brief(message: &str) -> String {
     const MOST: usize = 400;
     let mut short: String = message.chars().take(MOST).collect();
     if short.len() < message.len() {

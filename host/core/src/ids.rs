@@ -77,6 +77,8 @@ ids! {
     MailId;
     /// A job: a run of an actor in the background.
     JobId;
+    /// An export of a run to a bucket.
+    ExportId;
 }
 
 #[cfg(test)]

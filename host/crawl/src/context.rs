@@ -12,7 +12,7 @@ use orbweaver_store::Store;
 use tokio::sync::Notify;
 
 use crate::config::{CrawlConfig, RetentionConfig, WebhooksConfig};
-use crate::export::ExportGate;
+use crate::export::{BucketExports, ExportGate};
 use crate::link_reader::Places;
 use crate::live::LiveRuns;
 use crate::webhooks::signals::Webhooks;
@@ -41,6 +41,8 @@ pub struct CrawlsParts {
     pub deletions: Notify,
     /// Limits the exports of a project at the same time.
     pub exports: ExportGate,
+    /// The exports to buckets of this process.
+    pub bucket_exports: BucketExports,
     /// Remembered positions within runs' links.
     pub link_places: Places,
     /// `[crawl]`.

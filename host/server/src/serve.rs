@@ -5,10 +5,13 @@ use std::net::SocketAddr;
 use anyhow::Context as _;
 use tokio::task::JoinSet;
 
+use orbweaver_accounts::context::Accounts;
 use orbweaver_accounts::mail;
 use orbweaver_actors::{Actors, jobs, plugins};
 use orbweaver_api::{self as api, Entry};
-use orbweaver_crawl::{self as crawl, Crawls, WorkerLockHolder, cleanup, scheduler, webhooks};
+use orbweaver_crawl::{
+    self as crawl, Crawls, WorkerLockHolder, cleanup, export, scheduler, webhooks,
+};
 use orbweaver_pipeline::search_index;
 
 use crate::config::Role;
@@ -96,7 +99,11 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
     }
     let mut workers = JoinSet::new();
     if roles.contains(&Role::Worker) {
-        workers.spawn(work(app.crawls.clone(), app.actors.clone()));
+        workers.spawn(work(
+            app.crawls.clone(),
+            app.actors.clone(),
+            app.accounts.clone(),
+        ));
     }
     Ok(Running {
         address,
@@ -109,7 +116,7 @@ pub async fn start_with(service: Service, entry: Entry) -> anyhow::Result<Runnin
 }
 
 /// Works on runs of crawls and actors and delivers webhooks, once this process holds the worker lock.
-async fn work(crawls: Crawls, actors: Actors) {
+async fn work(crawls: Crawls, actors: Actors, accounts: Accounts) {
     let told = |holder| match holder {
         WorkerLockHolder::ThisProcess => {}
         WorkerLockHolder::Other(process) => tracing::warn!(
@@ -123,7 +130,8 @@ async fn work(crawls: Crawls, actors: Actors) {
     };
     let mut tasks = JoinSet::new();
     tasks.spawn(crawl::work(crawls.clone()));
-    tasks.spawn(webhooks::work(crawls));
+    tasks.spawn(webhooks::work(crawls.clone()));
+    tasks.spawn(export::bucket_work(crawls, accounts));
     tasks.spawn(jobs::work(actors));
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended {
@@ -147,6 +155,7 @@ impl Running {
         }
         self.service.crawls.live.stop();
         self.service.crawls.webhooks.stop();
+        self.service.crawls.bucket_exports.stop();
         self.service.actors.jobs.stop();
         let servers = self.servers.into_iter();
         futures::future::join_all(servers.map(|server| server.stopped(grace))).await;

@@ -18,7 +18,7 @@ use orbweaver_actors::plugins::{self, Overlay, PluginLimits};
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
-use orbweaver_crawl::export::ExportGate;
+use orbweaver_crawl::export::{BucketExports, ExportGate};
 use orbweaver_crawl::link_reader::Places;
 use orbweaver_crawl::webhooks::Webhooks;
 use orbweaver_crawl::{Crawls, CrawlsParts, LiveRuns};
@@ -162,6 +162,7 @@ pub async fn build_with(
         webhooks: Webhooks::default(),
         deletions: Notify::new(),
         exports: ExportGate::default(),
+        bucket_exports: BucketExports::default(),
         link_places: Places::default(),
         config: config.crawl.clone(),
         webhook_config: config.webhooks.clone(),

@@ -1,4 +1,4 @@
-//! What the leases of runs and of jobs share. Both tables have `status`, `lease_owner` and
+//! What the leases of runs, jobs and exports share. All tables have `status`, `lease_owner` and
 //! `lease_until`; a lease ends at `lease_until`, and 0 is none.
 
 use chrono::{DateTime, Utc};
@@ -12,6 +12,7 @@ use crate::time::{from_ms, to_ms};
 pub(crate) enum Leased {
     Runs,
     Jobs,
+    Exports,
 }
 
 impl Leased {
@@ -19,6 +20,7 @@ impl Leased {
         match self {
             Self::Runs => "runs",
             Self::Jobs => "jobs",
+            Self::Exports => "exports",
         }
     }
 

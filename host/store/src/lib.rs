@@ -15,6 +15,7 @@ mod bodies;
 pub mod crawl;
 mod db;
 mod error;
+pub mod exports;
 mod idempotency;
 pub mod jobs;
 mod leases;

@@ -117,7 +117,8 @@ impl Store {
     async fn end_leases(&self) -> Result<(), StoreError> {
         transact!(self.db, tx => {
             sql::leases::end_all(tx, Leased::Runs).await?;
-            sql::leases::end_all(tx, Leased::Jobs).await
+            sql::leases::end_all(tx, Leased::Jobs).await?;
+            sql::leases::end_all(tx, Leased::Exports).await
         })
     }
 

@@ -109,12 +109,7 @@ pub(super) async fn export_crawl(
         offset: validate::offset(offset)?,
         limit: validate::limit(limit, MAX_LIMIT, MAX_LIMIT)?,
     };
-    if matches!(spec.format, ExportFormat::Warc | ExportFormat::Wacz)
-        && spec.include != Include::default()
-    {
-        let rule = "a WARC file has whole responses, and nothing can be added";
-        return Err(ApiError::invalid("include", rule));
-    }
+    check_include(&spec)?;
     let run = path::run(&ctx, id).await?;
     let mut response = answer(&ctx, &run, spec, "include").await?;
     let name = format!(
@@ -125,6 +120,31 @@ pub(super) async fn export_crawl(
     let name = HeaderValue::try_from(name).map_err(|error| ApiError::internal(&error))?;
     response.headers_mut().insert(CONTENT_DISPOSITION, name);
     Ok(response)
+}
+
+/// Checks that the form has room for what is included.
+pub(super) fn check_include(spec: &ExportSpec) -> Result<(), ApiError> {
+    if matches!(spec.format, ExportFormat::Warc | ExportFormat::Wacz)
+        && spec.include != Include::default()
+    {
+        let rule = "a WARC file has whole responses, and nothing can be added";
+        return Err(ApiError::invalid("include", rule));
+    }
+    Ok(())
+}
+
+/// Checks that the run has the bodies that the export needs; `field` asked for the content.
+pub(super) fn check_body(run: &Run, spec: &ExportSpec, field: &str) -> Result<(), ApiError> {
+    let stored: Option<CrawlSpec> = serde_json::from_str(&run.spec).ok();
+    if spec.needs_body() && stored.is_some_and(|stored| !stored.store_html) {
+        let field = match spec.include.needs_body() {
+            true => field,
+            false => "format",
+        };
+        let rule = "the pages were stored without their HTML (store_html was false)";
+        return Err(ApiError::invalid(field, rule));
+    }
+    Ok(())
 }
 
 /// Reads `include`.
@@ -158,15 +178,7 @@ pub(super) async fn answer(
     field: &str,
 ) -> Result<Response, ApiError> {
     let app = &ctx.app;
-    let stored: Option<CrawlSpec> = serde_json::from_str(&run.spec).ok();
-    if spec.needs_body() && stored.is_some_and(|stored| !stored.store_html) {
-        let field = match spec.include.needs_body() {
-            true => field,
-            false => "format",
-        };
-        let rule = "the pages were stored without their HTML (store_html was false)";
-        return Err(ApiError::invalid(field, rule));
-    }
+    check_body(run, &spec, field)?;
     let permit = app
         .crawls
         .exports

@@ -1,6 +1,7 @@
 //! Crawls: runs, their pages and links, what two runs differ in.
 
 mod batch;
+mod bucket;
 mod create;
 mod delete;
 mod diff;
@@ -34,7 +35,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(batch::create_batch))
         .routes(routes!(one::get_crawl, delete::delete_crawl))
         .routes(routes!(pages::list_pages))
-        .routes(routes!(export::export_crawl))
+        .routes(routes!(export::export_crawl, bucket::create_export))
+        .routes(routes!(bucket::list_exports))
+        .routes(routes!(bucket::get_export))
+        .routes(routes!(bucket::cancel_export))
         .routes(routes!(errors::list_errors))
         .routes(routes!(skipped::list_skipped))
         .routes(routes!(records::list_records))

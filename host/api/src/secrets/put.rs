@@ -2,7 +2,7 @@
 
 use axum::extract::Path;
 use http::StatusCode;
-use orbweaver_actors::secret_purpose;
+use orbweaver_accounts::project_secret::purpose;
 use orbweaver_engine::HostPatterns;
 use orbweaver_store::{SavedSecret, SealedSecret};
 use serde::Deserialize;
@@ -37,7 +37,7 @@ pub(super) struct SecretRequest {
 
 /// Stores a secret for requests of plugins. A plugin that asks for the permission `secrets` and is granted
 /// it can have the service send the value in a header to the hosts named here, if its permission `http`
-/// covers them too. Nobody can read the value again. It is encrypted in the database.
+/// covers them too. Exports to a bucket take their access key from secrets. Nobody can read the value again. It is encrypted in the database.
 #[utoipa::path(
     put,
     path = "/v1/secrets/{name}",
@@ -72,7 +72,7 @@ pub(super) async fn put_secret(
         .app
         .accounts
         .seal
-        .seal(&value, &secret_purpose(project, &name))
+        .seal(&value, &purpose(project, &name))
         .map_err(|error| ApiError::internal(&error))?;
     let secret = SealedSecret {
         sealed,

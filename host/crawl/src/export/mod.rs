@@ -4,6 +4,7 @@
 //! content a few pages ahead, and only while the receiver takes what is written, so that memory
 //! does not depend on the size of the run (but for the tables of contents of ZIP and Parquet files).
 
+mod bucket;
 mod cell;
 mod csv_lines;
 mod format;
@@ -19,6 +20,9 @@ mod warc;
 mod writer;
 mod zip_file;
 
+pub use bucket::{
+    BucketExports, BucketRequest, FetchTransport, SecretProblem, open_secret, work as bucket_work,
+};
 pub use cell::inert;
 pub use format::ExportFormat;
 pub use gate::{ExportGate, ExportPermit, TooManyExports};
@@ -27,6 +31,8 @@ pub use markdown_file::{markdown_file, with_front_matter};
 pub use names::Names;
 pub use page::ExportedPage;
 pub use reader::ExportSpec;
+
+pub use orbweaver_blobs::BlobUrl;
 
 use bytes::Bytes;
 use futures::TryStreamExt as _;
@@ -45,6 +51,8 @@ pub struct Export {
     pages: Pages,
     /// `None` after the end.
     writer: Option<Writer>,
+    /// Pages that were written.
+    written: u64,
 }
 
 impl Export {
@@ -65,7 +73,13 @@ impl Export {
         Ok(Self {
             pages,
             writer: Some(writer),
+            written: 0,
         })
+    }
+
+    /// Number of pages in what was handed over.
+    pub const fn pages(&self) -> u64 {
+        self.written
     }
 
     /// The next bytes; `None` after the last ones.
@@ -76,7 +90,9 @@ impl Export {
     pub async fn next(&mut self) -> Result<Option<Bytes>, ScanError> {
         let mut out = Vec::new();
         while let Some(mut writer) = self.writer.take() {
-            match self.pages.stream.try_next().await? {
+            let page = self.pages.stream.try_next().await?;
+            self.written += u64::from(page.is_some());
+            match page {
                 Some(page) if writer.is_cheap() => {
                     writer.page(&page, &mut out)?;
                     self.writer = Some(writer);

@@ -78,9 +78,9 @@ impl From<JobProgress> for Progress {
 pub(crate) struct Failure {
     /// As in the error of a request for the same: `TIMEOUT` if its time was over.
     #[schema(value_type = Code)]
-    code: String,
+    pub(crate) code: String,
     /// For people; may change.
-    message: String,
+    pub(crate) message: String,
 }
 
 /// What a run was billed, at its end.
