@@ -51,6 +51,7 @@ mod needs;
 mod openapi;
 mod payment;
 mod plugin_figures;
+mod plugin_records;
 mod plugin_secrets;
 mod plugin_state;
 mod plugin_swaps;

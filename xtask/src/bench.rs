@@ -69,6 +69,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// A thousand uploads and rollbacks of a plugin under load.
+    Swaps {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -95,6 +100,7 @@ impl Bench {
             Self::Kill { args } => ("kill", args),
             Self::Scale { args } => ("scale", args),
             Self::Soak { args } => ("soak", args),
+            Self::Swaps { args } => ("swaps", args),
             Self::Nasty { args } => ("nasty", args),
             Self::Api { args } => ("api", args),
             Self::Monitors { args } => ("monitors", args),
@@ -103,7 +109,11 @@ impl Bench {
         build::plugins()?;
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
-        if ["actors", "api", "crawl", "idle", "kill", "scale", "soak"].contains(&name) {
+        if [
+            "actors", "api", "crawl", "idle", "kill", "scale", "soak", "swaps",
+        ]
+        .contains(&name)
+        {
             build::host()?;
         }
         let peer = match name {

@@ -17,6 +17,7 @@ mod process;
 mod scale;
 mod selectors;
 mod soak;
+mod swaps;
 
 use std::path::PathBuf;
 
@@ -60,6 +61,8 @@ enum Bench {
     Nasty(nasty::Args),
     /// Many projects, faults and hostile clients at once, then an audit.
     Soak(soak::Args),
+    /// A thousand uploads and rollbacks of a plugin under load: failed calls and growth of memory.
+    Swaps(swaps::Args),
     /// Memory and lists of a crawl of 100,000 pages.
     Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
@@ -87,6 +90,7 @@ fn main() -> Result<()> {
         Bench::Kill(args) => kill::run(&args),
         Bench::Nasty(args) => nasty::run(&args),
         Bench::Soak(args) => soak::run(&args),
+        Bench::Swaps(args) => swaps::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Selectors(args) => selectors::run(&args),
         Bench::Extract(args) => extract::run(&args),

@@ -8,6 +8,7 @@ use anyhow::{Context as _, anyhow};
 use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
+use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking;
 use orbweaver_store::crawl::{FailedUrl, LeasedRun};
@@ -175,7 +176,10 @@ impl Crawler {
             extractors,
             rendering: Default::default(),
             hooks: Hooks::new(&spec.hooks),
-            engine: crawls.pipeline.engine.of_project(leased.run.project),
+            engine: crawls
+                .pipeline
+                .engine
+                .of_run(leased.run.project, RunRef::Crawl(leased.run.id.get())),
             spec,
             crawls,
             committer: committer.clone(),

@@ -60,6 +60,12 @@ impl Server {
         number.context("the service did not say which version it is")
     }
 
+    /// Sends a request without a body and returns the answer's JSON.
+    pub(super) async fn ask(&self, method: Method, path: &str) -> anyhow::Result<Value> {
+        self.send(method, path, "application/json", Vec::new())
+            .await
+    }
+
     /// Sends a request and returns the answer's JSON; an error's message if it is one.
     async fn send(
         &self,
