@@ -121,7 +121,7 @@ fn swap(program: &Program, versions: &[Vec<u8>], times: usize) -> Result<()> {
             upload(program, version)?;
         } else {
             let path = "/v1/plugins/swapped/rollback";
-            program.post(path, &json!({"number": 1}), 200)?;
+            program.post(path, &json!({}), 200)?;
         }
     }
     Ok(())

@@ -354,12 +354,7 @@ async fn invoke(
             let fetcher = pre.instantiate_async(&mut *store).await?;
             let answer = fetcher
                 .orbweaver_plugin_fetching_sync()
-                .call_fetch(
-                    &mut *store,
-                    &domain.as_ref().to_owned(),
-                    &path.as_ref().to_owned(),
-                    &params.as_ref().to_owned(),
-                )
+                .call_fetch(&mut *store, domain.as_ref(), path.as_ref(), params.as_ref())
                 .await?;
             Ok(answer.map(Answer::Items))
         }
