@@ -354,7 +354,12 @@ async fn invoke(
             let fetcher = pre.instantiate_async(&mut *store).await?;
             let answer = fetcher
                 .orbweaver_plugin_fetching_sync()
-                .call_fetch(&mut *store, domain.as_ref(), path.as_ref(), params.as_ref())
+                .call_fetch(
+                    &mut *store,
+                    domain.as_ref(),
+                    path.as_ref(),
+                    &params.as_ref().to_owned(),
+                )
                 .await?;
             Ok(answer.map(Answer::Items))
         }
