@@ -735,3 +735,63 @@ CREATE TABLE plugin_secrets (
     updated_at BIGINT NOT NULL,
     PRIMARY KEY (project_id, name)
 );
+
+-- What plugins logged in calls for a project, for their authors. Bounded for each plugin.
+
+CREATE TABLE plugin_logs (
+    id         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- 1: of the project's own plugin, not of the instance's of that name.
+    own        BIGINT NOT NULL,
+    kind       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    ts         BIGINT NOT NULL,
+    -- Its manifest's version.
+    version    TEXT NOT NULL,
+    -- Empty if there is none.
+    request_id TEXT NOT NULL,
+    -- crawl or actor; empty if it is no run.
+    run_kind   TEXT NOT NULL,
+    run_id     BIGINT,
+    -- trace, debug, info, warn or error.
+    level      TEXT NOT NULL,
+    -- Without credentials.
+    message    TEXT NOT NULL,
+    -- What it counts of the plugin's bound.
+    bytes      BIGINT NOT NULL
+);
+CREATE INDEX plugin_logs_plugin ON plugin_logs (project_id, own, kind, name, id);
+CREATE INDEX plugin_logs_ts ON plugin_logs (ts);
+
+-- Failed calls of plugins, with their inputs, for their authors. Bounded for each plugin.
+
+CREATE TABLE plugin_calls (
+    id             BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    project_id     BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    own            BIGINT NOT NULL,
+    kind           TEXT NOT NULL,
+    name           TEXT NOT NULL,
+    ts             BIGINT NOT NULL,
+    version        TEXT NOT NULL,
+    request_id     TEXT NOT NULL,
+    run_kind       TEXT NOT NULL,
+    run_id         BIGINT,
+    -- SHA-256 of the component, lower-case hex.
+    digest         TEXT NOT NULL,
+    -- JSON, without credentials.
+    input          TEXT NOT NULL,
+    -- SHA-256 of the whole input.
+    input_digest   TEXT NOT NULL,
+    -- The page's text, if there is one and it is small enough.
+    body           BYTEA,
+    -- Why the call cannot be made again; empty if it can.
+    not_replayable TEXT NOT NULL,
+    code           TEXT NOT NULL,
+    message        TEXT NOT NULL,
+    cpu_us         BIGINT NOT NULL,
+    wall_us        BIGINT NOT NULL,
+    memory         BIGINT NOT NULL,
+    bytes          BIGINT NOT NULL
+);
+CREATE INDEX plugin_calls_plugin ON plugin_calls (project_id, own, kind, name, id);
+CREATE INDEX plugin_calls_ts ON plugin_calls (ts);

@@ -53,6 +53,7 @@ mod openapi;
 mod page_webhooks;
 mod payment;
 mod plugin_figures;
+mod plugin_records;
 mod plugin_secrets;
 mod plugin_state;
 mod plugin_swaps;

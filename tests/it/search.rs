@@ -239,6 +239,7 @@ async fn deleted_pages_leave(service: Service) {
     let keep = Retention {
         scans: Duration::ZERO,
         request_log: Duration::from_secs(3_600),
+        plugin_records: Duration::from_secs(86_400),
     };
     let later = service.app.clock.now() + chrono::TimeDelta::seconds(1);
     service.app.store.purge(&keep, later).await.unwrap();

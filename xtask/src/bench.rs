@@ -74,6 +74,11 @@ pub enum Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// A thousand uploads and rollbacks of a plugin under load.
+    Swaps {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
     /// Requests a second through the API, against a bare axum handler.
     Api {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -101,6 +106,7 @@ impl Bench {
             Self::Nodes { args } => ("nodes", args),
             Self::Scale { args } => ("scale", args),
             Self::Soak { args } => ("soak", args),
+            Self::Swaps { args } => ("swaps", args),
             Self::Nasty { args } => ("nasty", args),
             Self::Api { args } => ("api", args),
             Self::Monitors { args } => ("monitors", args),
@@ -110,7 +116,7 @@ impl Bench {
         let peers = root().join("xtask/peers");
         let peers_target = target_dir().join("peers");
         if [
-            "actors", "api", "crawl", "idle", "kill", "nodes", "scale", "soak",
+            "actors", "api", "crawl", "idle", "kill", "nodes", "scale", "soak", "swaps",
         ]
         .contains(&name)
         {

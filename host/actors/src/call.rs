@@ -115,7 +115,7 @@ impl CallError {
 
 impl CallError {
     /// The code in the API's errors.
-    pub(crate) const fn code(&self) -> &'static str {
+    pub const fn code(&self) -> &'static str {
         match self {
             Self::NotFound(_) => "NOT_FOUND",
             Self::Invalid(_) => "INVALID_INPUT",

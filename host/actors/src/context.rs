@@ -17,6 +17,7 @@ use orbweaver_store::Store;
 use crate::config::JobsConfig;
 use crate::jobs::live::LiveJobs;
 use crate::plugins::PluginLimits;
+use crate::plugins::journal::PluginJournal;
 use crate::plugins::overlay::Overlay;
 
 /// Runs actors, fetchers and uploaded plugins of this process. Cheap to clone.
@@ -39,6 +40,8 @@ pub struct ActorsParts {
     pub cloud: Cloud,
     /// Uploaded plugins.
     pub overlay: Overlay,
+    /// What plugins log, and their failed calls.
+    pub journal: PluginJournal,
     /// Bounds of uploads.
     pub plugin_limits: PluginLimits,
     /// Bounds the calls that run at once; projects take turns.

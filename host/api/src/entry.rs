@@ -15,6 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use ipnet::IpNet;
+use orbweaver_engine::within_request;
 use orbweaver_store::LogEntry;
 use tower::Service;
 use tracing::Instrument as _;
@@ -220,7 +221,8 @@ impl Connection {
         let takes_pages = wants_html(request.headers());
         // Nothing of a request outlives its panic: what handlers share is behind locks that
         // do not poison, or is replaced as a whole.
-        let work = AssertUnwindSafe(self.router.call(request)).catch_unwind();
+        let work = within_request(scope.id().into(), self.router.call(request));
+        let work = AssertUnwindSafe(work).catch_unwind();
         let limit = self.inner.app.settings.request_timeout;
         let done = tokio::time::timeout(limit, work.instrument(span.clone())).await;
         let mut response = match done {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::response::{IntoResponse as _, Response};
 use http::{HeaderValue, StatusCode, header};
+use orbweaver_engine::within_request;
 use orbweaver_store::{Claim, KeptAnswer, RENEWAL, Store, StoreError};
 use tracing::Instrument as _;
 use utoipa::IntoParams;
@@ -90,7 +91,7 @@ where
         ctx.path,
         since.timestamp_millis()
     ));
-    let work = work(token);
+    let work = within_request(ctx.scope.id().into(), work(token));
     let ctx = ctx.clone();
     let (store, path, unanswered) = (store.clone(), ctx.path.clone(), key.clone());
     let task = tokio::spawn(

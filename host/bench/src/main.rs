@@ -18,6 +18,7 @@ mod process;
 mod scale;
 mod selectors;
 mod soak;
+mod swaps;
 
 use std::path::PathBuf;
 
@@ -63,6 +64,8 @@ enum Bench {
     Nodes(nodes::Args),
     /// Many projects, faults and hostile clients at once, then an audit.
     Soak(soak::Args),
+    /// A thousand uploads and rollbacks of a plugin under load: failed calls and growth of memory.
+    Swaps(swaps::Args),
     /// Memory and lists of a crawl of 100,000 pages.
     Scale(scale::Args),
     /// Six roles of a page, sandboxed, against native code and peers.
@@ -91,6 +94,7 @@ fn main() -> Result<()> {
         Bench::Nasty(args) => nasty::run(&args),
         Bench::Nodes(args) => nodes::run(&args),
         Bench::Soak(args) => soak::run(&args),
+        Bench::Swaps(args) => swaps::run(&args),
         Bench::Scale(args) => scale::run(&args),
         Bench::Selectors(args) => selectors::run(&args),
         Bench::Extract(args) => extract::run(&args),

@@ -12,6 +12,7 @@ pub mod key_hash;
 pub mod limits;
 pub mod markdown;
 pub mod page;
+pub mod redact;
 pub mod render;
 pub mod retry_after;
 pub mod robots;

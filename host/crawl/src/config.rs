@@ -107,6 +107,8 @@ settings! {
         pub scans_days: u32 = 30,
         /// Days that the entries of GET /v1/logs are kept.
         pub request_log_days: u32 = 30,
+        /// Days that lines logged by plugins and their failed calls are kept.
+        pub plugin_records_days: u32 = 14,
         /// Days that a crawl run and its pages are kept after its end; 0 means until deleted.
         pub runs_days: u32 = 90,
         /// Maximum size of one project's stored bodies, in MiB: beyond it, the oldest ended

@@ -20,6 +20,7 @@ use crate::host::Host;
 use crate::inner::Inner;
 use crate::inputs::Plan;
 use crate::inspect::Inspection;
+use crate::journal::{CallOrigin, Caller, Journal, RunRef, project_of};
 use crate::kind::Kind;
 use crate::load::{Grants, file_name};
 use crate::page::Page;
@@ -36,7 +37,7 @@ use crate::verdict::{self, Verdict};
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
-    project: Option<ProjectId>,
+    caller: Caller,
 }
 
 /// Identifies the plugin that serves a role, for cache keys.
@@ -64,17 +65,41 @@ impl Engine {
     pub fn new(config: EngineConfig) -> Result<Self, StartError> {
         Ok(Self {
             inner: Arc::new(Inner::new(config)?),
-            project: None,
+            caller: None,
         })
     }
 
-    /// A handle that sees this project's own plugins, too.
+    /// A handle that sees this project's own plugins, too. Its calls are noted with the request that
+    /// the running task answers ([`within_request`](crate::within_request)).
     #[must_use]
     pub fn of_project(&self, project: ProjectId) -> Self {
+        self.with_origin(CallOrigin::new(project))
+    }
+
+    /// Same as [`of_project`](Self::of_project) for calls of a run.
+    #[must_use]
+    pub fn of_run(&self, project: ProjectId, run: RunRef) -> Self {
+        self.with_origin(CallOrigin {
+            run: Some(run),
+            ..CallOrigin::new(project)
+        })
+    }
+
+    fn with_origin(&self, origin: CallOrigin) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
-            project: Some(project),
+            caller: Some(Arc::new(origin)),
         }
+    }
+
+    /// The project whose own plugins this handle sees.
+    fn project(&self) -> Option<ProjectId> {
+        project_of(&self.caller)
+    }
+
+    /// Passes on what happens in calls from now on. False if there is a journal already.
+    pub fn set_journal(&self, journal: Arc<dyn Journal>) -> bool {
+        self.inner.runtime.journal.set(journal).is_ok()
     }
 
     /// Reads a component without compiling or running it. CPU-bound: about 10 ms for a large
@@ -141,7 +166,7 @@ impl Engine {
     #[crate::boxed]
     pub async fn await_plugin(&self, kind: Kind, name: &str) {
         let is_it = |(other, known): &(Kind, String)| *other == kind && known == name;
-        self.inner.own_arrival(self.project, is_it).await;
+        self.inner.own_arrival(self.project(), is_it).await;
         let file = file_name(kind, name);
         self.inner.arrival(|coming| coming == file).await;
     }
@@ -150,7 +175,7 @@ impl Engine {
     #[crate::boxed]
     pub async fn await_role(&self, role: &str) {
         let is_extractor = |(kind, _): &(Kind, String)| *kind == Kind::Extractor;
-        self.inner.own_arrival(self.project, is_extractor).await;
+        self.inner.own_arrival(self.project(), is_extractor).await;
         let name = self.inner.config.roles.get(role);
         self.await_plugin(Kind::Extractor, name.map_or(role, String::as_str))
             .await;
@@ -164,7 +189,7 @@ impl Engine {
                 continue;
             }
             self.await_role(&role).await;
-            if let Some((plugin, _)) = self.inner.registry().role(self.project, &role) {
+            if let Some((plugin, _)) = self.inner.registry().role(self.project(), &role) {
                 open.extend(plugin.manifest.needs.iter().cloned());
             }
         }
@@ -174,7 +199,7 @@ impl Engine {
     #[crate::boxed]
     pub async fn await_fetchers(&self) {
         let is_fetcher = |(kind, _): &(Kind, String)| *kind == Kind::Fetcher;
-        self.inner.own_arrival(self.project, is_fetcher).await;
+        self.inner.own_arrival(self.project(), is_fetcher).await;
         let prefix = Kind::Fetcher.file_prefix();
         self.inner
             .arrival(|coming| coming.starts_with(prefix))
@@ -184,7 +209,7 @@ impl Engine {
     /// Waits until all plugins inside the program and of the folder are loaded.
     #[crate::boxed]
     pub async fn await_all(&self) {
-        self.inner.own_arrival(self.project, |_| true).await;
+        self.inner.own_arrival(self.project(), |_| true).await;
         self.inner.arrival(|_| true).await;
     }
 
@@ -254,12 +279,12 @@ impl Engine {
     /// The plugins of the handle's project alone, by kind and name.
     pub fn own_plugins(&self) -> Vec<PluginInfo> {
         let own = |project| self.inner.registry().own_infos(project);
-        self.project.map(own).unwrap_or_default()
+        self.project().map(own).unwrap_or_default()
     }
 
     /// Every plugin in service, by kind and name.
     pub fn plugins(&self) -> Vec<PluginInfo> {
-        self.inner.registry().infos(self.project)
+        self.inner.registry().infos(self.project())
     }
 
     /// Files whose current content failed to load, and why: paths in the folder, and bare file
@@ -283,7 +308,7 @@ impl Engine {
     pub fn plugin(&self, kind: Kind, name: &str) -> Option<PluginInfo> {
         let registry = self.inner.registry();
         registry
-            .get(self.project, kind, name)
+            .get(self.project(), kind, name)
             .map(|plugin| plugin.info(None))
     }
 
@@ -291,9 +316,9 @@ impl Engine {
     /// handle's project's own plugin, or, without a project, of the instance's.
     pub fn figures(&self, kind: Kind, name: &str) -> Vec<VersionFigures> {
         let registry = self.inner.registry();
-        let serving = registry.get(self.project, kind, name);
-        let serving = serving.filter(|plugin| plugin.owner() == self.project);
-        let figures = self.inner.stats.figures(self.project, kind, name);
+        let serving = registry.get(self.project(), kind, name);
+        let serving = serving.filter(|plugin| plugin.owner() == self.project());
+        let figures = self.inner.stats.figures(self.project(), kind, name);
         figures
             .iter()
             .map(|version| {
@@ -313,14 +338,14 @@ impl Engine {
     pub fn fetcher_for(&self, domain: &str) -> Option<PluginInfo> {
         let registry = self.inner.registry();
         registry
-            .fetcher(self.project, domain)
+            .fetcher(self.project(), domain)
             .map(|plugin| plugin.info(None))
     }
 
     /// The plugin that serves a role.
     pub fn role(&self, role: &str) -> Option<PluginRef> {
         let registry = self.inner.registry();
-        let visible = Visible::new(&registry, self.project);
+        let visible = Visible::new(&registry, &self.caller);
         let (plugin, _) = visible.role(role)?;
         let (mut project, mut inputs) = (plugin.owner(), Vec::new());
         if !plugin.manifest.needs.is_empty() {
@@ -366,7 +391,7 @@ impl Engine {
     pub async fn extract(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
         let roles = calls.iter().map(|call| call.role.clone());
         self.await_roles(roles.collect()).await;
-        self.inner.extract(self.project, page, calls).await
+        self.inner.extract(&self.caller, page, calls).await
     }
 
     /// Runs a role on a page for a plugin that asks its host for it.
@@ -397,7 +422,7 @@ impl Engine {
     /// Same as [`extract`](Self::extract), on the calling thread, for benchmarks and tools. Must
     /// not be called within an asynchronous task.
     pub fn extract_blocking(&self, page: &Arc<Page>, calls: Vec<RoleCall>) -> Vec<RoleResult> {
-        self.inner.extract_blocking(self.project, page, calls)
+        self.inner.extract_blocking(&self.caller, page, calls)
     }
 
     /// Runs an actor after checking the input against its schema. Dropping the future drops the
@@ -416,8 +441,8 @@ impl Engine {
         self.await_plugin(Kind::Actor, name).await;
         let plugin = self.find(Kind::Actor, name)?;
         self.inner.check_input(&plugin, input).await?;
-        let invocation = Invocation::Run(input.to_string());
-        let called = (plugin, self.project);
+        let invocation = Invocation::Run(input.to_string().into());
+        let called = (plugin, self.caller.clone());
         self.inner.run(called, invocation, host).await
     }
 
@@ -437,9 +462,9 @@ impl Engine {
         self.await_plugin(Kind::Actor, name).await;
         let plugin = self.find(Kind::Actor, name)?;
         self.inner.check_input(&plugin, input).await?;
-        let invocation = Invocation::Run(input.to_string());
+        let invocation = Invocation::Run(input.to_string().into());
         self.inner
-            .run_in_background((plugin, self.project), invocation, host, budget)
+            .run_in_background((plugin, self.caller.clone()), invocation, host, budget)
             .await
     }
 
@@ -458,21 +483,21 @@ impl Engine {
     ) -> Result<CallOutput, PluginError> {
         self.await_fetchers().await;
         let registry = self.inner.registry();
-        let plugin = registry.fetcher(self.project, domain).cloned();
+        let plugin = registry.fetcher(self.project(), domain).cloned();
         let plugin = plugin.ok_or_else(|| PluginError::NotFound {
             kind: "fetcher",
             name: domain.to_owned(),
         })?;
         self.inner.check_input(&plugin, params).await?;
-        let invocation = Invocation::Fetch(domain.to_owned(), path.to_owned(), params.to_string());
-        let called = (plugin, self.project);
+        let invocation = Invocation::Fetch(domain.into(), path.into(), params.to_string().into());
+        let called = (plugin, self.caller.clone());
         self.inner.run(called, invocation, host).await
     }
 
     /// Which functions these hooks have together. A hook that is not loaded has those for pages,
     /// so that its absence is noticed there.
     pub fn hook_points(&self, hooks: &[HookUse]) -> HookPoints {
-        self.inner.hook_points(self.project, hooks)
+        self.inner.hook_points(self.project(), hooks)
     }
 
     /// Passes a page through hooks, in their order. Dropping the future interrupts a running guest.
@@ -482,12 +507,14 @@ impl Engine {
         for hook in hooks {
             self.await_plugin(Kind::Hook, &hook.name).await;
             let registry = self.inner.registry();
-            let plugin = registry.get(self.project, Kind::Hook, &hook.name).cloned();
+            let plugin = registry
+                .get(self.project(), Kind::Hook, &hook.name)
+                .cloned();
             if let Some(plugin) = plugin {
                 self.await_roles(plugin.manifest.needs.clone()).await;
             }
         }
-        self.inner.page_hooks(self.project, hooks, work).await
+        self.inner.page_hooks(&self.caller, hooks, work).await
     }
 
     /// Passes a webhook's payload (JSON text) through the hooks that have `deliver`, in their order. A
@@ -503,7 +530,7 @@ impl Engine {
             self.await_plugin(Kind::Hook, &hook.name).await;
         }
         self.inner
-            .delivery_hooks(self.project, hooks, delivery, payload)
+            .delivery_hooks(&self.caller, hooks, delivery, payload)
             .await
     }
 
@@ -521,7 +548,7 @@ impl Engine {
             self.await_plugin(Kind::Hook, &hook.name).await;
         }
         self.inner
-            .request_hooks(self.project, hooks, url, depth, attempts)
+            .request_hooks(&self.caller, hooks, url, depth, attempts)
             .await
     }
 
@@ -543,7 +570,7 @@ impl Engine {
 
     fn find(&self, kind: Kind, name: &str) -> Result<Arc<Plugin>, PluginError> {
         let registry = self.inner.registry();
-        let plugin = registry.get(self.project, kind, name).cloned();
+        let plugin = registry.get(self.project(), kind, name).cloned();
         plugin.ok_or_else(|| PluginError::NotFound {
             kind: kind.as_str(),
             name: name.to_owned(),

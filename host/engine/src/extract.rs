@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use orbweaver_core::ids::ProjectId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use wasmtime::Store;
@@ -12,6 +11,7 @@ use wasmtime::component::Resource;
 use crate::capability::pages::HostPage;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
+use crate::journal::{CallInput, Caller, Reporter};
 use crate::memory::MemoryBudget;
 use crate::meter::Meter;
 use crate::output;
@@ -38,7 +38,7 @@ pub(crate) type RoleResult = Result<String, PluginError>;
 pub(crate) struct RoleGroup {
     pub plugin: Arc<Plugin>,
     /// The project that the call is for.
-    pub caller: Option<ProjectId>,
+    pub caller: Caller,
     pub calls: Vec<(usize, RoleCall)>,
     /// Outputs of other roles that it needs.
     pub inputs: Inputs,
@@ -167,6 +167,7 @@ pub(crate) fn run_group(
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<Instance> = None;
     let mut memory = MemoryBudget::new(plugin.limits.memory_bytes());
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
     let _running = runtime.ticker.guest();
     for (place, call) in calls {
         let meter = begin();
@@ -180,8 +181,9 @@ pub(crate) fn run_group(
                 }
                 None => {
                     memory = MemoryBudget::new(plugin.limits.memory_bytes());
-                    let given = (Arc::clone(&meter), Arc::clone(&memory), inputs);
-                    Instance::new(runtime, plugin, &pooled.pre, page, given)?
+                    let budgets = (Arc::clone(&meter), Arc::clone(&memory));
+                    let given = (inputs, &reporter);
+                    Instance::new(runtime, plugin, &pooled.pre, page, budgets, given)?
                 }
             };
             let result = alive.call(plugin, call);
@@ -197,10 +199,20 @@ pub(crate) fn run_group(
             None => guest(),
         };
         meter.leave();
-        plugin.ended(*caller, &meter, memory.peak(), result.as_ref().err());
+        let ended = (result.as_ref().err(), || role_input(page, call));
+        plugin.ended((caller, &reporter), &meter, memory.peak(), ended);
         results.push((*place, result));
     }
     results
+}
+
+/// The input of a role's call.
+pub(crate) fn role_input(page: &Arc<Page>, call: &RoleCall) -> CallInput {
+    CallInput::Role {
+        page: Arc::clone(page),
+        role: call.role.clone(),
+        options: call.options.clone(),
+    }
 }
 
 /// Whether an error leaves the instance unusable.
@@ -225,11 +237,13 @@ impl Instance {
         plugin: &Plugin,
         pre: &ExtractorPre<State>,
         page: &Arc<Page>,
-        (meter, memory, inputs): (Arc<Meter>, Arc<MemoryBudget>, &Inputs),
+        (meter, memory): (Arc<Meter>, Arc<MemoryBudget>),
+        (inputs, reporter): (&Inputs, &Reporter),
     ) -> Result<Self, PluginError> {
         let limits = &plugin.limits;
         let mut state = State::new(&plugin.label, limits, meter, memory, None);
         state.inputs = inputs.clone();
+        state.report_to(reporter.clone());
         let mut store = runtime
             .store(Placement::Pool, state, limits)
             .map_err(|error| PluginError::Engine(error.to_string()))?;

@@ -17,6 +17,7 @@ use crate::extract::{PageJob, RoleCall, RoleGroup, RoleResult, run_group};
 use crate::folder_scan::Fingerprint;
 use crate::host::Host;
 use crate::inputs::{Inputs, NO_OPTIONS, Outputs, Plan, circle};
+use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::load::{Grants, Loader};
 use crate::meter::Meter;
@@ -276,12 +277,12 @@ impl Inner {
     #[crate::boxed]
     pub async fn extract(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         page: &Arc<Page>,
         calls: Vec<RoleCall>,
     ) -> Vec<RoleResult> {
         let registry = self.registry();
-        let visible = Visible::new(&registry, project);
+        let visible = Visible::new(&registry, caller);
         let plan = Plan::of(visible, &calls);
         let outputs = self.outputs(page, visible, plan).await;
         let (mut answers, open) = Answers::known(calls, &outputs);
@@ -347,12 +348,12 @@ impl Inner {
     /// Same as [`extract`](Self::extract), on the calling thread.
     pub fn extract_blocking(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         page: &Arc<Page>,
         calls: Vec<RoleCall>,
     ) -> Vec<RoleResult> {
         let registry = self.registry();
-        let visible = Visible::new(&registry, project);
+        let visible = Visible::new(&registry, caller);
         let plan = Plan::of(visible, &calls);
         let mut outputs = Outputs::default();
         for (role, error) in plan.broken {
@@ -441,11 +442,11 @@ impl Inner {
     #[crate::boxed]
     pub async fn run(
         &self,
-        (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
+        (plugin, caller): (Arc<Plugin>, Caller),
         invocation: Invocation,
         host: Arc<dyn Host>,
     ) -> Result<CallOutput, PluginError> {
-        plugin.admit(caller)?;
+        plugin.admit(project_of(&caller))?;
         let owner = plugin.owner();
         let slot = self.actor_slot(owner).await;
         let slot = slot.ok_or_else(|| PluginError::Engine("shutting down".to_owned()))?;
@@ -465,12 +466,12 @@ impl Inner {
     #[crate::boxed]
     pub async fn run_in_background(
         &self,
-        (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
+        (plugin, caller): (Arc<Plugin>, Caller),
         invocation: Invocation,
         host: Arc<dyn Host>,
         budget: RunBudget,
     ) -> Result<CallOutput, PluginError> {
-        plugin.admit(caller)?;
+        plugin.admit(project_of(&caller))?;
         let runtime = Arc::clone(&self.runtime);
         let limits = budget.limits(&plugin.limits);
         let owner = plugin.owner();
@@ -527,7 +528,7 @@ impl Groups {
                 None => match plugin.admit(visible.project()) {
                     Ok(()) => groups.push(RoleGroup {
                         plugin: Arc::clone(plugin),
-                        caller: visible.project(),
+                        caller: visible.caller().clone(),
                         calls: vec![(place, call)],
                         inputs: Inputs::of(plugin, outputs),
                     }),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{CodedError, ErrorCode, PluginError};
 use crate::extract::{RoleCall, RoleResult};
+use crate::journal::CallOrigin;
 use crate::plugin::Plugin;
 use crate::registry::{Registry, Visible};
 
@@ -125,7 +126,8 @@ impl Plan {
 
 /// Why this plugin can't join the others: a circle of needs through one of its roles.
 pub(crate) fn circle(registry: &Registry, plugin: &Arc<Plugin>) -> Option<String> {
-    let visible = Visible::new(registry, plugin.owner());
+    let caller = plugin.owner().map(|owner| Arc::new(CallOrigin::new(owner)));
+    let visible = Visible::new(registry, &caller);
     let plan = Plan::of_plugins(visible, [plugin]);
     plan.broken.into_iter().find_map(|(_, error)| match error {
         PluginError::Reported(why) => Some(why.message),

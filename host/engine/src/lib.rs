@@ -34,6 +34,7 @@ mod inner;
 mod inputs;
 mod inspect;
 mod interrupt;
+mod journal;
 mod kind;
 mod limiter;
 mod limits;
@@ -61,7 +62,6 @@ mod wasi;
 mod wit;
 
 pub use bundle::has_bundle;
-pub use capability::log::LogLevel;
 pub use config::{EngineConfig, Grant, GrantConfig, GrantWord};
 pub use embed::{BundleReport, write_bundle};
 pub use engine::{Engine, PluginRef};
@@ -82,6 +82,10 @@ pub use host::rendering::{RenderingHost, WaitFor};
 pub use host::state::{PluginId, StateError, StateHost, StateValue};
 pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
+pub use journal::{
+    CallInput, CallNote, CallOrigin, FailedCall, Journal, LogLevel, PluginFacts, RunRef,
+    current_request, within_request,
+};
 pub use kind::Kind;
 pub use limits::{LimitRange, Limits, LimitsConfig};
 pub use load::{Grants, file_name};

@@ -19,9 +19,11 @@ use crate::extract::{RoleCall, RoleGroup, ends_instance, run_group};
 use crate::grants::{EffectivePermissions, Permissions};
 use crate::hook;
 use crate::host::NoHost;
+use crate::host::state::PluginId;
 use crate::imports::{self, World};
 use crate::inputs::Inputs;
 use crate::inspect::{Digest, Inspection, StaticLimits, inspect};
+use crate::journal::PluginFacts;
 use crate::kind::Kind;
 use crate::meter::Meter;
 use crate::page::Page;
@@ -229,6 +231,15 @@ impl Loader {
             reason = "shown to operators; no rule depends on it"
         )]
         let loaded_at = SystemTime::now();
+        let facts = Arc::new(PluginFacts {
+            id: PluginId {
+                own: owner.is_some(),
+                kind: manifest.kind,
+                name: manifest.name.clone(),
+            },
+            version: manifest.version.clone(),
+            digest: digest.to_string(),
+        });
         let rule = QuarantineRule::of(config, &source);
         let plugin = |code: Arc<Code>, stats: Arc<Stats>| Plugin {
             figures: stats.version(digest, &found.manifest.version, loaded_at),
@@ -244,6 +255,7 @@ impl Loader {
             input: input.clone(),
             loaded_at,
             label: Arc::clone(&label),
+            facts: Arc::clone(&facts),
             stats,
         };
         let key = (digest, grants_digest(&grants));

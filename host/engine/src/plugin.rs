@@ -15,6 +15,7 @@ use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::state::PluginId;
 use crate::inspect::Digest;
 use crate::interrupt::GuestCode;
+use crate::journal::{CallInput, Caller, FailedCall, PluginFacts, Reporter, project_of};
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, HookPoint, Manifest};
@@ -92,6 +93,8 @@ pub(crate) struct Plugin {
     pub loaded_at: SystemTime,
     /// `KIND:NAME`, for logs.
     pub label: Arc<str>,
+    /// The same for the journal.
+    pub facts: Arc<PluginFacts>,
     pub stats: Arc<Stats>,
     /// Of this version.
     pub figures: Arc<Figures>,
@@ -139,10 +142,10 @@ impl Plugin {
     /// Counts a call that has ended.
     pub fn ended(
         &self,
-        caller: Option<ProjectId>,
+        (caller, reporter): (&Caller, &Reporter),
         meter: &Meter,
         memory: u64,
-        error: Option<&PluginError>,
+        (error, input): (Option<&PluginError>, impl FnOnce() -> CallInput),
     ) {
         let used = CallUse {
             cpu: meter.cpu(),
@@ -152,6 +155,17 @@ impl Plugin {
         };
         self.stats.record(&used, error);
         self.figures.record(&used, error);
+        if let Some(error) = error {
+            let failure = || FailedCall {
+                input: input(),
+                error: error.clone(),
+                cpu: used.cpu,
+                wall: used.wall,
+                memory,
+            };
+            reporter.failed(failure, error);
+        }
+        let caller = project_of(caller);
         let (plugin, project) = (&*self.label, caller.map(ProjectId::get));
         match self.quarantine.ended(caller, error, Instant::now()) {
             Turn::Same => {}

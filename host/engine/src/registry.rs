@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use orbweaver_core::ids::ProjectId;
 
+use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::plugin::{Plugin, PluginInfo, Source};
 
@@ -62,16 +63,20 @@ struct Slot {
 pub(crate) struct Visible<'a> {
     registry: &'a Registry,
     /// `None`: the instance's alone.
-    project: Option<ProjectId>,
+    caller: &'a Caller,
 }
 
 impl<'a> Visible<'a> {
-    pub const fn new(registry: &'a Registry, project: Option<ProjectId>) -> Self {
-        Self { registry, project }
+    pub const fn new(registry: &'a Registry, caller: &'a Caller) -> Self {
+        Self { registry, caller }
     }
 
-    pub const fn project(self) -> Option<ProjectId> {
-        self.project
+    pub fn project(self) -> Option<ProjectId> {
+        project_of(self.caller)
+    }
+
+    pub const fn caller(self) -> &'a Caller {
+        self.caller
     }
 
     /// Same as [`Registry::role`].
@@ -79,7 +84,7 @@ impl<'a> Visible<'a> {
     where
         'a: 'r,
     {
-        self.registry.role(self.project, role)
+        self.registry.role(self.project(), role)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The two `wasmtime::Engine`s, their linkers, and the stores of calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use wasmtime::component::Linker;
 use wasmtime::{
@@ -12,6 +12,7 @@ use crate::config::EngineConfig;
 use crate::grants::EffectivePermissions;
 use crate::inspect::{POOL_CORE_INSTANCES, POOL_TABLE_ELEMENTS, POOL_TABLES};
 use crate::interrupt::{Interrupter, RETRY, is_supported};
+use crate::journal::Journal;
 use crate::limits::Limits;
 use crate::state::State;
 use crate::ticker::{TICK, Ticker};
@@ -45,6 +46,8 @@ pub(crate) struct Runtime {
     /// Interrupts guests; stands still while none runs.
     pub ticker: Ticker,
     /// Stops guests of the pool; `None` where their code checks epochs.
+    /// Takes what happens in calls, once it is set.
+    pub journal: OnceLock<Arc<dyn Journal>>,
     pub interrupter: Option<Arc<Interrupter>>,
 }
 
@@ -83,6 +86,7 @@ impl Runtime {
             pool_linker,
             counts_fuel: config.count_fuel,
             ticker,
+            journal: OnceLock::new(),
             interrupter,
         })
     }

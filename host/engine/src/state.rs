@@ -11,6 +11,7 @@ use crate::capability::pages::HostPage;
 use crate::classify::classify;
 use crate::error::PluginError;
 use crate::inputs::Inputs;
+use crate::journal::Reporter;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
@@ -38,6 +39,7 @@ pub(crate) struct State {
     plugin: Arc<str>,
     log_lines: u32,
     last_words: LastWords,
+    reporter: Reporter,
 }
 
 impl State {
@@ -62,6 +64,7 @@ impl State {
             plugin: Arc::clone(plugin),
             log_lines: limits.log_lines,
             last_words: LastWords::default(),
+            reporter: Reporter::NONE,
         }
     }
 
@@ -80,6 +83,12 @@ impl State {
             }
             other => other,
         }
+    }
+
+    /// Reports what the guest logs.
+    pub fn report_to(&mut self, reporter: Reporter) {
+        self.log.report_to(reporter.clone());
+        self.reporter = reporter;
     }
 
     /// Makes this the meter of the next call of the same guest.
@@ -102,11 +111,12 @@ impl WasiView for State {
             plugin,
             log_lines,
             last_words,
+            reporter,
             ..
         } = self;
         let ctx = wasi.get_or_insert_with(|| {
             Box::new(crate::wasi::console::context(
-                plugin, *log_lines, last_words,
+                plugin, *log_lines, last_words, reporter,
             ))
         });
         WasiCtxView { ctx, table }

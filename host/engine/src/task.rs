@@ -3,15 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orbweaver_core::ids::ProjectId;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
 use crate::capability::Capabilities;
 use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
-use crate::extract::{RoleGroup, RoleResult, ends_instance};
+use crate::extract::{RoleGroup, RoleResult, ends_instance, role_input};
 use crate::host::Host;
+use crate::journal::{CallInput, Caller, Reporter, with_context};
 use crate::limits::Limits;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
@@ -58,19 +58,39 @@ impl RunBudget {
 }
 
 /// The export to call, with its arguments.
+#[derive(Clone)]
 pub(crate) enum Invocation {
     /// An actor, with its input.
-    Run(String),
+    Run(Arc<str>),
     /// A fetcher: domain, path, parameters.
-    Fetch(String, String, String),
+    Fetch(Arc<str>, Arc<str>, Arc<str>),
     /// Only instantiate.
     Nothing,
+}
+
+impl Invocation {
+    /// The input, for the journal.
+    fn noted(self) -> CallInput {
+        match self {
+            Self::Run(input) => CallInput::Actor {
+                input: input.as_ref().to_owned(),
+            },
+            Self::Fetch(domain, path, params) => CallInput::Fetcher {
+                domain: domain.as_ref().to_owned(),
+                path: path.as_ref().to_owned(),
+                params: params.as_ref().to_owned(),
+            },
+            Self::Nothing => CallInput::Actor {
+                input: String::new(),
+            },
+        }
+    }
 }
 
 /// Runs an actor or fetcher within its time budgets; dropping the future drops the guest.
 pub(crate) async fn run(
     runtime: Arc<Runtime>,
-    (plugin, caller): (Arc<Plugin>, Option<ProjectId>),
+    (plugin, caller): (Arc<Plugin>, Caller),
     invocation: Invocation,
     host: Arc<dyn Host>,
     limits: Limits,
@@ -85,13 +105,17 @@ pub(crate) async fn run(
         plugin.id(),
         &meter,
     ));
-    let state = State::new(
+    let caller = with_context(caller, capabilities.job.context());
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, &caller);
+    let mut state = State::new(
         &plugin.label,
         &limits,
         Arc::clone(&meter),
         Arc::clone(&memory),
         Some(Arc::clone(&capabilities)),
     );
+    state.report_to(reporter.clone());
+    let input = invocation.clone();
     let mut store = task_store(&runtime, &limits, state)?;
     let answer = {
         let guest = Metered {
@@ -123,7 +147,8 @@ pub(crate) async fn run(
             "the call was ended: {limit}"
         );
     }
-    plugin.ended(caller, &meter, memory.peak(), failure);
+    let ended = (failure, || input.noted());
+    plugin.ended((&caller, &reporter), &meter, memory.peak(), ended);
     Ok(CallOutput {
         json: result?,
         cpu: meter.cpu(),
@@ -164,6 +189,7 @@ pub(crate) async fn extract(
     let mut results = Vec::with_capacity(calls.len());
     let mut instance: Option<(Store<State>, Extractor, u32)> = None;
     let mut memory = MemoryBudget::new(limits.memory_bytes());
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, &caller);
     for (place, call) in calls {
         let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
         let previous = instance.take();
@@ -178,6 +204,7 @@ pub(crate) async fn extract(
                     let (meter, memory) = (Arc::clone(&meter), Arc::clone(&memory));
                     let mut state = State::new(&plugin.label, &limits, meter, memory, None);
                     state.inputs = inputs.clone();
+                    state.report_to(reporter.clone());
                     let mut store = task_store(&runtime, &limits, state)?;
                     match begin(&mut store, &plugin, &page).await {
                         Ok((extractor, page)) => (store, extractor, page),
@@ -214,7 +241,8 @@ pub(crate) async fn extract(
         let result = tokio::time::timeout(limits.wall(), one)
             .await
             .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))));
-        plugin.ended(caller, &meter, memory.peak(), result.as_ref().err());
+        let ended = (result.as_ref().err(), || role_input(&page, &call));
+        plugin.ended((&caller, &reporter), &meter, memory.peak(), ended);
         results.push((place, result));
     }
     results
@@ -291,7 +319,7 @@ async fn invoke(
                 .run_concurrent(async |accessor| {
                     actor
                         .orbweaver_plugin_acting()
-                        .call_run(accessor, input)
+                        .call_run(accessor, input.as_ref().to_owned())
                         .await
                 })
                 .await??;
@@ -301,7 +329,7 @@ async fn invoke(
             let actor = pre.instantiate_async(&mut *store).await?;
             let answer = actor
                 .orbweaver_plugin_acting_sync()
-                .call_run(&mut *store, &input)
+                .call_run(&mut *store, &input.as_ref().to_owned())
                 .await?;
             Ok(answer.map(Answer::Json))
         }
@@ -311,7 +339,12 @@ async fn invoke(
                 .run_concurrent(async |accessor| {
                     fetcher
                         .orbweaver_plugin_fetching()
-                        .call_fetch(accessor, domain, path, params)
+                        .call_fetch(
+                            accessor,
+                            domain.as_ref().to_owned(),
+                            path.as_ref().to_owned(),
+                            params.as_ref().to_owned(),
+                        )
                         .await
                 })
                 .await??;
@@ -321,7 +354,12 @@ async fn invoke(
             let fetcher = pre.instantiate_async(&mut *store).await?;
             let answer = fetcher
                 .orbweaver_plugin_fetching_sync()
-                .call_fetch(&mut *store, &domain, &path, &params)
+                .call_fetch(
+                    &mut *store,
+                    domain.as_ref(),
+                    path.as_ref(),
+                    &params.as_ref().to_owned(),
+                )
                 .await?;
             Ok(answer.map(Answer::Items))
         }

@@ -28,6 +28,7 @@ pub async fn run(service: Service) {
     let keep = Retention {
         scans: days(service.config().retention.scans_days),
         request_log: days(service.config().retention.request_log_days),
+        plugin_records: days(service.config().retention.plugin_records_days),
     };
     let sweeper = Arc::new(Mutex::new(BlobSweeper::new(app.store.clone())));
     let mut next_sweep = Instant::now();

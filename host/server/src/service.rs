@@ -14,7 +14,7 @@ use orbweaver_accounts::seal::Seal;
 use orbweaver_accounts::usage::Usage;
 use orbweaver_accounts::{Accounts, AccountsParts};
 use orbweaver_actors::jobs::LiveJobs;
-use orbweaver_actors::plugins::{self, Overlay, PluginLimits};
+use orbweaver_actors::plugins::{self, Overlay, PluginJournal, PluginLimits};
 use orbweaver_actors::{Actors, ActorsParts};
 use orbweaver_api::heartbeat::Heartbeat;
 use orbweaver_api::{App, AppParts, Rates};
@@ -168,6 +168,8 @@ pub async fn build_with(
         webhook_config: config.webhooks.clone(),
         retention: config.retention.clone(),
     });
+    let journal = PluginJournal::start(store.clone(), clock.clone());
+    pipeline.engine.set_journal(Arc::new(journal.clone()));
     let actors = Actors::from(ActorsParts {
         store: store.clone(),
         clock: clock.clone(),
@@ -176,6 +178,7 @@ pub async fn build_with(
         pipeline: pipeline.clone(),
         cloud: cloud.clone(),
         overlay: Overlay::default(),
+        journal: journal.clone(),
         plugin_limits: PluginLimits {
             kept_versions: config.plugins.kept_versions,
             all_projects: config.plugins.max_project_plugins,

@@ -24,6 +24,7 @@ mod mail;
 pub mod monitors;
 mod notices;
 mod pages;
+mod plugin_records;
 mod plugin_secrets;
 mod plugin_state;
 mod plugins;
@@ -57,6 +58,9 @@ pub use mail::{DueMail, NewMail};
 pub use notices::Topic;
 pub use orbweaver_blobs as blobs;
 pub use pages::{CacheQuery, NewPage, StoredPage};
+pub use plugin_records::{
+    PluginCall, PluginLine, PluginRecord, RecordBounds, RecordOrigin, RecordPage,
+};
 pub use plugin_secrets::{PluginSecret, SavedSecret, SealedSecret};
 pub use plugin_state::{StateBounds, StateEntry, StateKeys, StateOwner, StateWrite, StateWritten};
 pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, UploadedPlugin};

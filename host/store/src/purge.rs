@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::db::{Db, transact};
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::time::to_ms;
+use crate::time::{from_ms, to_ms};
 
 /// Rows per transaction, so that purging never blocks other writers for long.
 const CHUNK: i64 = 500;
@@ -19,6 +19,8 @@ pub struct Retention {
     pub scans: Duration,
     /// The request log.
     pub request_log: Duration,
+    /// What plugins logged, and their failed calls.
+    pub plugin_records: Duration,
 }
 
 impl Store {
@@ -51,6 +53,8 @@ impl Store {
             .await?;
         removed += self.purge_reservations(to_ms(now)).await?;
         removed += self.sweep_plugin_state(now).await?;
+        let records = from_ms(before(keep.plugin_records));
+        removed += self.sweep_plugin_records(records).await?;
         if let Db::Lite(lite) = &self.db {
             sqlx::query("PRAGMA incremental_vacuum(1000)")
                 .execute(&lite.write)

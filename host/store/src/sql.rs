@@ -25,6 +25,7 @@ pub(crate) mod lite {
     pub(crate) use crate::pages::links::lite as page_links;
     pub(crate) use crate::pages::records::lite as page_records;
     pub(crate) use crate::pages::rows::lite as pages;
+    pub(crate) use crate::plugin_records::lite as plugin_records;
     pub(crate) use crate::plugin_secrets::lite as plugin_secrets;
     pub(crate) use crate::plugin_state::lite as plugin_state;
     pub(crate) use crate::plugins::lite as plugins;
@@ -57,6 +58,7 @@ pub(crate) mod pg {
     pub(crate) use crate::pages::links::pg as page_links;
     pub(crate) use crate::pages::records::pg as page_records;
     pub(crate) use crate::pages::rows::pg as pages;
+    pub(crate) use crate::plugin_records::pg as plugin_records;
     pub(crate) use crate::plugin_secrets::pg as plugin_secrets;
     pub(crate) use crate::plugin_state::pg as plugin_state;
     pub(crate) use crate::plugins::pg as plugins;

@@ -2,10 +2,12 @@
 //! plugin folder.
 
 mod grants;
+pub(crate) mod journal;
 pub(crate) mod overlay;
 mod watch;
 
 pub use grants::UploadGrants;
+pub use journal::PluginJournal;
 pub use overlay::{
     Overlay, Upload, UploadError, Uploaded, follow, kind, remove, roll_back, upload,
 };

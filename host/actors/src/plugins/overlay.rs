@@ -171,10 +171,13 @@ pub async fn remove(actors: &Actors, key: &PluginKey) -> Result<bool, StoreError
     // What it has kept goes first: after a crash in between, the plugin is still there to remove.
     // A call that still runs may write again, so it goes once more at the end.
     forget_state(actors, key).await?;
+    forget_records(actors, key).await?;
     let removed = actors.store.delete_plugin(key).await?;
     if removed {
         unload(actors, key);
         forget_state(actors, key).await?;
+        actors.journal.written().await;
+        forget_records(actors, key).await?;
         tracing::info!(
             plugin = key.name,
             kind = key.kind,
@@ -196,6 +199,14 @@ async fn forget_state(actors: &Actors, key: &PluginKey) -> Result<(), StoreError
         name: key.name.clone(),
     };
     actors.store.delete_plugin_state(&owner).await
+}
+
+/// Deletes what a plugin has logged, and its failed calls.
+async fn forget_records(actors: &Actors, key: &PluginKey) -> Result<(), StoreError> {
+    let store = &actors.store;
+    store
+        .delete_plugin_records(key.project, &key.kind, &key.name)
+        .await
 }
 
 enum Change<'a> {

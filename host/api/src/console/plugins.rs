@@ -1,4 +1,4 @@
-//! Plugins: the list, and what the calls of one used.
+//! Plugins: the list; what the calls of one used, those that failed last, and its log.
 
 use axum::Extension;
 use axum::extract::Path;
@@ -8,6 +8,11 @@ use serde_json::json;
 use super::render;
 use super::visitor::Visitor;
 use crate::inside::{Call, Failure, Inside, segment};
+
+/// Failed calls shown.
+const CALLS: &str = "20";
+/// Lines of the log shown.
+const LINES: &str = "100";
 
 /// GET /console/plugins.
 pub(super) async fn list(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
@@ -38,5 +43,8 @@ async fn parts(
     let plugin = inside.json(&visitor.ctx, Call::get(path.clone())).await?;
     let metrics = Call::get(format!("{path}/metrics"));
     let metrics = inside.json(&visitor.ctx, metrics).await?;
-    Ok(json!({"plugin": plugin, "metrics": metrics}))
+    let list = |what: &str, limit: &str| Call::get(format!("{path}/{what}")).with("limit", limit);
+    let calls = inside.json(&visitor.ctx, list("calls", CALLS)).await?;
+    let logs = inside.json(&visitor.ctx, list("logs", LINES)).await?;
+    Ok(json!({"plugin": plugin, "metrics": metrics, "calls": calls, "logs": logs}))
 }

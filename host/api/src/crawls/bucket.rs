@@ -8,9 +8,7 @@ use chrono::{DateTime, Utc};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use orbweaver_core::ids::{ExportId, ProjectId, RunId};
-use orbweaver_crawl::export::{
-    BlobUrl, BucketRequest, ExportFormat, Include, SecretProblem, open_secret,
-};
+use orbweaver_crawl::export::{BlobUrl, BucketRequest, ExportFormat, SecretProblem, open_secret};
 use orbweaver_store::exports::{BucketExport, ExportCreated, NewExport};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -196,15 +194,15 @@ pub(super) async fn create_export(
     check_include(&spec)?;
     check_body(&run, &spec, "include")?;
     let request = serde_json::to_string(&request).map_err(|error| ApiError::internal(&error))?;
-    let created = app.store.create_export(&NewExport {
+    let export = NewExport {
         project,
         run: id,
         request: &request,
         request_id: ctx.scope.id(),
         enqueued_at: app.clock.now(),
         most_active: MAX_ACTIVE,
-    });
-    let export = match created.await? {
+    };
+    let export = match app.store.create_export(&export).await? {
         ExportCreated::New(export) => *export,
         ExportCreated::NoRun => return Err(no_run()),
         ExportCreated::QueueFull => {

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::key_hash::key_hash;
-use orbweaver_engine::{Delivery, HookFailure, HookPoint};
+use orbweaver_engine::{Delivery, HookFailure, HookPoint, RunRef};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::{Ending, Lease, NewNote, NoteKind, Run, RunState};
 use orbweaver_store::webhook::{EndedRun, RunWebhook};
@@ -47,7 +47,10 @@ pub(crate) async fn payloads(
         return Ok(Delivered::Made);
     };
     let hooks = Hooks::new(&spec.hooks);
-    let engine = crawls.pipeline.engine.of_project(run.project);
+    let engine = crawls
+        .pipeline
+        .engine
+        .of_run(run.project, RunRef::Crawl(run.id.get()));
     if !hooks.points(&engine).has(HookPoint::Deliver) {
         return Ok(Delivered::Made);
     }

@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use orbweaver_accounts::quota::Reservation;
 use orbweaver_accounts::random;
 use orbweaver_core::webhook::{Event, target};
+use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking;
 use orbweaver_store::crawl::{FailedUrl, LeasedRun};
@@ -185,7 +186,10 @@ impl Crawler {
             extractors,
             rendering: Default::default(),
             hooks: Hooks::new(&spec.hooks),
-            engine: crawls.pipeline.engine.of_project(leased.run.project),
+            engine: crawls
+                .pipeline
+                .engine
+                .of_run(leased.run.project, RunRef::Crawl(leased.run.id.get())),
             spec,
             crawls,
             committer: committer.clone(),

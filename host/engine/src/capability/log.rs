@@ -1,22 +1,8 @@
 //! The capability `log`: log lines of a plugin, bounded in number and length, with control
 //! characters escaped.
 
+use crate::journal::{LogLevel, Reporter};
 use crate::text::clean;
-
-/// Severity of a plugin's log line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LogLevel {
-    /// Detailed trace.
-    Trace,
-    /// Details for the plugin's author.
-    Debug,
-    /// Information for the operator.
-    Info,
-    /// Unexpected, but not a failure.
-    Warn,
-    /// A failure.
-    Error,
-}
 
 /// Longest line kept, in bytes.
 const MAX_LINE_BYTES: usize = 4_096;
@@ -25,6 +11,7 @@ const MAX_LINE_BYTES: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct PluginLog {
     plugin: std::sync::Arc<str>,
+    reporter: Reporter,
     left: u32,
     dropped: u64,
 }
@@ -34,9 +21,15 @@ impl PluginLog {
     pub fn new(plugin: std::sync::Arc<str>, lines: u32) -> Self {
         Self {
             plugin,
+            reporter: Reporter::NONE,
             left: lines,
             dropped: 0,
         }
+    }
+
+    /// Reports the lines from now on.
+    pub fn report_to(&mut self, reporter: Reporter) {
+        self.reporter = reporter;
     }
 
     /// Writes one line, or counts it as dropped if the budget is exhausted.
@@ -48,6 +41,7 @@ impl PluginLog {
         self.left -= 1;
         let plugin = &*self.plugin;
         let message = clean(message, MAX_LINE_BYTES);
+        self.reporter.line(level, &message);
         match level {
             LogLevel::Trace => tracing::trace!(target: "plugin", plugin, "{message}"),
             LogLevel::Debug => tracing::debug!(target: "plugin", plugin, "{message}"),

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use orbweaver_core::ids::ProjectId;
 use wasmtime::Store;
 use wasmtime::component::Resource;
 
@@ -13,6 +12,7 @@ use crate::capability::pages::HostPage;
 use crate::error::{Limit, PluginError};
 use crate::extract::{self, ends_instance};
 use crate::inputs::Inputs;
+use crate::journal::{CallInput, Caller, Reporter};
 use crate::manifest::HookPoint;
 use crate::memory::MemoryBudget;
 use crate::meter::{Meter, Metered};
@@ -57,7 +57,7 @@ fn new_store(
     placement: Placement,
     plugin: &Plugin,
     meter: &Arc<Meter>,
-    inputs: &Inputs,
+    (inputs, reporter): (&Inputs, &Reporter),
 ) -> Result<Store<State>, PluginError> {
     let memory = MemoryBudget::new(plugin.limits.memory_bytes());
     let mut state = State::new(
@@ -68,6 +68,7 @@ fn new_store(
         None,
     );
     state.inputs = inputs.clone();
+    state.report_to(reporter.clone());
     runtime
         .store(placement, state, &plugin.limits)
         .map_err(|error| PluginError::Engine(error.to_string()))
@@ -135,7 +136,7 @@ macro_rules! call_points {
             if let Err(error) = result {
                 let is_over = ends_instance(&error);
                 $state.failed(&$hook.name, point, error.clone());
-                failed = Some(error);
+                failed = Some((point, error));
                 // A trap makes the instance unusable.
                 if is_over {
                     break;
@@ -163,49 +164,68 @@ fn interruptible<T>(
 /// Calls a hook's functions for a page on this thread.
 pub(crate) fn page_on_this_thread(
     runtime: &Runtime,
-    (plugin, caller): (&Plugin, Option<ProjectId>),
+    (plugin, caller): (&Plugin, &Caller),
     hook: &HookUse,
     (meter, inputs): (&Arc<Meter>, &Inputs),
     state: &mut PageState,
 ) {
     let _running = runtime.ticker.guest();
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
     meter.enter();
-    let guest = || match new_pooled(runtime, plugin, (meter, inputs), Some(&state.work.page)) {
+    let guest = || match new_pooled(
+        runtime,
+        plugin,
+        (meter, inputs, &reporter),
+        Some(&state.work.page),
+    ) {
         Ok(mut alive) => {
             let failed = call_points!(plugin, hook, state, alive, pooled, []);
             plugin.stats.record_fuel(runtime.fuel_used(&alive.store));
             (failed, alive.store.data().memory.peak())
         }
         Err(error) => {
-            state.failed(&hook.name, first_of(state.work.points), error.clone());
-            (Some(error), 0)
+            let point = first_of(state.work.points);
+            state.failed(&hook.name, point, error.clone());
+            (Some((point, error)), 0)
         }
     };
     let (failed, memory) = interruptible(runtime, plugin, meter, guest);
     meter.leave();
-    plugin.ended(caller, meter, memory, failed.as_ref());
+    let (point, error) = failed.unzip();
+    let input = || page_input(point, hook, state);
+    let ended = (error.as_ref(), input);
+    plugin.ended((caller, &reporter), meter, memory, ended);
 }
 
 /// Calls a hook's functions for a page as a task.
 pub(crate) async fn page_as_task(
     runtime: &Runtime,
-    (plugin, caller): (&Plugin, Option<ProjectId>),
+    (plugin, caller): (&Plugin, &Caller),
     hook: &HookUse,
     inputs: &Inputs,
     state: &mut PageState,
 ) {
     let limits = plugin.limits;
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let ended = {
         let work = async {
-            match new_on_demand(runtime, plugin, (&meter, inputs), Some(&state.work.page)).await {
+            match new_on_demand(
+                runtime,
+                plugin,
+                (&meter, inputs, &reporter),
+                Some(&state.work.page),
+            )
+            .await
+            {
                 Ok(mut alive) => {
                     let failed = call_points!(plugin, hook, state, alive, on_demand, [.await]);
                     (failed, alive.store.data().memory.peak())
                 }
                 Err(error) => {
-                    state.failed(&hook.name, first_of(state.work.points), error.clone());
-                    (Some(error), 0)
+                    let point = first_of(state.work.points);
+                    state.failed(&hook.name, point, error.clone());
+                    (Some((point, error)), 0)
                 }
             }
         };
@@ -218,16 +238,20 @@ pub(crate) async fn page_as_task(
     };
     let (failed, memory) = ended.unwrap_or_else(|_| {
         let error = PluginError::Limit(Limit::Wall(limits.wall()));
-        state.failed(&hook.name, first_of(state.work.points), error.clone());
-        (Some(error), 0)
+        let point = first_of(state.work.points);
+        state.failed(&hook.name, point, error.clone());
+        (Some((point, error)), 0)
     });
-    plugin.ended(caller, &meter, memory, failed.as_ref());
+    let (point, error) = failed.unzip();
+    let input = || page_input(point, hook, state);
+    let ended = (error.as_ref(), input);
+    plugin.ended((caller, &reporter), &meter, memory, ended);
 }
 
 /// Calls `request` on this thread.
 pub(crate) fn request_on_this_thread(
     runtime: &Runtime,
-    (plugin, caller): (&Plugin, Option<ProjectId>),
+    (plugin, caller): (&Plugin, &Caller),
     hook: &HookUse,
     meter: &Arc<Meter>,
     url: &str,
@@ -235,9 +259,15 @@ pub(crate) fn request_on_this_thread(
     attempts: u32,
 ) -> Result<RequestChange, PluginError> {
     let _running = runtime.ticker.guest();
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
     meter.enter();
     let guest = || {
-        let mut alive = new_pooled(runtime, plugin, (meter, &Inputs::default()), None)?;
+        let mut alive = new_pooled(
+            runtime,
+            plugin,
+            (meter, &Inputs::default(), &reporter),
+            None,
+        )?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = pooled::request(store, guest, &hook.config, url, depth, attempts);
         flat(plugin, store, called)
@@ -245,23 +275,31 @@ pub(crate) fn request_on_this_thread(
     let result = interruptible(runtime, plugin, meter, guest);
     meter.leave();
     let result = result.and_then(bounded);
-    plugin.ended(caller, meter, 0, result.as_ref().err());
+    let ended = (result.as_ref().err(), || request_input(hook, url));
+    plugin.ended((caller, &reporter), meter, 0, ended);
     result
 }
 
 /// Calls `request` as a task.
 pub(crate) async fn request_as_task(
     runtime: &Runtime,
-    (plugin, caller): (&Plugin, Option<ProjectId>),
+    (plugin, caller): (&Plugin, &Caller),
     hook: &HookUse,
     url: &str,
     depth: u32,
     attempts: u32,
 ) -> Result<RequestChange, PluginError> {
     let limits = plugin.limits;
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let work = async {
-        let mut alive = new_on_demand(runtime, plugin, (&meter, &Inputs::default()), None).await?;
+        let mut alive = new_on_demand(
+            runtime,
+            plugin,
+            (&meter, &Inputs::default(), &reporter),
+            None,
+        )
+        .await?;
         let (store, guest) = (&mut alive.store, &alive.guest);
         let called = on_demand::request(store, guest, &hook.config, url, depth, attempts).await;
         flat(plugin, store, called)
@@ -275,8 +313,29 @@ pub(crate) async fn request_as_task(
     let result = result
         .unwrap_or(Err(PluginError::Limit(Limit::Wall(limits.wall()))))
         .and_then(bounded);
-    plugin.ended(caller, &meter, 0, result.as_ref().err());
+    let ended = (result.as_ref().err(), || request_input(hook, url));
+    plugin.ended((caller, &reporter), &meter, 0, ended);
     result
+}
+
+/// The input of a call for a page, for the journal.
+fn page_input(point: Option<HookPoint>, hook: &HookUse, state: &PageState) -> CallInput {
+    CallInput::Hook {
+        point: point.unwrap_or_else(|| first_of(state.work.points)),
+        config: Arc::clone(&hook.config),
+        url: state.work.visit.url.clone(),
+        page: Some(Arc::clone(&state.work.page)),
+    }
+}
+
+/// The input of a call of `request`, for the journal.
+fn request_input(hook: &HookUse, url: &str) -> CallInput {
+    CallInput::Hook {
+        point: HookPoint::Request,
+        config: Arc::clone(&hook.config),
+        url: url.to_owned(),
+        page: None,
+    }
 }
 
 fn bounded(change: RequestChange) -> Result<RequestChange, PluginError> {
@@ -291,13 +350,13 @@ fn bounded(change: RequestChange) -> Result<RequestChange, PluginError> {
 fn new_pooled(
     runtime: &Runtime,
     plugin: &Plugin,
-    (meter, inputs): (&Arc<Meter>, &Inputs),
+    (meter, inputs, reporter): (&Arc<Meter>, &Inputs, &Reporter),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook::Hook>, PluginError> {
     let Code::Hook(Pooled { pre, .. }) = &*plugin.code else {
         return Err(PluginError::Engine("not a pooled hook".to_owned()));
     };
-    let mut store = new_store(runtime, Placement::Pool, plugin, meter, inputs)?;
+    let mut store = new_store(runtime, Placement::Pool, plugin, meter, (inputs, reporter))?;
     let made = pre.instantiate(&mut store).and_then(|guest| {
         let page = page.map_or(Ok(0), |page| lend(&mut store, page))?;
         Ok((guest, page))
@@ -311,7 +370,7 @@ fn new_pooled(
 async fn new_on_demand(
     runtime: &Runtime,
     plugin: &Plugin,
-    (meter, inputs): (&Arc<Meter>, &Inputs),
+    (meter, inputs, reporter): (&Arc<Meter>, &Inputs, &Reporter),
     page: Option<&Arc<Page>>,
 ) -> Result<Alive<hook_async::Hook>, PluginError> {
     let Code::HookOnDemand(pre) = &*plugin.code else {
@@ -319,7 +378,13 @@ async fn new_on_demand(
             "not a hook with memory of its own".to_owned(),
         ));
     };
-    let mut store = new_store(runtime, Placement::OnDemand, plugin, meter, inputs)?;
+    let mut store = new_store(
+        runtime,
+        Placement::OnDemand,
+        plugin,
+        meter,
+        (inputs, reporter),
+    )?;
     let made = match pre.instantiate_async(&mut store).await {
         Ok(guest) => match page.map_or(Ok(0), |page| lend(&mut store, page)) {
             Ok(page) => Ok((guest, page)),

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use orbweaver_core::ids::ProjectId;
-
 use super::{HookFailure, HookUse};
 use crate::error::{Limit, PluginError};
 use crate::inner::Inner;
+use crate::journal::{CallInput, Caller, Reporter, project_of};
 use crate::kind::Kind;
 use crate::manifest::HookPoint;
 use crate::memory::MemoryBudget;
@@ -37,7 +36,7 @@ impl Inner {
     #[crate::boxed]
     pub async fn delivery_hooks(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         hooks: &[HookUse],
         delivery: &Delivery,
         payload: String,
@@ -46,14 +45,14 @@ impl Inner {
         for hook in hooks {
             let plugin = self
                 .registry()
-                .get(project, Kind::Hook, &hook.name)
+                .get(project_of(caller), Kind::Hook, &hook.name)
                 .cloned();
             let result = match plugin {
                 Some(plugin) if !plugin.manifest.hooks.contains(&HookPoint::Deliver) => continue,
-                Some(plugin) => match plugin.admit(project) {
+                Some(plugin) => match plugin.admit(project_of(caller)) {
                     Ok(()) => {
-                        self.deliver((plugin, project), hook, delivery, &payload)
-                            .await
+                        let called = (plugin, caller.clone());
+                        self.deliver(called, hook, delivery, &payload).await
                     }
                     Err(refused) => Err(refused),
                 },
@@ -76,7 +75,7 @@ impl Inner {
 
     async fn deliver(
         &self,
-        (plugin, project): (Arc<Plugin>, Option<ProjectId>),
+        (plugin, caller): (Arc<Plugin>, Caller),
         hook: &HookUse,
         delivery: &Delivery,
         payload: &str,
@@ -92,7 +91,7 @@ impl Inner {
             run_url: delivery.run_url.clone(),
         };
         let task = self.tasks_of(owner).spawn(async move {
-            let called = (&*plugin, project);
+            let called = (&*plugin, &caller);
             let result = deliver(&runtime, called, &config, &delivery, &payload).await;
             drop(slot);
             result
@@ -104,7 +103,7 @@ impl Inner {
 /// Calls a hook in an instance of its own.
 pub(crate) async fn deliver(
     runtime: &Runtime,
-    (plugin, caller): (&Plugin, Option<ProjectId>),
+    (plugin, caller): (&Plugin, &Caller),
     config: &str,
     delivery: &wit::Delivery,
     payload: &str,
@@ -115,7 +114,9 @@ pub(crate) async fn deliver(
     let limits = plugin.limits;
     let meter = Arc::new(Meter::new(limits.cpu(), limits.wall()));
     let memory = MemoryBudget::new(limits.memory_bytes());
-    let state = State::new(&plugin.label, &limits, Arc::clone(&meter), memory, None);
+    let mut state = State::new(&plugin.label, &limits, Arc::clone(&meter), memory, None);
+    let reporter = Reporter::new(runtime.journal.get(), &plugin.facts, caller);
+    state.report_to(reporter.clone());
     let mut store = runtime
         .store(Placement::OnDemand, state, &limits)
         .map_err(|error| PluginError::Engine(error.to_string()))?;
@@ -149,6 +150,12 @@ pub(crate) async fn deliver(
         Ok(Err(error)) => Err(store.data().failure(&error, &limits)),
     };
     let peak = store.data().memory.peak();
-    plugin.ended(caller, &meter, peak, result.as_ref().err());
+    let ended = (result.as_ref().err(), || CallInput::Hook {
+        point: HookPoint::Deliver,
+        config: config.into(),
+        url: delivery.run_url.clone(),
+        page: None,
+    });
+    plugin.ended((caller, &reporter), &meter, peak, ended);
     result
 }

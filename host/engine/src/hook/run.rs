@@ -15,6 +15,7 @@ use super::{HookFailure, HookPoints, HookUse, PageVerdict, PageWork, RequestChan
 use crate::error::PluginError;
 use crate::inner::Inner;
 use crate::inputs::{Inputs, Plan};
+use crate::journal::{Caller, project_of};
 use crate::kind::Kind;
 use crate::manifest::HookPoint;
 use crate::meter::Meter;
@@ -26,8 +27,7 @@ use crate::registry::Visible;
 struct Step {
     hook: HookUse,
     plugin: Arc<Plugin>,
-    /// The project that the call is for.
-    caller: Option<ProjectId>,
+    caller: Caller,
     /// Outputs of roles that it needs.
     inputs: Inputs,
 }
@@ -88,12 +88,13 @@ impl Inner {
     /// are not loaded or in quarantine.
     fn steps(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         hooks: &[HookUse],
         points: HookPoints,
     ) -> (Vec<Step>, Vec<HookFailure>) {
         let registry = self.registry();
         let (mut steps, mut missing) = (Vec::new(), Vec::new());
+        let project = project_of(caller);
         for hook in hooks {
             match registry.get(project, Kind::Hook, &hook.name) {
                 Some(plugin)
@@ -104,7 +105,7 @@ impl Inner {
                     Ok(()) => steps.push(Step {
                         hook: hook.clone(),
                         plugin: Arc::clone(plugin),
-                        caller: project,
+                        caller: caller.clone(),
                         inputs: Inputs::default(),
                     }),
                     Err(error) => missing.push(HookFailure {
@@ -130,13 +131,13 @@ impl Inner {
     #[crate::boxed]
     pub async fn page_hooks(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         hooks: &[HookUse],
         work: PageWork,
     ) -> PageVerdict {
-        let (mut steps, missing) = self.steps(project, hooks, work.points);
+        let (mut steps, missing) = self.steps(caller, hooks, work.points);
         if work.points.has(HookPoint::Record) {
-            self.give_inputs(project, &mut steps, &work.page).await;
+            self.give_inputs(caller, &mut steps, &work.page).await;
         }
         let mut state = PageState::new(work);
         for failure in missing {
@@ -175,9 +176,9 @@ impl Inner {
     }
 
     /// Runs the roles that hooks need for their records, each once.
-    async fn give_inputs(&self, project: Option<ProjectId>, steps: &mut [Step], page: &Arc<Page>) {
+    async fn give_inputs(&self, caller: &Caller, steps: &mut [Step], page: &Arc<Page>) {
         let registry = self.registry();
-        let visible = Visible::new(&registry, project);
+        let visible = Visible::new(&registry, caller);
         let plan = Plan::of_plugins(visible, steps.iter().map(|step| &step.plugin));
         let outputs = self.outputs(page, visible, plan).await;
         for step in steps {
@@ -190,14 +191,14 @@ impl Inner {
     #[crate::boxed]
     pub async fn request_hooks(
         &self,
-        project: Option<ProjectId>,
+        caller: &Caller,
         hooks: &[HookUse],
         url: &str,
         depth: u32,
         attempts: u32,
     ) -> (Vec<(String, RequestChange)>, Vec<HookFailure>) {
         let points = HookPoints::of(&[HookPoint::Request]);
-        let (steps, mut failures) = self.steps(project, hooks, points);
+        let (steps, mut failures) = self.steps(caller, hooks, points);
         let mut changes = Vec::new();
         for step in steps {
             if !step.plugin.grants.http.allows(url) {
@@ -227,7 +228,7 @@ impl Inner {
             for step in &steps {
                 let meter = running.begin(&step.plugin);
                 let given = (&meter, &step.inputs);
-                let called = (&*step.plugin, step.caller);
+                let called = (&*step.plugin, &step.caller);
                 page_on_this_thread(&runtime, called, &step.hook, given, &mut state);
             }
             state
@@ -244,7 +245,7 @@ impl Inner {
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let runtime = Arc::clone(&self.runtime);
         let task = self.tasks_of(owner).spawn(async move {
-            let called = (&*step.plugin, step.caller);
+            let called = (&*step.plugin, &step.caller);
             page_as_task(&runtime, called, &step.hook, &step.inputs, &mut state).await;
             drop(slot);
             state
@@ -271,14 +272,14 @@ impl Inner {
         if matches!(&*plugin.code, Code::Hook(_)) {
             let work = move |running: &Running| {
                 let meter = running.begin(&plugin);
-                let called = (&*plugin, caller);
+                let called = (&*plugin, &caller);
                 request_on_this_thread(&runtime, called, &hook, &meter, &url, depth, attempts)
             };
             return self.in_pool(owner, work).await?;
         }
         let slot = self.interpreter_slot(owner).await.ok_or_else(lost)?;
         let task = self.tasks_of(owner).spawn(async move {
-            let called = (&*plugin, caller);
+            let called = (&*plugin, &caller);
             let change = request_as_task(&runtime, called, &hook, &url, depth, attempts).await;
             drop(slot);
             change

@@ -21,7 +21,7 @@ pub(crate) async fn deliver(runtime: &Runtime, plugin: &Plugin) -> Option<Plugin
         run_id: 0,
         run_url: "https://self-test.invalid/".to_owned(),
     };
-    let result = super::deliver::deliver(runtime, (plugin, None), "{}", &about, "{}").await;
+    let result = super::deliver::deliver(runtime, (plugin, &None), "{}", &about, "{}").await;
     let error = result.err()?;
     (ends_instance(&error) || matches!(error, PluginError::BadOutput(_))).then_some(error)
 }
@@ -66,7 +66,7 @@ pub(crate) async fn self_test(
         let test = move || {
             let meter = Arc::new(Meter::new(plugin.limits.cpu(), plugin.limits.wall()));
             let given = (&meter, &Inputs::default());
-            page_on_this_thread(&runtime, (&plugin, None), &hook, given, &mut state);
+            page_on_this_thread(&runtime, (&plugin, &None), &hook, given, &mut state);
             state
         };
         match tokio::task::spawn_blocking(test).await {
@@ -76,7 +76,7 @@ pub(crate) async fn self_test(
     } else {
         page_as_task(
             &runtime,
-            (&plugin, None),
+            (&plugin, &None),
             &hook,
             &Inputs::default(),
             &mut state,

@@ -9,7 +9,8 @@ use wasmtime_wasi::WasiCtx;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-use crate::capability::log::{LogLevel, PluginLog};
+use crate::capability::log::PluginLog;
+use crate::journal::{LogLevel, Reporter};
 
 /// Bytes of the last error output that are kept.
 const MAX_LAST_BYTES: usize = 2_048;
@@ -50,8 +51,15 @@ impl LastWords {
 }
 
 /// A context that offers only output to the log; the last of standard error is kept.
-pub(crate) fn context(plugin: &Arc<str>, log_lines: u32, last: &LastWords) -> WasiCtx {
-    let lines = Lines::new(plugin, log_lines, last.clone());
+pub(crate) fn context(
+    plugin: &Arc<str>,
+    log_lines: u32,
+    last: &LastWords,
+    reporter: &Reporter,
+) -> WasiCtx {
+    let mut log = PluginLog::new(Arc::clone(plugin), log_lines);
+    log.report_to(reporter.clone());
+    let lines = Lines::new(log, last.clone());
     WasiCtx::builder()
         .stdout(Console {
             level: LogLevel::Info,
@@ -80,12 +88,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(plugin: &Arc<str>, lines: u32, last: LastWords) -> Self {
+    fn new(log: PluginLog, last: LastWords) -> Self {
         Self {
-            open: Arc::new(Mutex::new((
-                PluginLog::new(Arc::clone(plugin), lines),
-                Vec::new(),
-            ))),
+            open: Arc::new(Mutex::new((log, Vec::new()))),
             last,
         }
     }

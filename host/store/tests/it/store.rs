@@ -339,6 +339,7 @@ async fn equal_bodies_are_stored_once_and_deleted_with_the_last_page(options: Op
     let keep = Retention {
         scans: month,
         request_log: month,
+        plugin_records: std::time::Duration::from_secs(86_400),
     };
     assert_eq!(store.purge(&keep, now()).await.unwrap(), 1);
     assert_eq!(blob("http://a/1").await, None);

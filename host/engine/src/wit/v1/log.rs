@@ -1,7 +1,7 @@
 //! The interface `log`.
 
 use super::bindings::extractor::orbweaver::plugin::{log, types};
-use crate::capability::log::LogLevel;
+use crate::journal::LogLevel;
 use crate::state::State;
 
 impl types::Host for State {}

@@ -1,7 +1,8 @@
-//! `orbweaver plugin`: what a server does with components; `author` and `remote` have the commands of
-//! authors.
+//! `orbweaver plugin`: what a server does with components; `author`, `remote` and `records` have the
+//! commands of authors.
 
 mod author;
+mod records;
 mod remote;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,16 @@ pub(super) enum Plugin {
     Versions(remote::Versions),
     /// Serve an earlier version of an uploaded plugin again.
     Rollback(remote::Rollback),
+    /// Show what the calls of a plugin used, by version.
+    Metrics(records::Metrics),
+    /// Show what a plugin logged, and its failed calls.
+    #[command(after_help = "Examples:\n  \
+        orbweaver plugin logs image-alts --level warn\n  \
+        orbweaver plugin logs image-alts --calls")]
+    Logs(records::Logs),
+    /// Make a failed call again, with its kept input and the version that serves now.
+    #[command(after_help = "Example:\n  orbweaver plugin replay image-alts 17")]
+    Replay(records::Replay),
     /// Load the plugin folder and list which plugins loaded, and which failed and why.
     List(List),
     /// Show a component's manifest and interface, without running it.
@@ -124,6 +135,9 @@ impl Plugin {
             Self::Publish(publish) => publish.run(common).await,
             Self::Versions(versions) => versions.run().await,
             Self::Rollback(rollback) => rollback.run().await,
+            Self::Metrics(metrics) => metrics.run().await,
+            Self::Logs(logs) => logs.run().await,
+            Self::Replay(replay) => replay.run().await,
             Self::List(list) => list.run(common).await,
             Self::Inspect(inspect) => inspect.run(common),
             Self::Check(check) => check.run(common).await,
