@@ -168,6 +168,18 @@ CREATE TABLE usage_days (
     PRIMARY KEY (project_id, day)
 );
 
+-- The same sums per kind of call.
+CREATE TABLE usage_calls (
+    project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- YYYY-MM-DD.
+    day         TEXT NOT NULL,
+    call        TEXT NOT NULL,
+    pages       BIGINT NOT NULL,
+    cloud_pages BIGINT NOT NULL,
+    cost_micros BIGINT NOT NULL,
+    PRIMARY KEY (project_id, day, call)
+);
+
 -- Answers kept for 24 hours under the caller's Idempotency-Key.
 CREATE TABLE idempotency (
     project_id   BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,

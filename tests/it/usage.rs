@@ -54,6 +54,16 @@ async fn usage_has_both_variants() {
                 day("2026-03-02", 1, 0.0015)
             ])
         );
+        let calls = client.get("/v1/usage/calls?days=3").await.ok();
+        let call = |date: &str| json!({"date": date, "call": "cloud/scrape", "pages": 1, "cloud_pages": 2, "cloud_cost_usd": 0.0015});
+        assert_eq!(
+            calls["items"],
+            json!([call("2026-03-01"), call("2026-03-02")])
+        );
+        client
+            .get("/v1/usage/calls?days=0")
+            .await
+            .error(422, "INVALID_INPUT");
         assert_eq!(store.usage_total(project).await.unwrap(), (2, 4, 3_000));
         // The first of these events is exactly one day old.
         let health = client.get("/v1/health/cloud").await.ok();

@@ -67,7 +67,7 @@ pub use plugins::{NewPluginVersion, PluginBounds, PluginKey, SavedPlugin, Upload
 pub use pulse::Pulse;
 pub use purge::Retention;
 pub use quota::{
-    Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageDay,
+    Amount, NewUsage, PageCap, PageCaps, ReservationRequest, ReservationResult, UsageCall, UsageDay,
 };
 pub use search::{IndexEntry, PageWords, SearchHit, UnindexedPage};
 pub use store::Store;

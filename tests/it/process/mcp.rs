@@ -1,7 +1,7 @@
 //! `orbweaver mcp`: the tools over standard input and output.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -10,17 +10,23 @@ use super::command;
 use crate::support::Site;
 
 /// A client's end of the program.
-struct Agent {
+pub(super) struct Agent {
     process: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
+    ids: u64,
+    /// Notifications so far.
+    pub(super) told: Vec<Value>,
 }
 
 impl Agent {
     fn start(data: &TempDir, arguments: &[&str]) -> Self {
-        let mut process = command(data)
-            .arg("mcp")
-            .args(arguments)
+        Self::run(command(data).arg("mcp").args(arguments))
+    }
+
+    /// Starts the program as the command says.
+    pub(super) fn run(command: &mut Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -32,29 +38,63 @@ impl Agent {
             process,
             input,
             output,
+            ids: 0,
+            told: Vec::new(),
         }
     }
 
-    fn tell(&mut self, message: &Value) {
+    pub(super) fn tell(&mut self, message: &Value) {
         let input = self.input.as_mut().expect("its input");
         writeln!(input, "{message}").expect("it reads");
     }
 
-    /// The result of a request; notifications before it are left out.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.tell(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+    /// Sends a request; its id.
+    pub(super) fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.ids += 1;
+        let id = self.ids;
+        self.tell(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    /// The next message.
+    pub(super) fn next(&mut self) -> Value {
+        let mut line = String::new();
+        let read = self.output.read_line(&mut line).expect("its output");
+        assert!(read > 0, "the program ended");
+        serde_json::from_str(&line).expect("nothing but messages")
+    }
+
+    /// The answer to a request; notifications before it are kept.
+    pub(super) fn answer(&mut self, id: u64) -> Value {
         loop {
-            let mut line = String::new();
-            let read = self.output.read_line(&mut line).expect("its output");
-            assert!(read > 0, "the program ended");
-            let message: Value = serde_json::from_str(&line).expect("nothing but messages");
-            if message["id"] == 1 {
-                return message["result"].clone();
+            let message = self.next();
+            if message["id"] == id {
+                return message;
             }
+            assert!(message.get("id").is_none(), "of another request: {message}");
+            self.told.push(message);
         }
     }
 
-    fn shake_hands(&mut self) -> Value {
+    /// The result of a request.
+    pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(id)["result"].clone()
+    }
+
+    /// The structured result of a tool.
+    pub(super) fn call(&mut self, name: &str, arguments: &Value) -> Value {
+        let params = json!({"name": name, "arguments": arguments});
+        self.ask("tools/call", params)["structuredContent"].clone()
+    }
+
+    /// Ends its input, and waits for its end.
+    pub(super) fn close(&mut self) -> ExitStatus {
+        self.input = None;
+        self.process.wait().expect("an end")
+    }
+
+    pub(super) fn shake_hands(&mut self) -> Value {
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -97,8 +137,7 @@ async fn a_client_scans_and_crawls_without_a_server_and_the_program_ends_with_it
         assert_eq!(refused["isError"], true);
         let tools = agent.ask("tools/list", json!({}));
         assert!(tools.to_string().contains("actor_audit-onpage"), "{tools}");
-        agent.input = None;
-        assert!(agent.process.wait().unwrap().success());
+        assert!(agent.close().success());
         // The data folder keeps what it did.
         let mut agent = Agent::start(&data, &[]);
         agent.shake_hands();

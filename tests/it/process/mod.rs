@@ -7,6 +7,7 @@ mod embedded;
 mod kit;
 mod life;
 mod mcp;
+mod mcp_at_service;
 mod remote;
 mod safety;
 mod shared_file;

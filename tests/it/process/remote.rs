@@ -10,16 +10,21 @@ use super::{Served, command, run};
 use crate::support::{Client, KEY, Site};
 
 /// A service that is logged in to, and the folders of both machines.
-struct LoggedIn {
-    served: Served,
-    user: TempDir,
-    _service: TempDir,
+pub(super) struct LoggedIn {
+    pub(super) served: Served,
+    pub(super) user: TempDir,
+    pub(super) service: TempDir,
 }
 
 impl LoggedIn {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let (service, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let served = Served::start(command(&service).env("ORBWEAVER_BOOTSTRAP_KEY", KEY));
+        Self::with(served, user, service)
+    }
+
+    /// As [`start`](Self::start), at a service that works on a folder.
+    pub(super) fn with(served: Served, user: TempDir, service: TempDir) -> Self {
         let done = login(&user, &format!("http://{}", served.address), KEY);
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
         assert!(done.status.success(), "{said}");
@@ -27,7 +32,7 @@ impl LoggedIn {
         Self {
             served,
             user,
-            _service: service,
+            service,
         }
     }
 

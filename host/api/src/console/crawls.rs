@@ -125,7 +125,7 @@ async fn show_run(
     }
     // A view that this run can't have (links without stored HTML) says why in its place.
     let (list, problem) = match inside.json(&visitor.ctx, call).await {
-        Ok(list) => (list, None),
+        Ok(list) => (with_run(list, &run["id"]), None),
         Err(failure) => (json!({"items": []}), Some(failure)),
     };
     let drawing = match (view, &problem) {
@@ -167,6 +167,16 @@ async fn show_run(
     ))
 }
 
+/// The same list, whose items know their run.
+fn with_run(mut list: Value, run: &Value) -> Value {
+    if let Some(items) = list["items"].as_array_mut() {
+        for item in items {
+            item["run"] = run.clone();
+        }
+    }
+    list
+}
+
 /// The items of a list.
 fn items(list: &Value) -> &[Value] {
     let items = list.get("items").and_then(Value::as_array);
@@ -195,6 +205,24 @@ pub(super) async fn delete(
     let call = Call::new(Method::DELETE, format!("/v1/crawls/{}", segment(&id)));
     match inside.json(&form.visitor.ctx, call).await {
         Ok(_) => Redirect::to("/console/crawls").into_response(),
+        Err(failure) => render::error_to(&form.visitor, &failure),
+    }
+}
+
+/// POST /console/crawls/{id}/deliveries/{delivery}: sends a webhook once more.
+pub(super) async fn redeliver(
+    Extension(inside): Extension<Inside>,
+    Path((id, delivery)): Path<(String, String)>,
+    form: Form,
+) -> Response {
+    let (id, delivery) = (segment(&id), segment(&delivery));
+    let path = format!("/v1/crawls/{id}/deliveries/{delivery}/redeliver");
+    let call = Call::new(Method::POST, path);
+    match inside.json(&form.visitor.ctx, call).await {
+        Ok(_) => {
+            let back = format!("/console/crawls/{id}?view=deliveries");
+            Redirect::to(&back).into_response()
+        }
         Err(failure) => render::error_to(&form.visitor, &failure),
     }
 }

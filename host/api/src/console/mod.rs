@@ -5,13 +5,13 @@
 //! text of stored pages is shown as text or as Markdown without HTML. Everything works without
 //! JavaScript; the one script shows progress as it comes.
 
-mod account;
 mod actors;
 mod assets;
 mod crawl_form;
 mod crawls;
 mod forms;
 mod graph;
+mod keys;
 mod markdown;
 mod monitors;
 mod pages;
@@ -21,6 +21,8 @@ mod render;
 mod root;
 mod session;
 mod sign_in;
+mod usage;
+mod usage_chart;
 mod visitor;
 
 pub(crate) use root::wants_html;
@@ -34,23 +36,26 @@ use crate::app::App;
 use crate::inside::Inside;
 
 /// Routes beside `/`, for metrics.
-pub(crate) const PATHS: [&str; 21] = [
+pub(crate) const PATHS: [&str; 24] = [
     "/console/actors",
     "/console/actors/{name}",
     "/console/assets/{file}",
     "/console/crawls",
     "/console/crawls/{id}",
     "/console/crawls/{id}/delete",
+    "/console/crawls/{id}/deliveries/{delivery}",
     "/console/crawls/{id}/events",
     "/console/diff",
     "/console/keys",
     "/console/keys/rotate",
     "/console/keys/{prefix}/revoke",
     "/console/monitors",
+    "/console/monitors/{id}",
     "/console/monitors/{id}/{action}",
     "/console/pages/{id}",
     "/console/plugins",
     "/console/plugins/{name}",
+    "/console/plugins/{name}/calls/{id}",
     "/console/scan",
     "/console/search",
     "/console/sign-in",
@@ -70,21 +75,27 @@ pub(crate) fn routes(inside: &Inside) -> OpenApiRouter<App> {
         .route("/console/crawls", get(crawls::list).post(crawls::start))
         .route("/console/crawls/{id}", get(crawls::run))
         .route("/console/crawls/{id}/delete", post(crawls::delete))
+        .route(
+            "/console/crawls/{id}/deliveries/{delivery}",
+            post(crawls::redeliver),
+        )
         .route("/console/crawls/{id}/events", get(crawls::events))
         .route("/console/diff", get(crawls::diff))
-        .route("/console/keys", get(account::keys))
-        .route("/console/keys/rotate", post(account::rotate))
-        .route("/console/keys/{prefix}/revoke", post(account::revoke))
+        .route("/console/keys", get(keys::list))
+        .route("/console/keys/rotate", post(keys::rotate))
+        .route("/console/keys/{prefix}/revoke", post(keys::revoke))
         .route("/console/monitors", get(monitors::list))
+        .route("/console/monitors/{id}", get(monitors::one))
         .route("/console/monitors/{id}/{action}", post(monitors::change))
         .route("/console/pages/{id}", get(pages::page))
         .route("/console/plugins", get(plugins::list))
         .route("/console/plugins/{name}", get(plugins::show))
+        .route("/console/plugins/{name}/calls/{id}", post(plugins::replay))
         .route("/console/scan", post(playground::scan))
         .route("/console/search", post(playground::search))
         .route("/console/sign-in", post(sign_in::sign_in))
         .route("/console/sign-out", post(sign_in::sign_out))
-        .route("/console/usage", get(account::usage));
+        .route("/console/usage", get(usage::show));
     described()
         .merge(pages.into())
         .layer(Extension(inside.clone()))

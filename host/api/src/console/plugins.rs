@@ -3,16 +3,22 @@
 use axum::Extension;
 use axum::extract::Path;
 use axum::response::Response;
-use serde_json::json;
+use http::Method;
+use serde_json::{Value, json};
 
 use super::render;
+use super::session::Form;
 use super::visitor::Visitor;
+use crate::bounds;
 use crate::inside::{Call, Failure, Inside, segment};
 
 /// Failed calls shown.
 const CALLS: &str = "20";
 /// Lines of the log shown.
 const LINES: &str = "100";
+
+/// Bytes of the result of a call that was made again.
+const MAX_RESULT: usize = 40_000;
 
 /// GET /console/plugins.
 pub(super) async fn list(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
@@ -28,17 +34,43 @@ pub(super) async fn show(
     Extension(inside): Extension<Inside>,
     Path(name): Path<String>,
 ) -> Response {
-    match parts(&visitor, &inside, &name).await {
-        Ok(page) => render::page(&visitor, "plugin.html", page),
-        Err(failure) => render::error_to(&visitor, &failure),
+    show_parts(&visitor, &inside, &name, Value::Null).await
+}
+
+/// POST /console/plugins/{name}/calls/{id}: makes a failed call again.
+pub(super) async fn replay(
+    Extension(inside): Extension<Inside>,
+    Path((name, id)): Path<(String, String)>,
+    form: Form,
+) -> Response {
+    let path = format!(
+        "/v1/plugins/{}/calls/{}/replay",
+        segment(&name),
+        segment(&id)
+    );
+    let mut replayed = match inside
+        .json(&form.visitor.ctx, Call::new(Method::POST, path))
+        .await
+    {
+        Ok(replayed) => replayed,
+        Err(failure) => json!({"failure": render::said(&failure)}),
+    };
+    bounds::bound(&mut replayed, MAX_RESULT);
+    show_parts(&form.visitor, &inside, &name, replayed).await
+}
+
+async fn show_parts(visitor: &Visitor, inside: &Inside, name: &str, replayed: Value) -> Response {
+    match parts(visitor, inside, name).await {
+        Ok(mut page) => {
+            page["replayed"] = replayed;
+            page["slug"] = json!(segment(name));
+            render::page(visitor, "plugin.html", page)
+        }
+        Err(failure) => render::error_to(visitor, &failure),
     }
 }
 
-async fn parts(
-    visitor: &Visitor,
-    inside: &Inside,
-    name: &str,
-) -> Result<serde_json::Value, Failure> {
+async fn parts(visitor: &Visitor, inside: &Inside, name: &str) -> Result<Value, Failure> {
     let path = format!("/v1/plugins/{}", segment(name));
     let plugin = inside.json(&visitor.ctx, Call::get(path.clone())).await?;
     let metrics = Call::get(format!("{path}/metrics"));

@@ -23,7 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const REFERRER: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// All templates; what they print is escaped, since their names end in `.html`.
-pub(super) const TEMPLATES: [(&str, &str); 17] = [
+pub(super) const TEMPLATES: [(&str, &str); 18] = [
     ("actor.html", include_str!("templates/actor.html")),
     ("actors.html", include_str!("templates/actors.html")),
     ("crawls.html", include_str!("templates/crawls.html")),
@@ -32,6 +32,7 @@ pub(super) const TEMPLATES: [(&str, &str); 17] = [
     ("keys.html", include_str!("templates/keys.html")),
     ("layout.html", include_str!("templates/layout.html")),
     ("macros.html", include_str!("templates/macros.html")),
+    ("monitor.html", include_str!("templates/monitor.html")),
     ("monitors.html", include_str!("templates/monitors.html")),
     ("page.html", include_str!("templates/page.html")),
     ("playground.html", include_str!("templates/playground.html")),
@@ -61,6 +62,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
         kind.map(Kind::file_prefix)
     });
+    environment.add_filter("span", |seconds: i64| span(seconds));
     environment.add_filter("grouped", |number: Option<i64>| number.map(grouped));
     for (name, source) in TEMPLATES {
         if let Err(error) = environment.add_template(name, source) {
@@ -78,6 +80,16 @@ fn moment(time: Option<&str>) -> String {
     match time.get(..19) {
         Some(short) => short.replace('T', " "),
         None => time.to_owned(),
+    }
+}
+
+/// `5 h 12 min` of a number of seconds.
+fn span(seconds: i64) -> String {
+    let minutes = (seconds.max(0) + 59) / 60;
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
     }
 }
 
@@ -102,7 +114,9 @@ fn grouped(number: i64) -> String {
 pub(super) fn page(visitor: &Visitor, template: &str, mut values: serde_json::Value) -> Response {
     let principal = &visitor.ctx.principal;
     values["project"] = json!(principal.project_name);
-    values["is_administrator"] = json!(principal.administrator);
+    let tier = visitor.ctx.app.accounts.quota.tier(&principal.tier);
+    let has_plugins = principal.administrator || tier.plugins.may_install();
+    values["has_plugins"] = json!(has_plugins);
     values["csrf"] = json!(visitor.csrf);
     values["base"] = json!(visitor.base);
     values["path"] = json!(visitor.ctx.path);
@@ -210,5 +224,7 @@ mod tests {
         assert_eq!(moment(None), "–");
         assert_eq!(grouped(1_234_567), "1\u{2009}234\u{2009}567");
         assert_eq!(grouped(-12), "−12");
+        assert_eq!(span(18_720), "5 h 12 min");
+        assert_eq!((span(59), span(7_200)), ("1 min".into(), "2 h".into()));
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct Params {
     /// Only runs in this state.
     #[param(value_type = Option<CrawlStatus>)]
     status: Option<String>,
+    /// Only runs that this monitor started.
+    #[param(minimum = 1)]
+    monitor_id: Option<i64>,
 }
 
 /// Runs, the youngest first.
@@ -90,9 +93,12 @@ pub(super) async fn list_crawls(ctx: Ctx, query: Query<Params>) -> JsonAnswer<Cr
         .map(|word| word.parse::<RunState>())
         .transpose()
         .map_err(|_| ApiError::invalid("status", "must be one of queued, running, done, failed"))?;
+    if query.0.monitor_id.is_some_and(|id| id < 1) {
+        return Err(ApiError::invalid("monitor_id", "must be at least 1"));
+    }
     let filter = RunFilter {
         state,
-        monitor: None,
+        monitor: query.0.monitor_id.map(MonitorId),
         limit: limit + 1,
         offset,
     };

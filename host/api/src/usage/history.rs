@@ -25,6 +25,22 @@ pub(super) struct Params {
     days: Option<u32>,
 }
 
+impl Params {
+    /// The first of the days, and today.
+    ///
+    /// # Errors
+    /// 422 for a number of days that is not allowed.
+    pub(super) fn range(&self, ctx: &Ctx) -> Result<(NaiveDate, NaiveDate), ApiError> {
+        let count = self.days.unwrap_or(DEFAULT_DAYS);
+        if !(1..=MAX_DAYS).contains(&count) {
+            return Err(ApiError::invalid("days", "must be between 1 and 365"));
+        }
+        let today = ctx.app.clock.now().date_naive();
+        let back = Days::new(u64::from(count - 1));
+        Ok((today.checked_sub_days(back).unwrap_or(today), today))
+    }
+}
+
 /// One entry per UTC day, oldest first, days without usage included.
 #[derive(Serialize, ToSchema)]
 pub(super) struct History {
@@ -49,13 +65,7 @@ struct Day {
     responses((status = 200, description = "Days, oldest first", body = History), CommonErrors)
 )]
 pub(super) async fn usage_history(ctx: Ctx, query: Query<Params>) -> JsonAnswer<History> {
-    let count = query.0.days.unwrap_or(DEFAULT_DAYS);
-    if !(1..=MAX_DAYS).contains(&count) {
-        return Err(ApiError::invalid("days", "must be between 1 and 365"));
-    }
-    let today = ctx.app.clock.now().date_naive();
-    let back = Days::new(u64::from(count - 1));
-    let first = today.checked_sub_days(back).unwrap_or(today);
+    let (first, today) = query.0.range(&ctx)?;
     let known = ctx
         .app
         .store

@@ -1,5 +1,6 @@
 //! What the project used.
 
+mod calls;
 mod history;
 mod today;
 
@@ -12,4 +13,5 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(today::usage))
         .routes(routes!(history::usage_history))
+        .routes(routes!(calls::usage_calls))
 }

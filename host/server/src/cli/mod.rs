@@ -115,7 +115,7 @@ enum Command {
     Scan(scan::Scan),
     /// Crawl a site and write its pages to a file or folder.
     Crawl(Box<crawl::Crawl>),
-    /// Let scan, crawl, usage and plugin run at a service from now on.
+    /// Let scan, crawl, usage, plugin and mcp run at a service from now on.
     Login(remote::Login),
     /// Forget the service of `orbweaver login`, and its key.
     Logout(remote::Logout),

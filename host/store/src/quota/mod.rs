@@ -1,8 +1,8 @@
-//! Quota and billing: every statement on `usage_events`, `usage_days` and
+//! Quota and billing: every statement on `usage_events`, `usage_days`, `usage_calls` and
 //! `quota_reservations`.
 
 pub(crate) mod reservations;
 pub(crate) mod usage;
 
 pub use reservations::{Amount, PageCap, PageCaps, ReservationRequest, ReservationResult};
-pub use usage::{NewUsage, UsageDay};
+pub use usage::{NewUsage, UsageCall, UsageDay};

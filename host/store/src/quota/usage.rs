@@ -46,28 +46,46 @@ pub struct UsageDay {
     pub cost_micros: u64,
 }
 
+/// Totals of a UTC day and a kind of call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UsageCall {
+    /// The day.
+    pub date: NaiveDate,
+    /// Name of the call: `scan`, `bulk` …
+    pub call: String,
+    /// Standard pages.
+    pub pages: u64,
+    /// Cloud pages.
+    pub cloud_pages: u64,
+    /// Cost in millionths of a US dollar.
+    pub cost_micros: u64,
+}
+
 /// A usage event that is new.
 #[derive(sqlx_macros::FromRow)]
 struct Billed {
     project_id: i64,
+    call: String,
     ts: i64,
     pages: i64,
     cloud_pages: i64,
     cost_micros: i64,
 }
 
-fn per_day(billed: &[Billed]) -> BTreeMap<(i64, String), [i64; 3]> {
-    let mut days: BTreeMap<(i64, String), [i64; 3]> = BTreeMap::new();
+/// Sums of pages, cloud pages and cost.
+type Sums<K> = BTreeMap<K, [i64; 3]>;
+
+/// Sums of events by a key. The map's order prevents deadlocks between nodes.
+fn sums<K: Ord>(billed: &[Billed], key: impl Fn(&Billed) -> K) -> Sums<K> {
+    let mut sums: Sums<K> = BTreeMap::new();
     for event in billed {
-        let sum = days
-            .entry((event.project_id, day(from_ms(event.ts))))
-            .or_default();
+        let sum = sums.entry(key(event)).or_default();
         let add = [event.pages, event.cloud_pages, event.cost_micros];
         for (total, more) in sum.iter_mut().zip(add) {
             *total = total.saturating_add(more);
         }
     }
-    days
+    sums
 }
 
 /// Amounts to subtract from reservations for these events.
@@ -107,16 +125,18 @@ per_database! {
             // Only inserted rows are returned: a known token was billed before.
             insert.push(
                 " ON CONFLICT (project_id, token) DO NOTHING
-                  RETURNING project_id, ts, pages, cloud_pages, cost_micros",
+                  RETURNING project_id, call, ts, pages, cloud_pages, cost_micros",
             );
             let billed: Vec<Billed> = insert.build_query_as().fetch_all(&mut *conn).await?;
             add_to_days(conn, &billed).await?;
+            add_to_calls(conn, &billed).await?;
         }
         sql::reservations::shrink(conn, &taken(events)).await
     }
 
     async fn add_to_days(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
-        for ((project, day), [pages, cloud_pages, cost_micros]) in per_day(billed) {
+        let days = sums(billed, |event| (event.project_id, day(from_ms(event.ts))));
+        for ((project, day), [pages, cloud_pages, cost_micros]) in days {
             sqlx::query(
                 "INSERT INTO usage_days (project_id, day, pages, cloud_pages, cost_micros)
                  VALUES ($1, $2, $3, $4, $5)
@@ -135,6 +155,31 @@ per_database! {
         }
         Ok(())
     }
+
+    async fn add_to_calls(conn: &mut Conn, billed: &[Billed]) -> Result<(), StoreError> {
+        let calls = sums(billed, |event| {
+            (event.project_id, day(from_ms(event.ts)), event.call.clone())
+        });
+        for ((project, day, call), [pages, cloud_pages, cost_micros]) in calls {
+            sqlx::query(
+                "INSERT INTO usage_calls (project_id, day, call, pages, cloud_pages, cost_micros)
+                 VALUES ($1, $2, $3, $4, $5, $6)
+                 ON CONFLICT (project_id, day, call) DO UPDATE SET
+                     pages = usage_calls.pages + excluded.pages,
+                     cloud_pages = usage_calls.cloud_pages + excluded.cloud_pages,
+                     cost_micros = usage_calls.cost_micros + excluded.cost_micros",
+            )
+            .bind(project)
+            .bind(day)
+            .bind(call)
+            .bind(pages)
+            .bind(cloud_pages)
+            .bind(cost_micros)
+            .execute(&mut *conn)
+            .await?;
+        }
+        Ok(())
+    }
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -143,6 +188,21 @@ struct DayRow {
     pages: i64,
     cloud_pages: i64,
     cost_micros: i64,
+}
+
+#[derive(sqlx_macros::FromRow)]
+struct CallRow {
+    day: String,
+    call: String,
+    pages: i64,
+    cloud_pages: i64,
+    cost_micros: i64,
+}
+
+/// The date of a stored day.
+fn date(day: &str) -> Result<NaiveDate, StoreError> {
+    let damaged = |_| StoreError::Damaged(format!("day: {day}"));
+    day.parse().map_err(damaged)
 }
 
 impl Store {
@@ -182,10 +242,37 @@ impl Store {
         rows.into_iter()
             .map(|row| {
                 Ok(UsageDay {
-                    date: row
-                        .day
-                        .parse()
-                        .map_err(|_| StoreError::Damaged(format!("day: {}", row.day)))?,
+                    date: date(&row.day)?,
+                    pages: u64::try_from(row.pages).unwrap_or_default(),
+                    cloud_pages: u64::try_from(row.cloud_pages).unwrap_or_default(),
+                    cost_micros: u64::try_from(row.cost_micros).unwrap_or_default(),
+                })
+            })
+            .collect()
+    }
+
+    /// Totals per day and kind of call from `first` on, oldest first, then by call.
+    #[crate::boxed]
+    pub async fn usage_calls(
+        &self,
+        project: ProjectId,
+        first: NaiveDate,
+    ) -> Result<Vec<UsageCall>, StoreError> {
+        let rows: Vec<CallRow> = read!(self.db, pool => {
+            sqlx::query_as(
+                "SELECT day, call, pages, cloud_pages, cost_micros FROM usage_calls
+                 WHERE project_id = $1 AND day >= $2 ORDER BY day, call",
+            )
+            .bind(project.get())
+            .bind(first.format("%Y-%m-%d").to_string())
+            .fetch_all(pool)
+            .await?
+        });
+        rows.into_iter()
+            .map(|row| {
+                Ok(UsageCall {
+                    date: date(&row.day)?,
+                    call: row.call,
                     pages: u64::try_from(row.pages).unwrap_or_default(),
                     cloud_pages: u64::try_from(row.cloud_pages).unwrap_or_default(),
                     cost_micros: u64::try_from(row.cost_micros).unwrap_or_default(),

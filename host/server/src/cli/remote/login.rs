@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Failure, Saved, Service};
 
-/// Let scan, crawl, usage and plugin run at a service from now on. Asks for a key, which is kept
+/// Let scan, crawl, usage, plugin and mcp run at a service from now on. Asks for a key, which is kept
 /// in ~/.config/orbweaver/login.toml, readable by you alone.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
@@ -54,8 +54,8 @@ impl Login {
         };
         let file = saved.write()?;
         eprintln!(
-            "Logged in to {} (tier {tier}); the key is in {}. scan, crawl, usage and plugin run \
-             there now; --local runs a command here, `orbweaver logout` ends it.",
+            "Logged in to {} (tier {tier}); the key is in {}. scan, crawl, usage, plugin and \
+             mcp run there now; --local runs a command here, `orbweaver logout` ends it.",
             service.address(),
             file.display()
         );

@@ -9,6 +9,8 @@ use url::Url;
 /// Longest time of a request: a large component is compiled before its upload is answered, and a
 /// page may be slow.
 const TIMEOUT_MS: Millis = Millis(150_000);
+/// Longest wait for an agent's call: for its first byte, and between two pieces of its answer.
+const AGENT_TIMEOUT_MS: Millis = Millis(900_000);
 /// Largest answer that is read into memory, in bytes. Exports are read in pieces.
 const MOST: u64 = 256 << 20;
 
@@ -64,7 +66,8 @@ impl Service {
             allow_nets: nets.into_iter().collect::<Result<_, _>>()?,
             ..FetchConfig::default()
         };
-        config.limits.first_byte_ms = TIMEOUT_MS;
+        // A request's own time limit is shorter.
+        config.limits.first_byte_ms = AGENT_TIMEOUT_MS;
         config.limits.total_ms = TIMEOUT_MS;
         config.limits.min_rate = 0;
         Ok(Self {
@@ -153,6 +156,28 @@ impl Service {
             status: download.status,
             message: message(&answer),
         })
+    }
+
+    /// The answer to a message of the Model Context Protocol, whatever its status; `headers` are
+    /// those of the message.
+    pub(in crate::cli) async fn open_mcp(
+        &self,
+        headers: Vec<(String, String)>,
+        message: Vec<u8>,
+    ) -> Result<Download, FetchError> {
+        let mut request = self.request(Method::POST, "/mcp");
+        request.headers.retain(|(name, _)| name != "accept");
+        for (name, value) in [
+            ("accept", "application/json, text/event-stream"),
+            ("accept-encoding", "identity"),
+            ("content-type", "application/json"),
+        ] {
+            request.headers.push((name.to_owned(), value.to_owned()));
+        }
+        request.headers.extend(headers);
+        request.body = Some(message.into());
+        request.timeout = Some(AGENT_TIMEOUT_MS.as_duration());
+        self.fetcher.open(&request).await
     }
 
     fn request(&self, method: Method, path: &str) -> Request {

@@ -1,4 +1,4 @@
-//! Usage and keys of the project.
+//! Keys of the project.
 
 use axum::Extension;
 use axum::extract::Path;
@@ -11,27 +11,8 @@ use super::session::Form;
 use super::visitor::Visitor;
 use crate::inside::{Call, Failure, Inside, segment};
 
-/// GET /console/usage.
-pub(super) async fn usage(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
-    let usage = inside.json(&visitor.ctx, Call::get("/v1/usage")).await;
-    let history = Call::get("/v1/usage/history").with("days", "30");
-    let history = inside.json(&visitor.ctx, history).await;
-    match (usage, history) {
-        (Ok(usage), Ok(history)) => {
-            let days = history["days"].as_array().into_iter().flatten();
-            let sum = |day: &Value| {
-                day["pages"].as_u64().unwrap_or(0) + day["cloud_pages"].as_u64().unwrap_or(0)
-            };
-            let most = days.map(sum).max().unwrap_or(0).max(1);
-            let values = json!({"usage": usage, "history": history, "most": most});
-            render::page(&visitor, "usage.html", values)
-        }
-        (Err(failure), _) | (_, Err(failure)) => render::error_to(&visitor, &failure),
-    }
-}
-
 /// GET /console/keys.
-pub(super) async fn keys(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
+pub(super) async fn list(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {
     show_keys(&visitor, &inside, Value::Null, None).await
 }
 

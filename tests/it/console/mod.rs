@@ -1,5 +1,8 @@
 //! The console: signing in, pages, forms, guards, and what strangers' pages may do in it.
 
+mod hostile;
+mod shown;
+
 use orbweaver_origin::{Origin, Reply};
 use serde_json::json;
 
@@ -45,14 +48,18 @@ async fn sign_in(service: &Service, key: &str) -> Answer {
 
 impl Visitor {
     async fn of(service: &Service) -> Self {
-        let answer = sign_in(service, KEY).await;
+        Self::signed_in(service, KEY).await
+    }
+
+    async fn signed_in(service: &Service, key: &str) -> Self {
+        let answer = sign_in(service, key).await;
         assert_eq!(answer.status, 303, "{}", answer.text());
         let cookie = answer.header("set-cookie").expect("a cookie");
         assert!(
             cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
             "{cookie}"
         );
-        assert!(!cookie.contains(KEY), "the key is sealed");
+        assert!(!cookie.contains(key), "the key is sealed");
         let cookie = cookie.split(';').next().unwrap().to_owned();
         let mut visitor = Self {
             client: service.stranger(),
@@ -170,7 +177,7 @@ async fn pages_are_small_and_name_no_other_host() {
         "/console/crawls",
         "/console/monitors",
         "/console/actors",
-        "/console/usage",
+        "/console/usage?days=365",
         "/console/keys",
         "/console/plugins",
         "/console/plugins/extract-metadata",
@@ -489,83 +496,5 @@ async fn other_projects_see_nothing_and_no_plugins() {
             .send("GET", path, &[HTML, ("cookie", &cookie)], b"")
             .await;
         assert_eq!(answer.status, status, "{path}");
-    }
-}
-
-#[tokio::test]
-async fn hostile_pages_are_text_wherever_they_are_shown() {
-    let service = Service::start().await;
-    let origin = Origin::start().await.unwrap();
-    let payload = "\"><script>alert(1)</script><img src=x onerror=alert(2)>";
-    let shown = payload
-        .replace('"', "&quot;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let html = format!(
-        "<title>{shown}</title><meta name=description content='{shown}'>\
-         <h1>{shown}</h1><p>a <a href='javascript:alert(3)'>script</a> \
-         <a href='data:text/html,<script>alert(4)</script>'>data</a> \
-         <a href='/b?\"onmouseover=\"alert(5)'>attribute</a></p>\
-         <pre>{shown}</pre><svg onload=alert(6)></svg><script>alert(7)</script>"
-    );
-    origin.set("/", Reply::html(html.as_str()));
-    let visitor = Visitor::of(&service).await;
-    let run = visitor.crawl(&origin.url("/")).await;
-    let pages = visitor.page(&run).await;
-    let (_, rest) = pages.split_once("/console/pages/").expect("a page");
-    let id = rest.split('"').next().unwrap();
-    let mut seen = vec![pages.clone()];
-    for view in ["markdown", "source", "article", "html", "signals"] {
-        seen.push(
-            visitor
-                .page(&format!("/console/pages/{id}?view={view}"))
-                .await,
-        );
-    }
-    for view in ["errors", "links", "orphans"] {
-        seen.push(visitor.page(&format!("{run}?view={view}")).await);
-    }
-    let url = origin.url("/");
-    let scan = [("url", url.as_str()), ("include_links", "true")];
-    seen.push(visitor.post("/console/scan", &scan).await.text());
-    seen.push(
-        visitor
-            .post("/console/actors/structured-data", &[("url", &url)])
-            .await
-            .text(),
-    );
-    seen.push(
-        visitor
-            .post("/console/scan", &[("url", payload)])
-            .await
-            .text(),
-    );
-    seen.push(
-        visitor
-            .post("/console/search", &[("query", payload)])
-            .await
-            .text(),
-    );
-    seen.push(
-        visitor
-            .get(&format!("/console/diff?old={}&new=1", "%22%3E%3Cscript%3E"))
-            .await
-            .text(),
-    );
-    for html in &seen {
-        for tag in [
-            "<script>",
-            "<img src=x",
-            "<svg",
-            "href=\"javascript",
-            "href=\"data:",
-        ] {
-            assert!(!html.contains(tag), "{tag}: {html}");
-        }
-        for piece in html.split('<').skip(1) {
-            let tag = piece.split('>').next().unwrap_or_default();
-            let outside: String = tag.split('"').step_by(2).collect();
-            assert!(!outside.contains(" on"), "{tag}");
-        }
     }
 }
