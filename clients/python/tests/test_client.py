@@ -50,6 +50,85 @@ def test_an_actor_runs(service: str, site: str) -> None:
         assert web.usage()["tier"] == "self_hosted"
 
 
+def test_an_actor_runs_in_the_background(service: str, site: str) -> None:
+    with Orbweaver(service, KEY) as web:
+        run = web.run_actor("check-links", url=f"{site}/", poll_seconds=0.1)
+        assert run["status"] == "done", run
+        items = list(web.actor_items("check-links", run["id"], page_size=1))
+        assert len(items) == run["item_count"] > 0
+
+
+def test_a_monitor_is_made_and_ended(service: str) -> None:
+    with Orbweaver(service, KEY) as web:
+        made = web.monitor("https://example.com/", "0 6 * * *", max_pages=5)
+        assert (made["schedule"], made["enabled"]) == ("0 6 * * *", True)
+        assert made["id"] in [monitor["id"] for monitor in web.monitors()]
+        web.delete_monitor(made["id"])
+        assert made["id"] not in [monitor["id"] for monitor in web.monitors()]
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """A bucket that takes objects, whole or in parts."""
+
+    objects: dict[str, bytes] = {}
+    parts: list[bytes] = []
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        path, _, query = self.path.partition("?")
+        if "partNumber=" in query:
+            self.parts.append(body)
+        else:
+            self.objects[path] = body
+        self.answer("")
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        path, _, query = self.path.partition("?")
+        if "uploadId=" in query:
+            self.objects[path] = b"".join(self.parts)
+            self.answer("<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>")
+        else:
+            self.answer(
+                "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+            )
+
+    def answer(self, body: str) -> None:
+        self.send_response(200)
+        self.send_header("ETag", '"e"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_crawl_is_exported_to_a_bucket(service: str, site: str) -> None:
+    server, bucket = serve(Bucket)
+    with Orbweaver(service, KEY) as web:
+        run = web.crawl(f"{site}/", delay_ms=0, poll_seconds=0.1)
+        web.set_secret("bucket-id", "an-access-key", hosts=[bucket])
+        web.set_secret("bucket-key", "a-secret-key", hosts=[bucket])
+        export = web.export_to_bucket(
+            run["id"],
+            f"s3://pages/daily?endpoint={bucket}&style=path",
+            access_key_id="bucket-id",
+            secret_access_key="bucket-key",
+            include="title",
+            poll_seconds=0.1,
+        )
+        assert (export["status"], export["pages"]) == ("done", 3), export
+        lines = Bucket.objects[f"/pages/daily/crawl-{run['id']}.ndjson"].splitlines()
+        assert sorted(json.loads(line)["title"] for line in lines) == ["A", "B", "Home"]
+        with pytest.raises(OrbweaverError) as failed:
+            web.export_to_bucket(
+                run["id"], "s3://pages", access_key_id="none", secret_access_key="none"
+            )
+        assert failed.value.code == "INVALID_INPUT"
+    server.shutdown()
+
+
 def test_errors_have_code_and_message(service: str) -> None:
     with Orbweaver(service, KEY) as web, pytest.raises(OrbweaverError) as failed:
         web.scan("http://10.0.0.1/")

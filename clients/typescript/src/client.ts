@@ -1,11 +1,15 @@
 import { OrbweaverError } from "./errors.js";
 import type {
   ActorAnswer,
+  ActorRun,
+  BucketCredentials,
+  BucketExport,
   BulkItem,
   Crawl,
   CrawlOptions,
   CrawlReference,
   Link,
+  Monitor,
   Page,
   ScanOptions,
   ScanResult,
@@ -26,7 +30,7 @@ export interface Settings {
   fetch?: typeof fetch;
 }
 
-/** How a crawl's end is waited for. */
+/** How the end of a crawl, an export or an actor's run is waited for. */
 export interface Waiting {
   pollMs?: number;
   waitMs?: number;
@@ -96,6 +100,27 @@ export class Orbweaver {
     return this.request("POST", `/v1/actors/${encodeURIComponent(name)}`, { body: input });
   }
 
+  /** Runs an actor in the background and waits for its end: for work that takes longer than a request may. */
+  async runActor<Data = unknown>(
+    name: string,
+    input: Record<string, unknown>,
+    waiting: Waiting = {},
+  ): Promise<ActorRun<Data>> {
+    const path = `/v1/actors/${encodeURIComponent(name)}/runs`;
+    const { id } = await this.request<{ id: number }>("POST", path, { body: input });
+    return this.#ended(`${path}/${id}`, `run ${id} of ${name}`, waiting);
+  }
+
+  /** What a run of an actor emitted, read as it is needed. */
+  actorItems<Item = unknown>(
+    name: string,
+    id: number,
+    options: { pageSize?: number } = {},
+  ): AsyncGenerator<Item> {
+    const path = `/v1/actors/${encodeURIComponent(name)}/runs/${id}/items`;
+    return this.#items<Item>(path, {}, options.pageSize ?? 1_000);
+  }
+
   /** Starts a crawl. */
   startCrawl(url: string, options: CrawlOptions = {}): Promise<CrawlReference> {
     return this.request("POST", "/v1/crawls", { body: { ...options, url } });
@@ -108,14 +133,8 @@ export class Orbweaver {
   }
 
   /** Waits for a crawl's end. */
-  async wait(id: number, waiting: Waiting = {}): Promise<Crawl> {
-    const { pollMs = 2_000, waitMs = 3_600_000, signal } = waiting;
-    for (let left = waitMs; ; left -= pollMs) {
-      const run = await this.getCrawl(id);
-      if (ENDED.includes(run.status)) return run;
-      if (left <= 0) throw new Error(`crawl ${id} is still ${run.status}`);
-      await pause(Math.min(pollMs, left), signal);
-    }
+  wait(id: number, waiting: Waiting = {}): Promise<Crawl> {
+    return this.#ended(`/v1/crawls/${id}`, `crawl ${id}`, waiting);
   }
 
   /** A crawl's status and counts. */
@@ -142,6 +161,50 @@ export class Orbweaver {
   ): AsyncGenerator<Page & Record<string, unknown>> {
     const { pageSize = 100, ...query } = { ...options, include: include.join(",") };
     return this.#items(`/v1/crawls/${id}/pages`, query, pageSize);
+  }
+
+  /**
+   * Writes the pages of a crawl to a bucket and waits for the end; fields as in
+   * `POST /v1/crawls/{id}/export`. The credentials are names of secrets: see `setSecret`.
+   */
+  async exportToBucket(
+    id: number,
+    to: string,
+    credentials: BucketCredentials,
+    options: Record<string, unknown> = {},
+    waiting: Waiting = {},
+  ): Promise<BucketExport> {
+    const path = `/v1/crawls/${id}/export`;
+    const body = { ...options, to, credentials };
+    const made = await this.request<{ id: number }>("POST", path, { body });
+    return this.#ended(`${path}s/${made.id}`, `export ${made.id} of crawl ${id}`, waiting);
+  }
+
+  /**
+   * Stores a secret, which nobody can read again; `hosts` are the origins that may receive it, such
+   * as `https://s3.example.com`.
+   */
+  async setSecret(name: string, value: string, hosts: string[]): Promise<void> {
+    const path = `/v1/secrets/${encodeURIComponent(name)}`;
+    await this.request("PUT", path, { body: { value, hosts } });
+  }
+
+  /** Crawls a site by a schedule of five fields, UTC. */
+  async monitor(url: string, cron: string, options: CrawlOptions = {}): Promise<Monitor> {
+    const body = { ...options, url, cron };
+    type Made = { monitor_id: number };
+    const made = await this.request<Made>("POST", "/v1/crawls", { body });
+    return this.request("GET", `/v1/crons/${made.monitor_id}`);
+  }
+
+  /** The project's monitors. */
+  async monitors(): Promise<Monitor[]> {
+    return (await this.request<{ items: Monitor[] }>("GET", "/v1/crons")).items;
+  }
+
+  /** Ends a monitor; its runs stay. */
+  async deleteMonitor(id: number): Promise<void> {
+    await this.request("DELETE", `/v1/crons/${id}`);
   }
 
   /** All links on a crawl's pages, read as they are needed. */
@@ -209,6 +272,19 @@ export class Orbweaver {
       }
       await response?.body?.cancel();
       await pause(wait);
+    }
+  }
+
+  async #ended<Run extends { status: string }>(
+    path: string,
+    what: string,
+    { pollMs = 2_000, waitMs = 3_600_000, signal }: Waiting,
+  ): Promise<Run> {
+    for (let left = waitMs; ; left -= pollMs) {
+      const run = await this.request<Run>("GET", path);
+      if (ENDED.includes(run.status)) return run;
+      if (left <= 0) throw new Error(`${what} is still ${run.status}`);
+      await pause(Math.min(pollMs, left), signal);
     }
   }
 

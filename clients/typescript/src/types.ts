@@ -37,6 +37,8 @@ export interface ScanResult {
   screenshot?: string;
   screenshot_error?: string;
   extensions?: Record<string, unknown>;
+  extracted?: Record<string, unknown> | null;
+  extract_errors?: { field: string; message: string }[];
   errors: { role: string; plugin?: string; message: string }[];
   warnings?: string[];
 }
@@ -93,6 +95,48 @@ export interface ActorAnswer<Data = unknown> {
   url: string | null;
   elapsed_ms: number;
   data: Data;
+}
+
+export interface ActorRun<Data = unknown> {
+  id: number;
+  actor: string;
+  status: Status;
+  item_count: number;
+  result?: Data | null;
+  error: { code: string; message: string } | null;
+  enqueued_at: string;
+  started_at: string | null;
+  finished_at: string | null;
+}
+
+/** Names of secrets that have a bucket's access key. */
+export interface BucketCredentials {
+  access_key_id: string;
+  secret_access_key: string;
+  session_token?: string;
+}
+
+export interface BucketExport {
+  id: number;
+  crawl_id: number;
+  status: Status;
+  to: string;
+  object: string;
+  format: string;
+  pages: number;
+  bytes: number;
+  error: { code: string; message: string } | null;
+}
+
+export interface Monitor {
+  id: number;
+  schedule: string;
+  url: string;
+  enabled: boolean;
+  next_fires_at: string | null;
+  last_fired_at: string | null;
+  last_run_id: number | null;
+  webhook_url: string | null;
 }
 
 /** Fields of `POST /v1/scan` besides `url`. */

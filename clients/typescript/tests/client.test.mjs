@@ -115,3 +115,49 @@ test("a site is mapped, and a batch is fetched with its content", async () => {
   for await (const page of web.export(run.id, ["title"], { pageSize: 1 })) titles.push(page.title);
   assert.deepEqual(titles.sort(), ["A", "B"]);
 });
+
+test("an actor runs in the background, and its items are read", async () => {
+  const run = await web.runActor("check-links", { url: `${site.url}/` }, { pollMs: 100 });
+  assert.equal(run.status, "done");
+  const items = [];
+  for await (const item of web.actorItems("check-links", run.id, { pageSize: 1 })) items.push(item);
+  assert.equal(items.length, run.item_count);
+  assert.ok(items.length > 0);
+});
+
+test("a monitor is made and ended", async () => {
+  const made = await web.monitor("https://example.com/", "0 6 * * *", { max_pages: 5 });
+  assert.equal(made.schedule, "0 6 * * *");
+  assert.ok((await web.monitors()).some((monitor) => monitor.id === made.id));
+  await web.deleteMonitor(made.id);
+  assert.ok(!(await web.monitors()).some((monitor) => monitor.id === made.id));
+});
+
+test("a crawl is exported to a bucket", async () => {
+  const objects = {};
+  const bucket = await listen((request, response) => {
+    const parts = [];
+    request.on("data", (part) => parts.push(part));
+    request.on("end", () => {
+      const { pathname, searchParams } = new URL(request.url, "http://bucket");
+      const body = Buffer.concat(parts).toString();
+      if (request.method === "PUT" && !searchParams.has("partNumber")) objects[pathname] = body;
+      if (searchParams.has("partNumber")) objects.part = (objects.part ?? "") + body;
+      if (request.method === "POST" && searchParams.has("uploadId")) objects[pathname] = objects.part;
+      const begun = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+      const ended = "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>";
+      response.writeHead(200, { ETag: '"e"' });
+      response.end(request.method === "POST" ? (searchParams.has("uploadId") ? ended : begun) : "");
+    });
+  });
+  await web.setSecret("bucket-id", "an-access-key", [bucket.url]);
+  await web.setSecret("bucket-key", "a-secret-key", [bucket.url]);
+  const run = await web.crawl(`${site.url}/`, { delay_ms: 0 }, { pollMs: 100 });
+  const to = `s3://pages/daily?endpoint=${bucket.url}&style=path`;
+  const keys = { access_key_id: "bucket-id", secret_access_key: "bucket-key" };
+  const done = await web.exportToBucket(run.id, to, keys, { include: "title" }, { pollMs: 100 });
+  assert.deepEqual([done.status, done.pages], ["done", 3], JSON.stringify(done));
+  const lines = objects[`/pages/daily/crawl-${run.id}.ndjson`].trim().split("\n");
+  assert.deepEqual(lines.map((line) => JSON.parse(line).title).sort(), ["A", "B", "Home"]);
+  bucket.server.close();
+});

@@ -428,7 +428,9 @@ async fn monitors_are_made_paused_and_deleted() {
     );
     let list = visitor.page("/console/monitors").await;
     assert!(list.contains("0 6 * * *"), "{list}");
-    let (_, rest) = list.split_once("/console/monitors/").expect("a switch");
+    let (_, rest) = list
+        .split_once("action=\"/console/monitors/")
+        .expect("a switch");
     let id = rest.split('/').next().unwrap().to_owned();
     let change = async |action: &str| {
         visitor

@@ -38,6 +38,8 @@ async fn usage_is_drawn_by_day_and_kind_of_call() {
         }
         service.clock.advance(TimeDelta::days(1));
     }
+    // The first sign-in has ended.
+    let visitor = Visitor::of(&service).await;
     let page = visitor.page("/console/usage?days=7").await;
     assert_eq!(page.matches("<g><title>").count(), 3, "a bar a day: {page}");
     assert!(
@@ -155,7 +157,7 @@ async fn a_monitor_shows_its_runs_their_changes_and_webhooks() {
     let delivery = rest.split('"').next().unwrap();
     let again = format!("/console/crawls/{}/deliveries/{delivery}", ids[0]);
     assert_eq!(visitor.post(&again, &[]).await.status, 303);
-    assert_eq!(receiver.next().await.json()["run_id"], ids[0]);
+    assert_eq!(receiver.next().await.json()["id"], ids[0]);
     let wrong = format!("/console/crawls/{}/deliveries/{delivery}", ids[1]);
     assert_eq!(visitor.post(&wrong, &[]).await.status, 404);
     assert_eq!(visitor.get("/console/monitors/404").await.status, 404);

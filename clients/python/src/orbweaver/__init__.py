@@ -4,10 +4,13 @@ from ._async import AsyncOrbweaver
 from ._sync import Orbweaver
 from ._types import (
     ActorAnswer,
+    ActorRun,
+    BucketExport,
     Crawl,
     CrawlReference,
     Link,
     Metadata,
+    Monitor,
     Page,
     ScanResult,
     SearchResult,
@@ -17,11 +20,14 @@ from .webhooks import verify
 
 __all__ = [
     "ActorAnswer",
+    "ActorRun",
     "AsyncOrbweaver",
+    "BucketExport",
     "Crawl",
     "CrawlReference",
     "Link",
     "Metadata",
+    "Monitor",
     "Orbweaver",
     "OrbweaverError",
     "Page",

@@ -12,10 +12,13 @@ from . import _request
 from ._request import Request, segment
 from ._types import (
     ActorAnswer,
+    ActorRun,
+    BucketExport,
     BulkItem,
     Crawl,
     CrawlReference,
     Link,
+    Monitor,
     Page,
     ScanResult,
     SearchResult,
@@ -91,6 +94,26 @@ class Orbweaver:
         body = _request.body(None, fields)
         return cast(ActorAnswer, self._send(Request("POST", path, body=body)))
 
+    def run_actor(
+        self, name: str, *, poll_seconds: float = 2.0, wait_seconds: float = 3600.0, **fields: Any
+    ) -> ActorRun:
+        """Runs an actor in the background and waits for its end: for work that takes longer than a
+        request may."""
+        path = f"/v1/actors/{segment(name)}/runs"
+        body = _request.body(None, fields)
+        run = self._send(Request("POST", path, body=body))
+        what = f"run {run['id']} of {name}"
+        ended = self._ended(f"{path}/{run['id']}", what, poll_seconds, wait_seconds)
+        return cast(ActorRun, ended)
+
+    def actor_items(
+        self, name: str, run_id: int, *, page_size: int = 1000
+    ) -> Iterator[Any]:
+        """What a run of an actor emitted, read as it is needed."""
+        path = f"/v1/actors/{segment(name)}/runs/{segment(run_id)}/items"
+        for item in self._items(path, {}, page_size):
+            yield item
+
     def start_crawl(self, url: str, **fields: Any) -> CrawlReference:
         """Starts a crawl; fields as in ``POST /v1/crawls``."""
         body = _request.body(url, fields)
@@ -107,16 +130,9 @@ class Orbweaver:
         self, crawl_id: int, *, poll_seconds: float = 2.0, wait_seconds: float = 3600.0
     ) -> Crawl:
         """Waits for a crawl's end; ``TimeoutError`` where it takes longer."""
-        left = wait_seconds
-        while True:
-            run = self.get_crawl(crawl_id)
-            if run["status"] in _request.ENDED:
-                return run
-            if left <= 0:
-                raise TimeoutError(f"crawl {crawl_id} is still {run['status']}")
-            pause = min(poll_seconds, left)
-            time.sleep(pause)
-            left -= pause
+        path = f"/v1/crawls/{segment(crawl_id)}"
+        ended = self._ended(path, f"crawl {crawl_id}", poll_seconds, wait_seconds)
+        return cast(Crawl, ended)
 
     def get_crawl(self, crawl_id: int) -> Crawl:
         """A crawl's status and counts."""
@@ -150,6 +166,52 @@ class Orbweaver:
         for item in self._items(path, query, page_size):
             yield item
 
+    def export_to_bucket(
+        self,
+        crawl_id: int,
+        to: str,
+        *,
+        access_key_id: str,
+        secret_access_key: str,
+        session_token: str | None = None,
+        poll_seconds: float = 2.0,
+        wait_seconds: float = 3600.0,
+        **fields: Any,
+    ) -> BucketExport:
+        """Writes the pages of a crawl to a bucket and waits for the end; ``to`` and the other fields
+        as in ``POST /v1/crawls/{id}/export``. The keys are names of secrets: see ``set_secret``."""
+        credentials = {"access_key_id": access_key_id, "secret_access_key": secret_access_key}
+        if session_token is not None:
+            credentials["session_token"] = session_token
+        path = f"/v1/crawls/{segment(crawl_id)}/export"
+        body = _request.body(None, {"to": to, "credentials": credentials, **fields})
+        export = self._send(Request("POST", path, body=body))
+        what = f"export {export['id']} of crawl {crawl_id}"
+        ended = self._ended(f"{path}s/{export['id']}", what, poll_seconds, wait_seconds)
+        return cast(BucketExport, ended)
+
+    def set_secret(self, name: str, value: str, *, hosts: list[str]) -> None:
+        """Stores a secret, which nobody can read again; ``hosts`` are the origins that may receive
+        it, such as ``https://s3.example.com``."""
+        body = {"value": value, "hosts": hosts}
+        self._send(Request("PUT", f"/v1/secrets/{segment(name)}", body=body))
+
+    def monitor(self, url: str, cron: str, **fields: Any) -> Monitor:
+        """Crawls a site by a schedule of five fields, UTC; fields as in ``POST /v1/crawls``."""
+        body = _request.body(url, {"cron": cron, **fields})
+        made = self._send(Request("POST", "/v1/crawls", body=body))
+        path = f"/v1/crons/{segment(made['monitor_id'])}"
+        return cast(Monitor, self._send(Request("GET", path)))
+
+    def monitors(self) -> list[Monitor]:
+        """The project's monitors."""
+        answer = self._send(Request("GET", "/v1/crons"))
+        return cast(list[Monitor], answer["items"])
+
+    def delete_monitor(self, monitor_id: int) -> None:
+        """Ends a monitor; its runs stay."""
+        self._send(Request("DELETE", f"/v1/crons/{segment(monitor_id)}"))
+
     def links(self, crawl_id: int, *, page_size: int = 1000) -> Iterator[Link]:
         """All links on a crawl's pages, read as they are needed."""
         path = f"/v1/crawls/{segment(crawl_id)}/links"
@@ -175,6 +237,20 @@ class Orbweaver:
         """The secret that signs the project's webhooks, for ``orbweaver.verify``."""
         answer = self._send(Request("GET", "/v1/webhook/secret"))
         return cast(str, answer["secret_hex"])
+
+    def _ended(
+        self, path: str, what: str, poll_seconds: float, wait_seconds: float
+    ) -> dict[str, Any]:
+        left = wait_seconds
+        while True:
+            run = self._send(Request("GET", path))
+            if run["status"] in _request.ENDED:
+                return cast(dict[str, Any], run)
+            if left <= 0:
+                raise TimeoutError(f"{what} is still {run['status']}")
+            pause = min(poll_seconds, left)
+            time.sleep(pause)
+            left -= pause
 
     def _items(
         self, path: str, query: dict[str, Any], page_size: int

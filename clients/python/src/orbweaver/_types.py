@@ -41,6 +41,8 @@ class ScanResult(TypedDict, total=False):
     screenshot: str
     screenshot_error: str
     extensions: dict[str, Any]
+    extracted: dict[str, Any] | None
+    extract_errors: list[dict[str, str]]
     errors: list[dict[str, Any]]
     warnings: list[str]
 
@@ -100,3 +102,38 @@ class ActorAnswer(TypedDict):
     url: str | None
     elapsed_ms: int
     data: Any
+
+
+class ActorRun(TypedDict, total=False):
+    id: int
+    actor: str
+    status: Status
+    item_count: int
+    result: Any
+    error: dict[str, str] | None
+    enqueued_at: str
+    started_at: str | None
+    finished_at: str | None
+
+
+class BucketExport(TypedDict, total=False):
+    id: int
+    crawl_id: int
+    status: Status
+    to: str
+    object: str
+    format: str
+    pages: int
+    bytes: int
+    error: dict[str, str] | None
+
+
+class Monitor(TypedDict, total=False):
+    id: int
+    schedule: str
+    url: str
+    enabled: bool
+    next_fires_at: str | None
+    last_fired_at: str | None
+    last_run_id: int | None
+    webhook_url: str | None

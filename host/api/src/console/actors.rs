@@ -6,7 +6,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::forms;
-use super::render::{self, curl};
+use super::render;
+use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
 use crate::bounds;
@@ -86,7 +87,7 @@ fn show(
             "fields": fields,
             "result": result,
             "failure": failure.map(render::said),
-            "curl": curl(&visitor.base, &path, input),
+            "samples": samples(&visitor.base, &path, input),
         }),
     )
 }

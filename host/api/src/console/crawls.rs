@@ -7,7 +7,8 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::render::{self, curl};
+use super::render;
+use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
 use super::{crawl_form, forms, graph};
@@ -81,7 +82,7 @@ async fn show_list(
             "more": more,
             "offset": place.offset,
             "failure": failure.map(render::said),
-            "curl": curl(&visitor.base, "/v1/crawls", input),
+            "samples": samples(&visitor.base, "/v1/crawls", input),
         }),
     )
 }

@@ -18,7 +18,9 @@ mod pages;
 mod playground;
 mod plugins;
 mod render;
+mod rendering;
 mod root;
+mod samples;
 mod session;
 mod sign_in;
 mod usage;
@@ -36,7 +38,7 @@ use crate::app::App;
 use crate::inside::Inside;
 
 /// Routes beside `/`, for metrics.
-pub(crate) const PATHS: [&str; 24] = [
+pub(crate) const PATHS: [&str; 25] = [
     "/console/actors",
     "/console/actors/{name}",
     "/console/assets/{file}",
@@ -56,6 +58,7 @@ pub(crate) const PATHS: [&str; 24] = [
     "/console/plugins",
     "/console/plugins/{name}",
     "/console/plugins/{name}/calls/{id}",
+    "/console/render",
     "/console/scan",
     "/console/search",
     "/console/sign-in",
@@ -91,6 +94,10 @@ pub(crate) fn routes(inside: &Inside) -> OpenApiRouter<App> {
         .route("/console/plugins", get(plugins::list))
         .route("/console/plugins/{name}", get(plugins::show))
         .route("/console/plugins/{name}/calls/{id}", post(plugins::replay))
+        .route(
+            "/console/render",
+            get(rendering::form).post(rendering::render),
+        )
         .route("/console/scan", post(playground::scan))
         .route("/console/search", post(playground::search))
         .route("/console/sign-in", post(sign_in::sign_in))

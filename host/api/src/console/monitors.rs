@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::crawl_form;
-use super::render::{self, curl};
+use super::render;
+use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
 use crate::error::ApiError;
@@ -45,7 +46,7 @@ pub(super) async fn show(
             "fields": fields,
             "more": more,
             "failure": failure.map(render::said),
-            "curl": curl(&visitor.base, "/v1/crawls", input),
+            "samples": samples(&visitor.base, "/v1/crawls", input),
         }),
     )
 }

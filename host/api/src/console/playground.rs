@@ -5,7 +5,8 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::forms::{self, Field};
-use super::render::{self, curl};
+use super::render;
+use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
 use crate::bounds;
@@ -40,7 +41,7 @@ pub(super) async fn scan(Extension(inside): Extension<Inside>, form: Form) -> Re
     let call = Call::post("/v1/scan", input.clone());
     match inside.json(&visitor.ctx, call).await {
         Ok(answer) => {
-            let result = shown(answer, visitor, &input);
+            let result = shown(answer);
             show(visitor, &inside, &input, result, None)
         }
         Err(failure) => show(visitor, &inside, &input, Value::Null, Some(&failure)),
@@ -67,13 +68,13 @@ pub(super) async fn search(Extension(inside): Extension<Inside>, form: Form) -> 
             "query": query,
             "found": found,
             "failure": failure.as_ref().map(render::said),
-            "curl": curl(&visitor.base, "/v1/cloud/search", &input),
+            "samples": samples(&visitor.base, "/v1/cloud/search", &input),
         }),
     )
 }
 
 /// An answer as the page shows it.
-fn shown(mut answer: Value, visitor: &Visitor, input: &Value) -> Value {
+fn shown(mut answer: Value) -> Value {
     let screenshot = answer
         .as_object_mut()
         .and_then(|answer| answer.remove("screenshot"));
@@ -102,7 +103,6 @@ fn shown(mut answer: Value, visitor: &Visitor, input: &Value) -> Value {
         "links": links,
         "screenshot": screenshot,
         "answer": answer,
-        "curl": curl(&visitor.base, "/v1/scan", input),
     })
 }
 
@@ -117,7 +117,6 @@ fn show(
     let (fields, more): (Vec<Field>, Vec<Field>) = forms::fields(&schema, &FIRST, input)
         .into_iter()
         .partition(|field| FIRST.contains(&field.name()));
-    let curl = curl(&visitor.base, "/v1/scan", input);
     render::page(
         visitor,
         "playground.html",
@@ -125,7 +124,7 @@ fn show(
             "fields": fields,
             "more": more,
             "result": result,
-            "curl": curl,
+            "samples": samples(&visitor.base, "/v1/scan", input),
             "failure": failure.map(render::said),
         }),
     )

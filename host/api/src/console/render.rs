@@ -23,7 +23,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const REFERRER: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// All templates; what they print is escaped, since their names end in `.html`.
-pub(super) const TEMPLATES: [(&str, &str); 18] = [
+pub(super) const TEMPLATES: [(&str, &str); 19] = [
     ("actor.html", include_str!("templates/actor.html")),
     ("actors.html", include_str!("templates/actors.html")),
     ("crawls.html", include_str!("templates/crawls.html")),
@@ -38,6 +38,7 @@ pub(super) const TEMPLATES: [(&str, &str); 18] = [
     ("playground.html", include_str!("templates/playground.html")),
     ("plugin.html", include_str!("templates/plugin.html")),
     ("plugins.html", include_str!("templates/plugins.html")),
+    ("render.html", include_str!("templates/render.html")),
     ("run.html", include_str!("templates/run.html")),
     ("search.html", include_str!("templates/search.html")),
     ("usage.html", include_str!("templates/usage.html")),
@@ -165,20 +166,6 @@ fn with_status(mut response: Response, failure: &Failure) -> Response {
     response
 }
 
-/// The command line that sends the same request.
-pub(super) fn curl(base: &str, path: &str, body: &serde_json::Value) -> String {
-    let body = match body {
-        serde_json::Value::Null => "{…}".to_owned(),
-        body => body.to_string(),
-    };
-    // In single quotes a shell reads everything but a single quote as it stands.
-    let body = body.replace('\'', "'\\''");
-    format!(
-        "curl -s {base}{path} \\\n  -H \"Authorization: Bearer $KEY\" \\\n  \
-         -H 'Content-Type: application/json' \\\n  -d '{body}'"
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -200,19 +187,6 @@ mod tests {
                 assert!(!source.contains(word), "{name} has {word}");
             }
         }
-    }
-
-    #[test]
-    fn a_curl_line_is_one_argument_whatever_the_body_says() {
-        let line = curl(
-            "http://x",
-            "/v1/scan",
-            &serde_json::json!({"url": "'; rm -rf / #"}),
-        );
-        assert!(
-            line.ends_with(r#"-d '{"url":"'\''; rm -rf / #"}'"#),
-            "{line}"
-        );
     }
 
     #[test]
