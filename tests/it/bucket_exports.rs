@@ -266,7 +266,7 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
     let metadata = "s3://bodies/x?endpoint=http://169.254.169.254";
     refused(&|body| body["to"] = json!(metadata), "to").await;
     // Another host than the secrets are for.
-    let other = format!("s3://bodies/x?endpoint=http://127.0.0.1:{}", 9);
+    let other = "s3://bodies/x?endpoint=http://127.0.0.1:9001";
     refused(
         &|body| body["to"] = json!(other),
         "credentials.access_key_id",
