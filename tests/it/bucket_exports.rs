@@ -287,10 +287,11 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
     missing.error(404, "NOT_FOUND");
 
     let worker = work(&service);
-    let mut body = request(&s3, "ndjson", "");
-    body["to"] = json!(s3.missing_bucket());
-    let place = queue(&client, run, &body).await;
+    // As a store answers without such a bucket; this one makes it.
+    s3.set_down(Some(http::StatusCode::NOT_FOUND));
+    let place = queue(&client, run, &request(&s3, "ndjson", "")).await;
     let export = reaches(&client, &place, &["done", "failed"]).await;
+    s3.set_down(None);
     assert_eq!(
         export["error"]["message"], "the bucket does not exist",
         "{export}"

@@ -279,7 +279,9 @@ async fn a_failed_call_is_made_again_with_the_version_that_serves_and_billed() {
         "{again}"
     );
     assert_eq!(again["result"]["role"], "panic");
-    assert_eq!(again["result"]["url"], json!(origin.url("/")));
+    assert_eq!(again["result"]["status"], 200);
+    let html = again["result"]["html"].as_u64().expect("a length");
+    assert!(html > 0, "{again}");
 
     // Without the role, or without the plugin, there is nothing to call.
     installed(&ours, "trap", &extractor("trap", "3.0.0", "other")).await;
