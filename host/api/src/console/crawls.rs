@@ -11,7 +11,7 @@ use super::render;
 use super::samples::samples;
 use super::session::Form;
 use super::visitor::Visitor;
-use super::{crawl_form, forms, graph};
+use super::{crawl_form, forms, graph, sides};
 use crate::inside::{Call, Failure, Inside, segment};
 use crate::operation_input::input_schema;
 
@@ -142,14 +142,15 @@ async fn show_run(
         .with("limit", "200")
         .with("status", "done");
     let recent = inside.json(&visitor.ctx, recent).await?;
+    let is_live = matches!(run["status"].as_str(), Some("queued" | "running"));
+    // A run that goes on has nothing to compare yet.
     let others: Vec<&Value> = recent["items"]
         .as_array()
         .into_iter()
         .flatten()
-        .filter(|other| other["url"] == run["url"] && other["id"] != run["id"])
+        .filter(|other| !is_live && other["url"] == run["url"] && other["id"] != run["id"])
         .take(20)
         .collect();
-    let is_live = matches!(run["status"].as_str(), Some("queued" | "running"));
     Ok(render::page(
         visitor,
         "run.html",
@@ -249,7 +250,14 @@ pub(super) async fn diff(
         .json(&visitor.ctx, Call::get(&path).with("text", "true"))
         .await
     {
-        Ok(diff) => {
+        Ok(mut diff) => {
+            for name in ["changed", "gone"] {
+                for item in diff[name].as_array_mut().into_iter().flatten() {
+                    if let Some(unified) = item["text"]["unified"].as_str() {
+                        item["rows"] = json!(sides::rows(unified));
+                    }
+                }
+            }
             let line = format!("curl -s '{}{path}?text=true'", visitor.base);
             let curl = format!("{line} -H \"Authorization: Bearer $KEY\"");
             render::page(&visitor, "diff.html", json!({"diff": diff, "curl": curl}))

@@ -12,8 +12,8 @@ pub(super) const MAX_PAGES: usize = 150;
 pub(super) const MAX_LINKS: usize = 1_000;
 /// Distance of two rings, in units of the drawing.
 const RING: f64 = 90.0;
-/// Margin around the rings, for labels.
-const MARGIN: f64 = 60.0;
+/// Margin around the rings, with labels and without.
+const MARGINS: (f64, f64) = (110.0, 30.0);
 /// Most pages of a ring whose names are shown.
 const MAX_NAMES: usize = 16;
 /// Longest name shown, in characters.
@@ -53,25 +53,45 @@ pub(super) fn drawn(pages: &[Value], links: &[Value]) -> Value {
     let tree = Tree::of(pages.len(), &edges);
     let places = tree.places();
     let rings = tree.depth.iter().max().copied().unwrap_or_default();
-    let half = f64::from(rings).mul_add(RING, MARGIN);
     let mut on_ring: HashMap<u32, usize> = HashMap::new();
     for depth in &tree.depth {
         *on_ring.entry(*depth).or_default() += 1;
     }
+    let has_names = |depth: &u32| on_ring.get(depth).is_some_and(|count| *count <= MAX_NAMES);
+    let margin = if has_names(&rings) {
+        MARGINS.0
+    } else {
+        MARGINS.1
+    };
+    let half = f64::from(rings).mul_add(RING, margin);
     let nodes: Vec<Value> = pages
         .iter()
         .zip(&places)
         .zip(&tree.depth)
         .map(|((page, (x, y)), depth)| {
-            let has_name = on_ring.get(depth).is_some_and(|count| *count <= MAX_NAMES);
+            // Names stand outside of the ring, away from the lines.
+            let (sin, cos) = y.atan2(*x).sin_cos();
+            let side = match (*depth, cos) {
+                (0, _) => "middle",
+                (_, cos) if cos > 0.3 => "start",
+                (_, cos) if cos < -0.3 => "end",
+                _ => "middle",
+            };
+            let (label_x, label_y) = match *depth {
+                0 => (*x, y + 24.0),
+                _ => (x + 11.0 * cos, y + 4.0 + 14.0 * sin),
+            };
             json!({
                 "id": page.id,
                 "url": page.url,
-                "name": if has_name { name(page.url) } else { String::new() },
+                "name": if has_names(depth) { name(page.url) } else { String::new() },
                 "status": page.status,
                 "class": if page.status >= 400 || page.status == 0 { "bad" } else { "good" },
                 "x": rounded(*x),
                 "y": rounded(*y),
+                "label_x": rounded(label_x),
+                "label_y": rounded(label_y),
+                "side": side,
                 "r": if *depth == 0 { 9 } else { 6 },
             })
         })

@@ -22,6 +22,7 @@ mod rendering;
 mod root;
 mod samples;
 mod session;
+mod sides;
 mod sign_in;
 mod usage;
 mod usage_chart;

@@ -63,6 +63,7 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
         let kind = Kind::ALL.into_iter().find(|known| known.as_str() == kind);
         kind.map(Kind::file_prefix)
     });
+    environment.add_filter("words", |name: String| words(&name));
     environment.add_filter("span", |seconds: i64| span(seconds));
     environment.add_filter("grouped", |number: Option<i64>| number.map(grouped));
     for (name, source) in TEMPLATES {
@@ -82,6 +83,26 @@ fn moment(time: Option<&str>) -> String {
         Some(short) => short.replace('T', " "),
         None => time.to_owned(),
     }
+}
+
+/// `Include links` of a field's name `include_links`.
+fn words(name: &str) -> String {
+    let words: Vec<String> = name
+        .split('_')
+        .enumerate()
+        .map(|(place, word)| match word {
+            "url" | "id" | "html" | "css" => word.to_uppercase(),
+            "urls" => "URLs".to_owned(),
+            "ms" => "(ms)".to_owned(),
+            _ if place > 0 => word.to_owned(),
+            _ => {
+                let mut letters = word.chars();
+                let first = letters.next().map(|first| first.to_uppercase().to_string());
+                first.unwrap_or_default() + letters.as_str()
+            }
+        })
+        .collect();
+    words.join(" ")
 }
 
 /// `5 h 12 min` of a number of seconds.
@@ -198,6 +219,11 @@ mod tests {
         assert_eq!(moment(None), "–");
         assert_eq!(grouped(1_234_567), "1\u{2009}234\u{2009}567");
         assert_eq!(grouped(-12), "−12");
+        assert_eq!(words("max_age_seconds"), "Max age seconds");
+        assert_eq!(
+            (words("url"), words("delay_ms")),
+            ("URL".into(), "Delay (ms)".into())
+        );
         assert_eq!(span(18_720), "5 h 12 min");
         assert_eq!((span(59), span(7_200)), ("1 min".into(), "2 h".into()));
     }

@@ -160,15 +160,18 @@ fn hundredths(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// The next number of the form 1, 2, 4, 5, 6, 8 or 10 times a power of ten: the upper end of an axis.
+/// The next number that is round to the eye: the upper end of an axis.
 fn rounded_up(number: u64) -> u64 {
+    /// Round numbers, in tenths of a power of ten.
+    const STEPS: [u64; 10] = [10, 12, 16, 20, 24, 30, 40, 50, 60, 80];
+    if let Some(end) = [4, 6, 8, 10].into_iter().find(|end| *end >= number) {
+        return end;
+    }
     let mut unit = 1_u64;
     loop {
-        for step in [1, 2, 4, 5, 6, 8, 10_u64] {
-            let end = unit.saturating_mul(step);
-            if end >= number.max(4) {
-                return end;
-            }
+        let mut ends = STEPS.iter().map(|step| unit.saturating_mul(*step));
+        if let Some(end) = ends.find(|end| *end >= number) {
+            return end;
         }
         unit = unit.saturating_mul(10);
     }
@@ -242,7 +245,7 @@ mod tests {
 
     #[test]
     fn an_axis_ends_at_a_round_number() {
-        for (number, end) in [(0, 4), (1, 4), (7, 8), (61, 80), (100, 100), (1_001, 2_000)] {
+        for (number, end) in [(0, 4), (1, 4), (7, 8), (61, 80), (100, 100), (1_001, 1_200)] {
             assert_eq!(rounded_up(number), end, "{number}");
         }
         assert_eq!(rounded_up(u64::MAX), u64::MAX);

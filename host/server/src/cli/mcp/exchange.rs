@@ -217,7 +217,9 @@ fn refusal(service: &str, status: u16, after: Option<u64>, answer: &Value) -> Lo
     };
     let is_another = matches!(status, 404 | 405);
     let mut error = match answer.get("error") {
-        Some(error) if !is_another && error.get("code").is_some_and(Value::is_string) => error.clone(),
+        Some(error) if !is_another && error.get("code").is_some_and(Value::is_string) => {
+            error.clone()
+        }
         _ if status >= 500 => json!({
             "code": "UNAVAILABLE",
             "message": format!("{service} answers {status}"),
