@@ -45,17 +45,19 @@ def site() -> Iterator[str]:
     server.shutdown()
 
 
+def binary() -> str:
+    """The program."""
+    root = Path(__file__).parents[3]
+    return os.environ.get("ORBWEAVER_BINARY") or str(root / "target" / "release" / "orbweaver")
+
+
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    binary = os.environ.get("ORBWEAVER_BINARY")
-    if not binary:
-        root = Path(__file__).parents[3]
-        binary = str(root / "target" / "release" / "orbweaver")
     environment = dict(os.environ, ORBWEAVER_BOOTSTRAP_KEY=KEY)
     environment["ORBWEAVER_DATA_DIR"] = str(tmp_path_factory.mktemp("data"))
     arguments = ["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"]
     process = subprocess.Popen(
-        [binary, *arguments], env=environment, stdout=subprocess.PIPE, text=True
+        [binary(), *arguments], env=environment, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     for line in process.stdout:

@@ -6,11 +6,13 @@ import { join } from "node:path";
 
 export const KEY = "orb_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
+const root = new URL("../../../target/release/orbweaver", import.meta.url).pathname;
+/** The program. */
+export const binary = process.env.ORBWEAVER_BINARY ?? root;
+
 /** Starts a server on a port of its own: its address, and what ends it. */
 export async function start() {
   const data = await mkdtemp(join(tmpdir(), "orbweaver-"));
-  const root = new URL("../../../target/release/orbweaver", import.meta.url).pathname;
-  const binary = process.env.ORBWEAVER_BINARY ?? root;
   const options = ["serve", "--listen", "127.0.0.1:0", "--allow-net", "127.0.0.0/8"];
   const env = { ...process.env, ORBWEAVER_BOOTSTRAP_KEY: KEY, ORBWEAVER_DATA_DIR: data };
   const child = spawn(binary, options, { env, stdio: ["ignore", "pipe", "ignore"] });
