@@ -22,7 +22,7 @@ async fn usage_is_drawn_by_day_and_kind_of_call() {
     let project = service.app.store.projects().await.unwrap()[0].id;
     let mut token = 0;
     for day in 0..3 {
-        for (call, pages) in [("crawl", 60), ("scan", 20), ("cloud/search", 10 * day)] {
+        for (call, pages) in [("crawl", 60), ("scan", 20), ("cloud-search", 10 * day)] {
             token += 1;
             let usage = NewUsage {
                 project,
@@ -46,7 +46,7 @@ async fn usage_is_drawn_by_day_and_kind_of_call() {
         page.contains("2026-03-01: 80 pages") && page.contains("2026-03-03: 100 pages"),
         "{page}"
     );
-    for call in ["crawl", "scan", "cloud/search"] {
+    for call in ["crawl", "scan", "cloud-search"] {
         assert!(page.contains(&format!("</i>{call}</li>")), "{call}: {page}");
     }
     // The most used kind stands below: 60 of 100.

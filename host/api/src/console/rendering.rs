@@ -16,7 +16,7 @@ const PATH: &str = "/v1/cloud/render";
 /// Characters of the content that are shown.
 const MAX_SHOWN: usize = 100_000;
 /// Fields that stand first.
-const FIRST: [&str; 3] = ["url", "return_format", "wait_for"];
+const FIRST: [&str; 2] = ["url", "return_format"];
 
 /// GET /console/render.
 pub(super) async fn form(visitor: Visitor, Extension(inside): Extension<Inside>) -> Response {

@@ -21,7 +21,7 @@ pub(super) struct UsageCalls {
 #[derive(Serialize, ToSchema)]
 struct UsageCall {
     date: NaiveDate,
-    /// What was called: `crawl`, `scan`, `bulk`, `cloud/search`, the name of a built-in actor,
+    /// What was called: `crawl`, `scan`, `bulk`, `cloud-search`, the name of a built-in actor,
     /// `actor` for all others …
     call: String,
     pages: u64,
