@@ -108,10 +108,7 @@ fn rust(kind: Kind) -> [(&'static str, &'static str); 4] {
 }
 
 /// The document of both scripting languages.
-const SCRIPTED: (&str, &str) = (
-    "README.md",
-    include_str!("../templates/scripted.README.md"),
-);
+const SCRIPTED: (&str, &str) = ("README.md", include_str!("../templates/scripted.README.md"));
 
 fn javascript(kind: Kind) -> Vec<(&'static str, &'static str)> {
     /// The tool chain with QuickJS. Its components are small, and cannot be called with a page.

@@ -4,6 +4,7 @@
 mod grants;
 pub(crate) mod journal;
 pub(crate) mod overlay;
+mod quarantine;
 mod watch;
 
 pub use grants::UploadGrants;
