@@ -15,7 +15,8 @@ function discover(config, visit, page, links) {
 
 /** Says what is stored of a page: here, a record besides it. */
 function record(config, visit, page, outputs, records) {
-  const [title = null] = select(page, "title", 1).map((element) => text(page, element));
+  // `select` returns an array of numbers, whose `map` makes numbers.
+  const [title = null] = Array.from(select(page, "title", 1), (element) => text(page, element));
   return { tag: "emit", val: [JSON.stringify({ url: visit.url, title })] };
 }
 
