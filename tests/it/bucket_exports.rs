@@ -5,12 +5,13 @@ use std::time::Duration;
 use http::Method;
 use orbweaver_core::ids::RunId;
 use orbweaver_crawl::export;
+use orbweaver_server::config::Role;
 use orbweaver_tests::s3::{ACCESS_KEY, Fault, S3, SECRET_KEY};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::support::runs::{Written, begin, done, end, without_workers, write};
-use crate::support::{Client, Service};
+use crate::support::{Client, Names, Service};
 
 /// Pages with a body that compresses badly, `kib` each.
 fn pages(range: std::ops::Range<usize>, kib: usize) -> Vec<Written> {
@@ -266,7 +267,7 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
     let metadata = "s3://bodies/x?endpoint=http://169.254.169.254";
     refused(&|body| body["to"] = json!(metadata), "to").await;
     // Another host than the secrets are for.
-    let other = format!("s3://bodies/x?endpoint=http://127.0.0.1:{}", 9);
+    let other = "s3://bodies/x?endpoint=http://127.0.0.1:9001";
     refused(
         &|body| body["to"] = json!(other),
         "credentials.access_key_id",
@@ -287,10 +288,11 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
     missing.error(404, "NOT_FOUND");
 
     let worker = work(&service);
-    let mut body = request(&s3, "ndjson", "");
-    body["to"] = json!(s3.missing_bucket());
-    let place = queue(&client, run, &body).await;
+    // As a store answers without such a bucket; this one makes it.
+    s3.set_down(Some(http::StatusCode::NOT_FOUND));
+    let place = queue(&client, run, &request(&s3, "ndjson", "")).await;
     let export = reaches(&client, &place, &["done", "failed"]).await;
+    s3.set_down(None);
     assert_eq!(
         export["error"]["message"], "the bucket does not exist",
         "{export}"
@@ -307,5 +309,33 @@ async fn what_cannot_be_written_says_why_and_shows_no_secret() {
         !said.contains("not-the-secret-of-it") && !said.contains(ACCESS_KEY),
         "{said}"
     );
+    worker.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bucket_whose_name_resolves_to_a_private_address_is_refused() {
+    let s3 = S3::start().await.expect("a server");
+    let names = Names::of(&[("store.example", &["10.0.0.1"])]);
+    let service = Service::with_resolver(names, |config| config.roles = vec![Role::Api]).await;
+    let client = service.client();
+    let run = done(&service, &pages(0..2, 1)).await;
+    let endpoint = format!("http://store.example:{}", s3.address().port());
+    let hosts = json!([endpoint]);
+    for (name, value) in [("s3-id", ACCESS_KEY), ("s3-key", SECRET_KEY)] {
+        let body = json!({"value": value, "hosts": hosts});
+        assert_eq!(put(&client, name, &body).await, 201);
+    }
+    let mut body = request(&s3, "ndjson", "");
+    body["to"] = json!(format!("s3://bodies/x?endpoint={endpoint}"));
+    let place = queue(&client, run, &body).await;
+    let worker = work(&service);
+    let export = reaches(&client, &place, &["done", "failed"]).await;
+    assert_eq!(export["error"]["code"], "INVALID_INPUT", "{export}");
+    let said = export["error"]["message"].as_str().expect("a message");
+    assert!(
+        said.starts_with("to: ") && said.contains("10.0.0.0/8"),
+        "{said}"
+    );
+    assert_eq!(export["attempts"], 1);
     worker.abort();
 }

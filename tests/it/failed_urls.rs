@@ -4,10 +4,9 @@ use orbweaver_origin::{Origin, Reply};
 use orbweaver_server::config::Config;
 use orbweaver_store::crawl::FailedUrl;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use crate::support::runs::{self, Written};
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, closed_port};
 
 /// Tries once, and not again.
 fn impatient(config: &mut Config) {
@@ -32,13 +31,6 @@ async fn errors(client: &Client, run: &Value) -> Vec<Value> {
     let list = client.get(&path).await.ok();
     assert_eq!(list["next_offset"], Value::Null);
     list["items"].as_array().expect("items").clone()
-}
-
-/// An address at which no server listens.
-async fn closed_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let address = listener.local_addr().expect("an address");
-    format!("http://{address}")
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use orbweaver_origin::Reply;
 use serde_json::{Value, json};
 
-use crate::support::{Client, Service};
+use crate::support::{Client, Service, closed_port};
 use crate::tenant_plugins::{allowing, delete, extractor, installed, read, site, until};
 
 /// Fails with a panic in role `panic`; answers in role `good-again`.
@@ -167,7 +167,7 @@ async fn no_credentials_are_kept() {
         &read("actor-two-pages-rs"),
     )
     .await;
-    let closed = "http://127.0.0.1:1/x?password=hunter2&page=1";
+    let closed = format!("{}/x?password=hunter2&page=1", closed_port().await);
     let input = json!({"urls": [origin.url("/a?token=hunter2"), closed]});
     let failed = ours.post("/v1/actors/two-pages-rs", &input).await;
     assert!(failed.status >= 400, "{}", failed.text());
@@ -279,7 +279,9 @@ async fn a_failed_call_is_made_again_with_the_version_that_serves_and_billed() {
         "{again}"
     );
     assert_eq!(again["result"]["role"], "panic");
-    assert_eq!(again["result"]["url"], json!(origin.url("/")));
+    assert_eq!(again["result"]["status"], 200);
+    let html = again["result"]["html"].as_u64().expect("a length");
+    assert!(html > 0, "{again}");
 
     // Without the role, or without the plugin, there is nothing to call.
     installed(&ours, "trap", &extractor("trap", "3.0.0", "other")).await;

@@ -124,13 +124,13 @@ async fn a_login_lets_the_same_commands_run_at_a_service() {
     let (code, _, said) = at.run(&arguments.concat());
     assert_eq!(code, 0, "{said}");
     let lines = std::fs::read_to_string(&main).unwrap();
-    let page: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    let markdown = page["markdown"].as_str().unwrap();
+    let written: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    let markdown = written["markdown"].as_str().unwrap();
     assert!(
         markdown.contains("orb weaver") && !markdown.contains("Menu entry"),
         "{markdown}"
     );
-    assert!(page.get("metadata").is_none(), "{page}");
+    assert!(written.get("metadata").is_none(), "{written}");
 
     let (code, listed, _) = at.run(&["crawl", "--resume", &resumed]);
     assert_eq!(code, 0);

@@ -187,3 +187,12 @@ fn dechunk(mut bytes: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+/// An address at which no server listens.
+pub async fn closed_port() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address");
+    format!("http://{address}")
+}

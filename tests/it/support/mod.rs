@@ -9,7 +9,7 @@ pub mod service;
 pub mod site;
 pub mod vendor;
 
-pub use http::Client;
+pub use http::{Client, closed_port};
 pub use names::Names;
 pub use receiver::{ReceivedRequest, Receiver, Reply};
 pub use service::{KEY, Service, fixture, plugin_dir};
