@@ -585,7 +585,7 @@ CREATE INDEX exports_lease ON exports (status, lease_until);
 CREATE TABLE deliveries (
     id          BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project_id  BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
-    -- The run, or the job, that ended.
+    -- The run, or the job, that ended; neither: it is of an event that belongs to no run.
     run_id      BIGINT REFERENCES runs (id) ON DELETE CASCADE,
     job_id      BIGINT REFERENCES jobs (id) ON DELETE CASCADE,
     -- The body as it is sent, where it does not depend on the attempt; null: made of the run.
@@ -627,6 +627,8 @@ CREATE INDEX deliveries_due ON deliveries (next_at, target) WHERE state = 'pendi
 CREATE INDEX deliveries_run ON deliveries (run_id, id);
 CREATE INDEX deliveries_job ON deliveries (job_id, id);
 CREATE INDEX deliveries_project ON deliveries (project_id);
+-- Those that belong to no run.
+CREATE INDEX deliveries_receiver ON deliveries (project_id, id) WHERE run_id IS NULL AND job_id IS NULL;
 
 -- How far the webhook of a run was told of its pages (crawl.page). The row goes when all pages of
 -- an ended run are delivered.
@@ -774,6 +776,35 @@ CREATE TABLE plugin_logs (
 );
 CREATE INDEX plugin_logs_plugin ON plugin_logs (project_id, own, kind, name, id);
 CREATE INDEX plugin_logs_ts ON plugin_logs (ts);
+
+-- Where a project is told of what belongs to no run.
+
+CREATE TABLE project_webhooks (
+    project_id BIGINT PRIMARY KEY REFERENCES projects (id) ON DELETE CASCADE,
+    -- May carry credentials.
+    url        TEXT NOT NULL,
+    -- Names of events, separated by spaces.
+    events     TEXT NOT NULL,
+    updated_at BIGINT NOT NULL
+);
+
+-- What a project's receiver was last told of the quarantine of a plugin.
+
+CREATE TABLE plugin_quarantines (
+    project_id BIGINT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
+    -- 1: the project's own plugin, not the instance's of that name.
+    own        BIGINT NOT NULL,
+    kind       TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    -- SHA-256 of the component, lower-case hex.
+    digest     TEXT NOT NULL,
+    -- 1: its beginning was told last; 0: its end.
+    is_open    BIGINT NOT NULL,
+    -- When its beginning was last told, and when it was last heard of.
+    told_at    BIGINT NOT NULL,
+    seen_at    BIGINT NOT NULL,
+    PRIMARY KEY (project_id, own, kind, name)
+);
 
 -- Failed calls of plugins, with their inputs, for their authors. Bounded for each plugin.
 

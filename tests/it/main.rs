@@ -52,6 +52,7 @@ mod needs;
 mod openapi;
 mod page_webhooks;
 mod payment;
+mod plugin_events;
 mod plugin_figures;
 mod plugin_records;
 mod plugin_secrets;

@@ -12,7 +12,7 @@ use crate::support::{Client, Service};
 use crate::tenant_plugins::{allowing, delete, extractor, installed, read, site, until};
 
 /// Allows projects three plugins, and quarantines a plugin after two crashes for this time.
-fn with_quarantine(ms: u64) -> impl FnOnce(&mut Config) {
+pub fn with_quarantine(ms: u64) -> impl FnOnce(&mut Config) {
     move |config| {
         allowing(3)(config);
         config.plugins.quarantine_crashes = 2;
@@ -23,7 +23,7 @@ fn with_quarantine(ms: u64) -> impl FnOnce(&mut Config) {
 const HOUR: u64 = 3_600_000;
 
 /// The hostile extractor `trap` with this version in its manifest.
-fn trap(version: &str) -> Vec<u8> {
+pub fn trap(version: &str) -> Vec<u8> {
     let component = read("trap");
     let text = manifest::read_text(&component).expect("a manifest");
     let text = text.replace("version = \"0.1.0\"", &format!("version = \"{version}\""));
@@ -31,7 +31,7 @@ fn trap(version: &str) -> Vec<u8> {
 }
 
 /// A site with any number of different pages.
-async fn pages() -> Origin {
+pub async fn pages() -> Origin {
     let origin = site().await;
     origin.set_under("/page/", |request| {
         Reply::html(format!("<title>{}</title>", request.target))
@@ -41,7 +41,7 @@ async fn pages() -> Origin {
 
 /// The code of the error of a role in a scan of a new page, for which no result is kept; empty if it
 /// succeeded.
-async fn scanned(client: &Client, origin: &Origin, role: &str) -> String {
+pub async fn scanned(client: &Client, origin: &Origin, role: &str) -> String {
     static PAGES: AtomicUsize = AtomicUsize::new(0);
     let page = PAGES.fetch_add(1, Ordering::Relaxed);
     let scan = json!({"url": origin.url(&format!("/page/{page}")), "extractors": [role]});

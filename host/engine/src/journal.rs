@@ -21,6 +21,25 @@ pub trait Journal: Send + Sync + 'static {
 
     /// A call has failed.
     fn failed(&self, call: &CallNote, failure: FailedCall);
+
+    /// A call has put its plugin in quarantine, prolonged that, or ended it.
+    fn quarantine(&self, call: &CallNote, turn: QuarantineTurn);
+}
+
+/// What a call's end has done to the quarantine of its plugin, for the project that called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuarantineTurn {
+    /// Calls are refused from now on, or for longer, because the last ones crashed.
+    Closed {
+        /// Crashes in a row.
+        crashes: u32,
+        /// The last of them, as [`PluginError::kind`] names it.
+        error: &'static str,
+        /// Time until a call is let through on trial.
+        refused: Duration,
+    },
+    /// Calls are let through again.
+    Opened,
 }
 
 /// Severity of a plugin's log line.
@@ -204,6 +223,13 @@ impl Reporter {
         );
         if let Some(reporting) = self.0.as_ref().filter(|_| is_plugins) {
             reporting.journal.failed(&reporting.note, failure());
+        }
+    }
+
+    /// A turn of the plugin's quarantine.
+    pub fn quarantine(&self, turn: QuarantineTurn) {
+        if let Some(reporting) = &self.0 {
+            reporting.journal.quarantine(&reporting.note, turn);
         }
     }
 }

@@ -83,8 +83,8 @@ pub use host::state::{PluginId, StateError, StateHost, StateValue};
 pub use host::{Host, NoHost};
 pub use inspect::{Inspection, Shape};
 pub use journal::{
-    CallInput, CallNote, CallOrigin, FailedCall, Journal, LogLevel, PluginFacts, RunRef,
-    current_request, within_request,
+    CallInput, CallNote, CallOrigin, FailedCall, Journal, LogLevel, PluginFacts, QuarantineTurn,
+    RunRef, current_request, within_request,
 };
 pub use kind::Kind;
 pub use limits::{LimitRange, Limits, LimitsConfig};

@@ -15,7 +15,9 @@ use crate::grants::{EffectivePermissions, Permissions};
 use crate::host::state::PluginId;
 use crate::inspect::Digest;
 use crate::interrupt::GuestCode;
-use crate::journal::{CallInput, Caller, FailedCall, PluginFacts, Reporter, project_of};
+use crate::journal::{
+    CallInput, Caller, FailedCall, PluginFacts, QuarantineTurn, Reporter, project_of,
+};
 use crate::kind::Kind;
 use crate::limits::Limits;
 use crate::manifest::{FetcherInfo, HookPoint, Manifest};
@@ -171,6 +173,11 @@ impl Plugin {
             Turn::Same => {}
             Turn::Closed(time, crashes) => {
                 self.stats.record_quarantine();
+                reporter.quarantine(QuarantineTurn::Closed {
+                    crashes,
+                    error: error.map_or("", PluginError::kind),
+                    refused: time,
+                });
                 tracing::warn!(
                     target: "plugin",
                     plugin,
@@ -181,6 +188,7 @@ impl Plugin {
                 );
             }
             Turn::Opened => {
+                reporter.quarantine(QuarantineTurn::Opened);
                 tracing::info!(target: "plugin", plugin, project, "out of quarantine");
             }
         }

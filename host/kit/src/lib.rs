@@ -15,6 +15,7 @@ mod report;
 mod runner;
 mod sdk;
 mod state;
+mod templates;
 pub mod watch;
 pub mod web;
 

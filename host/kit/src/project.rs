@@ -21,7 +21,7 @@ const BUILD: &str = "build";
 pub enum Language {
     /// Rust, with the crate `orbweaver-sdk`.
     Rust,
-    /// JavaScript, with `componentize-qjs`.
+    /// JavaScript, with `componentize-qjs` or `componentize-js`.
     JavaScript,
     /// Python, with `componentize-py`.
     Python,
@@ -34,6 +34,15 @@ impl Language {
             Self::Rust => "Rust",
             Self::JavaScript => "JavaScript",
             Self::Python => "Python",
+        }
+    }
+
+    /// How the names of its files end, without the dot.
+    pub(crate) const fn extension(self) -> &'static str {
+        match self {
+            Self::Rust => "rs",
+            Self::JavaScript => "js",
+            Self::Python => "py",
         }
     }
 

@@ -168,7 +168,9 @@ pub async fn build_with(
         webhook_config: config.webhooks.clone(),
         retention: config.retention.clone(),
     });
-    let journal = PluginJournal::start(store.clone(), clock.clone());
+    // A project hears of a plugin that comes and goes as often as of one that stays in quarantine.
+    let pause = config.plugins.quarantine_max_ms.as_duration();
+    let journal = PluginJournal::start(store.clone(), clock.clone(), pause);
     pipeline.engine.set_journal(Arc::new(journal.clone()));
     let actors = Actors::from(ActorsParts {
         store: store.clone(),

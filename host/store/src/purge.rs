@@ -19,7 +19,7 @@ pub struct Retention {
     pub scans: Duration,
     /// The request log.
     pub request_log: Duration,
-    /// What plugins logged, and their failed calls.
+    /// What plugins logged, their failed calls, and what was told of them.
     pub plugin_records: Duration,
 }
 
@@ -55,6 +55,7 @@ impl Store {
         removed += self.sweep_plugin_state(now).await?;
         let records = from_ms(before(keep.plugin_records));
         removed += self.sweep_plugin_records(records).await?;
+        removed += self.sweep_receivers(records).await?;
         if let Db::Lite(lite) = &self.db {
             sqlx::query("PRAGMA incremental_vacuum(1000)")
                 .execute(&lite.write)

@@ -36,6 +36,7 @@ pub(crate) mod lite {
     pub(crate) use crate::settings::lite as settings;
     pub(crate) use crate::webhook::feed::lite as page_feeds;
     pub(crate) use crate::webhook::outbox::lite as outbox;
+    pub(crate) use crate::webhook::receiver::lite as receivers;
 }
 
 /// Statements for PostgreSQL.
@@ -69,4 +70,5 @@ pub(crate) mod pg {
     pub(crate) use crate::settings::pg as settings;
     pub(crate) use crate::webhook::feed::pg as page_feeds;
     pub(crate) use crate::webhook::outbox::pg as outbox;
+    pub(crate) use crate::webhook::receiver::pg as receivers;
 }

@@ -3,7 +3,8 @@
 use orbweaver_sdk::dom::{Node, View, attr, tag};
 
 use crate::kind::Kind;
-use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, get};
+use crate::measure::{BLOCK, DROP, HIDE, Info, Measured, SKIP, TITLED, get};
+use crate::steps;
 use crate::words::{AD, BOILERPLATE, COMMENT, CONSENT, FOOT, Marks, NAV, POPUP, PROMO, STRONG};
 
 /// Share of the page's running text above which no class name makes a box boilerplate.
@@ -52,6 +53,9 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
         {
             me.state |= DROP;
         }
+        if steps::is_pager(me) {
+            me.state |= SKIP;
+        }
         let me = *me;
         let Some(parent) = view.node(id as u32).and_then(|n| n.parent()) else {
             continue;
@@ -59,6 +63,11 @@ pub fn sum_up(view: &View<'_>, measured: &mut Measured, kind: Option<Kind>, name
         let Some(parent) = info.get_mut(parent.id() as usize) else {
             continue;
         };
+        parent.steps = parent.steps.saturating_add(me.steps);
+        parent.state |= me.state & TITLED;
+        if me.state & SKIP != 0 {
+            continue;
+        }
         parent.chars += me.chars;
         parent.link += me.link;
         parent.links += me.links;

@@ -5,6 +5,7 @@ use orbweaver_sdk::text::is_block;
 
 use crate::names;
 use crate::scan::scan;
+use crate::steps;
 use crate::visible::{self, Look};
 use crate::words::{self, Marks};
 
@@ -23,6 +24,9 @@ pub const PICTURE: u8 = 16;
 /// In a subtree that a style or attribute hides. The root of such a subtree is [`SKIP`] too.
 pub const HIDE: u8 = 32;
 
+/// Holds a heading.
+pub const TITLED: u8 = 64;
+
 /// The figures of one node. Characters are counted with runs of white space as one.
 #[derive(Clone, Copy, Default)]
 pub struct Info {
@@ -32,6 +36,9 @@ pub struct Info {
     pub above: Marks,
     /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`] and so on.
     pub state: u8,
+    /// How much the subtree's links lead from page to page of a book or list; see
+    /// [`steps`](crate::steps).
+    pub steps: u8,
     /// The element's tag id, 0 for other nodes.
     pub tag: u16,
     /// The nearest block at or above this node.
@@ -204,23 +211,25 @@ pub fn measure(view: &View<'_>, show_hidden: bool, max_words: u32) -> Measured {
                     owner = id;
                 }
                 if matches!(tag, tag::H1..=tag::H6) {
-                    state |= HEADING;
+                    state |= HEADING | TITLED;
                 }
                 let marks = if skip || matches!(tag, tag::HTML | tag::BODY) {
                     0
                 } else {
                     marks_of(node, max_words)
                 };
-                let mut links = 0;
+                let (mut links, mut steps) = (0, 0);
                 if tag == tag::A && !skip && node.has_attr(attr::HREF) {
                     link_end = link_end.max(node.end());
                     links = 1;
+                    steps = steps::weight(node);
                 }
                 if let Some(me) = info.get_mut(id as usize) {
                     *me = Info {
                         marks,
                         above: above | marks,
                         state,
+                        steps,
                         tag,
                         owner,
                         links,

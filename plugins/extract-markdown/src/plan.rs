@@ -89,9 +89,19 @@ impl Plan {
             }
         }
         if !has_headline {
-            plan.headline = headline(view, content, first_text).map(|h1| h1.id()..h1.end());
+            let found = headline(view, content, first_text)
+                .or_else(|| titled(view, content).filter(|node| !plan.shows(view, *node)));
+            plan.headline = found.map(|heading| heading.id()..heading.end());
         }
         plan
+    }
+
+    /// Whether the part has the element.
+    fn shows(&self, view: &View<'_>, node: Node<'_>) -> bool {
+        let is_skipped = |skip: &u32| {
+            *skip <= node.id() && view.node(*skip).is_some_and(|skip| skip.end() > node.id())
+        };
+        self.part.contains(&node.id()) && !self.skips.iter().any(is_skipped)
     }
 }
 
@@ -120,6 +130,37 @@ fn headline<'a>(view: &'a View<'a>, content: &Selection, first_text: u32) -> Opt
         }
     }
     before
+}
+
+/// The first heading of any level that is the title of the page: books have one page for each
+/// section, under a heading of its level.
+fn titled<'a>(view: &'a View<'a>, content: &Selection) -> Option<Node<'a>> {
+    /// Characters from which a heading may be a part of the title, beside the site's name.
+    const PART: usize = 12;
+    let end = view.node(content.root).map_or(0, |root| root.end());
+    let title = view.nodes().find(|node| node.tag() == tag::TITLE)?;
+    let title = letters(title);
+    view.nodes()
+        .take_while(|node| node.id() < end)
+        .filter(|node| matches!(node.tag(), tag::H2..=tag::H6))
+        .take(MAX_HEADINGS)
+        .find(|node| {
+            let text = letters(*node);
+            get(&content.info, node.id()).state & HIDE == 0
+                && !text.is_empty()
+                && (text == title || text.chars().count() >= PART && title.contains(&text))
+        })
+}
+
+/// Headings that are compared with the title.
+const MAX_HEADINGS: usize = 16;
+
+/// Letters and digits of an element's text, in lower case; of a long text the first ones.
+fn letters(node: Node<'_>) -> String {
+    const MOST: usize = 400;
+    let runs = node.text_runs();
+    let chars = runs.flat_map(str::chars).filter(|c| c.is_alphanumeric());
+    chars.take(MOST).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a link leads to the start page of a site.

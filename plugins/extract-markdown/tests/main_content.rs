@@ -223,3 +223,42 @@ fn the_headline_is_first_wherever_it_is() {
     let markdown = main_content(&body("", ""));
     assert!(markdown.starts_with("Weaver birds"), "{markdown}");
 }
+
+/// A page of a book as DocBook writes it: tables of links around one section.
+fn page_of_a_book(title: &str) -> String {
+    format!(
+        r#"<title>{title}</title><body>
+<div class="navheader"><table><tr><th colspan="3">9.30. Statistics</th></tr><tr>
+<td><a accesskey="p" href="a.html">Zurück</a></td><th>Chapter 9. Functions</th>
+<td><a accesskey="n" href="c.html">Weiter</a></td></tr></table><hr></div>
+<div class="sect1"><div class="titlepage"><h2 class="title">9.30. Statistics</h2></div>
+<p>The first paragraph says what a page of a book has to say, in more than one sentence. It is
+long enough to be seen as the text of the page, and it has commas, too.</p>
+<p>The second paragraph goes on with it, so that nobody takes the page for a list of links. It
+ends here, with a full stop.</p></div>
+<div class="navfooter"><hr><table><tr><td><a href="a.html">Prev</a></td>
+<td><a href="up.html">Up</a></td><td><a href="c.html">Next</a></td></tr>
+<tr><td>9.29. Event Triggers</td><td><a href="index.html">Home</a></td><td>Chapter 10. Types</td>
+</tr></table></div></body>"#
+    )
+}
+
+#[test]
+fn pages_of_books_are_without_links_to_their_neighbours() {
+    let text = main_content(&page_of_a_book("9.30. Statistics"));
+    for neighbour in ["Zurück", "Weiter", "Prev", "Next", "Home", "29", "Types"] {
+        assert!(!text.contains(neighbour), "{neighbour}: {text}");
+    }
+    assert!(text.contains("first paragraph") && text.contains("full stop"));
+}
+
+#[test]
+fn a_heading_that_is_the_pages_title_is_its_headline() {
+    for title in ["9.30. Statistics", "9.30. Statistics - The Book"] {
+        let text = main_content(&page_of_a_book(title));
+        assert!(text.starts_with("## 9.30. Statistics\n"), "{text}");
+        assert_eq!(text.matches("9.30. Statistics").count(), 1, "{text}");
+    }
+    let text = main_content(&page_of_a_book("The Book"));
+    assert!(!text.starts_with("## 9.30"), "{text}");
+}

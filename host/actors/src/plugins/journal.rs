@@ -1,6 +1,6 @@
-//! What authors see of their plugins' calls: lines that a plugin logs, and failed calls with their
-//! inputs, without credentials. They are queued in memory, written in batches beside the requests, and
-//! dropped (and counted) when the queue is full.
+//! What authors see of their plugins' calls: lines that a plugin logs, failed calls with their inputs,
+//! without credentials, and events of quarantines for the project's receiver. They are queued in memory,
+//! written in batches beside the requests, and dropped (and counted) when the queue is full.
 //!
 //! A project sees the calls of its own plugins. Of the instance's plugins only the calls for the
 //! administrator's own project are kept: the pages and inputs of other projects are theirs.
@@ -14,7 +14,7 @@ use orbweaver_accounts::clock::Clock;
 use orbweaver_core::ids::ProjectId;
 use orbweaver_core::redact;
 use orbweaver_engine::{
-    CallInput, CallNote, FailedCall, Journal, LogLevel, Page, PluginError, RunRef,
+    CallInput, CallNote, FailedCall, Journal, LogLevel, Page, PluginError, QuarantineTurn, RunRef,
 };
 use orbweaver_store::{
     PluginCall, PluginLine, PluginRecord, RecordBounds, RecordOrigin, StateOwner, Store,
@@ -23,6 +23,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::kept_input::KeptInput;
+use super::quarantine;
 
 /// Records that wait at most.
 const QUEUE: usize = 2_048;
@@ -50,6 +51,7 @@ pub(crate) const BOUNDS: RecordBounds = RecordBounds {
 enum Noted {
     Line(CallNote, PluginLine),
     Call(CallNote, DateTime<Utc>, Box<FailedCall>),
+    Turn(CallNote, DateTime<Utc>, QuarantineTurn),
     Barrier(oneshot::Sender<()>),
 }
 
@@ -90,10 +92,11 @@ impl std::fmt::Debug for PluginJournal {
 }
 
 impl PluginJournal {
-    /// Starts the task that writes. It ends when the journal and its copies are dropped.
-    pub fn start(store: Store, clock: Clock) -> Self {
+    /// Starts the task that writes. It ends when the journal and its copies are dropped. `pause` is the least
+    /// time between two quarantines of a plugin that a project is told of.
+    pub fn start(store: Store, clock: Clock, pause: Duration) -> Self {
         let (queue, records) = mpsc::channel(QUEUE);
-        tokio::spawn(write(store, records));
+        tokio::spawn(write(store, records, pause));
         Self {
             clock,
             queue,
@@ -164,6 +167,12 @@ impl Journal for PluginJournal {
         let noted = Noted::Call(call.clone(), self.clock.now(), Box::new(failure));
         self.offer("call", bytes, noted, project);
     }
+
+    fn quarantine(&self, call: &CallNote, turn: QuarantineTurn) {
+        let project = call.origin.project;
+        let noted = Noted::Turn(call.clone(), self.clock.now(), turn);
+        self.offer("quarantine", UNIT, noted, project);
+    }
 }
 
 /// Bytes that an input holds while it waits.
@@ -218,7 +227,7 @@ fn owner(call: &CallNote) -> StateOwner {
 }
 
 /// Writes what is queued, until the queue is closed.
-async fn write(store: Store, mut queue: mpsc::Receiver<Queued>) {
+async fn write(store: Store, mut queue: mpsc::Receiver<Queued>, pause: Duration) {
     let mut administrators: HashMap<ProjectId, bool> = HashMap::new();
     let mut batch = Vec::with_capacity(BATCH);
     while queue.recv_many(&mut batch, BATCH).await > 0 {
@@ -237,6 +246,9 @@ async fn write(store: Store, mut queue: mpsc::Receiver<Queued>) {
                     if is_kept(&store, &mut administrators, &call).await {
                         records.extend(recorded(&call, at, *failure));
                     }
+                }
+                Noted::Turn(call, at, turn) => {
+                    quarantine::tell(&store, &owner(&call), &call.plugin, (at, turn), pause).await;
                 }
             }
         }

@@ -5,6 +5,7 @@ mod grants;
 pub(crate) mod journal;
 mod kept_input;
 pub(crate) mod overlay;
+mod quarantine;
 mod watch;
 
 pub use grants::UploadGrants;

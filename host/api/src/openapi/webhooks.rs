@@ -1,7 +1,7 @@
 //! The section `webhooks` of the document: what the service sends.
 
 use chrono::{DateTime, Utc};
-use orbweaver_core::webhook::{ACTOR_RUN_COMPLETE, Event};
+use orbweaver_core::webhook::{ACTOR_RUN_COMPLETE, Event, PluginEvent};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::{Components, RefOr};
 use utoipa::{PartialSchema as _, ToSchema};
@@ -163,6 +163,43 @@ struct ActorRunEnded {
     finished_at: DateTime<Utc>,
 }
 
+/// The body of a webhook about the quarantine of a plugin, for the project whose calls it refuses.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct PluginQuarantineEvent {
+    /// The event's name.
+    event: String,
+    /// The project.
+    project_id: i64,
+    plugin: WebhookPlugin,
+    /// Crashes in a row; of `plugin.quarantined` only.
+    #[schema(required = false, nullable = false)]
+    crashes: Option<u32>,
+    /// How the last one ended: `trap` or `limit`; of `plugin.quarantined` only.
+    #[schema(required = false, nullable = false)]
+    error: Option<String>,
+    /// Milliseconds until a call is let through on trial; of `plugin.quarantined` only.
+    #[schema(required = false, nullable = false)]
+    refused_ms: Option<u64>,
+    /// When it happened.
+    at: DateTime<Utc>,
+}
+
+/// A plugin.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "a schema, never constructed")]
+struct WebhookPlugin {
+    /// `extractor`, `actor`, `fetcher` or `hook`.
+    kind: String,
+    name: String,
+    /// `project` for the project's own plugin, `instance` for one of the operator.
+    scope: String,
+    /// Its manifest's version.
+    version: String,
+    /// SHA-256 of the component, in hexadecimal.
+    digest: String,
+}
+
 /// Adds the components that [`section`] refers to.
 pub(super) fn describe(components: &mut Components) {
     let mut add = |name: &str, schema: RefOr<utoipa::openapi::Schema>| {
@@ -175,6 +212,8 @@ pub(super) fn describe(components: &mut Components) {
     add("WebhookDiffUrls", WebhookDiffUrls::schema());
     add("CrawlStatus", CrawlStatus::schema());
     add("ActorRunEnded", ActorRunEnded::schema());
+    add("PluginQuarantineEvent", PluginQuarantineEvent::schema());
+    add("WebhookPlugin", WebhookPlugin::schema());
 }
 
 /// One operation for each event.
@@ -189,15 +228,22 @@ pub(super) fn section() -> Value {
             Event::Done | Event::DiffDetected => "WebhookEvent",
             Event::Page => "WebhookPages",
         };
-        (event.as_str(), when, body, "X-Crawler-Run-Id")
+        (event.as_str(), when, body, RUN)
     });
     let ended = "An actor's run in the background is done or has failed.";
-    let all = events.into_iter().chain([(
-        ACTOR_RUN_COMPLETE,
-        ended,
-        "ActorRunEnded",
-        "X-Crawler-Actor-Run-Id",
-    )]);
+    let all = events
+        .into_iter()
+        .chain([(ACTOR_RUN_COMPLETE, ended, "ActorRunEnded", ACTOR_RUN)]);
+    let plugins = PluginEvent::ALL.map(|event| {
+        let when = match event {
+            PluginEvent::Quarantined => {
+                "Calls of a plugin are refused for a while: the last ones crashed."
+            }
+            PluginEvent::Recovered => "Calls of a plugin are let through again.",
+        };
+        (event.as_str(), when, "PluginQuarantineEvent", PLUGIN)
+    });
+    let all = all.chain(plugins);
     let operations = all.map(|(event, when, body, subject)| {
         let operation = operation(event, when, body, subject);
         (event.to_owned(), json!({"post": operation}))
@@ -205,8 +251,23 @@ pub(super) fn section() -> Value {
     Value::Object(Map::from_iter(operations))
 }
 
-/// `subject` is the header that names the run.
-fn operation(event: &str, when: &str, body: &str, subject: &str) -> Value {
+/// What an event is about: the header that names it, its description, and where the event is sent.
+type Subject = (&'static str, &'static str, &'static str);
+
+const RUN: Subject = ("X-Crawler-Run-Id", "The run", "the request's `webhook_url`");
+const ACTOR_RUN: Subject = (
+    "X-Crawler-Actor-Run-Id",
+    "The run",
+    "the request's `webhook_url`",
+);
+const PLUGIN: Subject = (
+    "X-Crawler-Event",
+    "The event's name",
+    "the project's receiver (`PUT /v1/webhook`)",
+);
+
+fn operation(event: &str, when: &str, body: &str, subject: Subject) -> Value {
+    let (header_name, header_meaning, receiver) = subject;
     let header = |name: &str, description: &str| {
         json!({"name": name, "in": "header", "required": true, "description": description,
                "schema": {"type": "string"}})
@@ -215,13 +276,13 @@ fn operation(event: &str, when: &str, body: &str, subject: &str) -> Value {
         "operationId": format!("webhook-{event}"),
         "tags": ["Webhooks"],
         "summary": when,
-        "description": format!("{when} Sent to the request's `webhook_url`, again and again \
+        "description": format!("{when} Sent to {receiver}, again and again \
             until the receiver accepts it or the attempts are used up."),
         "security": [],
         "parameters": [
             header("X-Crawler-Signature", "`sha256=` and the HMAC-SHA256 of the body, in \
                 hexadecimal, by the project's webhook secret"),
-            header(subject, "The run"),
+            header(header_name, header_meaning),
             header("webhook-id", "The same for all attempts of one delivery"),
             header("webhook-timestamp", "Time of this attempt, in seconds since 1970"),
             header("webhook-signature", "`v1,` and the HMAC-SHA256 of `id.timestamp.body`, in \

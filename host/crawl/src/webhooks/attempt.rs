@@ -47,6 +47,10 @@ pub(super) async fn attempt(
             payload.clone().into_bytes(),
             ("x-crawler-actor-run-id", job.to_string()),
         ),
+        DeliverySubject::Plugin { event, payload } => (
+            payload.clone().into_bytes(),
+            ("x-crawler-event", event.clone()),
+        ),
     };
     let signed = sign(&secret, &delivery.message_id, at, &body);
     let headers = [

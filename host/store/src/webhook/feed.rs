@@ -198,7 +198,9 @@ impl TakenDelivery {
     pub fn pages(&self) -> Option<&TakenPages> {
         match &self.subject {
             DeliverySubject::Pages(pages) => Some(pages),
-            DeliverySubject::Run(_) | DeliverySubject::Job { .. } => None,
+            DeliverySubject::Run(_)
+            | DeliverySubject::Job { .. }
+            | DeliverySubject::Plugin { .. } => None,
         }
     }
 }

@@ -1,16 +1,18 @@
 //! The outbox of webhooks: deliveries are written in the transaction that ends their run or job,
 //! taken by one node at a time, and kept until it is deleted. Those of `crawl.page` are written
-//! while the run goes on (`feed`).
+//! while the run goes on (`feed`). What belongs to no run goes to the project's receiver (`receiver`).
 
 pub(crate) mod feed;
 mod list;
 pub(crate) mod outbox;
+pub(crate) mod receiver;
 
 pub use feed::{MAX_PAGES, TakenPages};
 pub use list::{Delivery, DeliveryAttempt, DeliveryState};
 pub use outbox::{
     AttemptResult, DeliverySubject, DueDelivery, EndedRun, NewAttempt, TakenDelivery,
 };
+pub use receiver::{ProjectReceiver, QuarantineNotice, ReceiverDelivery};
 
 use chrono::{DateTime, Utc};
 use orbweaver_core::ids::{ProjectId, RunId};

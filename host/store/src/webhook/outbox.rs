@@ -49,6 +49,13 @@ pub enum DeliverySubject {
         /// The body as it is sent.
         payload: String,
     },
+    /// A plugin: the delivery belongs to no run.
+    Plugin {
+        /// The event's name.
+        event: String,
+        /// The body as it is sent.
+        payload: String,
+    },
 }
 
 /// A crawl run that ended, as its webhook tells it.
@@ -90,7 +97,7 @@ impl TakenDelivery {
         match &self.subject {
             DeliverySubject::Run(run) => Some(run.run),
             DeliverySubject::Pages(pages) => Some(pages.run),
-            DeliverySubject::Job { .. } => None,
+            DeliverySubject::Job { .. } | DeliverySubject::Plugin { .. } => None,
         }
     }
 }
@@ -232,7 +239,10 @@ impl TryFrom<TakenRow> for TakenDelivery {
                 job: JobId(job),
                 payload: row.payload.ok_or_else(|| damaged("payload"))?,
             },
-            (None, None, _) => return Err(damaged("neither run nor job")),
+            (None, None, _) => DeliverySubject::Plugin {
+                event: row.event,
+                payload: row.payload.ok_or_else(|| damaged("payload"))?,
+            },
         };
         Ok(Self {
             id: DeliveryId(row.id),

@@ -31,7 +31,7 @@ pub(in crate::cli) struct New {
     /// What it is.
     #[arg(long, value_enum, default_value = "extractor")]
     kind: KindName,
-    /// What it is written in. JavaScript and Python are for actors.
+    /// What it is written in.
     #[arg(long, value_enum, default_value = "rust")]
     language: LanguageName,
     /// Folder to create [default: the plugin's name, in the current folder].

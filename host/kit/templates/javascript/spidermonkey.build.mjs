@@ -1,18 +1,18 @@
 // Builds the component: node build.mjs OUT.wasm. `orbweaver plugin build` adds the manifest.
 
-import { readFile, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { componentize } from "componentize-qjs";
+// Not componentize-qjs, whose components are smaller: they give a borrowed page back too late, which
+// ends the call.
+import { componentize } from "@bytecodealliance/componentize-js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 const { component } = await componentize({
+  sourcePath: here("src/plugin.js"),
   witPath: here("wit"),
-  world: "plugin",
-  jsSource: await readFile(here("src/plugin.js"), "utf8"),
-  // Its asynchronous runtime can export, but not yet import, asynchronous functions.
-  sync: true,
+  worldName: "plugin",
   // No clock, file, socket or randomness: the component asks for no WASI at all.
-  stubWasi: true,
+  disableFeatures: ["stdio", "random", "clocks", "http", "fetch-event"],
 });
 await writeFile(process.argv[2], component);
