@@ -427,7 +427,7 @@ async fn monitors_are_made_paused_and_deleted() {
         "{refused}"
     );
     let list = visitor.page("/console/monitors").await;
-    assert!(list.contains("0 6 * * *"), "{list}");
+    assert!(list.contains("<td><code>0 6 * * *</code>"), "{list}");
     let (_, rest) = list
         .split_once("action=\"/console/monitors/")
         .expect("a switch");
@@ -446,7 +446,7 @@ async fn monitors_are_made_paused_and_deleted() {
         !visitor
             .page("/console/monitors")
             .await
-            .contains("0 6 * * *</code>")
+            .contains("<td><code>0 6 * * *</code>")
     );
 }
 
