@@ -39,8 +39,9 @@ const WORK: Duration = Duration::from_secs(240);
 const END: Duration = Duration::from_secs(5);
 /// First and longest pause before the service is asked for changes of the list again.
 const WATCH_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// How long the list of tools must stay the same before the client is told that it changed.
-const SETTLE: Duration = Duration::from_millis(500);
+/// Changes of the list of tools within this time are told as one: a start of a service changes it
+/// many times.
+const TOGETHER: Duration = Duration::from_millis(500);
 /// The version of the protocol that has subscriptions.
 const WITH_SUBSCRIPTIONS: &str = "2026-07-28";
 
@@ -346,24 +347,28 @@ impl Bridge {
 
     /// Passes on what a subscription tells, until it ends; false if the service has none.
     async fn pass_on_changes(&self, arriving: &mut Arriving) -> bool {
-        let mut has_changed = false;
+        let mut due: Option<Instant> = None;
         loop {
-            // A start of a service changes the list many times.
-            let wait = if has_changed { SETTLE } else { Duration::MAX };
+            let wait = match due {
+                Some(due) => due.saturating_duration_since(Instant::now()),
+                None => Duration::MAX,
+            };
             let Ok(next) = tokio::time::timeout(wait, arriving.next()).await else {
-                has_changed = false;
+                due = None;
                 self.tell_of_change().await;
                 continue;
             };
             let Ok(Some(message)) = next else { break };
             match message.get("method").and_then(Value::as_str) {
-                Some("notifications/tools/list_changed") => has_changed = true,
+                Some("notifications/tools/list_changed") => {
+                    due.get_or_insert_with(|| Instant::now() + TOGETHER);
+                }
                 Some(_) => {}
                 None if message.get("error").is_some() => return false,
                 None => break,
             }
         }
-        if has_changed {
+        if due.is_some() {
             self.tell_of_change().await;
         }
         true
