@@ -7,6 +7,7 @@ mod embedded;
 mod kit;
 mod life;
 mod mcp;
+mod registry;
 mod remote;
 mod safety;
 mod shared_file;
