@@ -255,13 +255,18 @@ async fn what_no_trusted_key_has_signed_is_not_installed() {
         "not signed",
     );
     // Another one's signature does not help, and does no harm either.
-    for signer in [&theirs, &private] {
-        done(
-            &machine
-                .plugin(&[&publish[..], &["--sign-key", signer]].concat())
-                .await,
-        );
-    }
+    let sign = async |signer: &str| {
+        let signed = [&publish[..], &["--sign-key", signer]].concat();
+        done(&machine.plugin(&signed).await);
+    };
+    sign(&theirs).await;
+    refused(
+        &machine
+            .plugin(&[&install[..], &[key, &public]].concat())
+            .await,
+        "not signed",
+    );
+    sign(&private).await;
     let output = machine
         .plugin(&[&install[..], &[key, &public]].concat())
         .await;
