@@ -4,6 +4,7 @@ pub mod crawl;
 pub mod drill;
 pub mod program;
 pub mod proxies;
+pub mod registry;
 pub mod soak;
 
 pub use orbweaver_postgres as postgres;

@@ -53,9 +53,9 @@ pub fn test_tools() -> Result<()> {
     if !on_path("python3") {
         packages.extend(["python3", "python3-venv"]);
     }
-    for proxy in ["tinyproxy", "microsocks"] {
-        if !on_path(proxy) {
-            packages.push(proxy);
+    for server in ["tinyproxy", "microsocks", "docker-registry"] {
+        if !on_path(server) {
+            packages.push(server);
         }
     }
     if packages.is_empty() {

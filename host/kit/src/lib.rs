@@ -10,6 +10,7 @@ mod call;
 pub mod cases;
 mod host;
 pub mod new;
+pub mod oci;
 pub mod project;
 mod report;
 mod runner;

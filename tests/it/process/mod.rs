@@ -8,6 +8,7 @@ mod kit;
 mod life;
 mod mcp;
 mod mcp_at_service;
+mod registry;
 mod remote;
 mod safety;
 mod shared_file;

@@ -8,4 +8,6 @@ mod settings;
 
 pub use load::{Flags, Loaded, load};
 pub use reference::reference;
-pub use settings::{Config, DatabaseConfig, LogConfig, LogFormat, MetricsConfig, PROGRAM, Role};
+pub use settings::{
+    Config, DatabaseConfig, LogConfig, LogFormat, MetricsConfig, PROGRAM, RegistryConfig, Role,
+};

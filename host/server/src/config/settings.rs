@@ -91,6 +91,9 @@ settings! {
         /// `[plugins]`.
         #[section]
         pub plugins: EngineConfig,
+        /// `[registry]`.
+        #[section]
+        pub registry: RegistryConfig,
         /// `[database]`.
         #[section]
         pub database: DatabaseConfig,
@@ -139,6 +142,17 @@ settings! {
         /// `[mail]`.
         #[section]
         pub mail: MailConfig,
+    }
+}
+
+settings! {
+    /// `[registry]`: components of OCI registries.
+    #[derive(PartialEq, Eq)]
+    pub struct RegistryConfig {
+        /// Files with public keys (PEM, ECDSA P-256). `orbweaver plugin install oci://…` installs what one of them has
+        /// signed; none: signatures are not checked.
+        #[serde(deserialize_with = "list")]
+        pub keys: Vec<PathBuf>,
     }
 }
 

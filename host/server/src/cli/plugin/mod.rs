@@ -1,8 +1,9 @@
-//! `orbweaver plugin`: what a server does with components; `author`, `remote` and `records` have the
-//! commands of authors.
+//! `orbweaver plugin`: what a server does with components; `author`, `remote`, `registry` and `records`
+//! have the commands of authors.
 
 mod author;
 mod records;
+mod registry;
 mod remote;
 
 use std::path::{Path, PathBuf};
@@ -38,11 +39,15 @@ pub(super) enum Plugin {
     Test(Box<author::Test>),
     /// Build and call a project's plugin again whenever one of its files changes.
     Dev(Box<author::Dev>),
-    /// Copy a component into the plugin folder, after checking it.
+    /// Copy a component, of a project, a file or an OCI registry, into the plugin folder, after checking it.
+    #[command(after_help = "Examples:\n  \
+        orbweaver plugin install extract-prices.wasm\n  \
+        orbweaver plugin install oci://ghcr.io/example/prices:1.2 --key example.pub")]
     Install(remote::Install),
-    /// Upload a component to a running service.
-    #[command(after_help = "Example:\n  \
-        orbweaver plugin publish --server http://127.0.0.1:8080 --grant http")]
+    /// Upload a component to a running service, or store it in an OCI registry.
+    #[command(after_help = "Examples:\n  \
+        orbweaver plugin publish --server http://127.0.0.1:8080 --grant http\n  \
+        orbweaver plugin publish oci://ghcr.io/example/prices:1.2 --sign-key example.pem")]
     Publish(remote::Publish),
     /// List the kept versions of an uploaded plugin.
     Versions(remote::Versions),

@@ -1,18 +1,21 @@
-//! `orbweaver plugin install`, `publish`, `versions` and `rollback`: to a folder, or to a running service.
+//! `orbweaver plugin install`, `publish`, `versions` and `rollback`: to a folder, or to a running service; registries
+//! are in `registry`.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
 use orbweaver_engine::{Engine, Grants, Source, file_name};
 use orbweaver_fetch::Method;
+use orbweaver_kit::oci::Reference;
 use orbweaver_kit::project::Project;
 use serde_json::{Value, json};
 
 use super::super::Common;
 use super::super::out::out;
 use super::super::remote::{Server, Service};
+use super::registry::{InstallOptions, PublishOptions};
 
 /// Uploads a component and returns the number of its version.
 pub(super) async fn upload(
@@ -34,36 +37,38 @@ pub(super) async fn upload(
     number.context("the service did not say which version it is")
 }
 
-/// A component: a file, or that of a project.
-#[derive(Args)]
-pub(in crate::cli) struct Component {
-    /// The project's folder, which is built first, or a component.
-    #[arg(default_value = ".")]
-    plugin: PathBuf,
-}
-
-impl Component {
-    fn read(&self) -> anyhow::Result<Vec<u8>> {
-        match self.plugin.is_file() {
-            true => super::read(&self.plugin),
-            false => Ok(Project::open(&self.plugin)?.build()?.bytes),
-        }
+/// A component: a file, or that of a project, which is built first.
+fn component(plugin: &Path) -> anyhow::Result<Vec<u8>> {
+    match plugin.is_file() {
+        true => super::read(plugin),
+        false => Ok(Project::open(plugin)?.build()?.bytes),
     }
 }
 
 #[derive(Args)]
 pub(in crate::cli) struct Install {
+    /// The project's folder, which is built first, a component, or
+    /// oci://HOST/REPOSITORY[:TAG][@sha256:…].
+    #[arg(default_value = ".")]
+    plugin: String,
     #[command(flatten)]
-    component: Component,
+    options: InstallOptions,
 }
 
 impl Install {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
+        if Reference::is_one(&self.plugin) {
+            let reference = self.plugin.parse()?;
+            return Box::pin(self.options.install(&reference, common)).await;
+        }
+        if let Some(option) = self.options.given() {
+            bail!("{option} is for components of registries (oci://…)");
+        }
         let config = common.load()?.config;
         let Some(folder) = config.plugin_dir() else {
             bail!("--plugin-dir: the folder to install into");
         };
-        let bytes = self.component.read()?;
+        let bytes = component(Path::new(&self.plugin))?;
         let engine = Engine::new(config.plugins)?;
         let loaded = engine
             .load_bytes(bytes.clone(), Source::Upload, Grants::All)
@@ -80,8 +85,12 @@ impl Install {
 
 #[derive(Args)]
 pub(in crate::cli) struct Publish {
+    /// The project's folder, which is built first, or a component [default: the current folder]; and
+    /// oci://HOST/REPOSITORY:TAG to store it there and not at a service.
+    #[arg(value_name = "PLUGIN | oci://…", num_args = 0..=2)]
+    plugin: Vec<String>,
     #[command(flatten)]
-    component: Component,
+    options: PublishOptions,
     #[command(flatten)]
     server: Server,
     /// Permissions to grant: `all`, `http`, `http=PATTERN`, `render` …
@@ -94,7 +103,29 @@ pub(in crate::cli) struct Publish {
 
 impl Publish {
     pub(super) async fn run(self, common: &Common) -> anyhow::Result<ExitCode> {
-        let bytes = self.component.read()?;
+        let is_place = |text: &&String| Reference::is_one(text);
+        let plugins: Vec<&String> = self.plugin.iter().filter(|text| !is_place(text)).collect();
+        let plugin = match plugins.as_slice() {
+            [] => ".",
+            [plugin] => plugin,
+            _ => bail!("one component, or one component and one oci://HOST/REPOSITORY:TAG"),
+        };
+        let places: Vec<&String> = self.plugin.iter().filter(is_place).collect();
+        if let [place] = places.as_slice() {
+            let reference: Reference = place.parse()?;
+            if !self.grant.is_empty() {
+                bail!("--grant is for a running service, and not for a registry");
+            }
+            let bytes = component(Path::new(plugin))?;
+            return Box::pin(self.options.publish(&reference, bytes, common)).await;
+        }
+        if places.len() > 1 {
+            bail!("one registry: {} are given", places.len());
+        }
+        if let Some(option) = self.options.given() {
+            bail!("{option} is for registries (oci://…)");
+        }
+        let bytes = component(Path::new(plugin))?;
         let engine = Engine::new(common.load()?.config.plugins)?;
         let found = engine.inspect(&bytes)?;
         if let Some(why) = engine.verdict(&found).refused {
@@ -132,7 +163,7 @@ impl Publish {
 }
 
 /// Permissions that a manifest asks for and an earlier one did not, one line each.
-fn additions(had: &Value, wanted: &Value) -> Vec<String> {
+pub(super) fn additions(had: &Value, wanted: &Value) -> Vec<String> {
     let mut more = Vec::new();
     for (name, value) in wanted.as_object().into_iter().flatten() {
         let before = had.get(name);
