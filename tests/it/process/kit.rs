@@ -257,20 +257,23 @@ fn a_project_is_created_once_and_only_with_a_name_that_loads() {
     let again = plugin(&folder, &["new", "image-alts"]);
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("already exists"));
-    for (arguments, rule) in [
-        (&["new", "Image"][..], "lower-case"),
-        (
-            &["new", "x", "--kind", "hook", "--language", "python"],
-            "language",
-        ),
-    ] {
-        let refused = plugin(&folder, arguments);
-        assert_eq!(refused.status.code(), Some(1));
-        assert!(
-            text(&refused.stderr).contains(rule),
-            "{}",
-            text(&refused.stderr)
-        );
+    let refused = plugin(&folder, &["new", "Image"]);
+    assert_eq!(refused.status.code(), Some(1));
+    let said = text(&refused.stderr);
+    assert!(said.contains("lower-case"), "{said}");
+    for language in ["rust", "javascript", "python"] {
+        for kind in ["extractor", "actor", "fetcher", "hook"] {
+            let name = format!("{kind}-{language}");
+            let arguments = ["new", &name, "--kind", kind, "--language", language];
+            let created = plugin(&folder, &arguments);
+            assert!(created.status.success(), "{}", text(&created.stderr));
+            let manifest = folder.path().join(&name).join("plugin.toml");
+            let manifest = std::fs::read_to_string(manifest).unwrap();
+            assert!(
+                manifest.contains(&format!("kind = \"{kind}\"")),
+                "{manifest}"
+            );
+        }
     }
     let elsewhere = plugin(&folder, &["build", "."]);
     assert!(text(&elsewhere.stderr).contains("plugin.toml"));
