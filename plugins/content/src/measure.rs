@@ -37,7 +37,7 @@ pub struct Info {
     /// [`SKIP`], [`DROP`], [`BLOCK`], [`HEADING`] and so on.
     pub state: u8,
     /// How much the subtree's links lead from page to page of a book or list; see
-    /// [`steps`](crate::steps).
+    /// `steps`.
     pub steps: u8,
     /// The element's tag id, 0 for other nodes.
     pub tag: u16,
