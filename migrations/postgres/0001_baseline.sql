@@ -295,8 +295,43 @@ CREATE TABLE frontier (
     redirect_to BIGINT,
     -- Given by a hook: those of higher priority are fetched first.
     priority    BIGINT NOT NULL DEFAULT 0,
+    -- The part of the run that it is lent to, and its place in what is lent to it.
+    part        BIGINT,
+    lent        BIGINT,
     PRIMARY KEY (run_id, seq)
 );
+CREATE INDEX frontier_lent ON frontier (run_id, part, lent) WHERE part IS NOT NULL;
+
+-- Parts of runs: hosts that a run's worker lends to another node, which leases the part.
+CREATE TABLE run_parts (
+    run_id      BIGINT NOT NULL,
+    part        BIGINT NOT NULL,
+    project_id  BIGINT NOT NULL,
+    -- Its share of the run's concurrent requests; null: as many as the origin can handle.
+    concurrency BIGINT,
+    lease_owner TEXT,
+    -- A commit of the part under an older epoch writes nothing.
+    lease_epoch BIGINT NOT NULL DEFAULT 0,
+    lease_until BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (run_id, part)
+);
+CREATE INDEX run_parts_lease ON run_parts (lease_until);
+
+-- What became of lent URLs, until the run's worker has read it. Committed with their pages.
+CREATE TABLE run_reports (
+    id         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run_id     BIGINT NOT NULL,
+    project_id BIGINT NOT NULL,
+    part       BIGINT NOT NULL,
+    -- As in the frontier.
+    seq        BIGINT NOT NULL,
+    -- 1: its page was stored in the same transaction.
+    stored     BIGINT NOT NULL,
+    -- A JSON object that only the engine reads.
+    report     TEXT NOT NULL,
+    UNIQUE (run_id, seq)
+);
+CREATE INDEX run_reports_part ON run_reports (run_id, part, id);
 
 -- URLs of a run that gave no answer.
 CREATE TABLE run_errors (

@@ -51,6 +51,7 @@ mod monitors;
 mod needs;
 mod openapi;
 mod page_webhooks;
+mod parts;
 mod payment;
 mod plugin_events;
 mod plugin_figures;

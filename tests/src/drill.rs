@@ -184,6 +184,93 @@ pub fn hand_back(launch: &Launch, database: Database, spec: &SiteSpec) -> Result
     })
 }
 
+/// Several programs crawl one list of pages on `hosts` hosts together; `kills` times a random one of
+/// them is killed, at a random moment derived from `seed`, and started again.
+///
+/// # Errors
+/// The run does not end `done` with exactly the pages, each billed once.
+pub fn kill_nodes(
+    launch: &Launch,
+    spec: &SiteSpec,
+    hosts: u16,
+    nodes: usize,
+    kills: usize,
+    seed: u64,
+) -> Result<Report> {
+    let site = LargeSite::start_everywhere(spec)?;
+    let pages = site.pages();
+    let urls: BTreeSet<String> = (0..hosts)
+        .cycle()
+        .zip(&pages)
+        .map(|(host, path)| site.url_at(host, path))
+        .collect();
+    let url = Database::Postgres.fresh()?;
+    let folders: Vec<_> = (0..nodes)
+        .map(|_| tempfile::tempdir())
+        .collect::<Result<_, _>>()?;
+    let start = |node: usize| {
+        let folder = folders.get(node).context("no such node")?;
+        Program::start(launch, folder.path(), url.as_deref())
+    };
+    let begun = Instant::now();
+    let mut programs: Vec<Program> = (0..nodes).map(start).collect::<Result<_>>()?;
+    let body = json!({"urls": urls, "delay_ms": 0, "respect_robots": false});
+    let first = programs.first().context("no node")?;
+    let run = first.post("/v1/batch", &body, 202)?["id"].clone();
+    let run = run.as_i64().context("no id")?;
+    let mut resumed_after = Vec::new();
+    let mut random = seed;
+    for kill in 0..kills {
+        let part = (urls.len() / (kills + 1)) as u64;
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        crawl::asked(&site, part * kill as u64 + 1 + (random >> 33) % part.max(1))?;
+        let node = usize::try_from(random >> 40)? % nodes;
+        programs.swap_remove(node).kill()?;
+        let (before, restarted) = (site.total(), Instant::now());
+        programs.push(start(node)?);
+        let asked = programs.first().context("no node")?;
+        resumed(asked, &site, run, before)?;
+        resumed_after.push(restarted.elapsed());
+    }
+    let program = programs.first().context("no node")?;
+    let ended = crawl::finished(program, run, Duration::from_millis(20))?;
+    let took = begun.elapsed();
+    if ended["status"] != "done" {
+        bail!("the run did not end well: {ended}");
+    }
+    let path = format!("/v1/crawls/{run}/pages?limit=100000");
+    let list = program.get(&path)?;
+    let rows: Vec<&str> = list["items"]
+        .as_array()
+        .context("no pages")?
+        .iter()
+        .filter_map(|row| row["url"].as_str())
+        .collect();
+    let distinct: BTreeSet<String> = rows.iter().map(|url| (*url).to_owned()).collect();
+    if distinct != urls || rows.len() != urls.len() {
+        let missing: Vec<_> = urls.difference(&distinct).take(5).collect();
+        bail!(
+            "{} rows, {} distinct, for {} pages; missing {missing:?}",
+            rows.len(),
+            distinct.len(),
+            urls.len()
+        );
+    }
+    let billed = crawl::billed(program)?;
+    if billed != urls.len() as u64 || ended["page_count"] != urls.len() {
+        bail!("{} pages, {billed} billed: {ended}", urls.len());
+    }
+    Ok(Report {
+        rows: urls.len(),
+        billed,
+        fetched_again: usize::try_from(site.total())?.saturating_sub(urls.len()),
+        resumed_after,
+        took,
+    })
+}
+
 /// The database can't grow in the middle of a crawl, and later it can again.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! `bench nodes`: many crawls of sites that answer slowly, on one, two and four nodes of one
-//! PostgreSQL database. The figures are input and check of `cargo xtask sim`.
+//! PostgreSQL database. The figures are input and check of `cargo xtask sim`. With `--one-run`, one
+//! run over many hosts that the nodes divide among themselves.
 
 use std::time::{Duration, Instant};
 
@@ -35,13 +36,21 @@ pub struct Args {
     /// Runs of a node at the same time (`crawl.runs`); one project gets three quarters of them.
     #[arg(long, default_value_t = 8)]
     runs: u32,
+    /// One run over so many hosts instead of a run for each site.
+    #[arg(long)]
+    one_run: Option<u16>,
     /// Numbers of nodes.
     #[arg(long, value_delimiter = ',', default_value = "1,2,4")]
     nodes: Vec<usize>,
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let sites: Vec<LargeSite> = (0..args.sites)
+    let many = if args.one_run.is_some() {
+        0
+    } else {
+        args.sites
+    };
+    let sites: Vec<LargeSite> = (0..many)
         .map(|seed| {
             LargeSite::start(&SiteSpec {
                 page_bytes: args.page_bytes,
@@ -54,9 +63,20 @@ pub fn run(args: &Args) -> Result<()> {
             })
         })
         .collect::<std::io::Result<_>>()?;
+    let everywhere = match args.one_run {
+        Some(_) => Some(LargeSite::start_everywhere(&SiteSpec {
+            page_bytes: args.page_bytes,
+            links: 30,
+            level: 1,
+            latency: Duration::from_millis(args.latency),
+            record: false,
+            ..SiteSpec::pages(args.sites * args.pages)
+        })?),
+        None => None,
+    };
     let mut first = None;
     for &nodes in &args.nodes {
-        let figures = measure(args, nodes, &sites)?;
+        let figures = measure(args, nodes, &sites, everywhere.as_ref())?;
         let rate = figures.pages as f64 / figures.seconds;
         let cost = figures.cpu_ms / figures.pages as f64;
         let (base_rate, base_cost) = *first.get_or_insert((rate, cost));
@@ -96,7 +116,12 @@ struct Figures {
     database_ms: f64,
 }
 
-fn measure(args: &Args, nodes: usize, sites: &[LargeSite]) -> Result<Figures> {
+fn measure(
+    args: &Args,
+    nodes: usize,
+    sites: &[LargeSite],
+    everywhere: Option<&LargeSite>,
+) -> Result<Figures> {
     let database = Postgres::shared().database()?;
     let launch = crate::crawl::launch(args.binary.as_deref())?
         .with("CRAWL__RUNS", args.runs.to_string())
@@ -117,6 +142,16 @@ fn measure(args: &Args, nodes: usize, sites: &[LargeSite]) -> Result<Figures> {
         let mut body = crawl::whole_site(site);
         body["concurrency"] = args.concurrency.into();
         runs.push(crawl::submit(first, &body)?);
+    }
+    if let (Some(site), Some(hosts)) = (everywhere, args.one_run) {
+        let urls: Vec<String> = (0..hosts)
+            .cycle()
+            .zip(site.pages())
+            .map(|(host, path)| site.url_at(host, &path))
+            .collect();
+        let body = json!({"urls": urls, "delay_ms": 0, "respect_robots": false});
+        let run = first.post("/v1/batch", &body, 202)?;
+        runs.push(run["id"].as_i64().context("no id")?);
     }
     let mut pages = 0;
     for run in runs {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use orbweaver_core::ids::RunId;
 use orbweaver_store::crawl::{
-    Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, NewNote, RunBatch,
+    BatchParts, Committed, CrawledPage, FailedUrl, FrontierChange, NewFrontier, NewNote, NewReport,
+    PartLease, RunBatch,
 };
 use orbweaver_store::{NewUsage, Store};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -43,6 +45,12 @@ pub(super) struct CommitItem {
     pub errors: Vec<FailedUrl>,
     /// What plugins said of URLs.
     pub notes: Vec<NewNote>,
+    /// What a part reports.
+    pub reports: Vec<NewReport>,
+    /// URLs whose reports were read.
+    pub read: Vec<i64>,
+    /// Pages that a part stored, by these reports.
+    pub pages_of_parts: u64,
     /// What the page costs.
     pub usage: Option<NewUsage>,
     /// The item's share of the queue, released when it is written.
@@ -136,11 +144,11 @@ struct Work {
 }
 
 async fn write(store: &Store, items: &mut Vec<CommitItem>) {
-    let mut works: BTreeMap<(RunId, i64), Work> = BTreeMap::new();
+    let mut works: BTreeMap<(RunId, Option<PartLease>, i64), Work> = BTreeMap::new();
     for item in items.drain(..) {
-        let lease = item.run.lease;
+        let (lease, part) = (item.run.lease, item.run.part);
         let work = works
-            .entry((lease.run, lease.epoch))
+            .entry((lease.run, part, lease.epoch))
             .or_insert_with(|| Work {
                 batch: RunBatch {
                     lease,
@@ -152,6 +160,11 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
                     errors: Vec::new(),
                     notes: Vec::new(),
                     usage: Vec::new(),
+                    parts: BatchParts {
+                        part,
+                        has_parts: part.is_some() || item.run.has_parts.load(Ordering::Acquire),
+                        ..BatchParts::default()
+                    },
                 },
                 handle: Arc::clone(&item.run),
                 items: 0,
@@ -163,6 +176,9 @@ async fn write(store: &Store, items: &mut Vec<CommitItem>) {
         work.batch.changes.extend(item.changes);
         work.batch.errors.extend(item.errors);
         work.batch.notes.extend(item.notes);
+        work.batch.parts.reports.extend(item.reports);
+        work.batch.parts.read.extend(item.read);
+        work.batch.parts.pages += item.pages_of_parts;
         work.rooms.extend(item.room);
         work.rooms.extend(item.url_room);
         if let Some(usage) = item.usage {

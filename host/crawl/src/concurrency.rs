@@ -43,6 +43,12 @@ impl Limiter {
         }
     }
 
+    /// Sets the fixed number of concurrent requests.
+    pub fn fix(&mut self, limit: u32) {
+        self.adapts = false;
+        self.limit = f64::from(limit.clamp(1, MOST));
+    }
+
     /// The current limit of concurrent requests.
     pub fn limit(&self) -> usize {
         // At least 1 and at most a 32-bit number by construction.

@@ -9,6 +9,11 @@ settings! {
         /// Crawl runs of this process at the same time; further runs wait, or go to other nodes.
         /// Projects take turns, and one project gets at most three quarters of them.
         pub runs: usize = 64,
+        /// Maximum number of other nodes that help with one run over many hosts, on PostgreSQL;
+        /// 0: each run stays on one node. A host is crawled by one node at a time.
+        pub parts: usize = 15,
+        /// Number of hosts with waiting URLs from which on a run asks other nodes for help.
+        pub part_hosts: usize = 16,
         /// Maximum age of a run, in seconds (7 days): it then ends with the pages it has. A tier's
         /// max_run_seconds may be lower.
         pub max_age_seconds: u64 = 7 * 24 * 3_600,

@@ -133,6 +133,11 @@ impl Window {
         self.later.peek().map(|Reverse(later)| later.at)
     }
 
+    /// Entries in memory.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Hosts with entries.
     pub fn waiting_hosts(&self) -> usize {
         self.turn.len()

@@ -1,8 +1,9 @@
 //! Handles through which the process observes and ends its runs.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use orbweaver_store::crawl::{Lease, Progress};
+use orbweaver_store::crawl::{Lease, PartLease, Progress};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -24,6 +25,12 @@ pub(crate) enum Fate {
 #[derive(Debug)]
 pub(crate) struct RunHandle {
     pub lease: Lease,
+    /// The part that is worked on; `None` for the whole run.
+    pub part: Option<PartLease>,
+    /// Whether other nodes store pages of the run, too.
+    pub has_parts: AtomicBool,
+    /// Concurrent requests of the part; 0: as many as the origin can handle.
+    pub concurrency: AtomicU32,
     pub progress: Mutex<Progress>,
     /// The engine's notes, if they have changed.
     pub notes: Mutex<Option<String>>,
@@ -34,8 +41,26 @@ pub(crate) struct RunHandle {
 
 impl RunHandle {
     pub fn new(lease: Lease, progress: Progress) -> Arc<Self> {
+        Self::with_part(lease, None, progress)
+    }
+
+    /// Of a part of a run.
+    pub fn of_part(part: PartLease) -> Arc<Self> {
+        let lease = Lease {
+            run: part.run,
+            project: part.project,
+            // No lease of the run: with it nothing of the run's own can be written.
+            epoch: -1,
+        };
+        Self::with_part(lease, Some(part), Progress::default())
+    }
+
+    fn with_part(lease: Lease, part: Option<PartLease>, progress: Progress) -> Arc<Self> {
         Arc::new(Self {
             lease,
+            part,
+            has_parts: AtomicBool::new(false),
+            concurrency: AtomicU32::new(0),
             progress: Mutex::new(progress),
             notes: Mutex::new(None),
             written: watch::Sender::new(0),

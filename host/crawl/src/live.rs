@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use orbweaver_accounts::fair::{Limits, Slots};
 use orbweaver_core::ids::RunId;
-use orbweaver_store::crawl::Progress;
+use orbweaver_store::crawl::{PartLease, Progress};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
@@ -23,6 +23,8 @@ pub struct LiveRuns(Arc<Inner>);
 struct Inner {
     /// Runs that this process works on.
     runs: Mutex<HashMap<RunId, Arc<RunHandle>>>,
+    /// Parts of other nodes' runs that this process works on.
+    parts: Mutex<HashMap<PartLease, Arc<RunHandle>>>,
     wake: Notify,
     stop: watch::Sender<bool>,
     politeness: Politeness,
@@ -33,6 +35,7 @@ impl Default for Inner {
     fn default() -> Self {
         Self {
             runs: Mutex::default(),
+            parts: Mutex::default(),
             wake: Notify::new(),
             stop: watch::Sender::new(false),
             politeness: Politeness::default(),
@@ -68,6 +71,11 @@ impl LiveRuns {
         if let Some(handle) = self.0.runs.lock().get(&run) {
             handle.doom(Fate::Lost);
         }
+        for handle in self.parts() {
+            if handle.lease.run == run {
+                handle.doom(Fate::Lost);
+            }
+        }
     }
 
     /// Hands all runs back and takes no new ones.
@@ -101,13 +109,31 @@ impl LiveRuns {
         self.0.runs.lock().values().cloned().collect()
     }
 
-    /// Adds a run of this process.
+    /// Parts of other nodes' runs that this process works on.
+    pub fn part_count(&self) -> usize {
+        self.0.parts.lock().len()
+    }
+
+    /// The handle of every part.
+    pub(crate) fn parts(&self) -> Vec<Arc<RunHandle>> {
+        self.0.parts.lock().values().cloned().collect()
+    }
+
+    /// Adds a run of this process, or a part of one.
     pub(crate) fn insert(&self, handle: Arc<RunHandle>) {
+        if let Some(part) = handle.part {
+            self.0.parts.lock().insert(part, handle);
+            return;
+        }
         self.0.runs.lock().insert(handle.lease.run, handle);
     }
 
     /// Removes a run whose work under this handle has ended.
     pub(crate) fn remove(&self, handle: &RunHandle) {
+        if let Some(part) = handle.part {
+            self.0.parts.lock().remove(&part);
+            return;
+        }
         let mut runs = self.0.runs.lock();
         let run = handle.lease.run;
         // The process may have taken the run again under another epoch.

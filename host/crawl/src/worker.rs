@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use orbweaver_accounts::due::Due;
 use orbweaver_accounts::fair::may_take;
 use orbweaver_accounts::random;
-use orbweaver_core::ids::ProjectId;
+use orbweaver_core::ids::{ProjectId, RunId};
 use orbweaver_store::StoreError;
 use orbweaver_store::crawl::LeasedRun;
 use tokio::task::JoinSet;
@@ -67,7 +68,8 @@ pub async fn run(crawls: Crawls) {
             due.looked(&next);
         }
     }
-    let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
+    let mut handles: Vec<Arc<RunHandle>> = crawls.live.handles();
+    handles.extend(crawls.live.parts());
     for handle in handles {
         handle.doom(Fate::Stop);
     }
@@ -110,11 +112,51 @@ async fn take(
             drop(registered);
         });
     }
-    if crawls.store.is_shared() {
-        let now = crawls.clock.now();
-        return crawls.store.next_lease_end(owner, now).await;
+    if !crawls.store.is_shared() {
+        return Ok(None);
     }
-    Ok(None)
+    take_parts(crawls, owner, lease, committer, runs).await?;
+    let now = crawls.clock.now();
+    let next_run = crawls.store.next_lease_end(owner, now).await?;
+    let next_part = crawls.store.next_part_lease_end(owner, now).await?;
+    Ok(next_run.into_iter().chain(next_part).min())
+}
+
+/// Helps with runs of other nodes, as long as half of the process's slots are free for runs of its
+/// own.
+async fn take_parts(
+    crawls: &Crawls,
+    owner: &str,
+    lease: Duration,
+    committer: &Committer,
+    runs: &mut JoinSet<()>,
+) -> Result<(), StoreError> {
+    while runs.len() < crawls.config.runs.div_ceil(2) {
+        // One part of a run at most: more would divide the work of one node.
+        let (own, parts) = (crawls.live.handles(), crawls.live.parts());
+        let known: Vec<RunId> = own
+            .iter()
+            .chain(&parts)
+            .map(|handle| handle.lease.run)
+            .collect();
+        let now = crawls.clock.now();
+        let store = &crawls.store;
+        let Some(leased) = store.lease_part(owner, now, now + lease, &known).await? else {
+            break;
+        };
+        let handle = RunHandle::of_part(leased.lease);
+        crawls.live.insert(Arc::clone(&handle));
+        let (crawls, committer) = (crawls.clone(), committer.clone());
+        runs.spawn(async move {
+            let registered = Registered {
+                crawls: crawls.clone(),
+                handle: Arc::clone(&handle),
+            };
+            run::help(crawls, leased, handle, committer).await;
+            drop(registered);
+        });
+    }
+    Ok(())
 }
 
 /// Keeps a run in the process's list as long as its task lives.
@@ -170,6 +212,7 @@ async fn allowed(crawls: &Crawls, project: ProjectId, held: usize) -> bool {
 
 /// Extends the leases of all runs; drops those that are not ours any more.
 async fn heartbeat(crawls: &Crawls, lease: Duration) {
+    heartbeat_of_parts(crawls, lease).await;
     let handles: Vec<Arc<RunHandle>> = crawls.live.handles();
     if handles.is_empty() {
         return;
@@ -190,5 +233,29 @@ async fn heartbeat(crawls: &Crawls, lease: Duration) {
         }
         // The epoch prevents writes of this worker if another one has taken the run.
         Err(error) => tracing::warn!(%error, "cannot extend the leases of crawls"),
+    }
+}
+
+/// The same for parts of other nodes' runs.
+async fn heartbeat_of_parts(crawls: &Crawls, lease: Duration) {
+    let handles: Vec<Arc<RunHandle>> = crawls.live.parts();
+    let leases: Vec<_> = handles.iter().filter_map(|handle| handle.part).collect();
+    if leases.is_empty() {
+        return;
+    }
+    let until = crawls.clock.now() + lease;
+    match crawls.store.extend_part_leases(&leases, until).await {
+        Ok(ours) => {
+            let ours: HashMap<_, _> = ours.into_iter().collect();
+            for handle in handles {
+                match handle.part.and_then(|part| ours.get(&part)) {
+                    Some(concurrency) => handle
+                        .concurrency
+                        .store(concurrency.unwrap_or(0), Ordering::Release),
+                    None => handle.doom(Fate::Lost),
+                }
+            }
+        }
+        Err(error) => tracing::warn!(%error, "cannot extend the leases of parts of crawls"),
     }
 }

@@ -142,6 +142,7 @@ fn batch(lease: Lease, at: i64, now: DateTime<Utc>) -> RunBatch {
             at: now,
             reservation: None,
         }],
+        parts: Default::default(),
     }
 }
 

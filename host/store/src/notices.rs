@@ -30,15 +30,20 @@ pub enum Topic {
     Plugins,
     /// Runs, jobs and deliveries.
     Work,
+    /// Parts of runs: what is lent to them, and their reports.
+    Parts,
 }
 
 impl Topic {
+    const ALL: [Self; 4] = [Self::Accounts, Self::Plugins, Self::Work, Self::Parts];
+
     /// The word in the notice.
     const fn word(self) -> &'static str {
         match self {
             Self::Accounts => "accounts",
             Self::Plugins => "plugins",
             Self::Work => "work",
+            Self::Parts => "parts",
         }
     }
 }
@@ -67,6 +72,7 @@ struct Inner {
     accounts: watch::Sender<u64>,
     plugins: watch::Sender<u64>,
     work: watch::Sender<u64>,
+    parts: watch::Sender<u64>,
     listens: AtomicBool,
 }
 
@@ -76,6 +82,7 @@ impl Default for Notices {
             accounts: watch::Sender::new(0),
             plugins: watch::Sender::new(0),
             work: watch::Sender::new(0),
+            parts: watch::Sender::new(0),
             listens: AtomicBool::new(false),
         }))
     }
@@ -87,6 +94,7 @@ impl Notices {
             Topic::Accounts => &self.0.accounts,
             Topic::Plugins => &self.0.plugins,
             Topic::Work => &self.0.work,
+            Topic::Parts => &self.0.parts,
         }
     }
 
@@ -97,15 +105,14 @@ impl Notices {
 
     /// Counts a notice for each topic: some may have been lost.
     fn all(&self) {
-        for topic in [Topic::Accounts, Topic::Plugins, Topic::Work] {
+        for topic in Topic::ALL {
             self.of(topic).send_modify(|count| *count += 1);
         }
     }
 
     fn arrived(&self, word: &str) {
-        let topics = [Topic::Accounts, Topic::Plugins, Topic::Work];
         // A newer node may have topics that this one does not know.
-        if let Some(topic) = topics.into_iter().find(|topic| topic.word() == word) {
+        if let Some(topic) = Topic::ALL.into_iter().find(|topic| topic.word() == word) {
             self.of(topic).send_modify(|count| *count += 1);
         }
     }

@@ -31,6 +31,7 @@ pub(crate) mod lite {
     pub(crate) use crate::plugins::lite as plugins;
     pub(crate) use crate::quota::reservations::lite as reservations;
     pub(crate) use crate::quota::usage::lite as usage;
+    pub(crate) use crate::runs::parts::lite as run_parts;
     pub(crate) use crate::runs::rows::lite as runs;
     pub(crate) use crate::search::lite as search;
     pub(crate) use crate::settings::lite as settings;
@@ -65,6 +66,7 @@ pub(crate) mod pg {
     pub(crate) use crate::plugins::pg as plugins;
     pub(crate) use crate::quota::reservations::pg as reservations;
     pub(crate) use crate::quota::usage::pg as usage;
+    pub(crate) use crate::runs::parts::pg as run_parts;
     pub(crate) use crate::runs::rows::pg as runs;
     pub(crate) use crate::search::pg as search;
     pub(crate) use crate::settings::pg as settings;

@@ -202,6 +202,7 @@ pub async fn fail(service: &Service, leased: &LeasedRun, errors: Vec<FailedUrl>)
         notes: Vec::new(),
         errors,
         usage: Vec::new(),
+        parts: Default::default(),
     };
     let committed = service.app.store.commit_crawl(&[batch]).await;
     assert_eq!(committed.expect("a database"), [Committed::Written]);

@@ -135,8 +135,14 @@ impl Service {
 
     /// Another process of the same service: same database, same clock.
     pub async fn node(&self) -> Self {
+        self.node_with(|_| {}).await
+    }
+
+    /// As [`node`](Self::node), with a changed configuration.
+    pub async fn node_with(&self, change: impl FnOnce(&mut Config)) -> Self {
         let data = tempfile::tempdir().expect("a folder");
         let mut config = self.config.clone();
+        change(&mut config);
         config.database_url = Some(self.config.database_url());
         config.data_dir = data.path().to_owned();
         let resolver = Arc::clone(&self.resolver);
@@ -148,6 +154,11 @@ impl Service {
             resolver,
         )
         .await
+    }
+
+    /// Stops the service, as SIGTERM does.
+    pub async fn stop(self) {
+        self.running.stop().await;
     }
 
     /// Stops the service and starts it again on the same database, with its clock unchanged.

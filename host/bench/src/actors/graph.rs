@@ -102,6 +102,7 @@ async fn write(store: &Store, project: ProjectId, pages: u32, links: u32) -> Res
             errors: Vec::new(),
             notes: Vec::new(),
             usage: Vec::new(),
+            parts: Default::default(),
         };
         let done = store.commit_crawl(&[batch]).await?;
         ensure!(done == [Committed::Written], "{done:?}");

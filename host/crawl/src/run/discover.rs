@@ -12,7 +12,7 @@ use orbweaver_urls::{Resolved, key_of};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::host::{Host, Robots};
+use super::host::{Host, Place, Robots};
 use super::state::{Crawler, Sitemaps};
 use crate::commit::CommitItem;
 use crate::entry::{Entry, host_key};
@@ -38,6 +38,7 @@ impl Crawler {
     pub(super) async fn resume(&mut self) -> anyhow::Result<()> {
         let shared = Arc::clone(&self.shared);
         let run = shared.lease.run;
+        shared.crawls.store.close_parts(run).await?;
         let (mut failed, mut after) = (0, -1);
         loop {
             let rows = shared
@@ -75,10 +76,15 @@ impl Crawler {
             let stored = shared.crawls.store.count_run_notes(run).await?;
             self.noted = Noted::resumed(stored);
         }
-        let mut progress = self.handle.progress.lock();
-        progress.queued = self.pending;
-        progress.failed = failed;
-        progress.fetched = self.rows.saturating_sub(progress.dropped);
+        {
+            let mut progress = self.handle.progress.lock();
+            progress.queued = self.pending;
+            progress.failed = failed;
+            progress.fetched = self.rows.saturating_sub(progress.dropped);
+        }
+        if shared.crawls.store.is_shared() {
+            self.resume_parts().await?;
+        }
         Ok(())
     }
 
@@ -286,6 +292,8 @@ impl Crawler {
         self.hosts.push(Host {
             turn: self.shared.turn(&key),
             robots: Robots::Unknown,
+            place: Place::Nowhere,
+            under_way: 0,
         });
         self.host_index.insert(key, index);
         Some(index)

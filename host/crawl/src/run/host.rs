@@ -11,6 +11,21 @@ use crate::politeness::Turn;
 pub(super) struct Host {
     pub(super) turn: Arc<Turn>,
     pub(super) robots: Robots,
+    /// Which node crawls it.
+    pub(super) place: Place,
+    /// Its URLs that are being fetched, here or elsewhere.
+    pub(super) under_way: u32,
+}
+
+/// Which node crawls a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// None yet.
+    Nowhere,
+    /// This one.
+    Here,
+    /// The one that leases this part of the run.
+    Part(i64),
 }
 
 /// What is known of a host's robots.txt.

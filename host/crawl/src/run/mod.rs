@@ -1,9 +1,12 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
 mod discover;
+mod helping;
 mod host;
+mod lending;
 mod outcome;
 mod pace;
+mod report;
 mod state;
 
 use std::panic::AssertUnwindSafe;
@@ -19,6 +22,7 @@ use crate::commit::{CommitItem, Committer};
 use crate::context::Crawls;
 use crate::handle::{Fate, RunHandle};
 use crate::webhooks::end_run;
+pub(crate) use helping::help;
 use state::Crawler;
 
 /// How long requests under way may go on when the process stops.
@@ -81,15 +85,16 @@ impl Crawler {
             if let Err(error) = self.refill().await {
                 return gave_up(&error);
             }
+            if let Err(error) = self.tend().await {
+                return gave_up(&error);
+            }
             if let Err(error) = self.reserve().await {
                 return gave_up(&error);
             }
             let end = self.age();
             let wake = self.launch();
-            let wake = wake.into_iter().chain(end).min();
-            if !self.left_out.is_empty() || !self.given_up.is_empty() {
-                self.send_left_out().await;
-            }
+            let wake = wake.into_iter().chain(end).chain(self.lending.wake()).min();
+            self.send_left_out().await;
             if self.is_over() {
                 if self.nearer.is_empty() || self.is_full() {
                     break;
@@ -117,8 +122,12 @@ impl Crawler {
                 }
                 () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {}
                 _ = written.changed(), if self.window.wants().is_some() => {}
+                () = self.lending.told(), if self.lending.has_parts() => {}
                 _ = fate.changed() => {}
             }
+        }
+        if let Err(error) = self.recall().await {
+            return gave_up(&error);
         }
         self.flush().await;
         if *self.handle.fate.borrow() != Fate::Going {
@@ -138,8 +147,17 @@ impl Crawler {
         })
     }
 
-    /// Hands over what was left out or given up without a request of its own.
+    /// Hands over what was lent, left out or given up without a request of its own.
     async fn send_left_out(&mut self) {
+        let lent = std::mem::take(&mut self.lending.changes);
+        let reports = self.take_reports();
+        if lent.is_empty()
+            && reports.is_empty()
+            && self.left_out.is_empty()
+            && self.given_up.is_empty()
+        {
+            return;
+        }
         let seqs = std::mem::take(&mut self.left_out).into_iter();
         let errors = std::mem::take(&mut self.given_up);
         let changes = seqs
@@ -149,11 +167,13 @@ impl Crawler {
                     .iter()
                     .map(|failed| FrontierChange::Failed { seq: failed.seq }),
             )
+            .chain(lent)
             .collect();
         let item = self.item();
         let item = CommitItem {
             changes,
             errors,
+            reports,
             ..item
         };
         self.send(item).await;

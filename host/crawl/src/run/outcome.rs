@@ -13,6 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use url::Url;
 
+use super::report::{ReportedEnd, Skipped};
 use super::state::Crawler;
 use crate::commit::CommitItem;
 use crate::entry::{End, Entry, Fetched, Outcome};
@@ -35,6 +36,7 @@ impl Crawler {
             report,
         } = outcome;
         let now = Instant::now();
+        self.came_back(host);
         if redirects > 0
             && let Some(known) = self.hosts.get(host)
         {
@@ -68,15 +70,19 @@ impl Crawler {
                     let wait = wait.into_iter().chain(hooks_wait).max();
                     item.changes = vec![self.again(host, entry, wait.unwrap_or_default(), now)];
                 } else {
-                    self.accept(entry, *fetched, &mut item);
+                    self.accept(entry, *fetched, chain, &mut item);
                 }
             }
             End::Merged(target) => {
                 self.pending = self.pending.saturating_sub(1);
-                item.changes = vec![FrontierChange::Done {
-                    seq: entry.seq,
-                    redirect_to: Some(target),
-                }];
+                if self.helping.is_some() {
+                    self.report(&entry, ReportedEnd::Merged(target));
+                } else {
+                    item.changes = vec![FrontierChange::Done {
+                        seq: entry.seq,
+                        redirect_to: Some(target),
+                    }];
+                }
             }
             End::Failed(error) if fetch::is_robots(&error) => {
                 self.shared.unclaim(&chain);
@@ -85,7 +91,11 @@ impl Crawler {
                 if self.shared.is_seed(&entry) {
                     self.failure = Some(error.message);
                 }
-                item.changes = vec![FrontierChange::Skipped { seq: entry.seq }];
+                if self.helping.is_some() {
+                    self.report(&entry, ReportedEnd::Skipped(Skipped::Robots));
+                } else {
+                    item.changes = vec![FrontierChange::Skipped { seq: entry.seq }];
+                }
             }
             End::Failed(error) => {
                 self.shared.unclaim(&chain);
@@ -96,17 +106,16 @@ impl Crawler {
                     item.changes = vec![self.again(host, entry, Duration::ZERO, now)];
                 } else {
                     let failed = self.give_up(&entry, error.kind.as_str(), error.message);
-                    item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
-                    item.errors = vec![failed];
+                    self.fail(&entry, failed, &mut item);
                 }
             }
             End::Broken(message) => {
                 self.shared.unclaim(&chain);
                 let failed = self.give_up(&entry, Kind::Internal.as_str(), message);
-                item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
-                item.errors = vec![failed];
+                self.fail(&entry, failed, &mut item);
             }
         }
+        item.reports = self.take_reports();
         self.send(item).await;
     }
 
@@ -126,6 +135,15 @@ impl Crawler {
             message,
             attempts: entry.attempts + 1,
             failed_at: self.shared.crawls.clock.now(),
+        }
+    }
+
+    fn fail(&mut self, entry: &Entry, failed: FailedUrl, item: &mut CommitItem) {
+        if self.helping.is_some() {
+            self.report_failed(entry, failed);
+        } else {
+            item.changes = vec![FrontierChange::Failed { seq: entry.seq }];
+            item.errors = vec![failed];
         }
     }
 
@@ -180,6 +198,10 @@ impl Crawler {
 
     /// Takes what plugins did to a URL: its notes, as far as they are new.
     pub(super) fn take_report(&mut self, report: PluginReport) -> Vec<NewNote> {
+        if let Some(helping) = &mut self.helping {
+            helping.plugins.merge(report);
+            return Vec::new();
+        }
         if report.failures > 0 {
             self.handle.progress.lock().plugin_errors += report.failures;
         }
@@ -188,15 +210,22 @@ impl Crawler {
     }
 
     /// A page row, and what it leads to.
-    fn accept(&mut self, entry: Entry, mut fetched: Fetched, item: &mut CommitItem) {
-        self.rows += 1;
+    fn accept(
+        &mut self,
+        entry: Entry,
+        mut fetched: Fetched,
+        chain: Vec<u64>,
+        item: &mut CommitItem,
+    ) {
         self.pending = self.pending.saturating_sub(1);
         if self.shared.is_seed(&entry) {
             self.widen(&mut fetched);
         }
         self.skip(SkipReason::Scope, fetched.out_of_scope);
         self.skip(SkipReason::Excluded, fetched.excluded);
-        if self.shared.spec.seed_kind == SeedKind::Url && !self.shared.spec.list {
+        if self.helping.is_some() {
+            self.report_page(&entry, &fetched, chain);
+        } else if self.follows_links() {
             self.discover(
                 &fetched.links,
                 &fetched.found,
@@ -209,11 +238,7 @@ impl Crawler {
             .hooked
             .as_ref()
             .is_some_and(|hooked| hooked.fate == Fate::Dropped);
-        {
-            let mut progress = self.handle.progress.lock();
-            progress.fetched += u64::from(!is_dropped);
-            progress.dropped += u64::from(is_dropped);
-        }
+        self.count_page(is_dropped);
         let token = format!("run:{}:{}", self.shared.lease.run, entry.seq);
         item.usage = match fetched.cloud.take() {
             Some(mut cloud) => Some(cloud.usage(token, "crawl", Amount::cloud(1), 0)),
@@ -223,11 +248,26 @@ impl Crawler {
                 reserved.map(|reserved| reserved.usage(token, "crawl", page, 0))
             }
         };
-        item.changes = vec![FrontierChange::Done {
-            seq: entry.seq,
-            redirect_to: fetched.redirect_to,
-        }];
+        if self.helping.is_none() {
+            item.changes = vec![FrontierChange::Done {
+                seq: entry.seq,
+                redirect_to: fetched.redirect_to,
+            }];
+        }
         item.page = (!is_dropped).then_some(fetched.row);
+    }
+
+    /// Counts a page that is stored, or was dropped by a hook.
+    pub(super) fn count_page(&mut self, is_dropped: bool) {
+        self.rows += 1;
+        let mut progress = self.handle.progress.lock();
+        progress.fetched += u64::from(!is_dropped);
+        progress.dropped += u64::from(is_dropped);
+    }
+
+    /// Whether the run follows the links of its pages.
+    pub(super) fn follows_links(&self) -> bool {
+        self.shared.spec.seed_kind == SeedKind::Url && !self.shared.spec.list
     }
 
     /// The seed's answer says which host is in scope besides its own.

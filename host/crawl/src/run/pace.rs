@@ -12,6 +12,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::host::Robots;
+use super::lending::Turn;
+use super::report::{ReportedEnd, Skipped};
 use super::state::Crawler;
 use crate::entry::{End, Entry, Outcome, host_key};
 use crate::fetch;
@@ -104,9 +106,8 @@ impl Crawler {
             wake = Some(wake.map_or(again, |wake| wake.min(again)));
         }
         while idle < self.window.waiting_hosts().min(MAX_IDLE)
-            && self.requests() < self.limiter.limit()
-            && (self.fetches.len() as u64) < self.allowance()
-            && self.rows + (self.fetches.len() as u64) < u64::from(self.shared.spec.max_pages)
+            && (self.has_room() || self.lending.has_room())
+            && self.rows + self.under_way() < u64::from(self.shared.spec.max_pages)
         {
             let Some(host) = self.window.next_host() else {
                 break;
@@ -123,7 +124,26 @@ impl Crawler {
         wake
     }
 
+    /// Whether this node may send one more request.
+    fn has_room(&self) -> bool {
+        self.requests() < self.limiter.limit() && (self.fetches.len() as u64) < self.allowance()
+    }
+
+    /// URLs being fetched, here or by other nodes.
+    fn under_way(&self) -> u64 {
+        (self.fetches.len() + self.lending.len()) as u64
+    }
+
     fn turn(&mut self, host: usize, now: Instant) -> HostPoll {
+        match self.whose_turn(host, now) {
+            Turn::Here => {}
+            Turn::Lend(part) => return self.turn_elsewhere(host, part),
+            Turn::At(at) => return HostPoll::At(at),
+            Turn::Waits => return HostPoll::Waits,
+        }
+        if !self.has_room() {
+            return HostPoll::Waits;
+        }
         if self.shared.spec.respect_robots && !self.has_robots(host, now) {
             return HostPoll::Waits;
         }
@@ -150,13 +170,14 @@ impl Crawler {
         let Some(mut entry) = self.window.pop(host) else {
             return HostPoll::Waits;
         };
-        // A list may have a host for each of its URLs: what is known of one whose turn is over is
-        // in the fetcher's cache.
-        if self.shared.spec.list
-            && self.window.peek(host).is_none()
-            && let Some(known) = self.hosts.get_mut(host)
-        {
-            known.robots = Robots::Unknown;
+        let is_last = self.window.peek(host).is_none();
+        if let Some(known) = self.hosts.get_mut(host) {
+            known.under_way += 1;
+            // A list may have a host for each of its URLs: what is known of one whose turn is
+            // over is in the fetcher's cache.
+            if self.shared.spec.list && is_last {
+                known.robots = Robots::Unknown;
+            }
         }
         self.shared.claim(entry.hash);
         if let Some(nearest) = self.seen.get(&entry.hash) {
@@ -174,6 +195,18 @@ impl Crawler {
             let room = committer.room(bytes).await;
             (outcome, room)
         });
+        HostPoll::Went
+    }
+
+    /// As [`turn`](Self::turn), for a host that another node crawls.
+    fn turn_elsewhere(&mut self, host: usize, part: i64) -> HostPoll {
+        let Some(entry) = self.window.peek(host) else {
+            return HostPoll::Waits;
+        };
+        if entry.attempts == 0 && self.shared.claims.lock().contains(&entry.hash) {
+            return self.leave_out(host, SkipReason::Duplicate, "another URL redirects to it");
+        }
+        self.lend(host, part);
         HostPoll::Went
     }
 
@@ -227,7 +260,11 @@ impl Crawler {
             return HostPoll::Waits;
         };
         let failed = self.give_up(&entry, kind.as_str(), why);
-        self.given_up.push(failed);
+        if self.helping.is_some() {
+            self.report_failed(&entry, failed);
+        } else {
+            self.given_up.push(failed);
+        }
         HostPoll::Went
     }
 
@@ -241,7 +278,11 @@ impl Crawler {
         }
         self.pending = self.pending.saturating_sub(1);
         self.skip(reason, 1);
-        self.left_out.push(entry.seq);
+        if self.helping.is_some() {
+            self.report(&entry, ReportedEnd::Skipped(Skipped::of(reason)));
+        } else {
+            self.left_out.push(entry.seq);
+        }
         HostPoll::Went
     }
 }

@@ -12,14 +12,17 @@ use orbweaver_core::webhook::{Event, target};
 use orbweaver_engine::RunRef;
 use orbweaver_fetch::{CookieJar, RobotsAnswer};
 use orbweaver_pipeline::blocking;
-use orbweaver_store::crawl::{FailedUrl, LeasedRun};
+use orbweaver_store::Topic;
+use orbweaver_store::crawl::{FailedUrl, LeasedPart, LeasedRun};
 use orbweaver_urls::{Base, KeyRules, Resolved};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
+use super::helping::Helping;
 use super::host::Host;
+use super::lending::{Lending, may_lend};
 use crate::commit::{CommitItem, Committer};
 use crate::concurrency::Limiter;
 use crate::context::Crawls;
@@ -105,6 +108,10 @@ pub(super) struct Crawler {
     /// Why a hook ends the run as failed.
     pub(super) broken: Option<String>,
     pub(super) noted: Noted,
+    /// What is lent to other nodes.
+    pub(super) lending: Lending,
+    /// The part that this is the worker of; `None` for the run's worker.
+    pub(super) helping: Option<Helping>,
     pub(super) random: fastrand::Rng,
 }
 
@@ -143,17 +150,58 @@ impl Crawler {
         handle: Arc<RunHandle>,
         committer: Committer,
     ) -> anyhow::Result<Self> {
-        let config = crawls.config.clone();
-        let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
+        let mut engine = Self::with_spec(crawls, leased, handle, committer).await?;
+        let shared = Arc::clone(&engine.shared);
+        let (spec, store) = (&shared.spec, &shared.crawls.store);
         // Before the first page.
         if let Some(url) = &spec.webhook_url
             && spec.webhook_events.contains(&Event::Page)
         {
-            let store = &crawls.store;
             store
                 .open_page_feed(leased.lease, url, &target(url))
                 .await?;
         }
+        let allowed = may_lend(&shared.crawls, spec);
+        engine.lending = Lending::new(allowed, store.notices(Topic::Parts));
+        engine.end = Some(end(&shared.crawls, leased).await);
+        engine.resume().await?;
+        let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
+        engine.begin(&seed).await;
+        Ok(engine)
+    }
+
+    /// Works on a part of a run: fetches what is lent to it.
+    pub(super) async fn of_part(
+        crawls: Crawls,
+        leased: &LeasedPart,
+        handle: Arc<RunHandle>,
+        committer: Committer,
+    ) -> anyhow::Result<Self> {
+        let whole = LeasedRun {
+            lease: handle.lease,
+            run: leased.run.clone(),
+            engine_state: leased.engine_state.clone(),
+        };
+        let mut engine = Self::with_spec(crawls, &whole, handle, committer).await?;
+        engine.rows = 0;
+        engine.helping = Some(Helping::new(leased.lease));
+        let notices = engine.shared.crawls.store.notices(Topic::Parts);
+        engine.lending = Lending::new(false, notices);
+        if let Some(concurrency) = leased.concurrency {
+            engine.limiter.fix(concurrency);
+        }
+        Ok(engine)
+    }
+
+    /// With the run's request, and nothing to fetch.
+    async fn with_spec(
+        crawls: Crawls,
+        leased: &LeasedRun,
+        handle: Arc<RunHandle>,
+        committer: Committer,
+    ) -> anyhow::Result<Self> {
+        let config = crawls.config.clone();
+        let spec: CrawlSpec = serde_json::from_str(&leased.run.spec).context("the run's spec")?;
         let notes: Notes = serde_json::from_str(&leased.engine_state).unwrap_or_default();
         let seed = Resolved::parse(&spec.url).context("the seed is no URL")?;
         let (include, exclude) = (spec.include_paths.clone(), spec.exclude_paths.clone());
@@ -170,10 +218,10 @@ impl Crawler {
                 extractors.push(name.clone());
             }
         }
-        let end = end(&crawls, leased).await;
+        let notices = crawls.store.notices(Topic::Parts);
         let shared = Shared {
             lease: leased.lease,
-            seed: Base::from_resolved(seed.clone()).context("the seed is no URL")?,
+            seed: Base::from_resolved(seed).context("the seed is no URL")?,
             scope: ArcSwap::from_pointee(scope),
             rules: KeyRules {
                 drop_tracking: config.drop_tracking,
@@ -194,7 +242,7 @@ impl Crawler {
             crawls,
             committer: committer.clone(),
         };
-        let mut engine = Self {
+        Ok(Self {
             limiter: Limiter::new(shared.spec.concurrency, config.max_concurrency),
             traps: Traps::new(config.template_budget),
             shared: Arc::new(shared),
@@ -221,16 +269,15 @@ impl Crawler {
             reserved: None,
             cut: false,
             capped: None,
-            end: Some(end),
+            end: None,
             failed_sitemaps: 0,
             failure: None,
             broken: None,
             noted: Noted::default(),
+            lending: Lending::new(false, notices),
+            helping: None,
             random: fastrand::Rng::with_seed(random::seed()),
-        };
-        engine.resume().await?;
-        engine.begin(&seed).await;
-        Ok(engine)
+        })
     }
 
     /// Whether no URL more can be used: as many wait as pages are wanted, and spare ones in
@@ -266,7 +313,10 @@ impl Crawler {
     pub(super) fn is_over(&self) -> bool {
         self.fetches.is_empty()
             && (self.is_full()
-                || (self.window.is_empty() && self.sitemaps.is_none() && self.robots.is_empty()))
+                || (self.window.is_empty()
+                    && self.lending.len() == 0
+                    && self.sitemaps.is_none()
+                    && self.robots.is_empty()))
     }
 
     /// Requests under way, as the run's `concurrency` counts them: robots.txt, llms.txt and
@@ -292,6 +342,9 @@ impl Crawler {
             changes: Vec::new(),
             errors: Vec::new(),
             notes: Vec::new(),
+            reports: Vec::new(),
+            read: Vec::new(),
+            pages_of_parts: 0,
             usage: None,
             room: None,
             url_room: None,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use orbweaver_core::ids::{BlobId, PageId, ProjectId};
+use orbweaver_core::ids::{BlobId, PageId, ProjectId, RunId};
 
 use super::errors::FailedUrl;
 use super::frontier::{FrontierChange, NewFrontier};
@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::pages::CrawledPage;
 use crate::pages::rows::PageIds;
 use crate::quota::NewUsage;
-use crate::runs::{Lease, Progress};
+use crate::runs::{BatchParts, Lease, Progress};
 use crate::search::NewDocument;
 use crate::store::Store;
 use crate::time::to_ms;
@@ -43,6 +43,9 @@ pub struct RunBatch {
     pub notes: Vec<NewNote>,
     /// Usage events of the pages. Their tokens name the pages, so that each is billed once.
     pub usage: Vec<NewUsage>,
+    /// What a run on which several nodes work has besides. In a batch of a part's worker only the
+    /// pages, the usage and changes of kind [`FrontierChange::Again`] are written, and its reports.
+    pub parts: BatchParts,
 }
 
 /// Result of committing a batch.
@@ -71,6 +74,7 @@ impl Store {
         transact!(self.db, tx => {
             let committed = sql::runs::record_progress(tx, batches).await?;
             let live = written(batches, &committed);
+            let in_parts = in_parts(&live);
             let wanted = WantedBodies::new(&live, uploaded);
             let segment = match uploaded {
                 Some(uploaded) => Some(sql::segments::insert(tx, &uploaded.row).await?),
@@ -85,6 +89,7 @@ impl Store {
             }
             let shared = sql::bodies::share(tx, &wanted.shared).await?;
             let pages = with_bodies(&live, &stored, &shared);
+            sql::run_parts::in_order(tx, &in_parts).await?;
             let ids = sql::pages::insert_crawled(tx, &pages).await?;
             sql::bodies::release(tx, unused(&pages, &ids)).await?;
             sql::page_links::insert(tx, &linked(&pages, &ids)).await?;
@@ -93,9 +98,20 @@ impl Store {
                 let run = batch.lease.run;
                 sql::frontier::insert(tx, run, &batch.discovered).await?;
                 sql::frontier::change(tx, run, &batch.changes).await?;
+                sql::frontier::lend(tx, run, &batch.changes).await?;
                 sql::run_errors::insert(tx, batch.lease, &batch.errors).await?;
                 sql::run_notes::insert(tx, batch.lease, &batch.notes).await?;
-                sql::runs::count_pages(tx, run, count(batch, &ids)).await?;
+                match batch.parts.part {
+                    Some(part) => {
+                        let is_stored = |seq| ids.contains_key(&(run, seq));
+                        sql::run_parts::report(tx, part, &batch.parts.reports, is_stored).await?;
+                    }
+                    None => {
+                        sql::run_parts::forget_reports(tx, run, &batch.parts.read).await?;
+                        let pages = count(batch, &ids) + batch.parts.pages;
+                        sql::runs::count_pages(tx, run, pages).await?;
+                    }
+                }
                 if let Some(first) = batch.pages.iter().map(|page| page.page.fetched_at).min() {
                     sql::page_feeds::pages_stored(tx, run, first).await?;
                 }
@@ -118,6 +134,17 @@ fn written<'a>(batches: &'a [RunBatch], committed: &[Committed]) -> Vec<&'a RunB
         .filter(|(_, committed)| **committed == Committed::Written)
         .map(|(batch, _)| batch)
         .collect()
+}
+
+/// Runs of which other nodes store pages, too, sorted so that two nodes never deadlock.
+fn in_parts(batches: &[&RunBatch]) -> Vec<RunId> {
+    let shared = batches
+        .iter()
+        .filter(|batch| batch.parts.has_parts && !batch.pages.is_empty());
+    let mut runs: Vec<RunId> = shared.map(|batch| batch.lease.run).collect();
+    runs.sort_unstable();
+    runs.dedup();
+    runs
 }
 
 /// Bodies needed by the pages of a commit.

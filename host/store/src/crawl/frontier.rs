@@ -5,6 +5,7 @@ use orbweaver_core::ids::RunId;
 
 use crate::db::{per_database, pieces, read};
 use crate::error::StoreError;
+use crate::notices::Topic;
 use crate::store::Store;
 use crate::time::{from_ms, to_ms};
 
@@ -44,6 +45,17 @@ pub enum FrontierChange {
         attempts: u32,
         /// Earliest time of the next fetch.
         next_at: DateTime<Utc>,
+    },
+    /// It waits, and is now fetched by the worker of a part of the run.
+    Lent {
+        /// Position in the order of discovery.
+        seq: i64,
+        /// Number of the part.
+        part: i64,
+        /// Its place in what is lent to the part.
+        number: i64,
+        /// Number of links from the seed, which may be fewer than when it was discovered.
+        depth: u32,
     },
     /// It was given up.
     Failed {
@@ -175,6 +187,7 @@ fn split(changes: &[FrontierChange]) -> (Vec<i64>, Vec<NewState>) {
                 next_at: Some(next_at),
                 ..NewState::new(seq, UrlState::Queued)
             }),
+            FrontierChange::Lent { .. } => {}
             FrontierChange::Failed { seq } => others.push(NewState::new(seq, UrlState::Failed)),
             FrontierChange::Skipped { seq } => others.push(NewState::new(seq, UrlState::Skipped)),
         }
@@ -242,6 +255,36 @@ per_database! {
         Ok(())
     }
 
+    /// Lends URLs to parts of a run, whose workers are told.
+    pub(crate) async fn lend(
+        conn: &mut Conn,
+        run: RunId,
+        changes: &[FrontierChange],
+    ) -> Result<(), StoreError> {
+        let mut is_any = false;
+        for change in changes {
+            let FrontierChange::Lent { seq, part, number, depth } = *change else {
+                continue;
+            };
+            is_any = true;
+            sqlx::query(
+                "UPDATE frontier SET part = $3, lent = $4, depth = $5
+                 WHERE run_id = $1 AND seq = $2",
+            )
+            .bind(run.get())
+            .bind(seq)
+            .bind(part)
+            .bind(number)
+            .bind(i64::from(depth))
+            .execute(&mut *conn)
+            .await?;
+        }
+        if is_any {
+            sql::notices::tell(conn, Topic::Parts).await?;
+        }
+        Ok(())
+    }
+
     /// Deletes the first URLs of a run, at most `limit`; returns how many.
     pub(crate) async fn delete_of_run(
         conn: &mut Conn,
@@ -261,7 +304,7 @@ per_database! {
 }
 
 impl Store {
-    /// Queued URLs of a leased run after position `seq`, in the order of discovery.
+    /// Queued URLs of a leased run after position `seq` that are not lent, in the order of discovery.
     #[crate::boxed]
     pub async fn frontier_queued(
         &self,
@@ -272,7 +315,8 @@ impl Store {
         let rows: Vec<QueuedRow> = read!(self.db, pool => {
             sqlx::query_as(
                 "SELECT seq, url, depth, attempts, next_at, priority FROM frontier
-                 WHERE run_id = $1 AND seq > $2 AND state = 0 ORDER BY seq LIMIT $3",
+                 WHERE run_id = $1 AND seq > $2 AND state = 0 AND part IS NULL
+                 ORDER BY seq LIMIT $3",
             )
             .bind(run.get())
             .bind(after)

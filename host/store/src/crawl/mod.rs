@@ -14,8 +14,9 @@ pub use crate::pages::{
     pack_links, pack_targets, slice_links, unpack_links, unpack_targets,
 };
 pub use crate::runs::{
-    Created, DeletionStep, Ending, Lease, LeasedRun, NewRun, Progress, Run, RunFilter, RunItem,
-    RunState, SkipReason,
+    BatchParts, Created, DeletionStep, Ending, Lease, LeasedPart, LeasedRun, LentUrl, NewReport,
+    NewRun, PartLease, PartState, Progress, Run, RunFilter, RunItem, RunState, SkipReason,
+    StoredReport,
 };
 pub use commit::{Committed, RunBatch};
 pub use errors::FailedUrl;

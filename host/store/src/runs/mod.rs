@@ -1,12 +1,14 @@
-//! Crawl runs: every statement on `runs` and `run_deletions`.
+//! Crawl runs: every statement on `runs`, `run_deletions`, `run_parts` and `run_reports`.
 
 mod lease;
 mod list;
+pub(crate) mod parts;
 mod remove;
 pub(crate) mod rows;
 
 pub use lease::{Ending, Lease, LeasedRun};
 pub use list::RunItem;
+pub use parts::{BatchParts, LeasedPart, LentUrl, NewReport, PartLease, PartState, StoredReport};
 pub use remove::DeletionStep;
 
 use std::collections::BTreeMap;

@@ -46,6 +46,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
+            sql::run_parts::close_all(tx, run).await?;
             sqlx::query(
                 "INSERT INTO run_deletions (run_id, project_id, requested_at) VALUES ($1, $2, $3)",
             )
@@ -92,6 +93,7 @@ impl Store {
             }
             let urls = sql::frontier::delete_of_run(tx, run, URLS).await?
                 + sql::run_errors::delete_of_run(tx, run, URLS).await?
+                + sql::run_parts::delete_reports(tx, run).await?
                 + sql::run_notes::delete_of_run(tx, run, URLS).await?;
             if urls == 0 {
                 sqlx::query("DELETE FROM run_deletions WHERE run_id = $1")

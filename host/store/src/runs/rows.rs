@@ -138,9 +138,18 @@ per_database! {
     ) -> Result<Vec<Committed>, StoreError> {
         // Sorted in every transaction, so that two nodes never deadlock.
         let mut order: Vec<(usize, &RunBatch)> = batches.iter().enumerate().collect();
-        order.sort_by_key(|(_, batch)| batch.lease.run);
+        order.sort_by_key(|(_, batch)| (batch.lease.run, batch.parts.part));
         let mut committed = vec![Committed::Fenced; batches.len()];
         for (at, batch) in order {
+            if let Some(part) = batch.parts.part {
+                // The run's counters are its own worker's.
+                if sql::run_parts::hold(conn, part).await?
+                    && let Some(slot) = committed.get_mut(at)
+                {
+                    *slot = Committed::Written;
+                }
+                continue;
+            }
             let progress = &batch.progress;
             let mut update = sqlx::query(
                 "UPDATE runs SET engine_state = COALESCE($3, engine_state),

@@ -91,6 +91,7 @@ pub(super) fn batch(leased: &LeasedRun) -> RunBatch {
         errors: Vec::new(),
         notes: Vec::new(),
         usage: Vec::new(),
+        parts: Default::default(),
     }
 }
 

@@ -11,6 +11,7 @@ mod blobs;
 mod crawls;
 mod jobs;
 mod monitors;
+mod parts;
 mod pulse;
 mod schema;
 mod store;

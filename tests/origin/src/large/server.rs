@@ -43,9 +43,23 @@ impl LargeSite {
     /// # Errors
     /// The port or the thread can't be created.
     pub fn start(spec: &SiteSpec) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        Self::bound(spec, Ipv4Addr::LOCALHOST)
+    }
+
+    /// As [`start`](Self::start), at every address of loopback: to a crawler each is a host
+    /// ([`url_at`](Self::url_at)).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_everywhere(spec: &SiteSpec) -> io::Result<Self> {
+        Self::bound(spec, Ipv4Addr::UNSPECIFIED)
+    }
+
+    fn bound(spec: &SiteSpec, ip: Ipv4Addr) -> io::Result<Self> {
+        let listener = std::net::TcpListener::bind((ip, 0))?;
         listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+        let port = listener.local_addr()?.port();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let shared = Arc::new(Shared {
             content: Mutex::new(Arc::new(Content::new(spec, &base(address)))),
             log: spec.record.then(Mutex::default),
@@ -100,6 +114,12 @@ impl LargeSite {
     /// The absolute URL of a path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
+    }
+
+    /// The absolute URL of a path at another of the addresses of loopback, counted from 0.
+    pub fn url_at(&self, host: u16, path: &str) -> String {
+        let [high, low] = (host + 1).to_be_bytes();
+        format!("http://127.0.{high}.{low}:{}{path}", self.address.port())
     }
 
     /// The paths of all pages; each answers 200.

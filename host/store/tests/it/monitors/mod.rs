@@ -175,6 +175,7 @@ async fn work(store: &Store, pages: &[Page], failed: &[&str]) -> LeasedRun {
         errors: Vec::new(),
         notes: Vec::new(),
         usage: Vec::new(),
+        parts: Default::default(),
     };
     assert_eq!(
         store.commit_crawl(&[batch]).await.unwrap(),

@@ -1,0 +1,219 @@
+//! The worker of a part of a run: fetches what the run's worker lends, and reports.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use orbweaver_store::crawl::{FailedUrl, LeasedPart, NewReport, PartLease};
+use orbweaver_urls::Resolved;
+use tokio::time::{Instant, sleep_until};
+
+use super::report::{Report, ReportedEnd, ReportedPage, Skipped, Told};
+use super::state::Crawler;
+use crate::commit::Committer;
+use crate::context::Crawls;
+use crate::entry::{Entry, Fetched};
+use crate::handle::{Fate, RunHandle};
+use crate::hooks::report::PluginReport;
+
+/// URLs read at once.
+const CHUNK: u32 = 512;
+/// How often new URLs are looked for if no notice comes, and at most if many come.
+const LOOK: Duration = Duration::from_millis(250);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What the worker of a part has besides.
+pub(super) struct Helping {
+    lease: PartLease,
+    /// The place of the last URL read.
+    read: i64,
+    told: Told,
+    /// What plugins did since the last report.
+    pub(super) plugins: PluginReport,
+    /// Reports that are not sent yet.
+    reports: Vec<NewReport>,
+}
+
+impl Helping {
+    pub(super) fn new(lease: PartLease) -> Self {
+        Self {
+            lease,
+            read: 0,
+            told: Told::default(),
+            plugins: PluginReport::default(),
+            reports: Vec::new(),
+        }
+    }
+}
+
+/// Works on a part of a run until it is closed, lost, or the process stops.
+pub(crate) async fn help(
+    crawls: Crawls,
+    leased: LeasedPart,
+    handle: Arc<RunHandle>,
+    committer: Committer,
+) {
+    let lease = leased.lease;
+    let worked = async {
+        let mut worker =
+            Crawler::of_part(crawls.clone(), &leased, Arc::clone(&handle), committer).await?;
+        worker.help().await
+    };
+    match AssertUnwindSafe(worked).catch_unwind().await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%error, run.id = %lease.run, part = lease.part, "a part of a crawl is handed back");
+        }
+        Err(_) => {
+            tracing::error!(run.id = %lease.run, part = lease.part, "a part of a crawl panicked");
+        }
+    }
+    if *handle.fate.borrow() != Fate::Lost
+        && let Err(error) = crawls.store.release_part(lease).await
+    {
+        // Its lease runs out.
+        tracing::warn!(%error, run.id = %lease.run, "cannot hand a part of a crawl back");
+    }
+}
+
+impl Crawler {
+    async fn help(&mut self) -> anyhow::Result<()> {
+        let mut fate = self.handle.fate.subscribe();
+        let mut next_look = Instant::now();
+        loop {
+            if *fate.borrow() != Fate::Going {
+                self.wind_up().await;
+                return Ok(());
+            }
+            if self.capped.is_some() && self.fetches.is_empty() {
+                // The run's worker finds the cap by itself, and ends the run.
+                self.flush().await;
+                return Ok(());
+            }
+            let concurrency = self.handle.concurrency.load(Ordering::Acquire);
+            if concurrency > 0 {
+                self.limiter.fix(concurrency);
+            }
+            if Instant::now() >= next_look {
+                next_look = Instant::now() + LOOK;
+                self.read_lent().await?;
+            }
+            self.reserve().await?;
+            let wake = self.launch();
+            let wake = wake.map_or(next_look, |wake| wake.min(next_look));
+            self.send_left_out().await;
+            tokio::select! {
+                Some(done) = self.fetches.join_next(), if !self.fetches.is_empty() => {
+                    if let Ok((outcome, room)) = done {
+                        self.take(outcome, room).await;
+                    }
+                }
+                Some(Ok((host, answer))) = self.robots.join_next(), if !self.robots.is_empty() => {
+                    self.take_robots(host, answer);
+                }
+                () = sleep_until(wake) => {}
+                () = self.lending.told() => {
+                    next_look = next_look.min(Instant::now() + LOOK_AGAIN);
+                }
+                _ = fate.changed() => {}
+            }
+        }
+    }
+
+    /// Reads what is lent since the last look.
+    async fn read_lent(&mut self) -> anyhow::Result<()> {
+        loop {
+            let Some(helping) = &self.helping else {
+                return Ok(());
+            };
+            let store = &self.shared.crawls.store;
+            let lent = store.lent_urls(helping.lease, helping.read, CHUNK).await?;
+            let is_last = lent.len() < CHUNK as usize;
+            let (now, clock) = (Instant::now(), self.shared.crawls.clock.now());
+            for lent in lent {
+                if let Some(helping) = &mut self.helping {
+                    helping.read = lent.number;
+                }
+                let row = lent.url;
+                let mut entry = Entry {
+                    seq: row.seq,
+                    hash: 0,
+                    url: row.url,
+                    depth: row.depth,
+                    attempts: row.attempts,
+                    priority: row.priority,
+                };
+                self.pending += 1;
+                let url = Resolved::parse(&entry.url);
+                let placed = url.and_then(|url| Some((self.host(&url)?, self.hash(&url))));
+                let Some((host, hash)) = placed else {
+                    // As the run's worker does; it waits for a report of every URL.
+                    self.report(&entry, ReportedEnd::Skipped(Skipped::Duplicate));
+                    continue;
+                };
+                entry.hash = hash;
+                match (row.next_at - clock).to_std() {
+                    Ok(wait) if !wait.is_zero() => {
+                        let at = now + wait.min(self.max_wait());
+                        self.window.postpone(host, entry, at);
+                    }
+                    _ => self.window.push(host, entry),
+                }
+            }
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reports what became of a URL.
+    pub(super) fn report(&mut self, entry: &Entry, end: ReportedEnd) {
+        self.report_with(entry, end, Vec::new());
+    }
+
+    /// Reports a URL that gave no answer.
+    pub(super) fn report_failed(&mut self, entry: &Entry, failed: FailedUrl) {
+        let end = ReportedEnd::Failed {
+            kind: failed.kind,
+            message: failed.message,
+            attempts: failed.attempts,
+            at: failed.failed_at,
+        };
+        self.report(entry, end);
+    }
+
+    /// Reports a page, with what it leads to.
+    pub(super) fn report_page(&mut self, entry: &Entry, fetched: &Fetched, chain: Vec<u64>) {
+        let follows = self.follows_links();
+        let Some(helping) = &mut self.helping else {
+            return;
+        };
+        let page = ReportedPage::new(fetched, entry.depth, follows, &mut helping.told);
+        self.report_with(entry, ReportedEnd::Page(page), chain);
+    }
+
+    fn report_with(&mut self, entry: &Entry, end: ReportedEnd, chain: Vec<u64>) {
+        let Some(helping) = &mut self.helping else {
+            return;
+        };
+        let plugins = std::mem::take(&mut helping.plugins);
+        let mut report = Report::new(entry, plugins, end);
+        report.chain = chain;
+        match serde_json::to_string(&report) {
+            Ok(report) => helping.reports.push(NewReport {
+                seq: entry.seq,
+                report,
+            }),
+            // Its fields are numbers, strings and lists of these.
+            Err(error) => tracing::error!(%error, "cannot write a report"),
+        }
+    }
+
+    /// The reports that are not sent yet.
+    pub(super) fn take_reports(&mut self) -> Vec<NewReport> {
+        let helping = self.helping.as_mut();
+        helping.map_or_else(Vec::new, |helping| std::mem::take(&mut helping.reports))
+    }
+}

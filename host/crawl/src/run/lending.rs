@@ -1,0 +1,551 @@
+//! The run's side of its parts: hosts are lent to other nodes, and their reports are read.
+//!
+//! A host is crawled by one node at a time, so that politeness has one keeper. It moves to
+//! another node only when nothing of it is under way.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason, StoredReport};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::host::Place;
+use super::report::{Report, ReportedEnd};
+use super::state::Crawler;
+use crate::context::Crawls;
+use crate::entry::Entry;
+use crate::spec::CrawlSpec;
+
+/// URLs lent to one part at a time.
+const MOST_LENT: usize = 512;
+/// The same of one host, at least.
+const LEAST_OF_HOST: usize = 8;
+/// Reports read at once.
+const REPORTS: u32 = 64;
+/// How often reports are looked for if no notice comes, and at most if many come.
+const LOOK: Duration = Duration::from_millis(250);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How often the parts themselves are looked at.
+const TEND: Duration = Duration::from_secs(1);
+/// How long a part that lost its worker waits for another one.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A URL that is lent.
+struct Lent {
+    part: i64,
+    host: usize,
+    entry: Entry,
+}
+
+/// A part of the run.
+struct Part {
+    /// Whether a worker leases it.
+    is_leased: bool,
+    /// Since when none does.
+    free_since: Instant,
+    /// Hosts placed there.
+    hosts: usize,
+    /// URLs lent to it.
+    lent: usize,
+    /// The last number given to a lent URL.
+    number: i64,
+    /// The last report read.
+    read: i64,
+}
+
+/// What a run has lent to other nodes.
+pub(super) struct Lending {
+    /// Whether the run may have parts.
+    is_allowed: bool,
+    parts: BTreeMap<i64, Part>,
+    next_part: i64,
+    lent: HashMap<i64, Lent>,
+    /// Hosts placed at this node.
+    hosts_here: usize,
+    /// Not written down yet.
+    pub(super) changes: Vec<FrontierChange>,
+    notices: watch::Receiver<u64>,
+    next_look: Instant,
+    next_tend: Instant,
+}
+
+impl Lending {
+    pub(super) fn new(is_allowed: bool, notices: watch::Receiver<u64>) -> Self {
+        let now = Instant::now();
+        Self {
+            is_allowed,
+            parts: BTreeMap::new(),
+            next_part: 0,
+            lent: HashMap::new(),
+            hosts_here: 0,
+            changes: Vec::new(),
+            notices,
+            next_look: now,
+            next_tend: now,
+        }
+    }
+
+    /// Number of URLs that are lent.
+    pub(super) fn len(&self) -> usize {
+        self.lent.len()
+    }
+
+    /// Whether a part can take another URL.
+    pub(super) fn has_room(&self) -> bool {
+        self.parts
+            .values()
+            .any(|part| part.is_leased && part.lent < MOST_LENT)
+    }
+
+    /// When the parts are to be looked at by themselves.
+    pub(super) fn wake(&self) -> Option<Instant> {
+        if !self.is_allowed {
+            None
+        } else if self.parts.is_empty() {
+            Some(self.next_tend)
+        } else {
+            Some(self.next_tend.min(self.next_look))
+        }
+    }
+
+    /// Whether there are parts whose reports may come.
+    pub(super) fn has_parts(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// Returns when another node tells of something.
+    pub(super) async fn told(&mut self) {
+        if self.notices.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.next_look = self.next_look.min(Instant::now() + LOOK_AGAIN);
+    }
+
+    fn hosts_at(&self, place: Place) -> usize {
+        match place {
+            Place::Part(part) => self.parts.get(&part).map_or(usize::MAX, |part| part.hosts),
+            Place::Here | Place::Nowhere => self.hosts_here,
+        }
+    }
+
+    /// Where the fewest hosts are.
+    fn emptiest(&self) -> Place {
+        let mut best = (self.hosts_here, Place::Here);
+        for (number, part) in &self.parts {
+            if part.is_leased && part.hosts < best.0 {
+                best = (part.hosts, Place::Part(*number));
+            }
+        }
+        best.1
+    }
+
+    fn count(&mut self, place: Place, is_more: bool) {
+        let count = match place {
+            Place::Here => &mut self.hosts_here,
+            Place::Part(part) => match self.parts.get_mut(&part) {
+                Some(part) => &mut part.hosts,
+                None => return,
+            },
+            Place::Nowhere => return,
+        };
+        *count = if is_more {
+            *count + 1
+        } else {
+            count.saturating_sub(1)
+        };
+    }
+}
+
+/// Where a host's next URL is fetched.
+pub(super) enum Turn {
+    Here,
+    /// By the worker of this part.
+    Lend(i64),
+    /// Not before this time, because the host moves to another node.
+    At(Instant),
+    /// Something else has to happen first.
+    Waits,
+}
+
+impl Crawler {
+    /// Where a host's next URL is fetched. Places the host, or moves it.
+    pub(super) fn whose_turn(&mut self, host: usize, now: Instant) -> Turn {
+        if self.lending.parts.is_empty() {
+            return Turn::Here;
+        }
+        let Some(known) = self.hosts.get(host) else {
+            return Turn::Waits;
+        };
+        let (mut place, under_way) = (known.place, known.under_way);
+        if place == Place::Nowhere && under_way > 0 {
+            // From before there were parts.
+            place = Place::Here;
+            self.lending.count(place, true);
+        }
+        let best = self.lending.emptiest();
+        let is_better = self.lending.hosts_at(best) + 1 < self.lending.hosts_at(place);
+        if place == Place::Nowhere || (is_better && under_way == 0) {
+            if best != Place::Here {
+                // Whoever takes it does not know when it was asked last.
+                if let Err(open) = known.turn.take(now) {
+                    return Turn::At(open);
+                }
+            }
+            self.lending.count(place, false);
+            self.lending.count(best, true);
+            place = best;
+        }
+        if let Some(known) = self.hosts.get_mut(host) {
+            known.place = place;
+        }
+        if is_better && under_way > 0 {
+            // It moves as soon as what is under way has come back.
+            return Turn::Waits;
+        }
+        match place {
+            Place::Part(number) => match self.lending.parts.get(&number) {
+                Some(part) if part.is_leased => {
+                    let of_host = (MOST_LENT / part.hosts.max(1)).max(LEAST_OF_HOST);
+                    if part.lent < MOST_LENT && (under_way as usize) < of_host {
+                        Turn::Lend(number)
+                    } else {
+                        Turn::Waits
+                    }
+                }
+                _ => Turn::Waits,
+            },
+            Place::Here | Place::Nowhere => Turn::Here,
+        }
+    }
+
+    /// Lends a host's next entry to a part.
+    pub(super) fn lend(&mut self, host: usize, part: i64) {
+        let Some(mut entry) = self.window.pop(host) else {
+            return;
+        };
+        self.shared.claim(entry.hash);
+        if let Some(nearest) = self.seen.get(&entry.hash) {
+            entry.depth = entry.depth.min(u32::from(*nearest));
+        }
+        if let Some(known) = self.hosts.get_mut(host) {
+            known.under_way += 1;
+        }
+        let Some(to) = self.lending.parts.get_mut(&part) else {
+            return self.window.push(host, entry);
+        };
+        to.lent += 1;
+        to.number += 1;
+        self.lending.changes.push(FrontierChange::Lent {
+            seq: entry.seq,
+            part,
+            number: to.number,
+            depth: entry.depth,
+        });
+        let lent = Lent { part, host, entry };
+        self.lending.lent.insert(lent.entry.seq, lent);
+    }
+
+    /// Notes that a request to a host has come back. A host with nothing left has no place.
+    pub(super) fn came_back(&mut self, host: usize) {
+        let is_dry = self.window.peek(host).is_none();
+        let Some(known) = self.hosts.get_mut(host) else {
+            return;
+        };
+        known.under_way = known.under_way.saturating_sub(1);
+        if known.under_way == 0 && is_dry {
+            let place = std::mem::replace(&mut known.place, Place::Nowhere);
+            self.lending.count(place, false);
+        }
+    }
+
+    /// Looks at the parts and their reports, as far as it is time.
+    pub(super) async fn tend(&mut self) -> anyhow::Result<()> {
+        if !self.lending.is_allowed {
+            return Ok(());
+        }
+        let now = Instant::now();
+        if self.lending.has_parts() && now >= self.lending.next_look {
+            self.lending.next_look = now + LOOK;
+            self.read_reports().await?;
+        }
+        if now >= self.lending.next_tend {
+            self.lending.next_tend = now + TEND;
+            if self.lending.has_parts() {
+                self.look_at_parts(now).await?;
+            }
+            self.ask_for_help(now).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads what the parts have reported.
+    async fn read_reports(&mut self) -> anyhow::Result<()> {
+        let parts: Vec<i64> = self.lending.parts.keys().copied().collect();
+        for number in parts {
+            while let Some(part) = self.lending.parts.get(&number) {
+                let run = self.shared.lease.run;
+                let store = &self.shared.crawls.store;
+                let after = part.read;
+                let reports = store.run_reports(run, Some(number), after, REPORTS).await?;
+                let is_last = reports.len() < REPORTS as usize;
+                for report in reports {
+                    if let Some(part) = self.lending.parts.get_mut(&number) {
+                        part.read = report.id;
+                    }
+                    self.digest(report).await;
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees who leases the parts; takes back what was lent to one that nobody does.
+    async fn look_at_parts(&mut self, now: Instant) -> anyhow::Result<()> {
+        let run = self.shared.lease.run;
+        let clock = self.shared.crawls.clock.now();
+        let states = self.shared.crawls.store.parts(run).await?;
+        let mut free = Vec::new();
+        for (number, part) in &mut self.lending.parts {
+            let until = states.iter().find(|state| state.part == *number);
+            let until = until.map_or(DateTime::<Utc>::MIN_UTC, |state| state.lease_until);
+            part.is_leased = until > clock;
+            if part.is_leased {
+                part.free_since = now;
+            } else if (part.lent > 0 || part.hosts > 0)
+                && now.duration_since(part.free_since) > PATIENCE
+            {
+                free.push(*number);
+            }
+        }
+        for number in free {
+            if self
+                .shared
+                .crawls
+                .store
+                .close_part(run, number, clock)
+                .await?
+            {
+                self.take_back(number).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back what a closed part has not reported.
+    async fn take_back(&mut self, number: i64) -> anyhow::Result<()> {
+        self.read_reports().await?;
+        self.lending.parts.remove(&number);
+        for known in &mut self.hosts {
+            if known.place == Place::Part(number) {
+                known.place = Place::Nowhere;
+            }
+        }
+        let lent = &mut self.lending.lent;
+        let back: Vec<Lent> = lent
+            .extract_if(|_, lent| lent.part == number)
+            .map(|(_, lent)| lent)
+            .collect();
+        for Lent { host, entry, .. } in back {
+            self.shared.unclaim(&[entry.hash]);
+            if let Some(known) = self.hosts.get_mut(host) {
+                known.under_way = known.under_way.saturating_sub(1);
+            }
+            self.window.push(host, entry);
+        }
+        self.divide_concurrency().await
+    }
+
+    /// Opens a part if the run has more hosts than this node needs, and other nodes took the last
+    /// part.
+    async fn ask_for_help(&mut self, now: Instant) -> anyhow::Result<()> {
+        let config = &self.shared.crawls.config;
+        let lending = &self.lending;
+        let all_taken = lending.parts.values().all(|part| part.is_leased);
+        let many = lending.parts.len();
+        let hosts = self.window.waiting_hosts();
+        let wants = all_taken
+            && many < config.parts
+            && self.rows > 0
+            && !self.is_full()
+            && self.capped.is_none()
+            && hosts >= config.part_hosts.max(2)
+            && hosts > many + 1
+            && self.window.len() > self.limiter.limit();
+        let each = self.shared.spec.concurrency;
+        let each = each.map(|all| all as usize / (many + 2));
+        if !wants || each == Some(0) {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let number = self.lending.next_part;
+        // Before the first URL is lent: pages of all nodes are committed in order from here on.
+        self.handle.has_parts.store(true, Ordering::Release);
+        let concurrency = each.and_then(|each| u32::try_from(each).ok());
+        let store = &shared.crawls.store;
+        if !store.open_part(shared.lease, number, concurrency).await? {
+            return Ok(());
+        }
+        self.lending.next_part += 1;
+        let part = Part {
+            is_leased: false,
+            free_since: now,
+            hosts: 0,
+            lent: 0,
+            number: 0,
+            read: 0,
+        };
+        self.lending.parts.insert(number, part);
+        self.divide_concurrency().await
+    }
+
+    /// Divides the concurrent requests that the client asked for among this node and the parts.
+    async fn divide_concurrency(&mut self) -> anyhow::Result<()> {
+        let Some(all) = self.shared.spec.concurrency else {
+            return Ok(());
+        };
+        let parts = u32::try_from(self.lending.parts.len()).unwrap_or(u32::MAX - 1);
+        let each = (all / (parts + 1)).max(1);
+        self.limiter
+            .fix(all.saturating_sub(each.saturating_mul(parts)).max(1));
+        if parts > 0 {
+            let store = &self.shared.crawls.store;
+            store
+                .set_part_concurrency(self.shared.lease.run, each)
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the parts and reads their last reports.
+    pub(super) async fn recall(&mut self) -> anyhow::Result<()> {
+        if !self.handle.has_parts.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.shared
+            .crawls
+            .store
+            .close_parts(self.shared.lease.run)
+            .await?;
+        self.read_reports().await
+    }
+
+    /// Takes up the reports that an earlier worker has not read, and ends its parts.
+    pub(super) async fn resume_parts(&mut self) -> anyhow::Result<()> {
+        let run = self.shared.lease.run;
+        let mut after = 0;
+        loop {
+            let store = &self.shared.crawls.store;
+            let reports = store.run_reports(run, None, after, REPORTS).await?;
+            let is_last = reports.len() < REPORTS as usize;
+            for report in reports {
+                after = report.id;
+                self.digest(report).await;
+            }
+            if is_last {
+                break;
+            }
+        }
+        // What waits is read from the database next.
+        self.flush().await;
+        Ok(())
+    }
+
+    /// Takes what became of a lent URL.
+    async fn digest(&mut self, stored: StoredReport) {
+        let lent = self.lending.lent.remove(&stored.seq);
+        if let Some(lent) = &lent {
+            if let Some(part) = self.lending.parts.get_mut(&lent.part) {
+                part.lent = part.lent.saturating_sub(1);
+            }
+            if let Some(known) = self.hosts.get(lent.host) {
+                known.turn.charge(Instant::now(), 1);
+            }
+            self.came_back(lent.host);
+        }
+        let mut item = self.item();
+        item.read = vec![stored.seq];
+        self.pending = self.pending.saturating_sub(1);
+        let seq = stored.seq;
+        let report: Report = match serde_json::from_str(&stored.report) {
+            Ok(report) => report,
+            Err(error) => {
+                tracing::error!(%error, run.id = %self.shared.lease.run, "cannot read a report");
+                item.changes = vec![FrontierChange::Failed { seq }];
+                self.handle.progress.lock().failed += 1;
+                return self.send(item).await;
+            }
+        };
+        item.notes = self.take_report(report.plugins.into());
+        self.shared.claims.lock().extend(report.chain);
+        match report.end {
+            ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
+                item.pages_of_parts = u64::from(stored.stored);
+                let (links, found, hooked) = page.take_links();
+                self.skip(SkipReason::Scope, page.out_of_scope);
+                self.skip(SkipReason::Excluded, page.excluded);
+                if self.follows_links() {
+                    let discovered = &mut item.discovered;
+                    self.discover(&links, &found, Some(&hooked), report.depth, discovered);
+                    if let Some(url) = page.links_of {
+                        self.nearer_bytes += url.len();
+                        self.nearer.push(url);
+                    }
+                }
+                self.count_page(page.dropped);
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: page.redirect_to,
+                }];
+            }
+            // Another node stored the page that it redirects to.
+            ReportedEnd::Page(page) => {
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: page.redirect_to,
+                }];
+            }
+            ReportedEnd::Merged(target) => {
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: Some(target),
+                }];
+            }
+            ReportedEnd::Skipped(why) => {
+                self.skip(why.reason(), 1);
+                item.changes = vec![FrontierChange::Skipped { seq }];
+            }
+            ReportedEnd::Failed {
+                kind,
+                message,
+                attempts,
+                at,
+            } => {
+                self.handle.progress.lock().failed += 1;
+                item.changes = vec![FrontierChange::Failed { seq }];
+                item.errors = vec![FailedUrl {
+                    seq,
+                    url: report.url,
+                    key_hash: report.hash,
+                    kind,
+                    message,
+                    attempts,
+                    failed_at: at,
+                }];
+            }
+        }
+        self.send(item).await;
+    }
+}
+
+/// Whether other nodes may work on a run.
+pub(super) fn may_lend(crawls: &Crawls, spec: &CrawlSpec) -> bool {
+    // A session of the browser lives in one process.
+    crawls.store.is_shared() && crawls.config.parts > 0 && spec.session.is_none()
+}

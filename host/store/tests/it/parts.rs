@@ -1,0 +1,230 @@
+//! Parts of runs: leases, what is lent, and reports.
+
+use chrono::TimeDelta;
+use orbweaver_store::Store;
+use orbweaver_store::crawl::{
+    BatchParts, Committed, Ending, FrontierChange, LeasedRun, NewFrontier, NewReport, PartLease,
+    RunBatch,
+};
+
+use crate::crawls::{batch, create, lease, new_run, now, open, page};
+use crate::support::postgres;
+
+fn discovered(seq: i64) -> NewFrontier {
+    NewFrontier {
+        seq,
+        url: format!("https://example.org/{seq}"),
+        key_hash: seq.unsigned_abs(),
+        depth: 4,
+        priority: 0,
+    }
+}
+
+fn lent(seq: i64, part: i64, number: i64) -> FrontierChange {
+    FrontierChange::Lent {
+        seq,
+        part,
+        number,
+        depth: 3,
+    }
+}
+
+/// A run with URLs 0 to 9, of which 0 to 4 are lent to part 0.
+async fn begun() -> (Store, LeasedRun) {
+    let (store, project) = open(&postgres()).await;
+    create(&store, &new_run(project, "https://example.org/")).await;
+    let run = lease(&store, "a", now()).await.unwrap();
+    assert!(store.open_part(run.lease, 0, Some(7)).await.unwrap());
+    let work = RunBatch {
+        discovered: (0..10).map(discovered).collect(),
+        changes: (0..5).map(|seq| lent(seq, 0, seq + 1)).collect(),
+        ..batch(&run)
+    };
+    assert_eq!(
+        store.commit_crawl(&[work]).await.unwrap(),
+        [Committed::Written]
+    );
+    (store, run)
+}
+
+async fn take(store: &Store, owner: &str, seconds: i64) -> Option<PartLease> {
+    let at = now() + TimeDelta::seconds(seconds);
+    let until = at + TimeDelta::seconds(10);
+    let leased = store.lease_part(owner, at, until, &[]).await.unwrap()?;
+    assert_eq!(leased.concurrency, Some(7));
+    Some(leased.lease)
+}
+
+/// A batch of the part's worker: pages of these URLs, each with a report.
+fn reported(run: &LeasedRun, part: PartLease, seqs: &[i64]) -> RunBatch {
+    RunBatch {
+        pages: seqs.iter().map(|seq| page(run, *seq, b"body")).collect(),
+        parts: BatchParts {
+            part: Some(part),
+            has_parts: true,
+            reports: seqs
+                .iter()
+                .map(|seq| NewReport {
+                    seq: *seq,
+                    report: "{}".to_owned(),
+                })
+                .collect(),
+            ..BatchParts::default()
+        },
+        ..batch(run)
+    }
+}
+
+async fn waiting(store: &Store, part: PartLease, after: i64) -> Vec<i64> {
+    let lent = store.lent_urls(part, after, 100).await.unwrap();
+    lent.iter().map(|lent| lent.url.seq).collect()
+}
+
+async fn queued(store: &Store, run: &LeasedRun) -> Vec<i64> {
+    let rows = store.frontier_queued(run.lease.run, -1, 100).await.unwrap();
+    rows.iter().map(|row| row.seq).collect()
+}
+
+#[tokio::test]
+async fn a_part_is_leased_by_one_worker_and_its_old_one_cannot_write() {
+    let (store, run) = begun().await;
+    let first = take(&store, "b", 0).await.unwrap();
+    assert_eq!(take(&store, "c", 0).await, None);
+    assert_eq!(waiting(&store, first, 0).await, [0, 1, 2, 3, 4]);
+    assert_eq!(waiting(&store, first, 3).await, [3, 4]);
+    assert_eq!(queued(&store, &run).await, [5, 6, 7, 8, 9]);
+    let lent = store.lent_urls(first, 0, 1).await.unwrap();
+    assert_eq!(lent[0].url.depth, 3, "as it was lent, not as it was found");
+
+    // Its lease runs out.
+    let second = take(&store, "c", 11).await.unwrap();
+    assert_eq!(second.epoch, first.epoch + 1);
+    let both = [reported(&run, first, &[0]), reported(&run, second, &[1])];
+    assert_eq!(
+        store.commit_crawl(&both).await.unwrap(),
+        [Committed::Fenced, Committed::Written]
+    );
+    assert_eq!(waiting(&store, second, 0).await, [0, 2, 3, 4]);
+    let leases = [first, second];
+    let held = store
+        .extend_part_leases(&leases, now() + TimeDelta::seconds(30))
+        .await
+        .unwrap();
+    assert_eq!(held, [(second, Some(7))]);
+    // A worker does not help a run that it knows.
+    let at = now() + TimeDelta::seconds(60);
+    let none = store
+        .lease_part("d", at, at, &[run.lease.run])
+        .await
+        .unwrap();
+    assert!(none.is_none());
+}
+
+#[tokio::test]
+async fn reports_are_read_once_and_count_their_pages() {
+    let (store, run) = begun().await;
+    let part = take(&store, "b", 0).await.unwrap();
+    // The same page again is stored once.
+    let mut work = reported(&run, part, &[0, 1, 2]);
+    work.pages[2].page.url_key = work.pages[1].page.url_key.clone();
+    assert_eq!(
+        store.commit_crawl(&[work]).await.unwrap(),
+        [Committed::Written]
+    );
+    let id = run.lease.run;
+    let reports = store.run_reports(id, Some(0), 0, 10).await.unwrap();
+    let told: Vec<(i64, bool)> = reports.iter().map(|it| (it.seq, it.stored)).collect();
+    assert_eq!(told, [(0, true), (1, true), (2, false)]);
+    let found = store.run(run.lease.project, id).await.unwrap().unwrap();
+    assert_eq!(found.page_count, 0, "counted by the run's worker");
+
+    let read = RunBatch {
+        changes: [0, 1, 2]
+            .map(|seq| FrontierChange::Done {
+                seq,
+                redirect_to: None,
+            })
+            .to_vec(),
+        parts: BatchParts {
+            read: vec![0, 1, 2],
+            pages: 2,
+            ..BatchParts::default()
+        },
+        ..batch(&run)
+    };
+    store.commit_crawl(&[read]).await.unwrap();
+    let found = store.run(run.lease.project, id).await.unwrap().unwrap();
+    assert_eq!(found.page_count, 2);
+    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+    assert_eq!(waiting(&store, part, 0).await, [3, 4]);
+}
+
+#[tokio::test]
+async fn a_closed_part_gives_back_what_it_has_not_reported() {
+    let (store, run) = begun().await;
+    let id = run.lease.run;
+    let part = take(&store, "b", 0).await.unwrap();
+    assert!(
+        !store.close_part(id, 0, now()).await.unwrap(),
+        "it is leased"
+    );
+    let work = reported(&run, part, &[1]);
+    store.commit_crawl(&[work]).await.unwrap();
+    store.release_part(part).await.unwrap();
+    assert!(store.close_part(id, 0, now()).await.unwrap());
+    assert_eq!(store.parts(id).await.unwrap(), []);
+    // That of URL 1 is still to be read.
+    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap().len(), 1);
+    assert_eq!(queued(&store, &run).await, (0..10).collect::<Vec<_>>());
+    let late = reported(&run, part, &[2]);
+    assert_eq!(
+        store.commit_crawl(&[late]).await.unwrap(),
+        [Committed::Fenced]
+    );
+}
+
+#[tokio::test]
+async fn parts_end_with_their_run_and_its_last_pages_count() {
+    let (store, run) = begun().await;
+    let part = take(&store, "b", 0).await.unwrap();
+    let work = reported(&run, part, &[0, 1]);
+    store.commit_crawl(&[work]).await.unwrap();
+    let ending = Ending {
+        done: true,
+        ..Ending::default()
+    };
+    assert!(
+        store
+            .end_run(run.lease, &ending, None, now())
+            .await
+            .unwrap()
+    );
+    let (project, id) = (run.lease.project, run.lease.run);
+    let found = store.run(project, id).await.unwrap().unwrap();
+    assert_eq!(found.page_count, 2);
+    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+    let late = reported(&run, part, &[2]);
+    assert_eq!(
+        store.commit_crawl(&[late]).await.unwrap(),
+        [Committed::Fenced]
+    );
+    // Nobody opens a part of a run that has ended.
+    assert!(!store.open_part(run.lease, 1, None).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_deleted_runs_parts_are_gone_at_once_and_its_reports_later() {
+    let (store, run) = begun().await;
+    let part = take(&store, "b", 0).await.unwrap();
+    let work = reported(&run, part, &[0]);
+    store.commit_crawl(&[work]).await.unwrap();
+    let (project, id) = (run.lease.project, run.lease.run);
+    assert!(store.delete_run(project, id, now()).await.unwrap());
+    let late = reported(&run, part, &[1]);
+    assert_eq!(
+        store.commit_crawl(&[late]).await.unwrap(),
+        [Committed::Fenced]
+    );
+    while !store.remove_deleted().await.unwrap().finished {}
+    assert_eq!(store.run_reports(id, None, 0, 10).await.unwrap(), []);
+}
