@@ -88,9 +88,9 @@ impl Crawler {
                 return Ok(());
             }
             if self.capped.is_some() && self.fetches.is_empty() {
-                // The run's worker finds the cap by itself, and ends the run.
+                // What the project may have is the run's worker's to decide.
                 self.flush().await;
-                return Ok(());
+                return self.give_up_part().await;
             }
             let concurrency = self.handle.concurrency.load(Ordering::Acquire);
             if concurrency > 0 {
@@ -98,7 +98,10 @@ impl Crawler {
             }
             if Instant::now() >= next_look {
                 next_look = Instant::now() + LOOK;
-                self.read_lent().await?;
+                if !self.read_lent().await? {
+                    self.handle.doom(Fate::Lost);
+                    continue;
+                }
             }
             self.reserve().await?;
             let wake = self.launch();
@@ -122,13 +125,24 @@ impl Crawler {
         }
     }
 
-    /// Reads what is lent since the last look.
-    async fn read_lent(&mut self) -> anyhow::Result<()> {
+    async fn give_up_part(&self) -> anyhow::Result<()> {
+        if let Some(helping) = &self.helping {
+            let store = &self.shared.crawls.store;
+            store.give_up_part(helping.lease).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads what is lent since the last look; `false` if the part is closed or lost.
+    async fn read_lent(&mut self) -> anyhow::Result<bool> {
         loop {
             let Some(helping) = &self.helping else {
-                return Ok(());
+                return Ok(false);
             };
             let store = &self.shared.crawls.store;
+            if !store.holds_part(helping.lease).await? {
+                return Ok(false);
+            }
             let lent = store.lent_urls(helping.lease, helping.read, CHUNK).await?;
             let is_last = lent.len() < CHUNK as usize;
             let (now, clock) = (Instant::now(), self.shared.crawls.clock.now());
@@ -163,7 +177,7 @@ impl Crawler {
                 }
             }
             if is_last {
-                return Ok(());
+                return Ok(true);
             }
         }
     }
@@ -191,6 +205,10 @@ impl Crawler {
             return;
         };
         let page = ReportedPage::new(fetched, entry.depth, follows, &mut helping.told);
+        // As the run's worker does with every URL that it admits.
+        for hash in page.hashes() {
+            self.shared.hooks.know(hash);
+        }
         self.report_with(entry, ReportedEnd::Page(page), chain);
     }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason, StoredReport};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -33,6 +32,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const TEND: Duration = Duration::from_secs(1);
 /// How long a part that lost its worker waits for another one.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long other nodes may take to return pages that they had reserved.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// A URL that is lent.
 struct Lent {
@@ -68,6 +69,8 @@ pub(super) struct Lending {
     hosts_here: usize,
     /// Not written down yet.
     pub(super) changes: Vec<FrontierChange>,
+    /// When other nodes have returned what they had reserved, after the parts were ended.
+    settled: Option<Instant>,
     notices: watch::Receiver<u64>,
     next_look: Instant,
     next_tend: Instant,
@@ -83,6 +86,7 @@ impl Lending {
             lent: HashMap::new(),
             hosts_here: 0,
             changes: Vec::new(),
+            settled: None,
             notices,
             next_look: now,
             next_tend: now,
@@ -103,13 +107,20 @@ impl Lending {
 
     /// When the parts are to be looked at by themselves.
     pub(super) fn wake(&self) -> Option<Instant> {
-        if !self.is_allowed {
+        if self.is_settling() {
+            Some(Instant::now() + LOOK)
+        } else if !self.is_allowed {
             None
         } else if self.parts.is_empty() {
             Some(self.next_tend)
         } else {
             Some(self.next_tend.min(self.next_look))
         }
+    }
+
+    /// Whether other nodes may still return pages that they had reserved.
+    pub(super) fn is_settling(&self) -> bool {
+        self.settled.is_some_and(|settled| Instant::now() < settled)
     }
 
     /// Whether there are parts whose reports may come.
@@ -311,12 +322,14 @@ impl Crawler {
         let run = self.shared.lease.run;
         let clock = self.shared.crawls.clock.now();
         let states = self.shared.crawls.store.parts(run).await?;
-        let mut free = Vec::new();
+        let (mut free, mut gone) = (Vec::new(), Vec::new());
         for (number, part) in &mut self.lending.parts {
-            let until = states.iter().find(|state| state.part == *number);
-            let until = until.map_or(DateTime::<Utc>::MIN_UTC, |state| state.lease_until);
-            part.is_leased = until > clock;
-            if part.is_leased {
+            let state = states.iter().find(|state| state.part == *number);
+            part.is_leased = state.is_some_and(|state| state.lease_until > clock);
+            if state.is_none() {
+                // Its worker has given it up.
+                gone.push(*number);
+            } else if part.is_leased {
                 part.free_since = now;
             } else if (part.lent > 0 || part.hosts > 0)
                 && now.duration_since(part.free_since) > PATIENCE
@@ -332,8 +345,11 @@ impl Crawler {
                 .close_part(run, number, clock)
                 .await?
             {
-                self.take_back(number).await?;
+                gone.push(number);
             }
+        }
+        for number in gone {
+            self.take_back(number).await?;
         }
         Ok(())
     }
@@ -434,6 +450,19 @@ impl Crawler {
             .close_parts(self.shared.lease.run)
             .await?;
         self.read_reports().await
+    }
+
+    /// Ends the parts for good, because the project's cap leaves no page: the workers of parts may
+    /// have reserved some that they do not need.
+    pub(super) async fn gather(&mut self) -> anyhow::Result<()> {
+        self.recall().await?;
+        let parts: Vec<i64> = self.lending.parts.keys().copied().collect();
+        for number in parts {
+            self.take_back(number).await?;
+        }
+        self.lending.is_allowed = false;
+        self.lending.settled = Some(Instant::now() + SETTLE);
+        Ok(())
     }
 
     /// Takes up the reports that an earlier worker has not read, and ends its parts.

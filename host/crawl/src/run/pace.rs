@@ -90,6 +90,8 @@ impl Crawler {
             Ok(block) => self.reserved = Some(block),
             Err(QuotaError::Store(error)) => return Err(error.into()),
             Err(_) if under_way > 0 => self.cut = true,
+            Err(_) if self.lending.has_parts() => self.gather().await?,
+            Err(_) if self.lending.is_settling() => {}
             Err(error) => self.capped = Some(error.to_string()),
         }
         Ok(())

@@ -277,6 +277,15 @@ impl ReportedPage {
         page
     }
 
+    /// Hashes of the keys of links about which hooks decided nothing that may change.
+    pub(super) fn hashes(&self) -> impl Iterator<Item = u64> {
+        let plain = self.links.iter().filter(|link| {
+            let judged = link.judged.as_ref();
+            judged.is_none_or(|judged| !judged.changed && !judged.skipped)
+        });
+        plain.map(|link| link.hash)
+    }
+
     /// The links, which of them are in scope, and what hooks decided about them.
     pub(super) fn take_links(&mut self) -> (Links, Vec<(u64, u32)>, Hooked) {
         let reported = std::mem::take(&mut self.links);

@@ -261,25 +261,31 @@ per_database! {
         run: RunId,
         changes: &[FrontierChange],
     ) -> Result<(), StoreError> {
-        let mut is_any = false;
-        for change in changes {
-            let FrontierChange::Lent { seq, part, number, depth } = *change else {
-                continue;
-            };
-            is_any = true;
-            sqlx::query(
-                "UPDATE frontier SET part = $3, lent = $4, depth = $5
-                 WHERE run_id = $1 AND seq = $2",
-            )
-            .bind(run.get())
-            .bind(seq)
-            .bind(part)
-            .bind(number)
-            .bind(i64::from(depth))
-            .execute(&mut *conn)
-            .await?;
+        let lent: Vec<[i64; 4]> = changes
+            .iter()
+            .filter_map(|change| match *change {
+                FrontierChange::Lent { seq, part, number, depth } => {
+                    Some([seq, part, number, i64::from(depth)])
+                }
+                _ => None,
+            })
+            .collect();
+        for piece in pieces(&lent) {
+            let mut update = sqlx::QueryBuilder::new(
+                "UPDATE frontier SET part = v.column2, lent = v.column3, depth = v.column4 FROM (",
+            );
+            update.push_values(piece, |mut row, values| {
+                for value in values {
+                    row.push_bind(*value);
+                }
+            });
+            update
+                .push(") AS v WHERE frontier.run_id = ")
+                .push_bind(run.get())
+                .push(" AND frontier.seq = v.column1");
+            update.build().execute(&mut *conn).await?;
         }
-        if is_any {
+        if !lent.is_empty() {
             sql::notices::tell(conn, Topic::Parts).await?;
         }
         Ok(())

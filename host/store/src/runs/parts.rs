@@ -207,6 +207,23 @@ per_database! {
         Ok(())
     }
 
+    /// Lets what was lent to a part wait again.
+    pub(crate) async fn take_back(
+        conn: &mut Conn,
+        run: RunId,
+        part: i64,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE frontier SET part = NULL, lent = NULL
+             WHERE run_id = $1 AND part = $2 AND state = 0",
+        )
+        .bind(run.get())
+        .bind(part)
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
     /// Ends all leases of a run's parts and removes the parts. What was lent waits again. The
     /// reports stay.
     pub(crate) async fn close_all(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
@@ -222,6 +239,7 @@ per_database! {
             .bind(run.get())
             .execute(&mut *conn)
             .await?;
+            sql::notices::tell(conn, Topic::Parts).await?;
         }
         Ok(())
     }
@@ -333,14 +351,7 @@ impl Store {
             if done.rows_affected() == 0 {
                 return Ok(false);
             }
-            sqlx::query(
-                "UPDATE frontier SET part = NULL, lent = NULL
-                 WHERE run_id = $1 AND part = $2 AND state = 0",
-            )
-            .bind(run.get())
-            .bind(part)
-            .execute(&mut *tx)
-            .await?;
+            sql::run_parts::take_back(tx, run, part).await?;
             Ok(true)
         })
     }
@@ -514,6 +525,43 @@ impl Store {
             .await?;
             sql::notices::tell(tx, Topic::Parts).await
         })
+    }
+
+    /// Closes a part by its own worker, which cannot go on: what was lent to it waits again.
+    #[crate::boxed]
+    pub async fn give_up_part(&self, lease: PartLease) -> Result<(), StoreError> {
+        transact!(self.db, tx => {
+            let done = sqlx::query(
+                "DELETE FROM run_parts WHERE run_id = $1 AND part = $2 AND lease_epoch = $3",
+            )
+            .bind(lease.run.get())
+            .bind(lease.part)
+            .bind(lease.epoch)
+            .execute(&mut *tx)
+            .await?;
+            if done.rows_affected() == 1 {
+                sql::run_parts::take_back(tx, lease.run, lease.part).await?;
+                sql::notices::tell(tx, Topic::Parts).await?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the lease of a part is held.
+    #[crate::boxed]
+    pub async fn holds_part(&self, lease: PartLease) -> Result<bool, StoreError> {
+        let held: Option<i64> = read!(self.db, pool => {
+            sqlx::query_scalar(
+                "SELECT part FROM run_parts
+                 WHERE run_id = $1 AND part = $2 AND lease_epoch = $3",
+            )
+            .bind(lease.run.get())
+            .bind(lease.part)
+            .bind(lease.epoch)
+            .fetch_optional(pool)
+            .await?
+        });
+        Ok(held.is_some())
     }
 
     /// URLs lent to a part after place `after` that have no report yet, in the order of lending.
