@@ -30,7 +30,7 @@ pub struct Args {
     /// Milliseconds that a site takes to answer.
     #[arg(long, default_value_t = 100)]
     latency: u64,
-    /// Requests of a run at the same time.
+    /// Requests of a run at the same time; of one run, those of each node.
     #[arg(long, default_value_t = 2)]
     concurrency: u32,
     /// Runs of a node at the same time (`crawl.runs`); one project gets three quarters of them.
@@ -94,6 +94,7 @@ pub fn run(args: &Args) -> Result<()> {
             json!({
                 "nodes": nodes,
                 "sites": args.sites,
+                "one_run_hosts": args.one_run,
                 "pages": figures.pages,
                 "latency_ms": args.latency,
                 "concurrency": args.concurrency,
@@ -123,9 +124,13 @@ fn measure(
     everywhere: Option<&LargeSite>,
 ) -> Result<Figures> {
     let database = Postgres::shared().database()?;
-    let launch = crate::crawl::launch(args.binary.as_deref())?
+    let mut launch = crate::crawl::launch(args.binary.as_deref())?
         .with("CRAWL__RUNS", args.runs.to_string())
         .with("TIERS__SELF_HOSTED__CONCURRENT_RUNS", "100000");
+    if args.one_run.is_some() {
+        // What a node does for the run at once; the run itself asks for none.
+        launch = launch.with("CRAWL__MAX_CONCURRENCY", args.concurrency.to_string());
+    }
     let folders: Vec<tempfile::TempDir> = (0..nodes)
         .map(|_| tempfile::tempdir())
         .collect::<Result<_, _>>()?;

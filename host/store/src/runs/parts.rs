@@ -231,14 +231,15 @@ per_database! {
             .bind(run.get())
             .execute(&mut *conn)
             .await?;
+        // Also what was written as lent after its part had been closed.
+        sqlx::query(
+            "UPDATE frontier SET part = NULL, lent = NULL
+             WHERE run_id = $1 AND part IS NOT NULL AND state = 0",
+        )
+        .bind(run.get())
+        .execute(&mut *conn)
+        .await?;
         if done.rows_affected() > 0 {
-            sqlx::query(
-                "UPDATE frontier SET part = NULL, lent = NULL
-                 WHERE run_id = $1 AND part IS NOT NULL AND state = 0",
-            )
-            .bind(run.get())
-            .execute(&mut *conn)
-            .await?;
             sql::notices::tell(conn, Topic::Parts).await?;
         }
         Ok(())
@@ -281,8 +282,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         transact!(self.db, tx => {
             let done = sqlx::query(
-                "INSERT INTO run_parts (run_id, part, project_id, concurrency)
-                 SELECT id, $3, project_id, $4 FROM runs
+                // Epochs of parts of the same number under two leases of the run never meet.
+                "INSERT INTO run_parts (run_id, part, project_id, concurrency, lease_epoch)
+                 SELECT id, $3, project_id, $4, lease_epoch * 1000000 FROM runs
                  WHERE id = $1 AND lease_epoch = $2 AND status = 'running'",
             )
             .bind(lease.run.get())
