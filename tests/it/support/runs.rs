@@ -106,6 +106,7 @@ pub async fn write(service: &Service, leased: &LeasedRun, first_seq: i64, pages:
         errors: Vec::new(),
         notes: Vec::new(),
         usage: Vec::new(),
+        parts: Default::default(),
     };
     // The rows of redirecting URLs come after those of the pages.
     let mut redirect_seq = 1_000_000 + first_seq * 10;
