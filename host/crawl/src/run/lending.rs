@@ -8,12 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason, StoredReport};
+use orbweaver_store::crawl::FrontierChange;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::host::Place;
-use super::report::{Report, ReportedEnd};
 use super::state::Crawler;
 use crate::context::Crawls;
 use crate::entry::Entry;
@@ -23,8 +22,6 @@ use crate::spec::CrawlSpec;
 const MOST_LENT: usize = 512;
 /// The same of one host, at least.
 const LEAST_OF_HOST: usize = 8;
-/// Reports read at once.
-const REPORTS: u32 = 64;
 /// How often reports are looked for if no notice comes, and at most if many come.
 const LOOK: Duration = Duration::from_millis(250);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -46,6 +43,7 @@ struct Lent {
 struct Part {
     /// Whether a worker leases it.
     is_leased: bool,
+    opened: Instant,
     /// Since when none does.
     free_since: Instant,
     /// Hosts placed there.
@@ -128,12 +126,48 @@ impl Lending {
         !self.parts.is_empty()
     }
 
+    /// The numbers of all parts.
+    pub(super) fn numbers(&self) -> Vec<i64> {
+        self.parts.keys().copied().collect()
+    }
+
+    /// The last report read of a part; `None` without such a part.
+    pub(super) fn read_to(&self, number: i64) -> Option<i64> {
+        Some(self.parts.get(&number)?.read)
+    }
+
+    /// Notes that a part's reports up to this one are read.
+    pub(super) fn has_read(&mut self, number: i64, report: i64) {
+        if let Some(part) = self.parts.get_mut(&number) {
+            part.read = report;
+        }
+    }
+
+    /// Notes that what became of a URL is known: its host, if it was lent.
+    pub(super) fn returned(&mut self, seq: i64) -> Option<usize> {
+        let lent = self.lent.remove(&seq)?;
+        if let Some(part) = self.parts.get_mut(&lent.part) {
+            part.lent = part.lent.saturating_sub(1);
+        }
+        Some(lent.host)
+    }
+
     /// Returns when another node tells of something.
     pub(super) async fn told(&mut self) {
         if self.notices.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
         self.next_look = self.next_look.min(Instant::now() + LOOK_AGAIN);
+    }
+
+    /// Time to the next look at the parts: soon while one that was just opened may be taken.
+    fn pause(&self, now: Instant) -> Duration {
+        let is_new = |part: &Part| now.duration_since(part.opened) < PATIENCE;
+        if self.parts.values().any(is_new) {
+            LOOK
+        } else {
+            TEND
+        }
     }
 
     fn hosts_at(&self, place: Place) -> usize {
@@ -284,34 +318,12 @@ impl Crawler {
             self.read_reports().await?;
         }
         if now >= self.lending.next_tend {
-            self.lending.next_tend = now + TEND;
+            self.lending.next_tend = now + self.lending.pause(now);
             if self.lending.has_parts() {
                 self.look_at_parts(now).await?;
             }
-            self.ask_for_help(now).await?;
-        }
-        Ok(())
-    }
-
-    /// Reads what the parts have reported.
-    async fn read_reports(&mut self) -> anyhow::Result<()> {
-        let parts: Vec<i64> = self.lending.parts.keys().copied().collect();
-        for number in parts {
-            while let Some(part) = self.lending.parts.get(&number) {
-                let run = self.shared.lease.run;
-                let store = &self.shared.crawls.store;
-                let after = part.read;
-                let reports = store.run_reports(run, Some(number), after, REPORTS).await?;
-                let is_last = reports.len() < REPORTS as usize;
-                for report in reports {
-                    if let Some(part) = self.lending.parts.get_mut(&number) {
-                        part.read = report.id;
-                    }
-                    self.digest(report).await;
-                }
-                if is_last {
-                    break;
-                }
+            if self.ask_for_help(now).await? {
+                self.lending.next_tend = now + LOOK;
             }
         }
         Ok(())
@@ -379,8 +391,8 @@ impl Crawler {
     }
 
     /// Opens a part if the run has more hosts than this node needs, and other nodes took the last
-    /// part.
-    async fn ask_for_help(&mut self, now: Instant) -> anyhow::Result<()> {
+    /// part; whether it did.
+    async fn ask_for_help(&mut self, now: Instant) -> anyhow::Result<bool> {
         let config = &self.shared.crawls.config;
         let lending = &self.lending;
         let all_taken = lending.parts.values().all(|part| part.is_leased);
@@ -397,7 +409,7 @@ impl Crawler {
         let each = self.shared.spec.concurrency;
         let each = each.map(|all| all as usize / (many + 2));
         if !wants || each == Some(0) {
-            return Ok(());
+            return Ok(false);
         }
         let shared = Arc::clone(&self.shared);
         let number = self.lending.next_part;
@@ -406,11 +418,12 @@ impl Crawler {
         let concurrency = each.and_then(|each| u32::try_from(each).ok());
         let store = &shared.crawls.store;
         if !store.open_part(shared.lease, number, concurrency).await? {
-            return Ok(());
+            return Ok(false);
         }
         self.lending.next_part += 1;
         let part = Part {
             is_leased: false,
+            opened: now,
             free_since: now,
             hosts: 0,
             lent: 0,
@@ -418,7 +431,8 @@ impl Crawler {
             read: 0,
         };
         self.lending.parts.insert(number, part);
-        self.divide_concurrency().await
+        self.divide_concurrency().await?;
+        Ok(true)
     }
 
     /// Divides the concurrent requests that the client asked for among this node and the parts.
@@ -456,120 +470,12 @@ impl Crawler {
     /// have reserved some that they do not need.
     pub(super) async fn gather(&mut self) -> anyhow::Result<()> {
         self.recall().await?;
-        let parts: Vec<i64> = self.lending.parts.keys().copied().collect();
-        for number in parts {
+        for number in self.lending.numbers() {
             self.take_back(number).await?;
         }
         self.lending.is_allowed = false;
         self.lending.settled = Some(Instant::now() + SETTLE);
         Ok(())
-    }
-
-    /// Takes up the reports that an earlier worker has not read, and ends its parts.
-    pub(super) async fn resume_parts(&mut self) -> anyhow::Result<()> {
-        let run = self.shared.lease.run;
-        let mut after = 0;
-        loop {
-            let store = &self.shared.crawls.store;
-            let reports = store.run_reports(run, None, after, REPORTS).await?;
-            let is_last = reports.len() < REPORTS as usize;
-            for report in reports {
-                after = report.id;
-                self.digest(report).await;
-            }
-            if is_last {
-                break;
-            }
-        }
-        // What waits is read from the database next.
-        self.flush().await;
-        Ok(())
-    }
-
-    /// Takes what became of a lent URL.
-    async fn digest(&mut self, stored: StoredReport) {
-        let lent = self.lending.lent.remove(&stored.seq);
-        if let Some(lent) = &lent {
-            if let Some(part) = self.lending.parts.get_mut(&lent.part) {
-                part.lent = part.lent.saturating_sub(1);
-            }
-            if let Some(known) = self.hosts.get(lent.host) {
-                known.turn.charge(Instant::now(), 1);
-            }
-            self.came_back(lent.host);
-        }
-        let mut item = self.item();
-        item.read = vec![stored.seq];
-        self.pending = self.pending.saturating_sub(1);
-        let seq = stored.seq;
-        let report: Report = match serde_json::from_str(&stored.report) {
-            Ok(report) => report,
-            Err(error) => {
-                tracing::error!(%error, run.id = %self.shared.lease.run, "cannot read a report");
-                item.changes = vec![FrontierChange::Failed { seq }];
-                self.handle.progress.lock().failed += 1;
-                return self.send(item).await;
-            }
-        };
-        item.notes = self.take_report(report.plugins.into());
-        self.shared.claims.lock().extend(report.chain);
-        match report.end {
-            ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
-                item.pages_of_parts = u64::from(stored.stored);
-                let (links, found, hooked) = page.take_links();
-                self.skip(SkipReason::Scope, page.out_of_scope);
-                self.skip(SkipReason::Excluded, page.excluded);
-                if self.follows_links() {
-                    let discovered = &mut item.discovered;
-                    self.discover(&links, &found, Some(&hooked), report.depth, discovered);
-                    if let Some(url) = page.links_of {
-                        self.nearer_bytes += url.len();
-                        self.nearer.push(url);
-                    }
-                }
-                self.count_page(page.dropped);
-                item.changes = vec![FrontierChange::Done {
-                    seq,
-                    redirect_to: page.redirect_to,
-                }];
-            }
-            // Another node stored the page that it redirects to.
-            ReportedEnd::Page(page) => {
-                item.changes = vec![FrontierChange::Done {
-                    seq,
-                    redirect_to: page.redirect_to,
-                }];
-            }
-            ReportedEnd::Merged(target) => {
-                item.changes = vec![FrontierChange::Done {
-                    seq,
-                    redirect_to: Some(target),
-                }];
-            }
-            ReportedEnd::Skipped(why) => {
-                self.skip(why.reason(), 1);
-                item.changes = vec![FrontierChange::Skipped { seq }];
-            }
-            ReportedEnd::Failed {
-                kind,
-                message,
-                attempts,
-                at,
-            } => {
-                self.handle.progress.lock().failed += 1;
-                item.changes = vec![FrontierChange::Failed { seq }];
-                item.errors = vec![FailedUrl {
-                    seq,
-                    url: report.url,
-                    key_hash: report.hash,
-                    kind,
-                    message,
-                    attempts,
-                    failed_at: at,
-                }];
-            }
-        }
-        self.send(item).await;
     }
 }
 

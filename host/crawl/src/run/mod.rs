@@ -1,5 +1,6 @@
 //! One run: decides what is fetched next, takes what fetches found, and ends it.
 
+mod digest;
 mod discover;
 mod helping;
 mod host;

@@ -1,0 +1,135 @@
+//! Reads what the workers of a run's parts have reported.
+
+use orbweaver_store::crawl::{FailedUrl, FrontierChange, SkipReason, StoredReport};
+use tokio::time::Instant;
+
+use super::report::{Report, ReportedEnd};
+use super::state::Crawler;
+
+/// Reports read at once.
+const REPORTS: u32 = 64;
+
+impl Crawler {
+    /// Reads what the parts have reported.
+    pub(super) async fn read_reports(&mut self) -> anyhow::Result<()> {
+        for number in self.lending.numbers() {
+            while let Some(after) = self.lending.read_to(number) {
+                let run = self.shared.lease.run;
+                let store = &self.shared.crawls.store;
+                let reports = store.run_reports(run, Some(number), after, REPORTS).await?;
+                let is_last = reports.len() < REPORTS as usize;
+                for report in reports {
+                    self.lending.has_read(number, report.id);
+                    self.digest(report).await;
+                }
+                if is_last {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes up the reports that an earlier worker has not read, and ends its parts.
+    pub(super) async fn resume_parts(&mut self) -> anyhow::Result<()> {
+        let run = self.shared.lease.run;
+        let mut after = 0;
+        loop {
+            let store = &self.shared.crawls.store;
+            let reports = store.run_reports(run, None, after, REPORTS).await?;
+            let is_last = reports.len() < REPORTS as usize;
+            for report in reports {
+                after = report.id;
+                self.digest(report).await;
+            }
+            if is_last {
+                break;
+            }
+        }
+        // What waits is read from the database next.
+        self.flush().await;
+        Ok(())
+    }
+
+    /// Takes what became of a lent URL.
+    async fn digest(&mut self, stored: StoredReport) {
+        if let Some(host) = self.lending.returned(stored.seq) {
+            if let Some(known) = self.hosts.get(host) {
+                known.turn.charge(Instant::now(), 1);
+            }
+            self.came_back(host);
+        }
+        let mut item = self.item();
+        item.read = vec![stored.seq];
+        self.pending = self.pending.saturating_sub(1);
+        let seq = stored.seq;
+        let report: Report = match serde_json::from_str(&stored.report) {
+            Ok(report) => report,
+            Err(error) => {
+                tracing::error!(%error, run.id = %self.shared.lease.run, "cannot read a report");
+                item.changes = vec![FrontierChange::Failed { seq }];
+                self.handle.progress.lock().failed += 1;
+                return self.send(item).await;
+            }
+        };
+        item.notes = self.take_report(report.plugins.into());
+        self.shared.claims.lock().extend(report.chain);
+        match report.end {
+            ReportedEnd::Page(mut page) if stored.stored || page.dropped => {
+                item.pages_of_parts = u64::from(stored.stored);
+                let (links, found, hooked) = page.take_links();
+                self.skip(SkipReason::Scope, page.out_of_scope);
+                self.skip(SkipReason::Excluded, page.excluded);
+                if self.follows_links() {
+                    let discovered = &mut item.discovered;
+                    self.discover(&links, &found, Some(&hooked), report.depth, discovered);
+                    if let Some(url) = page.links_of {
+                        self.nearer_bytes += url.len();
+                        self.nearer.push(url);
+                    }
+                }
+                self.count_page(page.dropped);
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: page.redirect_to,
+                }];
+            }
+            // Another node stored the page that it redirects to.
+            ReportedEnd::Page(page) => {
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: page.redirect_to,
+                }];
+            }
+            ReportedEnd::Merged(target) => {
+                item.changes = vec![FrontierChange::Done {
+                    seq,
+                    redirect_to: Some(target),
+                }];
+            }
+            ReportedEnd::Skipped(why) => {
+                self.skip(why.reason(), 1);
+                item.changes = vec![FrontierChange::Skipped { seq }];
+            }
+            ReportedEnd::Failed {
+                kind,
+                message,
+                attempts,
+                at,
+            } => {
+                self.handle.progress.lock().failed += 1;
+                item.changes = vec![FrontierChange::Failed { seq }];
+                item.errors = vec![FailedUrl {
+                    seq,
+                    url: report.url,
+                    key_hash: report.hash,
+                    kind,
+                    message,
+                    attempts,
+                    failed_at: at,
+                }];
+            }
+        }
+        self.send(item).await;
+    }
+}

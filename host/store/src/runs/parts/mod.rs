@@ -1,0 +1,242 @@
+//! The tables `run_parts` and `run_reports`: work on one run by several nodes.
+//!
+//! The worker that leases a run decides alone what is fetched. It may lend URLs to a part of the
+//! run, which another node leases. That node fetches them and commits, in one transaction, their
+//! pages, their bills and a report for each URL; the run's worker reads the reports and commits
+//! what follows from them (states of URLs, discovered URLs, counters) as for its own fetches.
+//! A lease of a part has an epoch, as that of a run.
+
+mod lease;
+mod reading;
+
+use chrono::{DateTime, Utc};
+use orbweaver_core::ids::{ProjectId, RunId};
+
+use super::Run;
+use crate::crawl::FrontierRow;
+use crate::db::{per_database, pieces};
+use crate::error::StoreError;
+use crate::notices::Topic;
+
+/// The right to work on a part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PartLease {
+    /// The run.
+    pub run: RunId,
+    /// Number of the part within the run.
+    pub part: i64,
+    /// The project that owns the run.
+    pub project: ProjectId,
+    /// Number of leases of the part so far; every write names it.
+    pub epoch: i64,
+}
+
+/// A leased part of a run.
+#[derive(Clone, Debug)]
+pub struct LeasedPart {
+    /// Its lease.
+    pub lease: PartLease,
+    /// The run, which another worker leases.
+    pub run: Run,
+    /// The engine's state of the run: a JSON object that only the engine reads.
+    pub engine_state: String,
+    /// Concurrent requests of the part; `None`: as many as the origin can handle.
+    pub concurrency: Option<u32>,
+}
+
+/// A part as its run's worker sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartState {
+    /// Its number.
+    pub part: i64,
+    /// The end of its lease; the beginning of 1970 if nobody leases it.
+    pub lease_until: DateTime<Utc>,
+}
+
+/// What became of a lent URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReport {
+    /// Its position in the order of discovery.
+    pub seq: i64,
+    /// A JSON object that only the engine reads.
+    pub report: String,
+}
+
+/// A report of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredReport {
+    /// Its place in the order of the part's reports.
+    pub id: i64,
+    /// The URL's position in the order of discovery.
+    pub seq: i64,
+    /// Whether its page was stored with the report.
+    pub stored: bool,
+    /// A JSON object that only the engine reads.
+    pub report: String,
+}
+
+/// A URL lent to a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LentUrl {
+    /// Its place in what was lent to the part.
+    pub number: i64,
+    /// The URL.
+    pub url: FrontierRow,
+}
+
+/// What a batch of a run with parts has besides.
+#[derive(Clone, Debug, Default)]
+pub struct BatchParts {
+    /// The part whose worker writes the batch; `None` for the run's worker.
+    pub part: Option<PartLease>,
+    /// Reports of the part, about URLs whose pages are in the batch, and others.
+    pub reports: Vec<NewReport>,
+    /// URLs whose reports the run's worker has read: these are deleted.
+    pub read: Vec<i64>,
+    /// Pages that parts stored, by the reports read.
+    pub pages: u64,
+    /// Whether other nodes store pages of the run, too. Pages get their ids in the order of the
+    /// commits then.
+    pub has_parts: bool,
+}
+
+per_database! {
+    /// Whether the lease of a part is held. Until the transaction ends, nobody can take it.
+    pub(crate) async fn hold(conn: &mut Conn, lease: PartLease) -> Result<bool, StoreError> {
+        let done = sqlx::query(
+            "UPDATE run_parts SET lease_epoch = lease_epoch
+             WHERE run_id = $1 AND part = $2 AND lease_epoch = $3",
+        )
+        .bind(lease.run.get())
+        .bind(lease.part)
+        .bind(lease.epoch)
+        .execute(&mut *conn)
+        .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Waits until no other transaction stores pages of these runs, so that the ids of a run's pages
+    /// rise in the order in which they can be read: who reads behind an id misses none.
+    pub(crate) async fn in_order(conn: &mut Conn, runs: &[RunId]) -> Result<(), StoreError> {
+        if IS_SHARED {
+            for run in runs {
+                // The two-number form, so that it meets no other use of such locks.
+                sqlx::query("SELECT pg_advisory_xact_lock(1, CAST($1 % 2147483647 AS INTEGER))")
+                    .bind(run.get())
+                    .execute(&mut *conn)
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stores reports of a part; `is_stored` tells which of them have a page. The run's worker is
+    /// told.
+    pub(crate) async fn report(
+        conn: &mut Conn,
+        lease: PartLease,
+        reports: &[NewReport],
+        is_stored: impl Fn(i64) -> bool,
+    ) -> Result<(), StoreError> {
+        for piece in pieces(reports) {
+            let mut insert = sqlx::QueryBuilder::new(
+                "INSERT INTO run_reports (run_id, project_id, part, seq, stored, report) ",
+            );
+            insert.push_values(piece, |mut row, new| {
+                row.push_bind(lease.run.get())
+                    .push_bind(lease.project.get())
+                    .push_bind(lease.part)
+                    .push_bind(new.seq)
+                    .push_bind(i64::from(is_stored(new.seq)))
+                    .push_bind(new.report.as_str());
+            });
+            insert.push(" ON CONFLICT (run_id, seq) DO NOTHING");
+            insert.build().execute(&mut *conn).await?;
+        }
+        if !reports.is_empty() {
+            sql::notices::tell(conn, Topic::Parts).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes reports that the run's worker has read.
+    pub(crate) async fn forget_reports(
+        conn: &mut Conn,
+        run: RunId,
+        seqs: &[i64],
+    ) -> Result<(), StoreError> {
+        for piece in pieces(seqs) {
+            let mut delete = sqlx::QueryBuilder::new("DELETE FROM run_reports WHERE run_id = ");
+            delete.push_bind(run.get()).push(" AND seq IN (");
+            let mut list = delete.separated(", ");
+            for seq in piece {
+                list.push_bind(*seq);
+            }
+            delete.push(")");
+            delete.build().execute(&mut *conn).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets what was lent to a part wait again.
+    pub(crate) async fn take_back(
+        conn: &mut Conn,
+        run: RunId,
+        part: i64,
+    ) -> Result<(), StoreError> {
+        sqlx::query(
+            "UPDATE frontier SET part = NULL, lent = NULL
+             WHERE run_id = $1 AND part = $2 AND state = 0",
+        )
+        .bind(run.get())
+        .bind(part)
+        .execute(&mut *conn)
+        .await?;
+        Ok(())
+    }
+
+    /// Ends all leases of a run's parts and removes the parts. What was lent waits again. The
+    /// reports stay.
+    pub(crate) async fn close_all(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
+        let done = sqlx::query("DELETE FROM run_parts WHERE run_id = $1")
+            .bind(run.get())
+            .execute(&mut *conn)
+            .await?;
+        // Also what was written as lent after its part had been closed.
+        sqlx::query(
+            "UPDATE frontier SET part = NULL, lent = NULL
+             WHERE run_id = $1 AND part IS NOT NULL AND state = 0",
+        )
+        .bind(run.get())
+        .execute(&mut *conn)
+        .await?;
+        if done.rows_affected() > 0 {
+            sql::notices::tell(conn, Topic::Parts).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the reports of an ended run; pages of those that nobody has read are counted.
+    pub(crate) async fn end(conn: &mut Conn, run: RunId) -> Result<(), StoreError> {
+        close_all(&mut *conn, run).await?;
+        sqlx::query(
+            "UPDATE runs SET page_count = page_count
+                 + (SELECT count(*) FROM run_reports WHERE run_id = $1 AND stored = 1)
+             WHERE id = $1",
+        )
+        .bind(run.get())
+        .execute(&mut *conn)
+        .await?;
+        delete_reports(conn, run).await?;
+        Ok(())
+    }
+
+    /// Deletes all reports of a run: how many.
+    pub(crate) async fn delete_reports(conn: &mut Conn, run: RunId) -> Result<u64, StoreError> {
+        let done = sqlx::query("DELETE FROM run_reports WHERE run_id = $1")
+            .bind(run.get())
+            .execute(&mut *conn)
+            .await?;
+        Ok(done.rows_affected())
+    }
+}
